@@ -141,10 +141,14 @@ pub struct CheckOptions {
     pub progress: Option<(ProgressModel, Fairness)>,
 }
 
-/// Checks one test.
+/// Parses and checks one test; the time limit includes parsing.
 pub fn checked(source: TestSource, models: &CheckModels, asked: CheckOptions) -> Checked {
+    let started = Instant::now();
     match source.load() {
-        Ok(loaded) => check_loaded(&loaded, models, asked),
+        Ok(loaded) => {
+            let timeout = asked.timeout.saturating_sub(started.elapsed());
+            check_loaded(&loaded, models, CheckOptions { timeout, ..asked })
+        }
         Err(rejected) => Checked::Rejected(rejected),
     }
 }

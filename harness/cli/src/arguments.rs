@@ -282,7 +282,7 @@ pub struct Check {
     /// Print up to N consistent executions of each test instead, those that satisfy its condition first.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), conflicts_with = "progress")]
     pub executions: Option<u32>,
-    /// Time limit for each test.
+    /// Time limit for each test, including parsing.
     #[arg(long, value_name = "DUR", default_value = "5s", value_parser = values::duration)]
     pub timeout: Duration,
     /// Largest number of iterations of a loop [default: 1, then 2, 4, 8 while runs are cut off and time is

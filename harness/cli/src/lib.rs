@@ -63,7 +63,7 @@
 //! compatible changes: a new item, a new field of a record of [`wire`] (construct records with
 //! `..Default::default()` or not at all), a new variant of [`ErrorKind`] or [`CheckStatus`], other words in
 //! messages, and an answer that changes because a model or a checker was wrong. Verdicts that change are
-//! listed in `CHANGELOG.md`. A record whose meaning changes gets a new `schema`. The minimum Rust version is
+//! listed in `docs/dev/verdicts.md`. A record whose meaning changes gets a new `schema`. The minimum Rust version is
 //! that of the manifest; raising it raises the minor version.
 
 mod library;

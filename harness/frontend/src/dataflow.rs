@@ -176,7 +176,7 @@ impl<'m, A: Analysis> DataFlow<'m, A> {
                 self.join_value(one.result, self.value(value));
             }
             SpirvOperation::Call { function, arguments } => self.follow_call(one, function, arguments),
-            // The id of a function stands for the join of its return values.
+            // The facts of a function are the join over its return values.
             SpirvOperation::Return { value: Some(value) } => {
                 self.join_value(at.function, self.value(value));
             }

@@ -369,10 +369,12 @@ fn matrix_access(pointer: u32, mut cursor: OperandCursor<'_>) -> Result<MatrixAc
 
 #[cfg(test)]
 mod tests {
-    use rspirv::spirv::Op;
+    use arithmetic::Instruction;
+    use rspirv::spirv::{GlslStd450Op, Op};
 
     use crate::module::{read_module, read_words};
     use crate::operands::MemoryOperands;
+    use crate::operation::reduction_identity;
     use crate::text::assemble_text;
 
     /// A function with these instructions between its label and its return.
@@ -460,6 +462,30 @@ mod tests {
         assert_eq!(scoped.to_words(), [0x30, 7]);
         assert_eq!(MemoryOperands { available: Some(8), ..scoped }.to_words(), [0x38, 8, 7]);
         assert_eq!(MemoryOperands::default().to_words(), []);
+    }
+
+    /// The identities are those that the SPIR-V specification gives for each reduction.
+    #[test]
+    fn reductions_over_no_numbers_have_the_identity() {
+        let core = Instruction::Core;
+        let extended = Instruction::Extended;
+        for (instruction, identity) in [
+            (core(Op::IAdd), 0),
+            (core(Op::FAdd), 0),
+            (core(Op::IMul), 1),
+            (core(Op::FMul), 1.0_f32.to_bits()),
+            (extended(GlslStd450Op::SMin), i32::MAX as u32),
+            (extended(GlslStd450Op::UMin), u32::MAX),
+            (extended(GlslStd450Op::FMin), f32::INFINITY.to_bits()),
+            (extended(GlslStd450Op::SMax), i32::MIN as u32),
+            (extended(GlslStd450Op::UMax), 0),
+            (extended(GlslStd450Op::FMax), f32::NEG_INFINITY.to_bits()),
+            (core(Op::BitwiseAnd), u32::MAX),
+            (core(Op::BitwiseOr), 0),
+            (core(Op::BitwiseXor), 0),
+        ] {
+            assert_eq!(reduction_identity(instruction, 32), identity.into(), "{instruction:?}");
+        }
     }
 
     /// A missing operand is an error at the word of its instruction.

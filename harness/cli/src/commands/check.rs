@@ -70,8 +70,7 @@ pub fn check(arguments: &Check, quiet: bool) -> Result<Outcome, Failure> {
             written
         }
     };
-    let check =
-        |source: &TestSource| program::load_test(source.clone()).and_then(|test| checker.check(&test));
+    let check = |source: &TestSource| program::check_source(&checker, source.clone());
     in_order(&sources, check, &mut take)?;
     if !kernels.is_empty() {
         let inputs = arguments.kernel.shader_inputs(arguments.unroll)?;

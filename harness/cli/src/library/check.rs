@@ -135,7 +135,7 @@ impl Checker {
     /// or `qf=obe,wg=fair,sg=hsa`.
     ///
     /// # Errors
-    /// If there is no such progress model.
+    /// If the progress model is unknown.
     ///
     /// ```
     /// use vk_litmus::{Checker, LitmusTest};
@@ -210,7 +210,7 @@ fn default_limits() -> CheckOptions {
     CheckOptions { inputs: InputMode::Auto, timeout: TIME_LIMIT, unroll: None, progress: None }
 }
 
-fn answer(checked: Checked) -> Result<CheckAnswer, Error> {
+pub(super) fn answer(checked: Checked) -> Result<CheckAnswer, Error> {
     match checked {
         Checked::Answered(line, notes, conclusion) => {
             Ok(CheckAnswer { line: *line, notes, status: CheckStatus::from_conclusion(conclusion) })

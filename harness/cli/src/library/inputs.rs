@@ -7,7 +7,7 @@ use super::error::Error;
 
 /// The inputs of a shader: its dispatch, its constants, and the initial contents of its memory.
 ///
-/// What is not given is chosen by the checker, so that code is reached and invocations interact; an answer that
+/// The checker chooses missing inputs, so that code is reached and invocations interact; an answer that
 /// depends on such a choice is `needs-inputs` and lists it. [`ShaderInputs::zeros`] turns the choice off.
 ///
 /// ```

@@ -15,7 +15,7 @@ impl AxiomaticModel {
     /// Loads a shipped model, such as `vulkan`, or a `.cat` file.
     ///
     /// # Errors
-    /// If there is no such model, or the file has mistakes.
+    /// If the model is unknown, or its file has errors.
     ///
     /// ```
     /// use vk_litmus::AxiomaticModel;

@@ -1,8 +1,8 @@
-//! What the program of this package passes to the library and takes from it; no part of the surface.
+//! Conversions between the command line and the library. The public interface excludes them.
 
 use std::time::Duration;
 
-use campaign::check::{CheckModels, CheckOptions};
+use campaign::check::{CheckModels, CheckOptions, checked};
 use campaign::choice::Chosen;
 use campaign::shader::source::Compilation;
 use campaign::source::TestSource;
@@ -10,11 +10,10 @@ use campaign::{CommandOutcome, Failure};
 use frontend::{AnalysisOptions, InputMode};
 use model::progress::{Fairness, ProgressModel};
 
-use super::check::{CheckStatus, Checker};
+use super::check::{CheckAnswer, CheckStatus, Checker, answer};
 use super::error::Error;
 use super::inputs::ShaderInputs;
 use super::shader::CompileOptions;
-use super::test::LitmusTest;
 
 /// Creates a checker with the settings of a command line.
 pub fn checker(
@@ -31,12 +30,12 @@ pub fn named_model(checker: &Checker) -> Option<&Chosen> {
     checker.models.asked.as_ref()
 }
 
-/// Parses the test of a source.
+/// Parses and checks a test within one time limit.
 ///
 /// # Errors
-/// If the source has no valid test.
-pub fn load_test(source: TestSource) -> Result<LitmusTest, Error> {
-    LitmusTest::load(source)
+/// If the source has no valid test, or the model does not support it.
+pub fn check_source(checker: &Checker, source: TestSource) -> Result<CheckAnswer, Error> {
+    answer(checked(source, &checker.models, checker.asked))
 }
 
 /// Wraps the options that a command line gives.

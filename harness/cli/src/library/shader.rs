@@ -10,7 +10,7 @@ use results::wire::{FindingPlace, FindingRecord, RejectedLine};
 
 use super::error::{Error, ErrorKind};
 
-/// How shader sources are compiled.
+/// Options for compiling shader sources.
 ///
 /// ```
 /// use vk_litmus::{CompileOptions, ErrorKind, ShaderModule};

@@ -105,7 +105,7 @@ impl SimulatedGpu {
     /// Runs a test and judges the histogram by a model, as `run --format json` prints it.
     ///
     /// # Errors
-    /// If there is no such fault, the model does not judge the test, or the test needs the program: HSA's
+    /// If the fault is unknown, the model does not judge the test, or the test needs the program: HSA's
     /// dialect, a filter, or undefined initial values.
     ///
     /// ```

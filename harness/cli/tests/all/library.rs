@@ -30,7 +30,7 @@ fn the_library_has_no_command_line_among_its_dependencies() {
         "lsp",
     ];
     for name in only_of_the_program {
-        assert!(program.iter().any(|known| known == name), "{name} is no dependency of the program");
+        assert!(program.iter().any(|known| known == name), "the program does not depend on {name}");
         assert!(!library.iter().any(|known| known == name), "the library depends on {name}");
     }
     // Diagnostics are drawn by the program alone.
@@ -45,7 +45,7 @@ fn each_public_function_of_the_library_has_an_example() {
     let mut count = 0;
     for file in std::fs::read_dir(root().join("harness/cli/src/library")).unwrap() {
         let path = file.unwrap().path();
-        // It is no part of the surface.
+        // The public interface excludes it.
         if path.ends_with("program.rs") {
             continue;
         }

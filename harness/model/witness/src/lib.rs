@@ -4,7 +4,8 @@
 //! written from the text of the specification in plain loops over small sets. It is slow and it is meant to be: every
 //! control-flow path, every source of every read and every modification order is tried. Tests hold the engine against it.
 //!
-//! What it leaves out it refuses by name ([`UnsupportedTest`]): vectors, cooperative accesses, and what the language of the host orders.
+//! It refuses unsupported features by name ([`UnsupportedTest`]): vectors, cooperative accesses, and order that the
+//! language of the host gives.
 //!
 //! ```
 //! use witness::{Races, SearchBounds, TextProfile, judge};
