@@ -336,17 +336,18 @@ fn check_claims(test: &Test, model: &Model) -> Result<(), CheckError> {
 /// Returns a sentence for each difference from the expected races and uninitialized reads.
 fn list_surprises(test: &Test, prediction: &Prediction) -> Vec<String> {
     let model = &prediction.model;
-    let mut unlike = Vec::new();
+    let mut differences = Vec::new();
     if race_surprises(test, prediction) {
         let expected = expected_race(test, model).map_or("", race_word);
         let found = race_word(prediction.race);
-        unlike.push(format!("{found} under {model}, but the test expects {expected}"));
+        differences.push(format!("{found} under {model}, but the test expects {expected}"));
     }
     if uninitialised_surprises(test, prediction) {
         let found = if prediction.uninitialised_read == Some(true) { "an" } else { "no" };
-        unlike.push(format!("{found} uninitialised read under {model}, which differs from the expectation"));
+        differences
+            .push(format!("{found} uninitialised read under {model}, which differs from the expectation"));
     }
-    unlike
+    differences
 }
 
 /// Converts a termination result for publication; `None` is a program that races.

@@ -40,8 +40,9 @@
 //!   with a JSON schema in `results/schema/`. The program, the Python package and this crate share one
 //!   vocabulary.
 //! - **One error type.** [`Error`] has a file, a line, a column and a kind. A finding is an answer and no error.
-//! - **Limits are parameters.** Each long computation has a time limit with the default of the program. An
-//!   answer past its limit is `unknown` or `undecided`, never a guess.
+//! - **Every search is limited.** Checks and walks have a time limit with the default of the program; the
+//!   prediction behind a simulated run or [`judge_counts`] has a limit of steps. An answer past its limit is
+//!   `unknown`, `undecided` or `inconclusive`, never a guess.
 //! - **Nothing is printed.** Warnings are part of the answers; diagnostics go to `tracing`.
 //! - **What this crate does not do.** Runs on real devices start worker processes of the program, because
 //!   drivers crash and hang: use `vk-litmus run --format json`, and [`read_results`] for what it left.

@@ -157,6 +157,9 @@ impl SimulatedGpu {
 /// let counts = [(state(0, 0), 700), (state(1, 1), 299), (state(1, 0), 1)];
 /// let line = judge_counts(&test, &vulkan, "my-gpu", &counts)?;
 /// assert_eq!((line.verdict, line.instances), (VerdictWord::Violates, 1000));
+///
+/// // No instance is no evidence.
+/// assert_eq!(judge_counts(&test, &vulkan, "my-gpu", &[])?.verdict, VerdictWord::Inconclusive);
 /// # Ok::<(), vk_litmus::Error>(())
 /// ```
 pub fn judge_counts(

@@ -198,7 +198,7 @@ impl Interpreter<'_> {
             SpirvOperation::UnknownExtended { set, number } => {
                 return Err(program.module.unknown_extended(set, number).into());
             }
-            // The first ones are executed before, except in another stage.
+            // The caller executes control flow and the operations of mesh stages; those of other stages have no meaning.
             SpirvOperation::Label
             | SpirvOperation::Branch { .. }
             | SpirvOperation::BranchConditional { .. }
