@@ -28,6 +28,15 @@ const WITHOUT_FAST_TESTS: [&str; 4] = ["vk-litmus", "campaign", "device", "runne
 const LONGEST: [&str; 6] =
     ["vk-litmus all", "model all", "sim all", "shaders all", "frontend all", "model lib"];
 
+/// Environment of the tests, where it is not set: snapshots are compared, never written, and random tests have reduced counts and a
+/// fixed seed. `ci/soak` sets full counts.
+const TEST_ENVIRONMENT: [(&str, &str); 4] = [
+    ("INSTA_UPDATE", "no"),
+    ("PROPTEST_RNG_SEED", "1"),
+    ("PROPTEST_CASES", "32"),
+    ("VK_LITMUS_FUZZ_CASES", "4000"),
+];
+
 /// Returns the names in a list with their line numbers from 1; lines that begin with `#` are comments.
 pub fn listed_names(list: &str) -> impl Iterator<Item = (usize, &str)> {
     let lines = list.lines().map(str::trim).enumerate();
@@ -224,6 +233,7 @@ fn run_binary(binary: &TestBinary, threads: usize, skipped: &[&str]) -> Result<F
         .arg(format!("--test-threads={threads}"))
         .args(skipped.iter().map(|name| format!("--skip={name}")));
     command.current_dir(&binary.folder).env("CARGO_MANIFEST_DIR", &binary.folder);
+    command.envs(TEST_ENVIRONMENT.into_iter().filter(|(name, _)| std::env::var_os(name).is_none()));
     command.stdin(Stdio::null()).stdout(duplicate()?).stderr(duplicate()?);
     let started = Instant::now();
     let mut child = command.spawn().map_err(ChoreError::Start)?;
