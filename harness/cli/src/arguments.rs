@@ -418,7 +418,7 @@ pub struct Explain {
 pub enum ExplainFormat {
     /// Text for terminals.
     Text,
-    /// Graphs for Graphviz.
+    /// Graphs for Graphviz; not for shaders.
     Dot,
     /// A diagram.
     Svg,

@@ -38,7 +38,14 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         "check",
         &["vk-litmus check mp/MP+rel-acq", "vk-litmus check lock.comp --grid 2 --assert 'data.count == 2'"],
     ),
-    ("explain", &["vk-litmus explain mp/MP+rel-acq", "vk-litmus explain mp/MP+plain --format svg"]),
+    (
+        "explain",
+        &[
+            "vk-litmus explain mp/MP+rel-acq",
+            "vk-litmus explain mp/MP+plain --format svg",
+            "vk-litmus explain reduce.comp --format html > race.html",
+        ],
+    ),
     ("tests", &["vk-litmus tests", "vk-litmus tests 'barrier/*'", "vk-litmus tests --device lavapipe"]),
     (
         "convert",

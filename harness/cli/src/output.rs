@@ -15,6 +15,20 @@ use crate::exit::{Failure, Outcome};
 /// Width of diagnostics in columns.
 const WIDTH: usize = 100;
 
+/// Returns the command line of this process without its output format, as a shell reads it.
+pub fn command_line() -> String {
+    let mut line = "vk-litmus".to_owned();
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        if word == "--format" {
+            words.next();
+        } else if !word.starts_with("--format=") {
+            line += &format!(" {}", campaign::kinds::quoted(&word));
+        }
+    }
+    line
+}
+
 /// Standard output that ignores a closed pipe, as after `| head`. On a terminal, control characters are
 /// escaped; colours pass only if `coloured`.
 #[derive(Debug)]

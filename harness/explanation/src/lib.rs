@@ -22,7 +22,7 @@ pub use dot::write as dot;
 pub use executions::ShownExecutions;
 pub use fix::fixed;
 pub use html::write as html;
-pub use shader::{ShaderAnswer, ShaderFinding, ShaderPlace, write as shaders};
+pub use shader::{ShaderAnswer, ShaderFinding, ShaderPlace, write as shaders, write_svg as shaders_svg};
 pub use svg::write as svg;
 pub use text::write as text;
 pub use words::rule;

@@ -1,9 +1,12 @@
-//! Renders the findings on shaders as an HTML page, each with the surrounding source lines.
+//! Renders the findings on shaders as an HTML page or as SVG: the invocations, the source around each location, the
+//! reason and the fix.
 
 use std::fmt::Write;
 
 use crate::html::STYLE;
-use crate::svg::escape;
+use crate::layout::text_width;
+use crate::picture::ArrowKind;
+use crate::svg::{self, MARGIN, draw_text, escape};
 
 /// Number of context lines around a location.
 const AROUND: u32 = 3;
@@ -26,19 +29,27 @@ pub struct ShaderAnswer {
 pub struct ShaderFinding {
     /// Its kind.
     pub kind: String,
+    /// True if the two locations are accesses that no order of the model separates.
+    pub is_race: bool,
     /// In words.
     pub message: String,
     /// Where.
     pub places: Vec<ShaderPlace>,
+    /// Why the accesses are not ordered, if known.
+    pub reason: Option<String>,
     /// Suggested fixes with their locations.
     pub mend: Vec<String>,
+    /// The fix as a unified diff, if it consists of insertions.
+    pub diff: Option<String>,
 }
 
 /// A place of the source.
 #[derive(Clone, Debug)]
 pub struct ShaderPlace {
-    /// The event, and the invocation that performs it.
-    pub what: String,
+    /// `read` or `write`, if the event is an access.
+    pub access: Option<String>,
+    /// The invocation that performs the event, if known.
+    pub invocation: Option<String>,
     /// The file.
     pub file: String,
     /// Line number, if known.
@@ -47,39 +58,91 @@ pub struct ShaderPlace {
     pub source: Option<String>,
 }
 
-/// The page of these answers.
-pub fn write(answers: &[ShaderAnswer]) -> String {
+impl ShaderPlace {
+    /// Returns the source line, without its indentation.
+    fn code(&self) -> Option<&str> {
+        let index = (self.line? as usize).checked_sub(1)?;
+        self.source.as_ref()?.lines().nth(index).map(str::trim)
+    }
+
+    /// Returns the event with its line, as in `write, line 11`.
+    fn event(&self) -> String {
+        let line = self.line.map_or(String::new(), |line| format!(", line {line}"));
+        format!("{}{line}", self.access.as_deref().unwrap_or("here"))
+    }
+}
+
+/// Writes the page of these answers; `command` is the command line that repeats them.
+pub fn write(answers: &[ShaderAnswer], command: &str) -> String {
+    let title = answers.first().map_or_else(|| "Shaders".to_owned(), headline);
     let mut page = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>Shaders</title>\n\
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>{}</title>\n\
          <meta name=\"viewport\" content=\"width=device-width\">\n<style>{STYLE} \
          .places {{ display: flex; flex-wrap: wrap; gap: 1em }} .places div {{ flex: 1 1 30em; min-width: 0 }}\
-         </style>\n</head>\n<body>\n"
+         .picture svg {{ max-width: 100%; height: auto }}</style>\n</head>\n<body>\n",
+        escape(&title)
     );
     for answer in answers {
-        page += &format!("<h1>{}: {}</h1>\n", escape(&answer.title), escape(&answer.verdict));
+        page += &format!("<h1>{}</h1>\n", escape(&headline(answer)));
         for note in &answer.notes {
             page += &format!("<p>{}</p>\n", escape(note));
         }
-        for finding in &answer.findings {
-            page += &format!(
-                "<h2>{}</h2>\n<p>{}</p>\n<div class=\"places\">\n",
-                escape(&finding.kind),
-                escape(&finding.message)
-            );
-            finding.places.iter().for_each(|one| place(&mut page, one));
-            page += "</div>\n";
-            for (number, change) in finding.mend.iter().enumerate() {
-                let lead = if number == 0 { "Fix: " } else { "and " };
-                page += &format!("<p>{lead}{}</p>\n", escape(change));
-            }
-        }
+        answer.findings.iter().for_each(|one| finding(&mut page, one));
     }
+    page += &format!("<h2>Reproduce</h2>\n<pre>{}</pre>\n", escape(command));
     page + "</body>\n</html>\n"
+}
+
+/// Writes one picture of the findings, one below the other.
+pub fn write_svg(answers: &[ShaderAnswer]) -> String {
+    let pictures: Vec<FindingPicture<'_>> =
+        answers.iter().flat_map(|answer| &answer.findings).map(FindingPicture::new).collect();
+    let title = answers.first().map_or_else(String::new, headline);
+    let width = pictures.iter().map(FindingPicture::width).fold(svg::LEAST_WIDTH, f64::max) + 2.0 * MARGIN;
+    let (mut body, mut y) = (String::new(), MARGIN);
+    for answer in answers {
+        y = draw_text(&mut body, &headline(answer), y, width, "bold");
+        for finding in &answer.findings {
+            y = FindingPicture::new(finding).draw(&mut body, y + MARGIN, width, true);
+        }
+        y += MARGIN;
+    }
+    svg::wrap_body(&title, width, y, "", &body)
+}
+
+fn headline(answer: &ShaderAnswer) -> String {
+    format!("{}: {}", answer.title, answer.verdict)
+}
+
+fn finding(page: &mut String, finding: &ShaderFinding) {
+    *page += &format!("<h2>{}</h2>\n<p>{}</p>\n", escape(&finding.kind), escape(&finding.message));
+    if let Some(reason) = &finding.reason {
+        *page += &format!("<p>{}</p>\n", escape(reason));
+    }
+    if !finding.places.is_empty() {
+        let picture = FindingPicture::new(finding);
+        let width = picture.width() + 2.0 * MARGIN;
+        let mut body = String::new();
+        let height = picture.draw(&mut body, 0.0, width, false);
+        let drawn = svg::wrap_body(&finding.message, width, height + MARGIN, "", &body);
+        *page += &format!("<div class=\"picture\">\n{drawn}</div>\n<div class=\"places\">\n");
+        finding.places.iter().for_each(|one| place(page, one));
+        *page += "</div>\n";
+    }
+    for (number, change) in finding.mend.iter().enumerate() {
+        let lead = if number == 0 { "Fix: " } else { "and " };
+        *page += &format!("<p>{lead}{}</p>\n", escape(change));
+    }
+    if let Some(diff) = &finding.diff {
+        *page += &format!("<pre>{}</pre>\n", escape(diff));
+    }
 }
 
 fn place(page: &mut String, place: &ShaderPlace) {
     let number = place.line.map_or(String::new(), |line| format!(":{line}"));
-    *page += &format!("<div>\n<p>{} at {}{number}</p>\n", escape(&place.what), escape(&place.file));
+    let by = place.invocation.as_deref().map(|by| format!(" by invocation {by}")).unwrap_or_default();
+    let event = place.access.as_deref().unwrap_or("reached");
+    *page += &format!("<div>\n<p>{event}{} at {}{number}</p>\n", escape(&by), escape(&place.file));
     if let (Some(line), Some(source)) = (place.line, &place.source) {
         *page += "<pre>";
         for (number, text) in (1..).zip(source.lines()) {
@@ -96,4 +159,98 @@ fn place(page: &mut String, place: &ShaderPlace) {
         *page += "</pre>\n";
     }
     *page += "</div>\n";
+}
+
+/// A finding as a picture: a column for each location, and between the accesses of a race a dashed line.
+struct FindingPicture<'a> {
+    finding: &'a ShaderFinding,
+    /// The texts of each column: the invocation, the event, the source line.
+    columns: Vec<[String; 3]>,
+    /// Width of a column.
+    column: f64,
+}
+
+/// The longest source line of a picture, in characters.
+const LONGEST_CODE: usize = 56;
+/// Width between two columns, which holds the label of the line.
+const GAP: f64 = 170.0;
+const HEADER: f64 = 22.0;
+const BOX: f64 = 48.0;
+
+impl FindingPicture<'_> {
+    fn new(finding: &ShaderFinding) -> FindingPicture<'_> {
+        let column = |place: &ShaderPlace| {
+            let invocation = place.invocation.as_deref().map(|by| format!("invocation {by}"));
+            let code = place.code().unwrap_or_default();
+            let cut: String = code.chars().take(LONGEST_CODE).collect();
+            let code = if cut.len() < code.len() { format!("{cut}…") } else { cut };
+            [invocation.unwrap_or_default(), place.event(), code]
+        };
+        let columns: Vec<_> = finding.places.iter().map(column).collect();
+        let widest = columns.iter().flatten().map(|text| text_width(text)).fold(120.0, f64::max);
+        FindingPicture { finding, columns, column: widest + 20.0 }
+    }
+
+    fn width(&self) -> f64 {
+        let count = self.columns.len() as f64;
+        count * self.column + (count - 1.0).max(0.0) * GAP
+    }
+
+    /// Draws the picture below `y`, optionally with message, reason and fix as text, and returns its lower end.
+    fn draw(&self, out: &mut String, mut y: f64, width: f64, with_text: bool) -> f64 {
+        if with_text {
+            y = draw_text(out, &format!("{}: {}", self.finding.kind, self.finding.message), y, width, "bold");
+        }
+        let left = ((width - self.width()) / 2.0).max(MARGIN);
+        let top = y + HEADER + 10.0;
+        let x = |index: usize| left + index as f64 * (self.column + GAP);
+        let (race, middle) = (ArrowKind::Race, top + BOX / 2.0);
+        for (index, [invocation, event, code]) in self.columns.iter().enumerate() {
+            let (x, stroke) = (x(index), if self.finding.is_race { race.colour() } else { "#888888" });
+            // Writing to a string cannot fail.
+            let _ = write!(
+                out,
+                "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"#333333\" font-weight=\"bold\">{}</text>\n\
+                 <rect x=\"{x:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{BOX:.1}\" rx=\"5\" fill=\"#fff4ec\" \
+                 stroke=\"{stroke}\" stroke-width=\"1.6\"/>\n\
+                 <text x=\"{:.1}\" y=\"{:.1}\" fill=\"#000000\">{}</text>\n\
+                 <text x=\"{:.1}\" y=\"{:.1}\" fill=\"#555555\" xml:space=\"preserve\">{}</text>\n",
+                x + self.column / 2.0,
+                top - 10.0,
+                escape(invocation),
+                self.column,
+                x + 10.0,
+                top + 19.0,
+                escape(event),
+                x + 10.0,
+                top + 37.0,
+                escape(code),
+            );
+        }
+        if let (true, [_, _]) = (self.finding.is_race, &self.columns[..]) {
+            let (from, to) = (x(0) + self.column, x(1));
+            let _ = write!(
+                out,
+                "<path d=\"M{from:.1} {middle:.1} L{to:.1} {middle:.1}\" fill=\"none\" stroke=\"{0}\" stroke-width=\"2.6\" \
+                 stroke-dasharray=\"{1}\"/>\n\
+                 <text x=\"{2:.1}\" y=\"{3:.1}\" text-anchor=\"middle\" font-size=\"11\" font-weight=\"bold\" \
+                 fill=\"{0}\">{4}</text>\n",
+                race.colour(),
+                race.dashes(),
+                (from + to) / 2.0,
+                middle - 8.0,
+                escape(race.meaning()),
+            );
+        }
+        y = if self.columns.is_empty() { y } else { top + BOX };
+        if with_text {
+            let fixes = self.finding.mend.iter().enumerate();
+            let fixes =
+                fixes.map(|(number, text)| format!("{} {text}", if number == 0 { "Fix:" } else { "and" }));
+            for line in self.finding.reason.iter().cloned().chain(fixes) {
+                y = draw_text(out, &line, y + 4.0, width, "normal");
+            }
+        }
+        y
+    }
 }

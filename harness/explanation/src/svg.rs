@@ -7,8 +7,8 @@ use super::layout::{LABEL_LINE, PictureLayout, lay_out, text_width};
 use super::picture::{Arrow, ArrowKind, Picture, caption, pictures};
 
 /// The narrowest picture, so that its texts have room.
-const LEAST_WIDTH: f64 = 640.0;
-const MARGIN: f64 = 20.0;
+pub(crate) const LEAST_WIDTH: f64 = 640.0;
+pub(crate) const MARGIN: f64 = 20.0;
 const LINE: f64 = 18.0;
 
 /// The pictures of an explanation, one above the other.
@@ -32,31 +32,34 @@ pub fn document(title: &str, pictures: Vec<Picture<'_>>) -> String {
     for (picture, layout) in &drawn {
         y = draw_picture(&mut body, picture, layout, y, width);
     }
-    let mut out = String::new();
+    let mut markers = String::new();
     // Writing to a string cannot fail, here and below.
-    let _ = write!(
-        out,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{y:.0}\" \
-         viewBox=\"0 0 {width:.0} {y:.0}\" font-family=\"DejaVu Sans Mono, Menlo, Consolas, monospace\" \
-         font-size=\"12\" role=\"img\">\n<title>{}</title>\n\
-         <style>@media (prefers-color-scheme: dark) {{ svg {{ filter: invert(.9) hue-rotate(180deg) }} }}</style>\n<defs>\n",
-        escape(title)
-    );
     for kind in ArrowKind::ALL {
         let _ = writeln!(
-            out,
+            markers,
             "<marker id=\"{kind:?}\" viewBox=\"0 0 10 10\" refX=\"9\" refY=\"5\" markerWidth=\"9\" markerHeight=\"9\" \
              markerUnits=\"userSpaceOnUse\" orient=\"auto\"><path d=\"M0 0 L10 5 L0 10 z\" fill=\"{}\"/></marker>",
             kind.colour()
         );
     }
     let _ = writeln!(
-        out,
+        markers,
         "<marker id=\"order\" viewBox=\"0 0 10 10\" refX=\"9\" refY=\"5\" markerWidth=\"8\" markerHeight=\"8\" \
-         markerUnits=\"userSpaceOnUse\" orient=\"auto\"><path d=\"M0 0 L10 5 L0 10 z\" fill=\"#bbbbbb\"/></marker>\n</defs>"
+         markerUnits=\"userSpaceOnUse\" orient=\"auto\"><path d=\"M0 0 L10 5 L0 10 z\" fill=\"#bbbbbb\"/></marker>"
     );
-    let _ = write!(out, "<rect width=\"{width:.0}\" height=\"{y:.0}\" fill=\"#ffffff\"/>\n{body}</svg>\n");
-    out
+    wrap_body(title, width, y, &markers, &body)
+}
+
+/// Wraps drawn elements in an SVG document with a title and the definitions of markers.
+pub(crate) fn wrap_body(title: &str, width: f64, height: f64, markers: &str, body: &str) -> String {
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
+         viewBox=\"0 0 {width:.0} {height:.0}\" font-family=\"DejaVu Sans Mono, Menlo, Consolas, monospace\" \
+         font-size=\"12\" role=\"img\">\n<title>{}</title>\n\
+         <style>@media (prefers-color-scheme: dark) {{ svg {{ filter: invert(.9) hue-rotate(180deg) }} }}</style>\n\
+         <defs>\n{markers}</defs>\n<rect width=\"{width:.0}\" height=\"{height:.0}\" fill=\"#ffffff\"/>\n{body}</svg>\n",
+        escape(title)
+    )
 }
 
 /// Draws a picture below `y` and returns its lower end.
@@ -203,7 +206,7 @@ fn draw_legend(out: &mut String, arrows: &[Arrow], mut y: f64, width: f64) -> f6
 }
 
 /// Draws a wrapped paragraph below `y` and returns its lower end.
-fn draw_text(out: &mut String, text: &str, mut y: f64, width: f64, weight: &str) -> f64 {
+pub(crate) fn draw_text(out: &mut String, text: &str, mut y: f64, width: f64, weight: &str) -> f64 {
     let characters = ((width - 2.0 * MARGIN) / text_width("m")).max(20.0) as usize;
     for line in wrap_lines(text, characters) {
         y += LINE;

@@ -5,6 +5,7 @@
 
 use std::time::{Duration, Instant};
 
+use explanation::ShaderAnswer;
 use frontend::grid::NeededInput;
 use frontend::{
     AnalysisOptions, FindingKind, InputGrid, InputMode, InputNeeds, LiftFinding, Lifted, ModelQuery, Refusal,
@@ -14,9 +15,10 @@ use litmus::Race;
 use model::Budget;
 use model::progress::{ProgressLimits, check_termination};
 use results::wire::{
-    CheckLine, Executions, FindingPlace, FindingRecord, ProgressAnswer, Query, RaceWord, RejectedLine,
+    CheckLine, Executions, FindingPlace, FindingRecord, MendRecord, ProgressAnswer, Query, RaceWord,
+    RejectedLine,
 };
-use results::write::race::places;
+use results::write::race::{places, text as race_text};
 
 use super::entry::entry_line;
 use super::undecided::{self, Undecided};
@@ -258,6 +260,17 @@ fn is_cut_short(checked: &Checked) -> bool {
     matches!(checked, Checked::Answered(line, ..) if line.cut > 0) && leaves_unknown(checked)
 }
 
+/// The explanation of a shader.
+#[derive(Default)]
+pub struct ShaderExplanation {
+    /// Each finding, its cause and a fix.
+    pub text: String,
+    /// The same for a page or a picture, for each entry point.
+    pub answers: Vec<ShaderAnswer>,
+    /// The conclusion over the entry points.
+    pub outcome: CommandOutcome,
+}
+
 /// Explains every entry point of a shader, or the one in `options`: each finding, its cause and a fix.
 ///
 /// # Errors
@@ -268,34 +281,33 @@ pub fn explained(
     options: &AnalysisOptions,
     model: &model::Model,
     limits: (Duration, InputMode),
-) -> Result<(String, CommandOutcome), Failure> {
-    let (mut all, mut outcome) = (String::new(), CommandOutcome::Success);
+) -> Result<ShaderExplanation, Failure> {
+    let mut all = ShaderExplanation::default();
     for shader in load_all(file, given) {
-        let (text, ended) = explain_module(file, shader, options, model, limits)?;
-        all += &text;
-        outcome.note(ended);
+        explain_module(&mut all, file, shader, options, model, limits)?;
     }
-    Ok((all, outcome))
+    Ok(all)
 }
 
 /// Explains the entry points of a module.
 fn explain_module(
+    all: &mut ShaderExplanation,
     file: &str,
     shader: Result<SourceModule, SourceError>,
     options: &AnalysisOptions,
     model: &model::Model,
     (time, inputs): (Duration, InputMode),
-) -> Result<(String, CommandOutcome), Failure> {
+) -> Result<(), Failure> {
     let shader = shader.map_err(|error| error.failure())?;
     let module = frontend::read_module(&shader.bytes)
         .map_err(|refusal| Failure::input_message(told(file, &refusal)))?;
-    let (mut text, mut outcome) = (String::new(), CommandOutcome::Success);
     let entries =
         entries(file, &module, options).map_err(|refusal| Failure::input_message(told(file, &refusal)))?;
     for given in entries {
         let choice = frontend::choose_inputs(&module, &given, inputs, InputGrid::One)
             .map_err(|refusal| Failure::input_message(told(file, &refusal)))?;
         let (options, mut needs) = (choice.primary(&given), choice.needs(&module));
+        let entry = options.entry.as_deref().unwrap_or("main");
         let compiler = shader.compiler.as_deref();
         let explain = |options: &AnalysisOptions| match frontend::lift(&module, options) {
             Ok(lifted) => {
@@ -309,48 +321,76 @@ fn explain_module(
         // The interpreter does not bound loops, so it is not used if the user gave a bound.
         let open = answer.as_ref().map_or(true, |said| said.open && options.unroll.is_none());
         let walked = if open { walked.explained(model, time) } else { None };
-        let (said, ended) = match (walked, answer) {
-            (Some(ExplainedWalk { mut text, outcome, pairs, needs_grid }), _) => {
+        let (said, mut page, ended) = match (walked, answer) {
+            (Some(ExplainedWalk { line, outcome, pairs, needs_grid }), _) => {
                 if needs_grid {
                     needs.inputs.push(NeededInput::grid());
                 }
+                let (mut text, mut page) = (race_text(&line), race::page_of(&line));
+                let compiled = compiler.map(|compiler| format!("compiled by {compiler}"));
+                text += &compiled.iter().map(|note| format!("  {note}\n")).collect::<String>();
+                page.notes.extend(compiled);
                 // Two racing invocations race with any others present, so cause and fix are computed for the
                 // pair alone.
-                let alone = pairs.into_iter().take(MAX_PAIRS);
-                let alone =
-                    alone.map(|only| explain(&AnalysisOptions { only_invocations: only, ..options.clone() }));
-                let racy = |said: &EntryExplanation| said.outcome != CommandOutcome::Success && !said.open;
-                if let Some(said) = alone.flatten().find(racy) {
-                    text += &format!("\nThe two invocations alone are {}", said.text);
+                let started = Instant::now();
+                let mut is_first = true;
+                for found in page.findings.iter_mut().filter(|found| found.kind == FindingKind::Race.name()) {
+                    found.reason = Some("Why: no synchronization orders the two accesses.".to_owned());
                 }
-                (text, outcome)
+                for (finding, only) in pairs.into_iter().take(MAX_PAIRS) {
+                    if started.elapsed() > time {
+                        break;
+                    }
+                    let alone = explain(&AnalysisOptions { only_invocations: only, ..options.clone() });
+                    let racy =
+                        |said: &EntryExplanation| said.outcome != CommandOutcome::Success && !said.open;
+                    let Some(said) = alone.ok().filter(racy) else { continue };
+                    if let Some(found) = page.findings.get_mut(finding) {
+                        found.reason = said.reason.or(found.reason.take());
+                    }
+                    if std::mem::take(&mut is_first) {
+                        text += &format!("\nThe two invocations alone are {}", said.text);
+                    }
+                }
+                (text, page, outcome)
             }
             (None, Ok(said)) => {
+                let (mut text, mut page) = (said.text, said.page);
                 if let Some(words) = said.two_workgroup_finding {
                     text += &format!("{words}\n");
+                    page.notes.push(words);
                     needs.inputs.push(NeededInput::grid());
                 }
-                (said.text, said.outcome)
+                if let Some(found) = page.findings.first_mut() {
+                    found.reason = said.reason;
+                }
+                (text, page, said.outcome)
             }
             (None, Err(why)) => return Err(Failure::input_message(why)),
         };
         let chosen = choice.description(&given);
         if !chosen.is_empty() {
-            text += &format!("inputs chosen by the tool: {chosen}\n");
+            let chosen = format!("inputs chosen by the tool: {chosen}");
+            all.text += &format!("{chosen}\n");
+            page.notes.push(chosen);
         }
         if needs.inputs.is_empty() || ended == CommandOutcome::RuleBroken && !needs.decide_findings {
-            text += &said;
-            outcome.note(ended);
+            all.text += &said;
+            all.answers.push(page);
+            all.outcome.note(ended);
             continue;
         }
-        let entry = options.entry.as_deref().unwrap_or("main");
-        text += &format!("{file} `{entry}`: needs-inputs under {}\n", model.name());
+        all.text += &format!("{file} `{entry}`: needs-inputs under {}\n", model.name());
+        (page.verdict, page.findings) = ("needs-inputs".to_owned(), Vec::new());
         for needed in needs.inputs {
-            text += &format!("  {}\n", race::needed(needed).sentence());
+            let sentence = race::needed(needed).sentence();
+            all.text += &format!("  {sentence}\n");
+            page.notes.push(sentence);
         }
-        outcome.note(CommandOutcome::Environment);
+        all.answers.push(page);
+        all.outcome.note(CommandOutcome::Environment);
     }
-    Ok((text, outcome))
+    Ok(())
 }
 
 /// The largest number of racing pairs that are explained.
@@ -359,11 +399,23 @@ const MAX_PAIRS: usize = 4;
 /// The explanation of one entry point.
 struct EntryExplanation {
     text: String,
+    page: ShaderAnswer,
+    /// Why the accesses of the race are not ordered; the race is the first finding of the page.
+    reason: Option<String>,
     outcome: CommandOutcome,
     /// True if nothing was found, or the position is unknown.
     open: bool,
     /// The finding that appears with two workgroups, in words, if no grid was given.
     two_workgroup_finding: Option<String>,
+}
+
+/// Returns whether a claim holds, in words.
+fn describe_answer(holds: Option<bool>) -> &'static str {
+    match holds {
+        Some(true) => "holds",
+        Some(false) => "does not hold",
+        None => "is unknown",
+    }
 }
 
 /// A lifted entry point.
@@ -482,12 +534,7 @@ impl LiftedEntryPoint<'_> {
             text += &format!("  {note}\n");
         }
         if let Some(question) = &lifted.question {
-            let holds = match answer.holds {
-                Some(true) => "holds",
-                Some(false) => "does not hold",
-                None => "is unknown",
-            };
-            text += &format!("  {question} {holds}\n");
+            text += &format!("  {question} {}\n", describe_answer(answer.holds));
         }
         let mut wrong: Vec<FindingRecord> = answer.findings.iter().map(|found| self.finding(found)).collect();
         if wrong.is_empty() && answer.race != Race::Racy {
@@ -508,11 +555,16 @@ impl LiftedEntryPoint<'_> {
             outcome.note(CommandOutcome::RuleBroken);
         }
         let asking = ModelQuery { budget: Budget::until(&stop), ..asking };
+        let mut reason = None;
         if let Some(found) = &answer.race_found {
             text += &format!("\n{}\n", found.describe(&lifted.invocations));
             text += &places(&self.places(&found.at));
+            let message = found.describe(&lifted.invocations);
+            wrong.insert(0, FindingRecord::new(FindingKind::Race.name(), message, self.places(&found.at)));
             let lack = frontend::find_missing_sync(lifted, model, &asking).map_err(failed)?;
-            text += &format!("  Why: {}.\n", lack.description());
+            let why = format!("Why: {}.", lack.description());
+            text += &format!("  {why}\n");
+            reason = Some(why);
         }
         if broken && divergent {
             text += "  Fix the divergent barrier first.\n";
@@ -532,14 +584,22 @@ impl LiftedEntryPoint<'_> {
                 };
             }
             for change in &mended.changes {
-                let place = self.place(&change.at);
-                let line = place.line.map_or(String::new(), |line| format!(":{line}"));
-                text += &format!("    {}{line}: {}\n", place.file.unwrap_or_default(), change.text);
+                let FindingPlace { file, line, .. } = self.place(&change.at);
+                let record = MendRecord { file, line, text: change.text.clone() };
+                text += &format!("    {}\n", record.placed());
+                if let Some(finding) = wrong.first_mut() {
+                    finding.mend.push(record);
+                }
             }
         }
         let is_clean = answer.race == Race::Free && lifted.question.is_none();
         let two_workgroup_finding = is_clean.then(|| frontend::wider(self.module, self.options)).flatten();
-        Ok(EntryExplanation { text, outcome, open, two_workgroup_finding })
+        let holds =
+            lifted.question.as_ref().map(|question| format!("{question} {}", describe_answer(answer.holds)));
+        let notes = holds.into_iter().chain([self.coverage()]).chain(self.notes()).collect();
+        let title = format!("{} {}", self.file, lifted.entry);
+        let page = race::shown(title, race.to_owned(), notes, &wrong, self.file);
+        Ok(EntryExplanation { text, page, reason, outcome, open, two_workgroup_finding })
     }
 
     /// Returns the findings other than races that only the interpreter sees: endless loops and uninitialised

@@ -3,11 +3,12 @@
 use std::time::{Duration, Instant};
 
 use frontend::grid::{GridFinding, GridVerdict};
-use frontend::{AnalysisOptions, DEFAULT_UNROLL, InvocationId, Refusal, SpirvModule, Until};
+use frontend::{
+    AnalysisOptions, DEFAULT_UNROLL, InvocationId, Refusal, SpirvModule, Until, fix_walk_findings,
+};
 use litmus::Race;
 use model::Budget;
-use results::wire::{CheckLine, Executions, FindingRecord, Query};
-use results::write::race::text;
+use results::wire::{CheckLine, Executions, FindingRecord, Query, RaceLine};
 
 use super::entry::entry_line;
 use super::{CheckOptions, Checked};
@@ -17,11 +18,11 @@ use crate::shader::race;
 
 /// The explanation of a kernel by the walk.
 pub struct ExplainedWalk {
-    /// The report as text.
-    pub text: String,
+    /// The findings with their fixes, as `race` reports them.
+    pub line: RaceLine,
     pub outcome: CommandOutcome,
-    /// The two invocations of each race.
-    pub pairs: Vec<Vec<InvocationId>>,
+    /// The index and the two invocations of each race.
+    pub pairs: Vec<(usize, Vec<InvocationId>)>,
     /// True if no grid was given and two workgroups have a finding that one has not.
     pub needs_grid: bool,
 }
@@ -37,7 +38,7 @@ pub struct WalkedEntryPoint<'a> {
 }
 
 impl WalkedEntryPoint<'_> {
-    /// Returns the findings as text, and the pairs of invocations that race. None if the interpreter fails,
+    /// Returns the findings, and the pairs of invocations that race. None if the interpreter fails,
     /// or the question is one that it does not support.
     pub fn explained(&self, model: &model::Model, time: Duration) -> Option<ExplainedWalk> {
         if model.name() != model::Model::default_for(litmus::Dialect::Vulkan)
@@ -49,19 +50,19 @@ impl WalkedEntryPoint<'_> {
         let report = frontend::judge(self.module, self.options, model, Budget::until(&stop)).ok()?;
         let outcome =
             if report.findings.is_empty() { CommandOutcome::Success } else { CommandOutcome::RuleBroken };
-        let pair = |found: &GridFinding| match &found.at[..] {
+        let pair = |(number, found): (usize, &GridFinding)| match &found.at[..] {
             [one, other] if found.kind.is_race() && one.invocation != other.invocation => {
-                Some(vec![one.invocation, other.invocation])
+                Some((number, vec![one.invocation, other.invocation]))
             }
             _ => None,
         };
-        let pairs = report.findings.iter().filter_map(pair).collect();
+        let pairs = report.findings.iter().enumerate().filter_map(pair).collect();
         let needs_grid = report.two_workgroup_finding.is_some();
-        let mut text = text(&race::answered(self.file, self.module, report));
-        if let Some(compiler) = self.compiler {
-            text += &format!("  compiled by {compiler}\n");
-        }
-        Some(ExplainedWalk { text, outcome, pairs, needs_grid })
+        let fixes = fix_walk_findings(self.module, self.options, &report, &patience(time));
+        let mut line = race::answered(self.file, self.module, report);
+        race::mend(&mut line, self.module, &fixes);
+        line.compiler = self.compiler.map(str::to_owned);
+        Some(ExplainedWalk { line, outcome, pairs, needs_grid })
     }
 
     /// Answers by interpreting the grid; `lacks` is the reason why the model cannot answer queries.

@@ -6,8 +6,8 @@ use std::time::Duration;
 use explanation::{ShaderAnswer, ShaderFinding, ShaderPlace};
 use frontend::grid::{GridFinding, GridReport, GridSpot, GridVerdict, NeededInput};
 use frontend::{
-    AnalysisOptions, InputGrid, InputMode, Judged, KernelChange, Refusal, SourcePosition, SpirvModule, Until,
-    WalkFixes, fix_walk_findings,
+    AnalysisOptions, FindingKind, InputGrid, InputMode, Judged, KernelChange, Refusal, SourcePosition,
+    SpirvModule, Until, WalkFixes, fix_walk_findings,
 };
 use litmus::Test;
 use model::{Budget, Model};
@@ -40,19 +40,24 @@ pub fn shown(
 ) -> ShaderAnswer {
     let place = |place: &FindingPlace| {
         let file = place.file.clone().unwrap_or_else(|| file.to_owned());
-        let who = place.invocation.as_deref().map(|who| format!(" by invocation {who}")).unwrap_or_default();
         ShaderPlace {
-            what: format!("{}{who}", place.access.as_deref().unwrap_or("reached")),
+            access: place.access.clone(),
+            invocation: place.invocation.clone(),
             source: std::fs::read_to_string(&file).ok(),
             file,
             line: place.line,
         }
     };
+    let races =
+        [FindingKind::Race, FindingKind::Lockstep, FindingKind::UnpublishedRead].map(FindingKind::name);
     let finding = |finding: &FindingRecord| ShaderFinding {
         kind: finding.kind.clone(),
+        is_race: races.contains(&finding.kind.as_str()),
         message: finding.message.clone(),
         places: finding.at.iter().map(place).collect(),
+        reason: None,
         mend: finding.mend.iter().map(MendRecord::placed).collect(),
+        diff: None,
     };
     ShaderAnswer { title, verdict, notes, findings: findings.iter().map(finding).collect() }
 }
@@ -246,7 +251,7 @@ fn group_by_cause(findings: &mut Vec<FindingRecord>) {
 }
 
 /// Adds the fixes to their findings.
-fn mend(line: &mut RaceLine, module: &SpirvModule, mends: &WalkFixes) {
+pub fn mend(line: &mut RaceLine, module: &SpirvModule, mends: &WalkFixes) {
     for (finding, changes) in line.findings.iter_mut().zip(&mends.of) {
         let change = |change: &KernelChange| {
             let (file, number) = placed(&line.file, module, change.line, change.place);

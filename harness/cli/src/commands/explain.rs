@@ -20,7 +20,7 @@ use runner::RunVariant;
 
 use crate::arguments::{Explain, ExplainFormat};
 use crate::exit::{Failure, Outcome};
-use crate::output::{Data, print_text, say};
+use crate::output::{Data, command_line, print_text, say};
 
 /// Runs the command.
 ///
@@ -98,22 +98,26 @@ fn print_fixed(loaded: &Loaded, explanation: &Explanation) -> Result<Outcome, Fa
 /// Explains a shader.
 fn explain_shader(arguments: &Explain) -> Result<Outcome, Failure> {
     let more = arguments.outcome.is_some() || !arguments.device.is_empty() || arguments.fix;
-    if arguments.format != ExplainFormat::Text || more {
+    if arguments.format == ExplainFormat::Dot || more {
         return Err(Failure::not_available(
-            "`explain SHADER` with `--format`, `--outcome`, `--device` or `--fix`",
+            "`explain SHADER` with `--format dot`, `--outcome`, `--device` or `--fix`",
         ));
     }
     let options = arguments.kernel.options(arguments.unroll)?;
     let chosen = choice::load(arguments.model.as_deref().unwrap_or(Model::default_for(Dialect::Vulkan)))?;
-    let (text, outcome) = explained(
+    let explanation = explained(
         &arguments.test,
         &arguments.kernel.compilation()?,
         &options,
         &chosen.model,
         (arguments.timeout, arguments.kernel.inputs()),
     )?;
-    Data::new().print(&text)?;
-    Ok(outcome)
+    Data::new().print(&match arguments.format {
+        ExplainFormat::Text | ExplainFormat::Dot => explanation.text,
+        ExplainFormat::Svg => explanation::shaders_svg(&explanation.answers),
+        ExplainFormat::Html => explanation::shaders(&explanation.answers, &command_line()),
+    })?;
+    Ok(explanation.outcome)
 }
 
 /// Describes Vulkan's answer for the lowered program of an HSA test; empty for other tests.

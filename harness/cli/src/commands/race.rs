@@ -15,7 +15,7 @@ use vk_litmus::{
 
 use crate::arguments::{Race, RaceFormat};
 use crate::exit::{Failure, Outcome};
-use crate::output::{Data, cannot_print, say, write_file};
+use crate::output::{Data, cannot_print, command_line, say, write_file};
 
 use files::{ShaderFile, expand};
 use summary::{FileBar, Summary};
@@ -205,7 +205,7 @@ impl AnswerWriter<'_> {
                 self.out.print(&String::from_utf8_lossy(&written))?;
             }
             RaceFormat::Html if self.arguments.emit.is_none() => {
-                self.out.print(&explanation::shaders(&self.page))?;
+                self.out.print(&explanation::shaders(&self.page, &command_line()))?;
             }
             _ => {}
         }

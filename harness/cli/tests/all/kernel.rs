@@ -451,6 +451,38 @@ fn what_a_walk_finds_is_explained() {
     }
 }
 
+/// The page and the picture show what the text says: places, reason, fix, and the command without the format.
+#[test]
+fn explanations_of_shaders_are_pages_and_pictures() {
+    let shader = shader("reduce");
+    let ran = |format| Ran::of(&mut vk_litmus(["explain", &shader, "--grid", "64", "--format", format]));
+    let (page, picture) = (ran("html"), ran("svg"));
+    assert_eq!((page.code, picture.code), (1, 1), "{page:?}");
+    for told in [
+        "racy",
+        "data race on",
+        "no synchronization orders",
+        "put `barrier();`",
+        "race: not ordered",
+        "write, line",
+    ] {
+        assert!(page.stdout.contains(told), "{told}: {}", page.stdout);
+        assert!(picture.stdout.contains(told), "{told}: {}", picture.stdout);
+    }
+    assert!(
+        page.stdout.contains("reduce.comp:8") && page.stdout.contains(" --grid 64</pre>"),
+        "{}",
+        page.stdout
+    );
+    assert!(
+        picture.stdout.starts_with("<svg") && picture.stdout.trim_end().ends_with("</svg>"),
+        "{}",
+        picture.stdout
+    );
+    let ran = ran("dot");
+    assert!(ran.code == 2 && ran.stderr.contains("--format dot"), "{ran:?}");
+}
+
 /// A racing pair found by the walk has a litmus test of two threads, which is racy under the model too.
 #[test]
 fn races_as_litmus_tests() {

@@ -7,7 +7,7 @@ use vk_litmus::{CheckAnswer, Checker, ShaderModule, program};
 
 use crate::arguments::Check;
 use crate::exit::{Failure, Outcome};
-use crate::output::{Data, reject};
+use crate::output::{Data, command_line, reject};
 
 /// Prints one page with the answers for all shaders.
 ///
@@ -37,7 +37,7 @@ pub fn page(arguments: &Check, checker: &Checker) -> Result<Outcome, Failure> {
             });
         }
     }
-    Data::new().print(&explanation::shaders(&answers))?;
+    Data::new().print(&explanation::shaders(&answers, &command_line()))?;
     Ok(outcome)
 }
 
