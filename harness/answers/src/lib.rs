@@ -1,18 +1,32 @@
-//! The published answers about one litmus test, without processes, files or clocks.
+//! The published answers about one litmus test or shader, without processes, files or clocks.
 //!
 //! [`check_test`] predicts a test under a model and returns the line of `check`; [`simulate_test`] runs a test
-//! on the simulated GPU and returns the line of `run`; [`judge_test`] judges counts of another device. The command line, the library and the playground all
-//! build these lines here, so that they agree.
+//! on the simulated GPU and returns the line of `run`; [`judge_test`] judges counts of another device;
+//! [`find_races`] interprets a shader and returns the lines of `race`. The command line, the library and the
+//! playground all build these lines here, so that they agree.
 
 mod check;
 mod conclusion;
+mod fix;
 mod judge;
+mod race;
+pub mod scan;
+mod shader;
 pub mod similar;
 mod simulate;
+pub mod wgsl;
 
 pub use check::{
     CheckError, CheckNote, TestAnswer, TestQuestion, check_test, name_without_chains, prepare_test,
 };
 pub use conclusion::CommandOutcome;
+pub use fix::{CodeInsertion, FixEdits, fix_edits, line_range};
 pub use judge::{JudgeError, JudgeRequest, judge_test};
+pub use race::{
+    RacePhase, RaceQuestion, StopFunction, add_fixes, find_races, finding_record, needed_record, race_line,
+    refused_line,
+};
+pub use shader::{
+    EntryOptions, entry_options, placed_refusal_text, refusal_text, source_place, source_refusal_text,
+};
 pub use simulate::{SimulationError, SimulationRequest, simulate_test};

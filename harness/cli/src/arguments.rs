@@ -345,6 +345,9 @@ pub struct Race {
     /// Write a case file with the inputs that were used, for `--case`.
     #[arg(long, value_name = "FILE.toml")]
     pub save_case: Option<PathBuf>,
+    /// Write the fixes that insert code as a diff, for `patch -p0`.
+    #[arg(long, value_name = "FILE.diff", conflicts_with = "emit")]
+    pub fix: Option<PathBuf>,
     #[command(flatten)]
     pub kernel: KernelArguments,
 }

@@ -45,10 +45,10 @@ impl ChildLimit {
     }
 
     /// Waits for a slot; `None` if the job is cancelled meanwhile.
-    fn take(&self, cancel: &Cancel) -> Option<ProcessSlot<'_>> {
+    fn take(&self, is_cancelled: &dyn Fn() -> bool) -> Option<ProcessSlot<'_>> {
         let mut taken = self.lock();
         while *taken >= MAX_CHILDREN {
-            if cancel.is_cancelled() {
+            if is_cancelled() {
                 return None;
             }
             let waited = self.0.1.wait_timeout(taken, Duration::from_millis(20));
@@ -106,7 +106,7 @@ pub struct ChildCommand<'c> {
     pub limit: Duration,
 }
 
-/// Runs a command to its end.
+/// Runs a command to its end, unless `is_cancelled` returns true.
 ///
 /// # Errors
 /// If it is cancelled, exceeds its limit, or cannot be started. In the first two cases it is killed together with
@@ -114,10 +114,10 @@ pub struct ChildCommand<'c> {
 pub fn run(
     command: &ChildCommand<'_>,
     slots: &ChildLimit,
-    cancel: &Cancel,
+    is_cancelled: &dyn Fn() -> bool,
 ) -> Result<ChildOutput, ChildError> {
-    let _slot = slots.take(cancel).ok_or(ChildError::Cancelled)?;
-    if cancel.is_cancelled() {
+    let _slot = slots.take(is_cancelled).ok_or(ChildError::Cancelled)?;
+    if is_cancelled() {
         return Err(ChildError::Cancelled);
     }
     let mut process = Command::new(command.program);
@@ -143,7 +143,7 @@ pub fn run(
             break status;
         }
         let late = since.elapsed() > command.limit;
-        if late || cancel.is_cancelled() {
+        if late || is_cancelled() {
             kill_group(&mut child);
             // The pipes close with the last process of the group; their threads end then.
             return Err(if late { ChildError::TimedOut(command.limit) } else { ChildError::Cancelled });
@@ -185,7 +185,7 @@ mod tests {
         let arguments = vec![OsStr::new("-c"), OsStr::new(script)];
         let command =
             ChildCommand { program: Path::new("sh"), arguments, folder: Path::new("/"), input, limit };
-        run(&command, &ChildLimit::default(), cancel)
+        run(&command, &ChildLimit::default(), &|| cancel.is_cancelled())
     }
 
     #[test]
@@ -210,10 +210,11 @@ mod tests {
     #[test]
     fn waiting_for_a_slot_can_be_cancelled() {
         let (slots, cancel) = (ChildLimit::default(), Cancel::default());
-        let taken: Vec<_> = (0..MAX_CHILDREN).map(|_| slots.take(&cancel).unwrap()).collect();
+        let is_cancelled = || cancel.is_cancelled();
+        let taken: Vec<_> = (0..MAX_CHILDREN).map(|_| slots.take(&is_cancelled).unwrap()).collect();
         cancel.cancel();
-        assert!(slots.take(&cancel).is_none());
+        assert!(slots.take(&is_cancelled).is_none());
         drop(taken);
-        assert!(slots.take(&cancel).is_some());
+        assert!(slots.take(&is_cancelled).is_some());
     }
 }

@@ -9,7 +9,7 @@
 //!
 //! Positions of the protocol count UTF-16 code units ([`document`]); the analyses count bytes.
 
-mod child;
+pub mod child;
 mod complete;
 mod diagnose;
 mod document;

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+pub use answers::line_range;
+
 /// The severity of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
@@ -68,22 +70,6 @@ impl TextProblem {
             *range = start..moved(range.end).max(start);
         }
     }
-}
-
-/// Returns the bytes of a line without its indentation and end; `line` counts from 1.
-///
-/// A line past the end gives an empty range at the end of the text.
-pub fn line_range(text: &str, line: usize) -> Range<usize> {
-    let mut start = 0;
-    for (number, content) in text.split_inclusive('\n').enumerate() {
-        if number + 1 == line {
-            let indentation = content.len() - content.trim_start().len();
-            let end = start + content.trim_end().len();
-            return (start + indentation).min(end)..end;
-        }
-        start += content.len();
-    }
-    text.len()..text.len()
 }
 
 /// Returns the byte offset of a column in a line, both counted from 1, the column in characters.

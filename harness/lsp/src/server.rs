@@ -620,7 +620,7 @@ fn check(
     let folder = if folder.is_dir() { folder } else { std::path::Path::new(".") };
     let command =
         ChildCommand { program, arguments, folder, input: document.text.content(), limit: limit + GRACE };
-    Ok(verdict(&run(&command, slots, cancel)?))
+    Ok(verdict(&run(&command, slots, &|| cancel.is_cancelled())?))
 }
 
 /// Checks a saved shader for races; returns the number of findings in words.

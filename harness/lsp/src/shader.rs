@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use answers::{CodeInsertion, FixEdits, fix_edits};
 use results::wire::{FindingRecord, MendRecord};
 use serde::Deserialize;
 
@@ -112,7 +113,7 @@ impl ShaderJob<'_> {
     ) -> Result<ChildOutput, ChildError> {
         arguments.extend([OsStr::new("--"), self.name()]);
         let command = ChildCommand { program: self.program, arguments, folder, input: "", limit };
-        run(&command, self.slots, self.cancel)
+        run(&command, self.slots, &|| self.cancel.is_cancelled())
     }
 
     /// Converts the output of a child to problems.
@@ -220,36 +221,9 @@ fn correction(
     here: impl Fn(&Option<String>) -> bool,
     text: &str,
 ) -> Option<Correction> {
-    let mut edits = Vec::new();
-    let mut titles = Vec::new();
-    for change in changes.iter().filter(|change| here(&change.file)) {
-        let (code, side) = change.text.strip_prefix("put `")?.split_once("` ")?;
-        let line = change.line? as usize;
-        let range = line_range(text, line);
-        let start = text[..range.start].rfind('\n').map_or(0, |end| end + 1);
-        let indentation = &text[start..range.start];
-        let (sides, place) = side.split_once(" this ")?;
-        // The end of a loop or of a controlled statement is on another line.
-        let is_on_line = matches!(place, "line" | "atomic" | "barrier" | "read" | "write");
-        let is_statement = text[range.clone()].trim_end().ends_with(';');
-        let (before, after) = match sides {
-            "before" => (true, false),
-            "after" => (false, true),
-            "before and after" => (true, true),
-            _ => return None,
-        };
-        if !is_on_line || after && !is_statement {
-            return None;
-        }
-        edits.extend(before.then(|| (range.start..range.start, format!("{code}\n{indentation}"))));
-        edits.extend(after.then(|| (range.end..range.end, format!("\n{indentation}{code}"))));
-        titles.push(format!("`{code}` {sides} line {line}"));
-    }
-    if titles.is_empty() || titles.len() < changes.len() {
-        return None;
-    }
-    edits.sort_by_key(|(range, _)| range.start);
-    Some(Correction { title: format!("Put {}", titles.join(" and ")), edits })
+    let FixEdits { title, insertions } = fix_edits(changes, here, text)?;
+    let edits = insertions.into_iter().map(|CodeInsertion { at, code }| (at..at, code));
+    Some(Correction { title, edits: edits.collect() })
 }
 
 #[cfg(test)]
@@ -278,19 +252,6 @@ mod tests {
             edits: vec![(35..35, "barrier();\n    ".to_owned())],
         };
         assert_eq!(problem.corrections, [fix]);
-    }
-
-    #[test]
-    fn a_fix_is_offered_only_as_a_whole() {
-        let edits = |line: u32, text: &str| {
-            let change = MendRecord { line: Some(line), text: text.to_owned(), file: None };
-            correction(&[change], |_| true, TEXT).map(|fix| (fix.title, fix.edits.len()))
-        };
-        let both = ("Put `barrier();` before and after line 2".to_owned(), 2);
-        assert_eq!(edits(2, "put `barrier();` before and after this barrier"), Some(both));
-        // The statement may end on another line.
-        assert_eq!(edits(1, "put `barrier();` after this atomic"), None);
-        assert_eq!(edits(2, "put `barrier();` after the statement that this line controls"), None);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 use std::time::{Duration, Instant};
 
+use answers::{finding_record, needed_record, placed_refusal_text, refusal_text, source_place};
 use explanation::ShaderAnswer;
 use frontend::grid::NeededInput;
 use frontend::{
@@ -25,8 +26,9 @@ use super::undecided::{self, Undecided};
 use super::walked::{ExplainedWalk, WalkedEntryPoint};
 use super::{CheckOptions, Checked};
 use crate::patience::patience;
+use crate::shader::entries;
+use crate::shader::race::{page_of, shown};
 use crate::shader::source::{Compilation, SourceError, SourceModule, load_all};
-use crate::shader::{entries, placed, race, told, words};
 use crate::source::Rejected;
 use crate::{CommandOutcome, Failure};
 
@@ -55,8 +57,8 @@ pub fn check_module(
             SourcePosition::Line(line) => line.max(1),
             SourcePosition::Word(_) | SourcePosition::Module => 1,
         };
-        let failure = Failure::input_message(told(file, refusal));
-        let error = words(&Refusal { place: SourcePosition::Module, ..refusal.clone() });
+        let failure = Failure::input_message(placed_refusal_text(file, refusal));
+        let error = refusal_text(&Refusal { place: SourcePosition::Module, ..refusal.clone() });
         let line = RejectedLine { file: file.to_owned(), error, line, column: 1 };
         Checked::Rejected(Rejected { line, failure })
     };
@@ -83,7 +85,7 @@ pub fn check_module(
     let invalid: Vec<String> = frontend::invalid_uses(&module)
         .iter()
         .map(|one| {
-            let (file, line) = placed(file, &module, one.at.line, one.at.place);
+            let (file, line) = source_place(file, &module, one.at.line, one.at.place);
             let line = line.map_or(String::new(), |line| format!(":{line}"));
             format!("{file}{line}: invalid SPIR-V: {}", one.message)
         })
@@ -191,7 +193,7 @@ fn note_needs(file: &str, checked: &mut Checked, mut needs: InputNeeds) {
     let broken = line.queries.iter().any(|query| query.expected.is_some() && query.holds == Some(false));
     (line.race, line.findings) = (RaceWord::NeedsInputs, Some(Vec::new()));
     *outcome = if broken { CommandOutcome::RuleBroken } else { CommandOutcome::Environment };
-    line.needs = needs.inputs.into_iter().map(race::needed).collect();
+    line.needs = needs.inputs.into_iter().map(needed_record).collect();
     warnings.extend(line.needs.iter().map(|needed| format!("{file}: {}", needed.sentence())));
 }
 
@@ -300,12 +302,12 @@ fn explain_module(
 ) -> Result<(), Failure> {
     let shader = shader.map_err(|error| error.failure())?;
     let module = frontend::read_module(&shader.bytes)
-        .map_err(|refusal| Failure::input_message(told(file, &refusal)))?;
-    let entries =
-        entries(file, &module, options).map_err(|refusal| Failure::input_message(told(file, &refusal)))?;
+        .map_err(|refusal| Failure::input_message(placed_refusal_text(file, &refusal)))?;
+    let entries = entries(file, &module, options)
+        .map_err(|refusal| Failure::input_message(placed_refusal_text(file, &refusal)))?;
     for given in entries {
         let choice = frontend::choose_inputs(&module, &given, inputs, InputGrid::One)
-            .map_err(|refusal| Failure::input_message(told(file, &refusal)))?;
+            .map_err(|refusal| Failure::input_message(placed_refusal_text(file, &refusal)))?;
         let (options, mut needs) = (choice.primary(&given), choice.needs(&module));
         let entry = options.entry.as_deref().unwrap_or("main");
         let compiler = shader.compiler.as_deref();
@@ -314,7 +316,7 @@ fn explain_module(
                 let kernel = LiftedEntryPoint { file, module: &module, compiler, options, lifted: &lifted };
                 kernel.explained(model, time).map_err(|error| format!("{file}: {error}"))
             }
-            Err(refusal) => Err(told(file, &refusal)),
+            Err(refusal) => Err(placed_refusal_text(file, &refusal)),
         };
         let walked = WalkedEntryPoint { file, module: &module, compiler, options: &options };
         let answer = explain(&options);
@@ -326,7 +328,7 @@ fn explain_module(
                 if needs_grid {
                     needs.inputs.push(NeededInput::grid());
                 }
-                let (mut text, mut page) = (race_text(&line), race::page_of(&line));
+                let (mut text, mut page) = (race_text(&line), page_of(&line));
                 let compiled = compiler.map(|compiler| format!("compiled by {compiler}"));
                 text += &compiled.iter().map(|note| format!("  {note}\n")).collect::<String>();
                 page.notes.extend(compiled);
@@ -383,7 +385,7 @@ fn explain_module(
         all.text += &format!("{file} `{entry}`: needs-inputs under {}\n", model.name());
         (page.verdict, page.findings) = ("needs-inputs".to_owned(), Vec::new());
         for needed in needs.inputs {
-            let sentence = race::needed(needed).sentence();
+            let sentence = needed_record(needed).sentence();
             all.text += &format!("  {sentence}\n");
             page.notes.push(sentence);
         }
@@ -598,7 +600,7 @@ impl LiftedEntryPoint<'_> {
             lifted.question.as_ref().map(|question| format!("{question} {}", describe_answer(answer.holds)));
         let notes = holds.into_iter().chain([self.coverage()]).chain(self.notes()).collect();
         let title = format!("{} {}", self.file, lifted.entry);
-        let page = race::shown(title, race.to_owned(), notes, &wrong, self.file);
+        let page = shown(title, race.to_owned(), notes, &wrong, self.file);
         Ok(EntryExplanation { text, page, reason, outcome, open, two_workgroup_finding })
     }
 
@@ -609,7 +611,7 @@ impl LiftedEntryPoint<'_> {
             return Vec::new();
         }
         let found = frontend::beside_races(self.module, self.options);
-        found.iter().map(|found| race::record(self.file, self.module, found)).collect()
+        found.iter().map(|found| finding_record(self.file, self.module, found)).collect()
     }
 
     /// Returns the notes about how the shader was read.
@@ -641,7 +643,7 @@ impl LiftedEntryPoint<'_> {
     }
 
     fn place(&self, spot: &Spot) -> FindingPlace {
-        let (file, line) = placed(self.file, self.module, spot.line, spot.place);
+        let (file, line) = source_place(self.file, self.module, spot.line, spot.place);
         let invocation = self.lifted.invocations.get(usize::from(spot.thread));
         FindingPlace {
             file: Some(file),

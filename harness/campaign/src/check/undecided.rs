@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use answers::refusal_text;
 use frontend::{
     AnalysisOptions, FindingKind, ModelQuery, Problem, Refusal, SourcePosition, SpirvModule, Until,
 };
@@ -9,7 +10,6 @@ use model::{Budget, Model};
 
 use super::Checked;
 use crate::patience::patience;
-use crate::shader::words;
 
 /// Factor for the time limit that is suggested.
 const LONGER: u32 = 6;
@@ -25,9 +25,9 @@ pub fn lacks(refusal: &Refusal) -> String {
             " on a grid of this size".to_owned()
         }
         (what, SourcePosition::Line(line)) => {
-            format!(": line {line}: {}", words(&what.clone().located_at(SourcePosition::Module)))
+            format!(": line {line}: {}", refusal_text(&what.clone().located_at(SourcePosition::Module)))
         }
-        (what, _) => format!(": {}", words(&what.clone().located_at(SourcePosition::Module))),
+        (what, _) => format!(": {}", refusal_text(&what.clone().located_at(SourcePosition::Module))),
     }
 }
 
@@ -75,7 +75,7 @@ impl Undecided<'_> {
                     SourcePosition::Line(line) => format!("line {line}: "),
                     SourcePosition::Word(_) | SourcePosition::Module => String::new(),
                 };
-                let why = words(&what.clone().located_at(SourcePosition::Module));
+                let why = refusal_text(&what.clone().located_at(SourcePosition::Module));
                 return Some(format!("unknown: the model cannot be used: {at}{why}"));
             }
         };

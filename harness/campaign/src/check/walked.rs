@@ -14,7 +14,6 @@ use super::entry::entry_line;
 use super::{CheckOptions, Checked};
 use crate::CommandOutcome;
 use crate::patience::patience;
-use crate::shader::race;
 
 /// The explanation of a kernel by the walk.
 pub struct ExplainedWalk {
@@ -59,8 +58,8 @@ impl WalkedEntryPoint<'_> {
         let pairs = report.findings.iter().enumerate().filter_map(pair).collect();
         let needs_grid = report.two_workgroup_finding.is_some();
         let fixes = fix_walk_findings(self.module, self.options, &report, &patience(time));
-        let mut line = race::answered(self.file, self.module, report);
-        race::mend(&mut line, self.module, &fixes);
+        let mut line = answers::race_line(self.file, self.module, report);
+        answers::add_fixes(&mut line, self.module, &fixes);
         line.compiler = self.compiler.map(str::to_owned);
         Some(ExplainedWalk { line, outcome, pairs, needs_grid })
     }
@@ -92,8 +91,11 @@ impl WalkedEntryPoint<'_> {
             // After undefined behaviour, and for schedules that were not tried, the result is unknown.
             GridVerdict::Clean | GridVerdict::Racy | GridVerdict::NeedsInputs => Race::Unknown,
         };
-        let findings: Vec<FindingRecord> =
-            report.findings.iter().map(|found| race::record(self.file, self.module, found)).collect();
+        let findings: Vec<FindingRecord> = report
+            .findings
+            .iter()
+            .map(|found| answers::finding_record(self.file, self.module, found))
+            .collect();
         let mut outcome =
             if findings.is_empty() { CommandOutcome::Success } else { CommandOutcome::RuleBroken };
         let compiled = self.compiler.map(|compiler| format!("{}: compiled by {compiler}", self.file));

@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use answers::{needed_record, placed_refusal_text, source_refusal_text};
 use frontend::{FinalCell, FinalContents, KernelDispatch, Problem, Refusal, SpirvModule};
 use model::Model;
 use runner::shader::{Input, InputImage, InputShape};
 
 use super::entries;
-use super::race::{needed, worded};
 use super::source::{Compilation, SourceModule, load_all};
-use super::told;
 use crate::Failure;
 use crate::kinds::shader::{AnalyzedShader, ContentVerdict, ExpectedContents, FinalNumber, ShaderClaim};
 use crate::patience::patience;
@@ -63,7 +62,7 @@ fn read_module(
     longest: Duration,
 ) -> Result<Vec<AnalyzedShader>, Failure> {
     let file = given.file;
-    let wrong = |refusal: &Refusal| Failure::input_message(told(file, refusal));
+    let wrong = |refusal: &Refusal| Failure::input_message(placed_refusal_text(file, refusal));
     let module = Arc::new(frontend::read_module(&shader.bytes).map_err(|refusal| wrong(&refusal))?);
     let entries = entries(file, &module, given.options).map_err(|refusal| wrong(&refusal))?;
     if entries.is_empty() {
@@ -110,7 +109,7 @@ fn read_module(
             own.notes.push(format!("inputs chosen by the tool: {chosen}"));
         }
         let needs: Vec<String> =
-            choice.needs(&module).inputs.into_iter().map(|one| needed(one).sentence()).collect();
+            choice.needs(&module).inputs.into_iter().map(|one| needed_record(one).sentence()).collect();
         let is_open =
             !matches!(own.expected, ExpectedContents::Undefined(_)) || choice.needs(&module).decide_findings;
         if !needs.is_empty() && is_open {
@@ -153,7 +152,7 @@ fn fill(
         own.claim = Some(ShaderClaim { text, cells, holds: Arc::new(move |values| claim.holds(values)) });
     }
     let stop = patience(longest);
-    let told = |refusal: &Refusal| worded(&own.file, module, refusal);
+    let told = |refusal: &Refusal| source_refusal_text(&own.file, module, refusal);
     let budget = model::Budget::until(&stop);
     let finals = frontend::final_contents(module, &dispatch, &options, model, budget, &told);
     own.expected = match finals {

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use answers::{needed_record, placed_refusal_text, source_place};
 use frontend::{
     AnalysisOptions, InputGrid, InputMode, OpenDescriptors, Refinement, RefinementQuery, RefinementVerdict,
     SpirvModule, Spot, Until,
@@ -11,8 +12,8 @@ use frontend::{
 use model::{Budget, Model};
 use results::wire::{FindingPlace, REFINE_SCHEMA, RefineDifference, RefineLine, RefineVerdict};
 
+use super::entries;
 use super::source::{Compilation, load, run_to_end};
-use super::{entries, placed, race, told};
 use crate::Failure;
 use crate::patience::patience;
 
@@ -57,7 +58,7 @@ struct NamedModule<'a> {
 fn read_file<'a>(file: &'a str, compilation: &Compilation) -> Result<(NamedModule<'a>, Vec<u8>), Failure> {
     let source = load(file, compilation).map_err(|error| error.failure())?;
     let module = frontend::read_module(&source.bytes)
-        .map_err(|refusal| Failure::input_message(told(file, &refusal)))?;
+        .map_err(|refusal| Failure::input_message(placed_refusal_text(file, &refusal)))?;
     Ok((NamedModule { file, module }, source.bytes))
 }
 
@@ -99,7 +100,8 @@ fn compare_modules(
     model: &Model,
     request: &RefineRequest,
 ) -> Result<Vec<RefineLine>, Failure> {
-    let wrong = |refusal: &frontend::Refusal| Failure::input_message(told(before.file, refusal));
+    let wrong =
+        |refusal: &frontend::Refusal| Failure::input_message(placed_refusal_text(before.file, refusal));
     let known = entries(before.file, &before.module, options).map_err(|refusal| wrong(&refusal))?;
     if known.is_empty() {
         let what = before.module.no_entry_point();
@@ -173,7 +175,7 @@ fn compare_modules(
 
 /// Returns the reason of an answer, with the inputs that it depends on.
 fn reason_of(found: &Refinement) -> String {
-    let needs = found.needs.iter().cloned().map(|one| race::needed(one).sentence());
+    let needs = found.needs.iter().cloned().map(|one| needed_record(one).sentence());
     std::iter::once(found.reason.clone()).chain(needs).collect::<Vec<_>>().join("; ")
 }
 
@@ -185,7 +187,7 @@ fn line_of(
     request: &RefineRequest,
 ) -> RefineLine {
     let place = |named: &NamedModule<'_>, spot: &Spot| {
-        let (file, line) = placed(named.file, &named.module, spot.line, spot.place);
+        let (file, line) = source_place(named.file, &named.module, spot.line, spot.place);
         let access = spot.access.map(|writes| if writes { "write" } else { "read" }.to_owned());
         FindingPlace { file: Some(file), line, invocation: None, access }
     };
@@ -276,7 +278,7 @@ fn to_binary(file: &str, bytes: &[u8]) -> Result<Vec<u8>, Failure> {
     } else {
         let text = String::from_utf8_lossy(bytes).into_owned();
         let assembled = frontend::assemble_text(&text)
-            .map_err(|refusal| Failure::input_message(told(file, &refusal.into())))?;
+            .map_err(|refusal| Failure::input_message(placed_refusal_text(file, &refusal.into())))?;
         assembled.words
     };
     // Older tools refuse source languages that they do not know.

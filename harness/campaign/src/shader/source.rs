@@ -13,7 +13,6 @@ mod includes;
 mod module_edit;
 mod prepare;
 mod process;
-mod scan;
 mod stage;
 
 use std::ffi::OsStr;
@@ -21,13 +20,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use answers::scan;
+use answers::wgsl::{self, OverrideValues};
 use compilers::{COMPILERS, Compiler};
 use entry_points::EntryPoint;
 use includes::{IncludeTree, find_folder, folder_of};
-use prepare::Override;
 use scan::{has_function, has_word, without_comments};
 use stage::{COMPUTE, ShaderLanguage, SourceStage};
 
+pub use answers::wgsl::UnsetOverride;
 pub use definitions::{CommandFlags, CompileCommands, parse_definitions};
 pub use error::SourceError;
 pub(crate) use process::run_to_end;
@@ -71,15 +72,6 @@ impl Default for Compilation {
     }
 }
 
-/// A pipeline-overridable constant without a value, and the value that was assumed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnsetOverride {
-    /// Its name.
-    pub name: String,
-    /// The assumed value.
-    pub value: String,
-}
-
 /// The SPIR-V of a user shader.
 #[derive(Clone, Debug)]
 pub struct SourceModule {
@@ -102,9 +94,7 @@ struct ShaderSource<'a> {
     is_preprocessed: bool,
     given: Compilation,
     tree: IncludeTree,
-    unset: Vec<UnsetOverride>,
-    /// Values of overrides by name.
-    set: Vec<(String, String)>,
+    overrides: OverrideValues,
 }
 
 /// A part of a source that is compiled on its own.
@@ -219,24 +209,13 @@ impl ShaderSource<'_> {
         if language == ShaderLanguage::Glsl && stage::is_hlsl(&plain) {
             language = ShaderLanguage::Hlsl;
         }
-        let (mut unset, mut set) = (Vec::new(), Vec::new());
-        let tree = if language == ShaderLanguage::Wgsl {
-            for declared in prepare::overrides(&plain) {
-                let is_named = |(name, _): &&(String, String)| {
-                    *name == declared.name || Some(name) == declared.id.as_ref()
-                };
-                if let Some((_, value)) = given.overrides.iter().find(is_named) {
-                    set.push((declared.name, value.clone()));
-                } else if declared.is_unset {
-                    unset
-                        .push(UnsetOverride { value: assumed_value(&declared, &plain), name: declared.name });
-                }
-            }
-            IncludeTree::default()
+        let (overrides, tree) = if language == ShaderLanguage::Wgsl {
+            (OverrideValues::of_source(&plain, &given.overrides), IncludeTree::default())
         } else {
-            IncludeTree::read(Path::new(file), &text, &given.includes)
+            let tree = IncludeTree::read(Path::new(file), &text, &given.includes);
+            (OverrideValues::default(), tree)
         };
-        Ok(ShaderSource { file, language, text, is_preprocessed, given, tree, unset, set })
+        Ok(ShaderSource { file, language, text, is_preprocessed, given, tree, overrides })
     }
 
     /// Returns true if the files that the scan found are all that a compiler can read.
@@ -250,12 +229,6 @@ impl ShaderSource<'_> {
     /// Returns true if the text of a unit is not that of the file.
     fn is_changed(&self, unit: &CompileUnit) -> bool {
         self.is_preprocessed || unit.text.is_some()
-    }
-
-    /// Returns the values of pipeline-overridable constants.
-    fn overrides(&self) -> impl Iterator<Item = (&str, &str)> {
-        let unset = self.unset.iter().map(|unset| (unset.name.as_str(), unset.value.as_str()));
-        self.set.iter().map(|(name, value)| (name.as_str(), value.as_str())).chain(unset)
     }
 
     /// Writes a changed text into a folder. Returns the path of the text to compile.
@@ -280,7 +253,7 @@ impl ShaderSource<'_> {
         let plain = without_comments(&self.text);
         match self.language {
             ShaderLanguage::Wgsl => {
-                let text = prepare::without_wgsl_directives(&self.text, &plain);
+                let text = wgsl::without_directives(&self.text, &plain);
                 Ok(vec![CompileUnit { entry: None, stage: COMPUTE, defines: Vec::new(), text }])
             }
             ShaderLanguage::Glsl => self.glsl_units(&plain),
@@ -412,22 +385,6 @@ impl ShaderSource<'_> {
             hint,
         })
     }
-}
-
-/// Returns the value to assume for an override without one: a usual workgroup size where it is one.
-fn assumed_value(declared: &Override, plain: &str) -> String {
-    let sizes =
-        plain.split("@workgroup_size").skip(1).filter_map(|size| size.split_once('(')?.1.split_once(')'));
-    let dimension = sizes
-        .flat_map(|(size, _)| size.split(',').enumerate())
-        .find(|(_, size)| has_word(size, &declared.name));
-    match (declared.kind.as_str(), dimension) {
-        ("bool", _) => "false",
-        (_, Some((0, _))) => "64",
-        (_, Some(_)) => "1",
-        _ => "1",
-    }
-    .to_owned()
 }
 
 #[cfg(test)]

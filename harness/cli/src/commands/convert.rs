@@ -2,10 +2,10 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use answers::placed_refusal_text;
 use campaign::inputs;
 use campaign::repro::shader;
 use campaign::shader::source::{is_shader, load};
-use campaign::shader::told;
 use campaign::source::TestSource;
 use litmus::convert::{to_khronos, to_vulkan};
 use litmus::glsl::to_glsl;
@@ -112,7 +112,7 @@ fn convert_shader(arguments: &Convert, file: &str) -> Result<Outcome, Failure> {
     if arguments.out.is_some() {
         return Err(Failure::not_available("`--out` with a shader"));
     }
-    let wrong = |refusal: &frontend::Refusal| Failure::input_message(told(file, refusal));
+    let wrong = |refusal: &frontend::Refusal| Failure::input_message(placed_refusal_text(file, refusal));
     let shader = load(file, &arguments.kernel.compilation()?).map_err(|error| error.failure())?;
     let module = frontend::read_module(&shader.bytes).map_err(|refusal| wrong(&refusal))?;
     let options = arguments.kernel.options(arguments.unroll)?;

@@ -5,7 +5,7 @@ mod summary;
 
 use campaign::compilers::kernels::numbered;
 use campaign::parallel::in_order_on;
-use campaign::shader::race::page_of;
+use campaign::shader::race::{FixDiffs, page_of};
 use results::wire::RaceVerdict;
 use results::write::json::Lines;
 use results::write::{race::text, sarif};
@@ -120,6 +120,7 @@ struct AnswerWriter<'a> {
     log: sarif::SarifCheckWriter<Vec<u8>>,
     page: Vec<explanation::ShaderAnswer>,
     emitted: Vec<String>,
+    fixes: FixDiffs,
     outcome: Outcome,
 }
 
@@ -132,6 +133,7 @@ impl AnswerWriter<'_> {
             log: sarif::SarifCheckWriter::new(Vec::new()),
             page: Vec::new(),
             emitted: Vec::new(),
+            fixes: FixDiffs::default(),
             outcome: Outcome::Success,
         }
     }
@@ -171,6 +173,13 @@ impl AnswerWriter<'_> {
             }
             return Ok(());
         }
+        if self.arguments.fix.is_some() {
+            for finding in &line.findings {
+                if !self.fixes.add(&finding.mend) && !self.quiet {
+                    say(&format!("{}: no fix inserts code for: {}", line.file, finding.message));
+                }
+            }
+        }
         match format {
             RaceFormat::Json => Lines::new(&mut self.out).write(line).map_err(cannot_print)?,
             RaceFormat::Text => self.out.print(&text(line))?,
@@ -198,6 +207,9 @@ impl AnswerWriter<'_> {
                 }
             }
             (None, []) => {}
+        }
+        if let Some(path) = &self.arguments.fix {
+            write_file(path, self.fixes.text().as_bytes())?;
         }
         match self.arguments.format {
             RaceFormat::Sarif if self.arguments.emit.is_none() => {

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use campaign::shader::race::{RaceOptions, lines, refused};
+use answers::refused_line;
+use campaign::shader::race::{RaceOptions, lines};
 use frontend::AnalysisOptions;
 use model::Model;
 use results::wire::{FindingRecord, RaceLine, RaceVerdict};
@@ -225,7 +226,7 @@ impl RaceDetector {
             let tests = tests.into_iter().map(|test| test.map(LitmusTest::generated)).collect();
             RaceAnswer { line, tests }
         };
-        lines(file, Ok(source.clone()), &options, &self.model, asked).into_iter().map(answer).collect()
+        lines(file, &source.bytes, &options, &self.model, asked).into_iter().map(answer).collect()
     }
 
     /// Returns the answer for a shader that could not be loaded, as the program prints it.
@@ -243,7 +244,7 @@ impl RaceDetector {
     /// # Ok::<(), vk_litmus::Error>(())
     /// ```
     pub fn refuse(&self, error: &Error, inputs: &ShaderInputs) -> RaceAnswer {
-        let mut line = refused(error.file(), "", &self.options(inputs), error.record().error.clone());
+        let mut line = refused_line(error.file(), "", &self.options(inputs), error.record().error.clone());
         line.cause = error.cause().map(str::to_owned);
         RaceAnswer { line, tests: Vec::new() }
     }

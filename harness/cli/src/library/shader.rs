@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use answers::{placed_refusal_text, source_place};
 use campaign::Failure;
 use campaign::shader::source::{Compilation, SourceError, SourceModule, load_all};
-use campaign::shader::{placed, told};
 use frontend::{Lint, SpirvModule};
 use results::wire::{FindingPlace, FindingRecord, RejectedLine};
 
@@ -224,13 +224,14 @@ impl ShaderModule {
     }
 
     fn read(&self) -> Result<SpirvModule, Error> {
-        frontend::read_module(&self.source.bytes)
-            .map_err(|refusal| Error::whole(&self.file, Failure::input_message(told(&self.file, &refusal))))
+        frontend::read_module(&self.source.bytes).map_err(|refusal| {
+            Error::whole(&self.file, Failure::input_message(placed_refusal_text(&self.file, &refusal)))
+        })
     }
 }
 
 fn lint_finding(file: &str, module: &SpirvModule, lint: &Lint) -> FindingRecord {
-    let (file, line) = placed(file, module, lint.at.line, lint.at.place);
+    let (file, line) = source_place(file, module, lint.at.line, lint.at.place);
     FindingRecord::new(
         &format!("lint:{}", lint.rule),
         format!("{} ({})", lint.message, lint.clause),

@@ -483,6 +483,33 @@ fn explanations_of_shaders_are_pages_and_pictures() {
     assert!(ran.code == 2 && ran.stderr.contains("--format dot"), "{ran:?}");
 }
 
+/// `patch` applies the fixes of two findings, and the shader is clean.
+#[test]
+fn patch_applies_the_fixes_of_race() {
+    if !installed("glslangValidator") || !installed("patch") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let source = "#version 450\nlayout(local_size_x = 8) in;\nlayout(binding = 0) buffer B { uint b[]; };\n\
+                  shared uint a[8], c[8];\nvoid main() {\n    uint i = gl_LocalInvocationIndex;\n    a[i] = i;\n    \
+                  c[i] = a[7 - i];\n    b[i] = c[7 - i];\n}\n";
+    std::fs::write(folder.path().join("two.comp"), source).unwrap();
+    let race = |arguments: &[&str]| {
+        Ran::of(vk_litmus(["race", "two.comp"]).args(arguments).current_dir(folder.path()))
+    };
+    let ran = race(&["--fix", "two.diff"]);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    let patch = std::process::Command::new("patch")
+        .args(["-p0", "-i", "two.diff"])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert!(patch.status.success(), "{patch:?}");
+    let fixed = std::fs::read_to_string(folder.path().join("two.comp")).unwrap();
+    assert_eq!(fixed.matches("barrier();").count(), 2, "{fixed}");
+    assert_eq!(race(&[]).code, 0, "{fixed}");
+}
+
 /// A racing pair found by the walk has a litmus test of two threads, which is racy under the model too.
 #[test]
 fn races_as_litmus_tests() {

@@ -254,7 +254,7 @@ impl Compiler {
             bytes: stored.bytes,
             compiler: Some(stored.compiler),
             entry: unit.entry.clone(),
-            unset: source.unset.clone(),
+            unset: source.overrides.unset.clone(),
         };
         if let Some(stored) = is_cached.then(|| cache::read(&key)).flatten() {
             return Ok(module(stored));
@@ -350,7 +350,7 @@ impl Compiler {
             );
         }
         if let Some(flag) = self.override_flag {
-            for (name, value) in source.overrides() {
+            for (name, value) in source.overrides.iter() {
                 flags.extend([flag.to_owned(), format!("{name}={value}")]);
             }
         }

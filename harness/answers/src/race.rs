@@ -1,0 +1,249 @@
+//! `race`: interprets whole grids of user shaders and publishes the findings.
+//!
+//! The limits are functions of the caller, so that a run in a browser, without clocks, counts instead.
+
+use std::fmt;
+use std::sync::Arc;
+
+use frontend::grid::{GridFinding, GridReport, GridSpot, GridVerdict, NeededInput};
+use frontend::{
+    AnalysisOptions, InputGrid, InputMode, Judged, KernelChange, Refusal, SpirvModule, Until, WalkFixes,
+    fix_walk_findings,
+};
+use litmus::Test;
+use model::{Budget, Model};
+use results::wire::{
+    FindingPlace, FindingRecord, MendRecord, NeededRecord, RACE_SCHEMA, RaceCoverage, RaceLine, RaceVerdict,
+    RaceWitness,
+};
+
+use crate::shader::{EntryOptions, entry_options, placed_refusal_text, source_place, source_refusal_text};
+
+/// A function that returns true once a limit is reached.
+pub type StopFunction = Arc<dyn Fn() -> bool + Send + Sync>;
+
+/// A part of the analysis that has a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RacePhase {
+    /// The search for inputs that are not given.
+    InputSearch,
+    /// Interpreting the grid on every schedule.
+    Walks,
+    /// The model's answer about a small grid. It may start long after its limit was created.
+    Model,
+    /// The litmus test of one finding.
+    SmallestTest,
+    /// The search for fixes.
+    Fixes,
+}
+
+/// The options for the entry points of a shader.
+#[derive(Clone, Copy)]
+pub struct RaceQuestion<'a> {
+    /// The name of the module in answers.
+    pub file: &'a str,
+    /// The SPIR-V, as binary or text.
+    pub module: &'a [u8],
+    /// The inputs.
+    pub options: &'a AnalysisOptions,
+    /// How missing inputs are supplied.
+    pub inputs: InputMode,
+    /// The model that decides what schedules leave open.
+    pub model: &'a Model,
+    /// Starts the limit of a phase, since this crate has no clock.
+    pub start_limit: &'a dyn Fn(RacePhase) -> StopFunction,
+    /// Also creates a litmus test for each finding that has one.
+    pub has_tests: bool,
+    /// Receives warnings.
+    pub warn: &'a dyn Fn(String),
+    /// Receives the inputs that were used; an error refuses the entry point.
+    pub save_inputs: Option<&'a dyn Fn(&AnalysisOptions) -> Result<(), String>>,
+}
+
+impl fmt::Debug for RaceQuestion<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RaceQuestion").field("file", &self.file).field("options", self.options).finish()
+    }
+}
+
+/// Analyses each entry point of a shader, or the one in the options: `race`. Returns each line with the litmus
+/// tests of its findings.
+pub fn find_races(question: RaceQuestion<'_>) -> Vec<(RaceLine, Vec<Option<Test>>)> {
+    let RaceQuestion { file, options, .. } = question;
+    let refused = |why: String| vec![(refused_line(file, "", options, why), Vec::new())];
+    let module = match frontend::read_module(question.module) {
+        Ok(module) => module,
+        Err(why) => return refused(placed_refusal_text(file, &why)),
+    };
+    let entries = match entry_options(&module, options) {
+        Ok(EntryOptions { entries, unused }) => {
+            unused.iter().for_each(|unused| (question.warn)(format!("{file}: unused input: {unused}")));
+            entries
+        }
+        Err(why) => return refused(placed_refusal_text(file, &why)),
+    };
+    if entries.is_empty() {
+        return refused(format!("{file}: {}", module.no_entry_point()));
+    }
+    let answered = |options: AnalysisOptions| {
+        find_entry_races(question, &module, &options).unwrap_or_else(|why| {
+            (refused_line(file, options.entry.as_deref().unwrap_or_default(), &options, why), Vec::new())
+        })
+    };
+    entries.into_iter().map(answered).collect()
+}
+
+/// Analyses one entry point.
+///
+/// # Errors
+/// The reason that it cannot be analysed.
+fn find_entry_races(
+    question: RaceQuestion<'_>,
+    module: &SpirvModule,
+    options: &AnalysisOptions,
+) -> Result<(RaceLine, Vec<Option<Test>>), String> {
+    let RaceQuestion { file, model, start_limit, .. } = question;
+    let refused = |refusal: Refusal| source_refusal_text(file, module, &refusal);
+    frontend::check_claim(module, options).map_err(refused)?;
+    let within = |phase| {
+        let stop = start_limit(phase);
+        AnalysisOptions { deadline: Some(Until::new(move || stop())), ..options.clone() }
+    };
+    let searched = within(RacePhase::InputSearch);
+    let choice = frontend::choose_inputs(module, &searched, question.inputs, InputGrid::Chosen);
+    let options = within(RacePhase::Walks);
+    let stop = start_limit(RacePhase::Model);
+    let judged = choice
+        .and_then(|choice| frontend::judge_choice(module, &options, &choice, model, Budget::until(&*stop)));
+    let Judged { report, options, .. } = judged.map_err(refused)?;
+    if let Some(save) = question.save_inputs {
+        save(&options)?;
+    }
+    let test = |(number, finding): (usize, &GridFinding)| {
+        let stop = start_limit(RacePhase::SmallestTest);
+        let mut test = frontend::smallest(module, &options, model, Budget::until(&*stop), finding)?;
+        test.name = format!("{}-{}", test.name, number + 1);
+        Some(test)
+    };
+    let wanted = report.findings.iter().enumerate().filter(|_| question.has_tests);
+    let tests = wanted.map(test).collect();
+    let fixes = fix_walk_findings(module, &options, &report, &*start_limit(RacePhase::Fixes));
+    let mut line = race_line(file, module, report);
+    add_fixes(&mut line, module, &fixes);
+    if !question.has_tests {
+        group_by_cause(&mut line.findings);
+    }
+    Ok((line, tests))
+}
+
+/// Returns the line of an entry point that is not analysed, with the reason.
+pub fn refused_line(file: &str, entry: &str, options: &AnalysisOptions, why: String) -> RaceLine {
+    RaceLine {
+        schema: RACE_SCHEMA.to_owned(),
+        file: file.to_owned(),
+        entry: entry.to_owned(),
+        grid: options.grid.unwrap_or([1; 3]),
+        local_size: None,
+        subgroup_size: options.subgroup_size.unwrap_or_default(),
+        verdict: RaceVerdict::Refused,
+        why: Some(why),
+        cause: None,
+        compiler: None,
+        findings: Vec::new(),
+        coverage: RaceCoverage::default(),
+        needs: Vec::new(),
+        order_dependent: None,
+        lints: Vec::new(),
+    }
+}
+
+/// Converts a report to its published line.
+pub fn race_line(file: &str, module: &SpirvModule, report: GridReport) -> RaceLine {
+    let invocations = report.grid.iter().chain(&report.local_size).map(|count| u64::from(*count)).product();
+    RaceLine {
+        schema: RACE_SCHEMA.to_owned(),
+        file: file.to_owned(),
+        entry: report.entry,
+        grid: report.grid,
+        local_size: Some(report.local_size),
+        subgroup_size: report.subgroup_size,
+        verdict: match report.verdict {
+            GridVerdict::Racy => RaceVerdict::Racy,
+            GridVerdict::Clean => RaceVerdict::Clean,
+            GridVerdict::Undecided => RaceVerdict::Undecided,
+            GridVerdict::NeedsInputs => RaceVerdict::NeedsInputs,
+        },
+        why: report.refusal.map(|refusal| source_refusal_text(file, module, &refusal)),
+        cause: None,
+        compiler: None,
+        findings: report.findings.iter().map(|found| finding_record(file, module, found)).collect(),
+        coverage: RaceCoverage {
+            words: report.coverage,
+            by: Some(if report.decided_by_model { RaceWitness::Model } else { RaceWitness::Walk }),
+            invocations,
+            every_order: !report.is_schedule_dependent && !report.has_partial_subgroups,
+            orders: report.schedules,
+            steps: report.steps,
+        },
+        needs: report.needs.into_iter().map(needed_record).collect(),
+        order_dependent: report.order_dependent,
+        lints: Vec::new(),
+    }
+}
+
+/// Converts an input that the answer depends on to its published record.
+pub fn needed_record(input: NeededInput) -> NeededRecord {
+    let NeededInput { name, value, option, lines, .. } = input;
+    NeededRecord { name, value, option, lines }
+}
+
+/// Merges findings of one kind about one variable that the same fix removes.
+fn group_by_cause(findings: &mut Vec<FindingRecord>) {
+    let variable = |found: &FindingRecord| {
+        let name = found.message.split('`').nth(1).unwrap_or_default();
+        name.split(['[', '.']).next().unwrap_or_default().to_owned()
+    };
+    let mut groups: Vec<(FindingRecord, usize)> = Vec::new();
+    for found in findings.drain(..) {
+        let same = |known: &FindingRecord| {
+            known.kind == found.kind && known.mend == found.mend && variable(known) == variable(&found)
+        };
+        match groups.iter_mut().find(|(known, _)| !found.mend.is_empty() && same(known)) {
+            Some((_, more)) => *more += 1,
+            None => groups.push((found, 0)),
+        }
+    }
+    findings.extend(groups.into_iter().map(|(mut found, more)| {
+        if more > 0 {
+            let pairs = if more == 1 { "pair of lines has" } else { "pairs of lines have" };
+            found.message += &format!("; {more} more {pairs} the same cause and fix");
+        }
+        found
+    }));
+}
+
+/// Adds the fixes to their findings.
+pub fn add_fixes(line: &mut RaceLine, module: &SpirvModule, fixes: &WalkFixes) {
+    for (finding, changes) in line.findings.iter_mut().zip(&fixes.of) {
+        let change = |change: &KernelChange| {
+            let (file, number) = source_place(&line.file, module, change.line, change.place);
+            MendRecord { file: Some(file), line: number, text: change.text.clone() }
+        };
+        finding.mend = changes.iter().map(change).collect();
+    }
+}
+
+/// Converts a finding to its published record.
+pub fn finding_record(file: &str, module: &SpirvModule, found: &GridFinding) -> FindingRecord {
+    let place = |spot: &GridSpot| {
+        let (source, line) = source_place(file, module, spot.line, spot.place);
+        FindingPlace {
+            file: Some(source),
+            line,
+            invocation: Some(spot.invocation.to_string()),
+            access: spot.access.map(|writes| if writes { "write" } else { "read" }.to_owned()),
+        }
+    };
+    let at = found.at.iter().map(place).collect();
+    FindingRecord::new(found.kind.name(), found.message.clone(), at)
+}

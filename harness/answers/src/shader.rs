@@ -1,0 +1,70 @@
+//! Entry points and refusals of user shaders, as every command names them.
+
+use frontend::{AnalysisOptions, Problem, Refusal, SourcePosition, SpirvModule};
+
+use crate::similar::meant;
+
+/// The options for each entry point of a module.
+#[derive(Debug)]
+pub struct EntryOptions {
+    /// One for each entry point, or the one that the options name.
+    pub entries: Vec<AnalysisOptions>,
+    /// Inputs that the module does not use, each as a text.
+    pub unused: Vec<String>,
+}
+
+/// Returns the options for each entry point of a module, or for the one that they name.
+///
+/// # Errors
+/// If inputs name nothing in the module, or have the wrong type.
+pub fn entry_options(module: &SpirvModule, options: &AnalysisOptions) -> Result<EntryOptions, Refusal> {
+    let options = &frontend::resolve_names(module, options)?;
+    let unused = frontend::unused_inputs(module, options)?.iter().map(ToString::to_string).collect();
+    let named = match &options.entry {
+        Some(entry) => vec![entry.clone()],
+        None => module.entry_points().into_iter().map(str::to_owned).collect(),
+    };
+    let entries = named.into_iter().map(|entry| AnalysisOptions { entry: Some(entry), ..options.clone() });
+    Ok(EntryOptions { entries: entries.collect(), unused })
+}
+
+/// Formats a refusal, with a suggestion for a misspelled name.
+pub fn refusal_text(refusal: &Refusal) -> String {
+    let meant = match &refusal.what {
+        Problem::Claim { word: Some((word, known)), .. } => meant(word, known.iter().map(String::as_str)),
+        _ => String::new(),
+    };
+    format!("{refusal}{meant}")
+}
+
+/// Formats a refusal with its file and line.
+pub fn placed_refusal_text(file: &str, refusal: &Refusal) -> String {
+    let blank = if matches!(refusal.place, SourcePosition::Line(_)) { "" } else { " " };
+    format!("{file}:{blank}{}", refusal_text(refusal))
+}
+
+/// Formats a refusal with the source file of its line; `file` is the module's own file.
+pub fn source_refusal_text(file: &str, module: &SpirvModule, refusal: &Refusal) -> String {
+    let source = match refusal.place {
+        SourcePosition::Line(line) => module.file_of(line),
+        SourcePosition::Word(_) | SourcePosition::Module => None,
+    };
+    placed_refusal_text(source.unwrap_or(file), refusal)
+}
+
+/// Returns the source file and line of a position in a module; `file` is the module's own file.
+pub fn source_place(
+    file: &str,
+    module: &SpirvModule,
+    line: u32,
+    place: SourcePosition,
+) -> (String, Option<u32>) {
+    let source = module.source_line(line);
+    let named = source.filter(|source| !source.file.is_empty()).map(|source| source.file.clone());
+    let line = match (source, place) {
+        (Some(source), _) => Some(source.line),
+        (None, SourcePosition::Line(line)) => Some(line),
+        (None, _) => None,
+    };
+    (named.unwrap_or_else(|| file.to_owned()), line)
+}

@@ -1,0 +1,165 @@
+//! WGSL: the directives that naga refuses, pipeline-overridable constants, and naga as a library.
+//!
+//! The texts are changed without a grammar, and lines keep their numbers. `compile` gives the module that
+//! `naga -g` of the same version writes.
+
+#[cfg(feature = "naga")]
+mod compile;
+
+use crate::scan::{has_word, words};
+
+#[cfg(feature = "naga")]
+pub use compile::{COMPILER, WgslError, compile};
+
+/// A pipeline-overridable constant without a value, and the value that was assumed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnsetOverride {
+    /// Its name.
+    pub name: String,
+    /// The assumed value.
+    pub value: String,
+}
+
+/// The values of pipeline-overridable constants.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OverrideValues {
+    /// Constants with a given value, by name.
+    pub set: Vec<(String, String)>,
+    /// Constants without a value.
+    pub unset: Vec<UnsetOverride>,
+}
+
+impl OverrideValues {
+    /// Returns the value of each constant of a source, whose own values stay if none is given. `plain` is the
+    /// text without comments; `given` has names or numbers.
+    pub fn of_source(plain: &str, given: &[(String, String)]) -> OverrideValues {
+        let mut values = OverrideValues::default();
+        for declared in overrides(plain) {
+            let is_named =
+                |(name, _): &&(String, String)| *name == declared.name || Some(name) == declared.id.as_ref();
+            if let Some((_, value)) = given.iter().find(is_named) {
+                values.set.push((declared.name, value.clone()));
+            } else if declared.is_unset {
+                let value = assumed_value(&declared, plain);
+                values.unset.push(UnsetOverride { value, name: declared.name });
+            }
+        }
+        values
+    }
+
+    /// Returns the names with their values.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        let unset = self.unset.iter().map(|unset| (unset.name.as_str(), unset.value.as_str()));
+        self.set.iter().map(|(name, value)| (name.as_str(), value.as_str())).chain(unset)
+    }
+}
+
+/// Returns a text of WGSL without the directives that naga does not know, or `None` if it has none. They
+/// only permit language features and set the severity of diagnostics.
+pub fn without_directives(text: &str, plain: &str) -> Option<String> {
+    let is_dropped = |line: &str| {
+        let line = line.trim();
+        line.ends_with(';')
+            && match words(line).next() {
+                Some("diagnostic") => line.starts_with("diagnostic"),
+                Some("requires") => true,
+                // Naga refuses these names, although it supports subgroup operations without them.
+                Some("enable") => words(line)
+                    .skip(1)
+                    .all(|name| name.starts_with("subgroups") || name.starts_with("chromium")),
+                _ => false,
+            }
+    };
+    let mut is_changed = false;
+    let mut changed = String::with_capacity(text.len());
+    for (line, plain) in text.lines().zip(plain.lines()) {
+        if is_dropped(plain) {
+            is_changed = true;
+        } else {
+            changed.push_str(line);
+        }
+        changed.push('\n');
+    }
+    is_changed.then_some(changed)
+}
+
+/// A declaration of a pipeline-overridable constant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct OverrideDeclaration {
+    name: String,
+    /// Its type; empty if it is inferred.
+    kind: String,
+    /// Its number in `@id`.
+    id: Option<String>,
+    /// True if the source has no value for it.
+    is_unset: bool,
+}
+
+/// Returns the overrides of a text of WGSL without comments.
+fn overrides(plain: &str) -> Vec<OverrideDeclaration> {
+    let mut found = Vec::new();
+    for (statement, _) in plain.match_indices("override").map(|(at, word)| (at, word.len())) {
+        let before = plain[..statement].trim_end();
+        let rest = &plain[statement + "override".len()..];
+        let starts = before.is_empty() || before.ends_with([';', '}', ')']);
+        if !starts || !rest.starts_with(char::is_whitespace) {
+            continue;
+        }
+        let Some((declared, _)) = rest.split_once(';') else { continue };
+        let (head, is_unset) = match declared.split_once('=') {
+            Some((head, _)) => (head, false),
+            None => (declared, true),
+        };
+        let (name, kind) = head.split_once(':').unwrap_or((head, ""));
+        let attribute = before.rsplit_once('@').map(|(_, attribute)| attribute).unwrap_or_default();
+        let id = attribute.strip_prefix("id").and_then(|id| words(id).next()).map(str::to_owned);
+        let id = id.filter(|_| attribute.ends_with(')') && !attribute.contains([';', '}']));
+        found.push(OverrideDeclaration {
+            name: name.trim().to_owned(),
+            kind: kind.trim().to_owned(),
+            id,
+            is_unset,
+        });
+    }
+    found
+}
+
+/// Returns the value to assume for an override without one: a usual workgroup size where it is one.
+fn assumed_value(declared: &OverrideDeclaration, plain: &str) -> String {
+    let sizes =
+        plain.split("@workgroup_size").skip(1).filter_map(|size| size.split_once('(')?.1.split_once(')'));
+    let dimension = sizes
+        .flat_map(|(size, _)| size.split(',').enumerate())
+        .find(|(_, size)| has_word(size, &declared.name));
+    match (declared.kind.as_str(), dimension) {
+        ("bool", _) => "false",
+        (_, Some((0, _))) => "64",
+        (_, Some(_)) => "1",
+        _ => "1",
+    }
+    .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directives_of_wgsl_are_dropped() {
+        let text = "enable f16;\nenable subgroups;\ndiagnostic(off, x);\nfn f() {}\n";
+        let expected = "enable f16;\n\n\nfn f() {}\n";
+        assert_eq!(without_directives(text, text).as_deref(), Some(expected));
+        assert_eq!(without_directives("enable f16;\n", "enable f16;\n"), None);
+    }
+
+    #[test]
+    fn overrides_have_names_types_and_values() {
+        let text = "override a: u32;\n@id(7) override b: f32 = 2.0; override c = 1u; fn override_x() {}";
+        let found: Vec<String> = (overrides(text).iter())
+            .map(|one| {
+                format!("{}:{}:{}:{}", one.name, one.kind, one.id.as_deref().unwrap_or("-"), one.is_unset)
+            })
+            .collect();
+        assert_eq!(found, ["a:u32:-:true", "b:f32:7:false", "c::-:false"]);
+    }
+}
