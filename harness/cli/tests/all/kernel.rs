@@ -492,7 +492,7 @@ fn patch_applies_the_fixes_of_race() {
     let folder = tempfile::tempdir().unwrap();
     let source = "#version 450\nlayout(local_size_x = 8) in;\nlayout(binding = 0) buffer B { uint b[]; };\n\
                   shared uint a[8], c[8];\nvoid main() {\n    uint i = gl_LocalInvocationIndex;\n    a[i] = i;\n    \
-                  c[i] = a[7 - i];\n    b[i] = c[7 - i];\n}\n";
+                  c[i] = a[7 - i];\n    b[gl_GlobalInvocationID.x] = c[7 - i];\n}\n";
     std::fs::write(folder.path().join("two.comp"), source).unwrap();
     let race = |arguments: &[&str]| {
         Ran::of(vk_litmus(["race", "two.comp"]).args(arguments).current_dir(folder.path()))
