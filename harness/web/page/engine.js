@@ -1,4 +1,5 @@
-// The worker with the module: requests in sequence, a stop that ends the worker, and a new worker after it.
+// The worker with the module: requests in sequence, a stop that ends the worker, and a new worker after it. A page
+// of `vk-litmus serve` asks its server instead, which has no module.
 
 let worker = null;
 let next = 0;
@@ -32,8 +33,35 @@ function end(reason) {
   waiting.clear();
 }
 
+let server = false;
+const calls = new Set();
+
+// Asks the server from now on.
+export function useServer() { server = true; }
+
+async function askServer(request) {
+  const call = new AbortController();
+  calls.add(call);
+  try {
+    const answer = await fetch("answer", {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(request),
+      signal: call.signal,
+    });
+    if (!answer.ok) throw new Error((await answer.text()).trim());
+    return await answer.json();
+  } catch (error) {
+    if (call.signal.aborted) throw new Stopped("stopped");
+    throw error instanceof TypeError ? new Error("the server does not answer: start `vk-litmus serve` again") : error;
+  } finally {
+    calls.delete(call);
+  }
+}
+
 // Returns the answer to a request.
 export function ask(request) {
+  if (server) return askServer(request);
   if (worker === null) start();
   const number = next++;
   return new Promise((resolve, reject) => {
@@ -44,5 +72,6 @@ export function ask(request) {
 
 // Ends all requests; the next one starts a new worker.
 export function stop() {
+  for (const call of calls) call.abort();
   if (waiting.size > 0) end(new Stopped("stopped"));
 }

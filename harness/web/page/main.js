@@ -1,9 +1,13 @@
-// The page: an editor, the answers of a model to it, and the simulated GPU.
+// The page: an editor, the answers of a model to it, races of shaders, and the simulated GPU.
 
-import { Stopped, ask, stop } from "./engine.js";
+import { showComparison } from "./compare.js";
+import { Stopped, ask, stop, useServer } from "./engine.js";
 import { fill } from "./gallery.js";
 import { decode, encode } from "./link.js";
-import { byId, condition, element, showHistogram, showMistakes, showOutcomes } from "./view.js";
+import { SHADERS, showRaces } from "./races.js";
+import { startTour } from "./tour.js";
+import { judged, openDevice, run as runKernel } from "./webgpu.js";
+import { byId, condition, element, moveCaret, showHistogram, showMistakes, showOutcomes } from "./view.js";
 
 const FIRST = "mp/MP+rel-acq";
 const MOST_TEXT = 1024 * 1024;
@@ -11,6 +15,8 @@ const MOST_TEXT = 1024 * 1024;
 const INSTANCES = [1_000, 4_000, 16_000, 64_000, 256_000];
 
 const text = byId("text");
+const language = byId("language");
+const grid = byId("grid");
 const model = byId("model");
 const fault = byId("fault");
 const seed = byId("seed");
@@ -22,6 +28,9 @@ let runs = 0;
 let busy = 0;
 let timer = 0;
 let picture = "";
+// Lines with findings.
+let marked = new Set();
+const TITLES = { litmus: "Litmus test", wgsl: "WGSL shader", spirv: "SPIR-V text" };
 
 // What a link or a file did wrong; it stays until the next link.
 const note = (words) => { byId("notice").textContent = words; };
@@ -46,7 +55,15 @@ const question = () => ({ text: text.value, model: model.value === "" ? null : m
 
 function number() {
   const count = text.value.split("\n").length;
-  byId("numbers").textContent = Array.from({ length: count }, (_, index) => index + 1).join("\n");
+  // One text up to the first finding: a long text has no element for each line.
+  const parts = [];
+  for (let line = 1; line <= count; line++) {
+    const words = `${line}\n`;
+    if (marked.has(line)) parts.push(element("mark", { title: "finding" }, words));
+    else if (typeof parts.at(-1) === "string") parts.push(parts.pop() + words);
+    else parts.push(words);
+  }
+  byId("numbers").replaceChildren(...parts);
   byId("numbers").scrollTop = text.scrollTop;
 }
 
@@ -59,17 +76,130 @@ async function check() {
     return;
   }
   say("Checking…");
-  const answer = await request({ request: "check", ...question() });
+  const asked = language.value === "litmus"
+    ? { request: "check", ...question() }
+    : { request: "races", text: text.value, language: language.value, grid: workgroups() };
+  const answer = await request(asked);
   if (answer === undefined || mine !== checks) return;
-  if (answer.answer === "check") {
+  marked = new Set();
+  if (answer.answer === "races") {
+    showMistakes([], []);
+    marked = showRaces(answer, asked.text, (line) => moveCaret(line, 1), open);
+    say("");
+  } else if (answer.answer === "check") {
     showMistakes([], answer.warnings);
     showOutcomes(answer.line, (state) => explain(condition(state)));
     say("");
   } else {
     showMistakes(answer.mistakes, []);
-    say("The test has a mistake; the outcomes are those of the last valid text.");
+    say("The text has a mistake; the answer is that of the last valid text.");
   }
+  number();
   await save();
+}
+
+// Returns the number of workgroups, or null if the field is empty or wrong.
+function workgroups() {
+  const counts = grid.value.split(",").map(Number);
+  if (grid.value.trim() === "" || counts.length > 3 || !counts.every((count) => Number.isInteger(count) && count > 0)) return null;
+  return [...counts, 1, 1].slice(0, 3);
+}
+
+// Shows the parts of the page that a language has.
+function showLanguage() {
+  const of = language.value;
+  byId("editor-title").textContent = TITLES[of];
+  for (const part of document.querySelectorAll(".for-litmus, .for-shader, .for-wgsl")) {
+    const shown = { "for-litmus": of === "litmus", "for-shader": of !== "litmus", "for-wgsl": of === "wgsl" };
+    part.hidden = !Object.entries(shown).some(([name, is]) => is && part.classList.contains(name)) ||
+      (part.id === "machine" && devices === 0);
+  }
+}
+
+async function compare() {
+  byId("compared").textContent = "Comparing…";
+  const [one, other] = [await request({ request: "check", ...question() }),
+    await request({ request: "check", ...question(), model: byId("other-model").value })];
+  if (one?.answer === "check" && other?.answer === "check") showComparison(one.line, other.line);
+  else {
+    const wrong = [one, other].find((answer) => answer?.answer === "rejected");
+    byId("compared").textContent = wrong ? wrong.mistakes[0].error : "No comparison.";
+  }
+}
+
+async function runOnDevice() {
+  const run = byId("run");
+  run.disabled = true;
+  byId("device-ran").textContent = "Running…";
+  const answer = await request({
+    request: "run", question: question(), device: byId("device").value,
+    instances: Math.max(1, Math.trunc(Number(byId("instances").value) || 1)), seed: Number(seed.value) || 0,
+  });
+  if (answer?.answer === "run") showHistogram(answer.line, "device-histogram", "device-ran");
+  else byId("device-ran").textContent = answer ? answer.mistakes[0].error : "No answer.";
+  run.disabled = false;
+}
+
+// The workgroups of a dispatch on the visitor's GPU.
+const WORKGROUPS = 64;
+let gpu = null;
+let saved = null;
+
+async function runOnGpu() {
+  const mine = ++runs;
+  const [button, ran] = [byId("run-gpu"), byId("gpu-ran")];
+  button.disabled = true;
+  byId("gpu-mapping").replaceChildren();
+  const words = (sentence, className) => { ran.textContent = sentence; ran.className = className ?? ""; };
+  try {
+    words("Translating…");
+    const [kernel, check] = [await request({ request: "kernel", ...question() }), await request({ request: "check", ...question() })];
+    const wrong = [kernel, check].find((answer) => answer?.answer === "rejected");
+    if (wrong || !kernel || !check) {
+      words(wrong ? wrong.mistakes[0].error : "No answer.");
+      return;
+    }
+    byId("gpu-mapping").replaceChildren(...kernel.mapping.map((sentence) => element("li", {}, `Mapping: ${sentence}.`)));
+    gpu ??= await openDevice();
+    gpu.device.lost.then(({ message }) => { gpu = null; words(`The GPU was lost: ${message}`); });
+    const undefinedOutcomes = check.line.race === "racy";
+    const dispatches = Math.min(100_000, Math.max(1, Math.trunc(Number(byId("dispatches").value) || 1)));
+    await runKernel(gpu.device, kernel, WORKGROUPS, dispatches, (counts, instances) => {
+      const outcomes = judged(kernel, counts, check.line);
+      showHistogram({ outcomes, instances, verdict: "" }, "gpu-histogram", "gpu-ran");
+      const bad = outcomes.filter(({ allowed, count }) => !allowed && count > 0).length;
+      const verdict = undefinedOutcomes ? "the test is racy, so that nothing is judged"
+        : bad > 0 ? `violates: ${bad} outcomes are not allowed` : "only allowed outcomes";
+      words(`${instances.toLocaleString("en")} instances on ${gpu.name}: ${verdict}`, !undefinedOutcomes && bad > 0 ? "bad" : "");
+      saved = {
+        adapter: gpu.name, browser: navigator.userAgent, test: text.value, model: check.line.model, kernel: kernel.source,
+        mapping: kernel.mapping, instances, verdict, outcomes: outcomes.map(({ state, allowed, weak, count }) => ({ state, allowed, weak, count })),
+      };
+      return mine === runs;
+    });
+    byId("save-gpu").disabled = saved === null;
+  } catch (error) {
+    words(error.message);
+  } finally {
+    button.disabled = false;
+  }
+}
+
+function saveResults() {
+  const address = URL.createObjectURL(new Blob([JSON.stringify(saved, null, 2)], { type: "application/json" }));
+  element("a", { href: address, download: "vk-litmus-webgpu.json" }).click();
+  URL.revokeObjectURL(address);
+}
+
+let devices = 0;
+
+// Lists the devices, which only a page of `vk-litmus serve` has.
+async function listDevices() {
+  const answer = await request({ request: "devices" });
+  if (answer?.answer !== "devices") return;
+  devices = answer.devices.length;
+  byId("device").append(...answer.devices.map(({ name, description }) => element("option", { value: name }, description)));
+  showLanguage();
 }
 
 async function explain(outcome) {
@@ -101,7 +231,7 @@ async function simulate() {
       byId("simulated").textContent = answer.mistakes[0].error;
       break;
     }
-    showHistogram(answer.line);
+    showHistogram(answer.line, "histogram", "simulated");
     command = answer.line.replay;
     if (answer.line.verdict === "skipped" || answer.line.verdict === "violates") break;
   }
@@ -110,15 +240,25 @@ async function simulate() {
 
 async function save() {
   const state = { text: text.value, model: model.value, fault: fault.value, seed: Number(seed.value) || 0 };
+  // Links to tests stay as they were before shaders came.
+  if (language.value !== "litmus") Object.assign(state, { language: language.value, grid: grid.value });
   const fragment = await encode(state);
   history.replaceState(null, "", fragment ?? location.pathname + location.search);
   return fragment;
 }
 
+// Opens a text in the language of the page.
 function open(value) {
   text.value = value;
+  marked = new Set();
   number();
   check();
+}
+
+function openTest(value) {
+  language.value = "litmus";
+  showLanguage();
+  open(value);
 }
 
 // Applies the state of the address; returns false if it has none.
@@ -133,6 +273,11 @@ async function load() {
       else if (value) note(`The link names \`${value}\`, which this version does not have; the default is used.`);
     }
     seed.value = Number(state.seed) || 0;
+    const spoken = state.language ?? "litmus";
+    language.value = spoken in TITLES ? spoken : "litmus";
+    if (!(spoken in TITLES)) note(`The link is about the language \`${spoken}\`, which this version does not have.`);
+    grid.value = typeof state.grid === "string" ? state.grid : "";
+    showLanguage();
     showRule();
     open(state.text);
     return true;
@@ -176,12 +321,22 @@ function listen() {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) check();
   });
   model.addEventListener("change", check);
+  language.addEventListener("change", () => { showLanguage(); check(); });
+  grid.addEventListener("change", check);
+  byId("examples").addEventListener("change", ({ target }) => {
+    if (target.value !== "") open(SHADERS[Number(target.value)][1]);
+    target.value = "";
+  });
+  byId("compare").addEventListener("click", compare);
+  byId("run").addEventListener("click", runOnDevice);
   fault.addEventListener("change", () => { showRule(); save(); });
   seed.addEventListener("change", save);
   byId("check").addEventListener("click", check);
   byId("explain").addEventListener("click", () => explain(null));
   byId("simulate").addEventListener("click", simulate);
-  byId("stop").addEventListener("click", stop);
+  byId("stop").addEventListener("click", () => { runs += 1; stop(); });
+  byId("run-gpu").addEventListener("click", runOnGpu);
+  byId("save-gpu").addEventListener("click", saveResults);
   byId("open-gallery").addEventListener("click", () => byId("gallery").showModal());
   byId("copy-link").addEventListener("click", async () => {
     const fragment = await save();
@@ -189,7 +344,12 @@ function listen() {
     else copy(location.href, "Link");
   });
   byId("copy-command").addEventListener("click", () => {
-    copy(command || `vk-litmus check test.litmus${model.value ? ` --model ${model.value}` : ""}`, "Command (save the text as test.litmus)");
+    if (language.value === "litmus") {
+      copy(command || `vk-litmus check test.litmus${model.value ? ` --model ${model.value}` : ""}`, "Command (save the text as test.litmus)");
+    } else {
+      const file = language.value === "wgsl" ? "shader.wgsl" : "shader.spvasm";
+      copy(`vk-litmus race ${file}${workgroups() === null ? "" : ` --grid ${workgroups().join(",")}`}`, `Command (save the text as ${file})`);
+    }
   });
   addEventListener("hashchange", load);
 }
@@ -199,23 +359,30 @@ async function begin() {
     say("This browser lacks WebAssembly or CompressionStream: use a newer one.");
     return;
   }
+  const site = await siteFile("site.json", {});
+  if (site.server) useServer();
   const catalogue = await request({ request: "catalogue" });
   if (catalogue === undefined) return;
   model.append(element("option", { value: "" }, "default of the language"),
     ...catalogue.models.map(({ name, description }) => element("option", { value: name, title: description }, name)));
+  byId("other-model").append(...catalogue.models.map(({ name, description }) => element("option", { value: name, title: description }, name)));
+  byId("other-model").value = "sc";
+  byId("examples").append(...SHADERS.map(([title], index) => element("option", { value: String(index) }, title)));
   faults = new Map(catalogue.faults.map(({ name, description }) => [name, description]));
   fault.append(element("option", { value: "" }, "none"),
     ...catalogue.faults.map(({ name }) => element("option", { value: name }, name)));
   showRule();
   listen();
+  startTour(openTest);
+  showLanguage();
   say("");
   if (!(await load())) {
     const first = await request({ request: "test", id: FIRST });
-    if (first?.answer === "test" && text.value === "") open(first.text);
+    if (first?.answer === "test" && text.value === "") openTest(first.text);
   }
   const { patterns } = await siteFile("patterns.json", { patterns: [] });
-  fill(byId("gallery"), catalogue.tests, patterns, open);
-  const site = await siteFile("site.json", {});
+  fill(byId("gallery"), catalogue.tests, patterns, openTest);
+  if (site.server) await listDevices();
   byId("book").hidden = !site.book;
   byId("devices").hidden = !site.devices;
 }

@@ -14,7 +14,7 @@ export function condition(state) {
   return Object.entries(state).map(([name, value]) => `${name} == ${value}`).join(" /\\ ");
 }
 
-const words = (state) => Object.entries(state).map(([name, value]) => `${name}=${value}`).join(" ");
+const stateWords = (state) => Object.entries(state).map(([name, value]) => `${name}=${value}`).join(" ");
 
 function head(row, names, more) {
   row.replaceChildren(...[...names, ...more].map((name) => element("th", { scope: "col" }, name)));
@@ -30,7 +30,7 @@ export function showOutcomes(line, choose) {
     const values = names.map((name) => element("td", { className: "number" }, String(outcome.state[name])));
     const kind = [outcome.weak ? "weak" : "sequential", outcome.thin_air ? "out of thin air" : "", outcome.witness ? "asked" : ""];
     const button = element("button", { type: "button" }, "explain");
-    button.setAttribute("aria-label", `explain ${words(outcome.state)}`);
+    button.setAttribute("aria-label", `explain ${stateWords(outcome.state)}`);
     const row = element("tr", {}, ...values,
       element("td", { className: outcome.allowed ? "allowed" : "forbidden" }, outcome.allowed ? "allowed" : "forbidden"),
       element("td", { className: outcome.weak ? "weak" : "" }, kind.filter(Boolean).join(", ")),
@@ -65,14 +65,14 @@ function sentences(line) {
   return parts;
 }
 
-// Shows the histogram of a run.
-export function showHistogram(line) {
+// Shows the histogram of a run in the table `table`, and its verdict in the element `words`.
+export function showHistogram(line, table, words) {
   const outcomes = line.outcomes.filter((outcome) => outcome.count > 0 || outcome.weak);
-  byId("histogram").hidden = outcomes.length === 0;
+  byId(table).hidden = outcomes.length === 0;
   const names = outcomes.length > 0 ? Object.keys(outcomes[0].state) : [];
-  head(byId("histogram-names"), names, ["count", "share", "allowed", "kind"]);
+  head(byId(`${table}-names`), names, ["count", "share", "allowed", "kind"]);
   const most = Math.max(1, ...outcomes.map((outcome) => outcome.count));
-  byId("histogram-rows").replaceChildren(...outcomes.map((outcome) => {
+  byId(`${table}-rows`).replaceChildren(...outcomes.map((outcome) => {
     const bar = element("span", {});
     // As a property: the policy of the page refuses style attributes.
     bar.style.width = `${(100 * outcome.count) / most}%`;
@@ -85,8 +85,17 @@ export function showHistogram(line) {
   }));
   const detail = line.detail ? `: ${line.detail}` : "";
   const reason = line.reason && line.reason !== line.detail ? ` (${line.reason})` : "";
-  byId("simulated").textContent = `${line.instances.toLocaleString("en")} instances: ${line.verdict}${reason}${detail}`;
-  byId("simulated").className = line.verdict === "violates" ? "bad" : "";
+  byId(words).textContent = `${line.instances.toLocaleString("en")} instances: ${line.verdict}${reason}${detail}`;
+  byId(words).className = line.verdict === "violates" ? "bad" : "";
+}
+
+// Moves the caret to a line and a column, both from 1.
+export function moveCaret(line, column) {
+  const text = byId("text");
+  const before = text.value.split("\n").slice(0, line - 1).join("\n").length + (line > 1 ? 1 : 0);
+  const at = before + [...text.value.slice(before)].slice(0, column - 1).join("").length;
+  text.focus();
+  text.setSelectionRange(at, at);
 }
 
 // Shows mistakes and warnings; a click moves the caret to the place.
@@ -94,12 +103,7 @@ export function showMistakes(mistakes, warnings) {
   const text = byId("text");
   const item = (className, { line, column, error, message }) => {
     const button = element("button", { type: "button" }, `${line}:${column}: ${error ?? message}`);
-    button.addEventListener("click", () => {
-      const before = text.value.split("\n").slice(0, line - 1).join("\n").length + (line > 1 ? 1 : 0);
-      const at = before + [...text.value.slice(before)].slice(0, column - 1).join("").length;
-      text.focus();
-      text.setSelectionRange(at, at);
-    });
+    button.addEventListener("click", () => moveCaret(line, column));
     return element("li", { className }, button);
   };
   text.setAttribute("aria-invalid", String(mistakes.length > 0));

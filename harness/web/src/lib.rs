@@ -1,4 +1,4 @@
-//! The playground: models, explanations and the simulated GPU behind one entry, for WebAssembly.
+//! The playground: models, explanations, races of shaders and the simulated GPU behind one entry, for WebAssembly.
 //!
 //! [`answer`] takes a request as JSON and returns an answer as JSON; `results::wire` defines both. It reads
 //! no clock, no file and no randomness, so that the same request has the same answer in a browser and in the
@@ -10,11 +10,17 @@ mod check;
 mod explain;
 #[cfg(target_family = "wasm")]
 mod exports;
+#[cfg(not(target_family = "wasm"))]
+mod page;
 mod question;
+mod races;
 mod simulate;
+mod webgpu;
 
 use litmus::corpus;
 use model::Model;
+#[cfg(not(target_family = "wasm"))]
+pub use page::{PAGE_FILES, PageFile};
 use results::wire::{
     PLAYGROUND_SCHEMA, PlaygroundAnswer, PlaygroundCatalogue, PlaygroundName, PlaygroundRequest, RejectedLine,
 };
@@ -47,6 +53,11 @@ fn answer_request(request: PlaygroundRequest) -> PlaygroundAnswer {
         PlaygroundRequest::Simulate { question, fault, instances, seed } => {
             simulate::simulate(&question, fault.as_deref(), instances, seed)
         }
+        PlaygroundRequest::Races(shader) => races::find_races(&shader),
+        PlaygroundRequest::Kernel(question) => webgpu::translate(&question),
+        PlaygroundRequest::Devices {} | PlaygroundRequest::Run { .. } => Err(question::whole(
+            "no devices here; only the page of `vk-litmus serve` reaches those of its machine".to_owned(),
+        )),
     };
     answered.unwrap_or_else(|mistakes| PlaygroundAnswer::Rejected { mistakes })
 }

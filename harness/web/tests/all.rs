@@ -1,15 +1,18 @@
 //! The entry gives the answers of the program's library, and answers every input.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use answers::wgsl::OverrideValues;
 use campaign::check::{CheckModels, CheckOptions, Checked, checked};
 use campaign::source::{Origin, TestSource};
 use explanation::Explained;
 use litmus::corpus;
 use model::{ExplainOptions, Model};
 use results::wire::{
-    CheckLine, PlaygroundAnswer, PlaygroundQuestion, PlaygroundRequest, RejectedLine, VerdictWord,
+    CheckLine, PlaygroundAnswer, PlaygroundFix, PlaygroundLanguage, PlaygroundQuestion, PlaygroundRequest,
+    PlaygroundShader, RaceLine, RaceVerdict, RejectedLine, VerdictWord,
 };
 
 fn ask(request: &PlaygroundRequest) -> PlaygroundAnswer {
@@ -167,4 +170,114 @@ fn the_catalogue_lists_what_requests_name() {
         assert!(matches!(answer, PlaygroundAnswer::Test { .. }), "{answer:?}");
     }
     assert_eq!(mistakes(ask(&PlaygroundRequest::Test { id: "none".to_owned() })).len(), 1);
+}
+
+/// Invocations read what their neighbours wrote, without a barrier.
+const NEIGHBOUR: &str = "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+var<workgroup> tile: array<u32, 64>;
+@compute @workgroup_size(64)
+fn main(@builtin(local_invocation_index) i: u32, @builtin(global_invocation_id) id: vec3<u32>) {
+    tile[i] = data[id.x];
+    data[id.x] = tile[(i + 1u) % 64u];
+}
+";
+
+fn shader(text: &str) -> PlaygroundShader {
+    let language = PlaygroundLanguage::Wgsl;
+    PlaygroundShader { text: text.to_owned(), language, grid: None, overrides: BTreeMap::new(), steps: None }
+}
+
+fn races(shader: PlaygroundShader) -> (Vec<RaceLine>, BTreeMap<String, String>, Vec<PlaygroundFix>) {
+    match ask(&PlaygroundRequest::Races(shader)) {
+        PlaygroundAnswer::Races { lines, assumed, fixes } => (lines, assumed, fixes),
+        answer => panic!("{answer:?}"),
+    }
+}
+
+#[test]
+fn the_race_of_a_shader_has_a_fix_that_removes_it() {
+    let (lines, _, fixes) = races(shader(NEIGHBOUR));
+    let [line] = &lines[..] else { panic!("{lines:?}") };
+    assert_eq!(line.verdict, RaceVerdict::Racy);
+    let mut at: Vec<Option<u32>> = line.findings[0].at.iter().map(|at| at.line).collect();
+    at.sort();
+    assert_eq!(at, [Some(5), Some(6)], "{line:?}");
+    assert!(line.findings[0].at.iter().all(|at| at.invocation.is_some() && at.access.is_some()), "{line:?}");
+    let [fix] = &fixes[..] else { panic!("{fixes:?}") };
+    assert!(fix.text.contains("\n    workgroupBarrier();\n    data[id.x]"), "{}", fix.text);
+    let (fixed, ..) = races(shader(&fix.text));
+    assert_eq!((fixed[0].verdict, fixed[0].findings.len()), (RaceVerdict::Clean, 0), "{fixed:?}");
+}
+
+#[test]
+fn shaders_have_limits_and_placed_mistakes() {
+    let rejected = |text: &str| mistakes(ask(&PlaygroundRequest::Races(shader(text))));
+    let found = rejected(&NEIGHBOUR.replace("data[id.x];", "dato[id.x];"));
+    assert_eq!((found[0].line, found[0].column), (5, 15), "{found:?}");
+    assert!(rejected(&"x".repeat(2 << 20))[0].error.contains("bytes"));
+    let (_, assumed, _) = races(shader("override n: u32;\n@compute @workgroup_size(n) fn main() {}"));
+    assert_eq!(assumed.get("n").map(String::as_str), Some("64"));
+    // A limit that is reached at once leaves the answer open.
+    let (lines, ..) = races(PlaygroundShader { steps: Some(0), ..shader(NEIGHBOUR) });
+    assert_eq!(lines[0].verdict, RaceVerdict::Undecided, "{lines:?}");
+    let text = PlaygroundShader { language: PlaygroundLanguage::Spirv, ..shader("OpNothing") };
+    let (lines, ..) = races(text);
+    assert_eq!(lines[0].verdict, RaceVerdict::Refused, "{lines:?}");
+}
+
+#[test]
+fn devices_are_of_the_server() {
+    let error = &mistakes(ask(&PlaygroundRequest::Devices {}))[0].error;
+    assert!(error.contains("vk-litmus serve"), "{error}");
+}
+
+#[test]
+fn tests_that_wgsl_can_say_become_valid_kernels() {
+    let (mut kernels, mut refusals) = (0, 0);
+    for test in corpus::tests() {
+        match ask(&PlaygroundRequest::Kernel(question(test.text))) {
+            PlaygroundAnswer::Kernel(kernel) => {
+                let none = OverrideValues::default();
+                let compiled = answers::wgsl::compile("kernel.wgsl", &kernel.source, &none);
+                assert!(compiled.is_ok(), "{}: {compiled:?}\n{}", test.id, kernel.source);
+                assert!(!kernel.observables.is_empty() && kernel.locations > 0, "{}", test.id);
+                kernels += 1;
+            }
+            PlaygroundAnswer::Rejected { mistakes } => {
+                assert!(mistakes[0].error.starts_with("WGSL cannot say this test: "), "{mistakes:?}");
+                refusals += 1;
+            }
+            answer => panic!("{}: {answer:?}", test.id),
+        }
+    }
+    assert!(kernels > 30 && refusals > 100, "{kernels} kernels, {refusals} refusals");
+}
+
+#[test]
+fn what_wgsl_lacks_is_refused_by_name() {
+    let error = |id: &str| {
+        let text = corpus::tests().into_iter().find(|test| test.id == id).unwrap().text;
+        mistakes(ask(&PlaygroundRequest::Kernel(question(text))))[0].error.clone()
+    };
+    for (id, part) in [
+        ("mp/MP+rel-acq", "atomics of WGSL are relaxed"),
+        ("mp/MP+fence-fence", "no memory barrier"),
+        ("mp/MP+rel-acq.spin", "branches or loops"),
+    ] {
+        assert!(error(id).contains(part), "{id}: {}", error(id));
+    }
+}
+
+#[test]
+fn the_tour_names_embedded_tests() {
+    let tour = web::PAGE_FILES.iter().find(|file| file.name == "tour.js").unwrap();
+    let steps: Vec<&str> = std::str::from_utf8(tour.bytes)
+        .unwrap()
+        .lines()
+        .filter_map(|line| line.strip_prefix("  [\"")?.split('"').next())
+        .collect();
+    assert_eq!(steps.len(), 10);
+    for id in steps {
+        assert!(corpus::tests().iter().any(|test| test.id == id), "{id}");
+    }
 }

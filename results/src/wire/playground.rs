@@ -1,9 +1,11 @@
 //! Requests to the playground's entry, and its answers that no command publishes.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{CheckLine, RejectedLine, RunLine};
+use super::{CheckLine, RaceLine, RejectedLine, RunLine};
 
 /// Version of [`PlaygroundRequest`] and [`PlaygroundAnswer`].
 pub const PLAYGROUND_SCHEMA: &str = "vk-litmus/playground/1";
@@ -41,6 +43,52 @@ pub enum PlaygroundRequest {
         /// The seed of all random choices.
         seed: u64,
     },
+    /// Finds races in a shader.
+    Races(PlaygroundShader),
+    /// Translates a test to a kernel of WGSL.
+    Kernel(PlaygroundQuestion),
+    /// Lists the devices of the machine; only `serve` has them.
+    Devices {},
+    /// Runs a test on a device of the machine and judges it; only `serve` does.
+    Run {
+        /// The test and the model.
+        question: PlaygroundQuestion,
+        /// The device, as `--device` names it.
+        device: String,
+        /// The number of instances.
+        instances: u64,
+        /// The seed of all random choices.
+        seed: u64,
+    },
+}
+
+/// A shader and its inputs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlaygroundShader {
+    /// The text of the shader.
+    pub text: String,
+    /// The language of the text.
+    pub language: PlaygroundLanguage,
+    /// The number of workgroups in x, y and z; absent for a choice of the tool.
+    #[serde(default)]
+    pub grid: Option<[u32; 3]>,
+    /// Values of pipeline-overridable constants by name or number, as decimal numbers.
+    #[serde(default)]
+    pub overrides: BTreeMap<String, String>,
+    /// Limit on each phase of the analysis, in looks at its stop function; absent for the default.
+    #[serde(default)]
+    pub steps: Option<u64>,
+}
+
+/// A language of shaders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PlaygroundLanguage {
+    /// WGSL.
+    Wgsl,
+    /// SPIR-V as assembly text.
+    Spirv,
 }
 
 /// A test, a model and a limit.
@@ -81,6 +129,27 @@ pub enum PlaygroundAnswer {
     Explain(PlaygroundExplanation),
     /// The verdict on the simulated GPU, as `run --format json` prints it.
     Simulate {
+        /// The verdict.
+        line: Box<RunLine>,
+    },
+    /// The findings of a shader.
+    Races {
+        /// The answer for each entry point, as `race --format json` prints it.
+        lines: Vec<RaceLine>,
+        /// Pipeline-overridable constants without a value, with the values that were assumed.
+        assumed: BTreeMap<String, String>,
+        /// Fixes that are edits of the text.
+        fixes: Vec<PlaygroundFix>,
+    },
+    /// A test as a kernel of WGSL.
+    Kernel(PlaygroundKernel),
+    /// The devices of the machine: their names and what their drivers call them.
+    Devices {
+        /// The devices.
+        devices: Vec<PlaygroundName>,
+    },
+    /// The verdict on a device, as `run --format json` prints it.
+    Run {
         /// The verdict.
         line: Box<RunLine>,
     },
@@ -126,6 +195,41 @@ pub struct PlaygroundWarning {
     pub column: u32,
     /// The message.
     pub message: String,
+}
+
+/// A fix of a shader, together with those of earlier findings of its entry point.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlaygroundFix {
+    /// The entry point.
+    pub entry: String,
+    /// The index of the finding in its line, from 0.
+    pub finding: u32,
+    /// The fix in words.
+    pub title: String,
+    /// The text of the shader after it.
+    pub text: String,
+}
+
+/// A test as a kernel of WGSL that plays many instances at once.
+///
+/// Its entry point `test` runs them and `collect` reads the final values, each with the same number of workgroups,
+/// which is a power of two. Bindings 0 to 4 of group 0 are the atomic and the plain locations, the results, scratch
+/// memory of 1024 words, and four words of parameters: a factor of the placement, the distance between the
+/// workgroups of an instance, an odd shift between its lanes, and rounds of stress.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlaygroundKernel {
+    /// The source.
+    pub source: String,
+    /// Invocations of a workgroup; each plays one instance of every thread.
+    pub workgroup_size: u32,
+    /// The number of workgroups that the threads of an instance are in.
+    pub workgroups_of_instance: u32,
+    /// The number of locations: words for each instance in bindings 0 and 1.
+    pub locations: u32,
+    /// The names of the values of an outcome: words for each instance in binding 2, in this order.
+    pub observables: Vec<String>,
+    /// How the test was mapped to WGSL, as sentences.
+    pub mapping: Vec<String>,
 }
 
 /// Why a model allows or forbids an outcome.

@@ -1,0 +1,104 @@
+//! Races of a shader, as `race` publishes them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use answers::scan::without_comments;
+use answers::wgsl::{self, OverrideValues};
+use answers::{FixEdits, RacePhase, RaceQuestion, StopFunction, fix_edits};
+use frontend::{AnalysisOptions, InputMode};
+use model::Model;
+use results::wire::{
+    MendRecord, PlaygroundAnswer, PlaygroundFix, PlaygroundLanguage, PlaygroundShader, RaceLine, RaceVerdict,
+    RejectedLine,
+};
+
+use crate::question::whole;
+
+/// The most bytes of a shader.
+const MAX_TEXT: usize = 1 << 20;
+/// The limit on each phase without one in the request: a few seconds.
+const LOOKS: u64 = 20_000;
+
+/// Finds races in each entry point of a shader.
+pub fn find_races(shader: &PlaygroundShader) -> Result<PlaygroundAnswer, Vec<RejectedLine>> {
+    if shader.text.len() > MAX_TEXT {
+        return Err(whole(format!(
+            "the shader has {} bytes; expected at most {MAX_TEXT}: shorten it",
+            shader.text.len()
+        )));
+    }
+    let model = Model::shipped("vulkan").transpose().map_err(|error| whole(error.to_string()))?;
+    let model = model.ok_or_else(|| whole("no model `vulkan`".to_owned()))?;
+    let given: Vec<(String, String)> = shader.overrides.clone().into_iter().collect();
+    let (file, module, overrides) = match shader.language {
+        PlaygroundLanguage::Wgsl => {
+            let file = "shader.wgsl";
+            let overrides = OverrideValues::of_source(&without_comments(&shader.text), &given);
+            let module = wgsl::compile(file, &shader.text, &overrides).map_err(|error| {
+                let (line, column) = (error.line, error.column);
+                vec![RejectedLine { file: file.to_owned(), error: error.message, line, column }]
+            })?;
+            (file, module, overrides)
+        }
+        PlaygroundLanguage::Spirv => {
+            ("shader.spvasm", shader.text.clone().into_bytes(), OverrideValues::default())
+        }
+    };
+    let looks = shader.steps.unwrap_or(LOOKS);
+    let options = AnalysisOptions { grid: shader.grid, ..AnalysisOptions::default() };
+    let question = RaceQuestion {
+        file,
+        module: &module,
+        options: &options,
+        inputs: InputMode::Auto,
+        model: &model,
+        start_limit: &|_: RacePhase| count_looks(looks),
+        has_tests: false,
+        warn: &|_| {},
+        save_inputs: None,
+    };
+    let mut lines: Vec<RaceLine> = answers::find_races(question).into_iter().map(|(line, _)| line).collect();
+    for line in &mut lines {
+        if shader.language == PlaygroundLanguage::Wgsl {
+            line.compiler = Some(wgsl::COMPILER.to_owned());
+        }
+        if line.verdict == RaceVerdict::Refused {
+            line.cause = Some("not supported by the analysis".to_owned());
+        }
+    }
+    let fixes = lines.iter().flat_map(|line| line_fixes(line, file, &shader.text)).collect();
+    let assumed = overrides.unset.into_iter().map(|unset| (unset.name, unset.value)).collect();
+    Ok(PlaygroundAnswer::Races { lines, assumed, fixes })
+}
+
+/// Returns a function that is true from a number of calls on. It has no clock, so that a text has one answer.
+fn count_looks(most: u64) -> StopFunction {
+    let looks = AtomicU64::new(0);
+    Arc::new(move || looks.fetch_add(1, Ordering::Relaxed) >= most)
+}
+
+/// Returns the fixes of a line that are edits of the text. Each has the changes of those before it, without
+/// which it was not tried.
+fn line_fixes(line: &RaceLine, file: &str, text: &str) -> Vec<PlaygroundFix> {
+    let mut changes: Vec<MendRecord> = Vec::new();
+    let mut fixes = Vec::new();
+    for (finding, index) in line.findings.iter().zip(0..) {
+        if finding.mend.is_empty() {
+            continue;
+        }
+        changes.extend(
+            finding.mend.iter().filter(|change| !changes.contains(change)).cloned().collect::<Vec<_>>(),
+        );
+        let is_here = |named: &Option<String>| named.as_deref().is_none_or(|named| named == file);
+        let Some(edits) = fix_edits(&changes, is_here, text) else { break };
+        let FixEdits { title, .. } = &edits;
+        fixes.push(PlaygroundFix {
+            entry: line.entry.clone(),
+            finding: index,
+            title: title.clone(),
+            text: edits.apply(text),
+        });
+    }
+    fixes
+}
