@@ -101,6 +101,8 @@ pub enum Command {
     Merge(Merge),
     /// Start a language server, for editors (docs/editors.md).
     Lsp,
+    /// Serve the playground to a browser on this machine.
+    Serve(Serve),
     /// Print a completion script.
     Completions {
         /// The shell.
@@ -640,6 +642,20 @@ pub enum CodegenFormat {
     Json,
     /// A page.
     Html,
+}
+
+/// `serve`.
+#[derive(Debug, Args)]
+pub struct Serve {
+    /// Port on 127.0.0.1 [default: a free one].
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub port: u16,
+    /// Time limit for each answer.
+    #[arg(long, value_name = "DUR", default_value = "60s", value_parser = values::duration)]
+    pub timeout: Duration,
+    /// Answer one request from standard input and exit.
+    #[arg(long, hide = true)]
+    pub answer: bool,
 }
 
 /// `worker`.

@@ -22,6 +22,7 @@ pub mod refine;
 pub mod report;
 pub mod repro;
 pub mod run;
+pub mod serve;
 pub mod tune;
 pub mod worker;
 
@@ -56,6 +57,7 @@ pub fn dispatch(command: Command, quiet: bool) -> Result<Outcome, Failure> {
         Command::Bench(arguments) => bench::bench(&arguments, quiet),
         Command::Lint(arguments) => lint::lint(&arguments, quiet),
         Command::Lsp => lsp::lsp(),
+        Command::Serve(arguments) => serve::serve(&arguments, quiet),
         Command::Patterns(arguments) => patterns::patterns(&arguments),
         Command::Faults(arguments) => lists::faults(arguments.format),
         Command::Repro(arguments) => repro::repro(&arguments, quiet),

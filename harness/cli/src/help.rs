@@ -5,12 +5,13 @@ use clap::{Command, CommandFactory};
 use crate::arguments::CommandLine;
 
 /// The commands by what they are for. Others are listed last.
-const GROUPS: [(&str, &[&str]); 5] = [
+const GROUPS: [(&str, &[&str]); 6] = [
     ("Shaders", &["race", "lint", "refine", "patterns"]),
     ("Tests", &["run", "check", "explain", "tests", "convert", "compile", "codegen"]),
     ("Devices", &["devices", "faults", "tune", "bench"]),
     ("Models", &["models", "clauses", "compare", "generate"]),
     ("Reports", &["report", "repro", "diff", "merge"]),
+    ("Interfaces", &["serve", "lsp"]),
 ];
 
 /// Examples of each command.
@@ -84,6 +85,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("diff", &["vk-litmus diff before after", "vk-litmus diff results --model vulkan-1.2"]),
     ("merge", &["vk-litmus merge part1 part2 --out whole"]),
     ("lsp", &["vk-litmus lsp"]),
+    ("serve", &["vk-litmus serve", "vk-litmus serve --port 8000 --timeout 10s"]),
     ("completions", &["vk-litmus completions bash > ~/.local/share/bash-completion/completions/vk-litmus"]),
     ("man", &["vk-litmus man run | man -l -"]),
 ];

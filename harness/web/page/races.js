@@ -22,7 +22,7 @@ export function insertedLines(before, after) {
 function diff(before, after) {
   const lines = insertedLines(before, after);
   const near = (index) => lines.slice(Math.max(0, index - 2), index + 3).some(([sign]) => sign === "+");
-  const shown = element("pre", { className: "diff" });
+  const shown = element("pre", { className: "diff", tabIndex: 0, role: "group", ariaLabel: "Fix as a diff" });
   let skipped = false;
   lines.forEach(([sign, text], index) => {
     if (!near(index)) {

@@ -17,8 +17,10 @@ use crate::question::whole;
 
 /// The most bytes of a shader.
 const MAX_TEXT: usize = 1 << 20;
-/// The limit on each phase without one in the request: a few seconds.
-const LOOKS: u64 = 20_000;
+/// The limit on interpreting, and on searching for inputs and fixes, without one in the request: some seconds.
+const WALK_LOOKS: u64 = 400_000;
+/// The limit on the model without one in the request: some seconds.
+const MODEL_LOOKS: u64 = 20_000;
 
 /// Finds races in each entry point of a shader.
 pub fn find_races(shader: &PlaygroundShader) -> Result<PlaygroundAnswer, Vec<RejectedLine>> {
@@ -45,7 +47,12 @@ pub fn find_races(shader: &PlaygroundShader) -> Result<PlaygroundAnswer, Vec<Rej
             ("shader.spvasm", shader.text.clone().into_bytes(), OverrideValues::default())
         }
     };
-    let looks = shader.steps.unwrap_or(LOOKS);
+    let looks = |phase: RacePhase| {
+        shader.steps.unwrap_or(match phase {
+            RacePhase::InputSearch | RacePhase::Walks | RacePhase::Fixes => WALK_LOOKS,
+            RacePhase::Model | RacePhase::SmallestTest => MODEL_LOOKS,
+        })
+    };
     let options = AnalysisOptions { grid: shader.grid, ..AnalysisOptions::default() };
     let question = RaceQuestion {
         file,
@@ -53,7 +60,7 @@ pub fn find_races(shader: &PlaygroundShader) -> Result<PlaygroundAnswer, Vec<Rej
         options: &options,
         inputs: InputMode::Auto,
         model: &model,
-        start_limit: &|_: RacePhase| count_looks(looks),
+        start_limit: &|phase: RacePhase| count_looks(looks(phase)),
         has_tests: false,
         warn: &|_| {},
         save_inputs: None,

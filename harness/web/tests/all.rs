@@ -262,7 +262,7 @@ fn what_wgsl_lacks_is_refused_by_name() {
     for (id, part) in [
         ("mp/MP+rel-acq", "atomics of WGSL are relaxed"),
         ("mp/MP+fence-fence", "no memory barrier"),
-        ("mp/MP+rel-acq.spin", "branches or loops"),
+        ("mp/MP+rel-acq.spin", "plain accesses of WGSL reach no other workgroup"),
     ] {
         assert!(error(id).contains(part), "{id}: {}", error(id));
     }

@@ -45,6 +45,7 @@ mod refine;
 mod reports;
 mod repro;
 mod run;
+mod serve;
 mod sim;
 mod sites;
 mod small;

@@ -1,9 +1,9 @@
 //! The playground: the simulated GPU answers as the program does, and the page works in a real browser.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use results::wire::RunLine;
@@ -37,72 +37,119 @@ fn the_simulated_gpu_answers_as_run_does() {
     }
 }
 
+/// Returns the shaders of the tests, and those of the cases if they are there.
+fn shaders(extension: &str) -> Vec<PathBuf> {
+    let own = root().join("harness/cli/tests/all/shaders");
+    let cases =
+        std::env::var_os("VK_LITMUS_CORPORA").map(|corpora| PathBuf::from(corpora).join("../cases/shaders"));
+    let folders = std::iter::once(own).chain(cases.filter(|folder| folder.is_dir()));
+    let files = folders.flat_map(|folder| walkdir::WalkDir::new(folder).sort_by_file_name());
+    let files = files.map(|entry| entry.unwrap().into_path());
+    files.filter(|file| file.extension().is_some_and(|own| own == extension)).collect()
+}
+
+/// Compares the lines of `race` for some files with those of the page. Returns the number of files.
+fn compare_races(files: &[PathBuf], language: &str) -> usize {
+    let names: Vec<&str> = files.iter().map(|file| file.to_str().unwrap()).collect();
+    let mut command = vk_litmus(["race", "--format", "json", "-q", "--jobs", "2", "--timeout", "60s"]);
+    let program = Ran::of(command.args(&names)).json_lines();
+    let mut compared = 0;
+    for name in names {
+        let text = fs::read_to_string(name).unwrap();
+        let request = json!({"request": "races", "text": text, "language": language});
+        let page: Value = serde_json::from_str(&web::answer(&request.to_string())).unwrap();
+        let program: Vec<&Value> = program.iter().filter(|line| line["file"] == name).collect();
+        let Some(page) = page["lines"].as_array() else {
+            // What does not compile there does not compile here.
+            assert_eq!(program[0]["cause"], "does not compile", "{name}: {page}");
+            continue;
+        };
+        let own = if language == "wgsl" { "shader.wgsl" } else { "shader.spvasm" };
+        let comparable = |line: &Value, file: &str| {
+            let mut line = line.clone();
+            line.as_object_mut().unwrap().remove("compiler");
+            line.to_string().replace(file, "FILE")
+        };
+        let page: Vec<String> = page.iter().map(|line| comparable(line, own)).collect();
+        let program: Vec<String> = program.iter().map(|line| comparable(line, name)).collect();
+        assert_eq!(page, program, "{name}");
+        compared += 1;
+    }
+    compared
+}
+
+#[test]
+fn races_are_those_of_the_program() {
+    let spirv = shaders("spvasm").into_iter().step_by(4).collect::<Vec<_>>();
+    assert!(compare_races(&spirv, "spirv") > 10);
+    let library = answers::wgsl::COMPILER.split(' ').nth(1).unwrap();
+    let installed = Command::new("naga").arg("--version").output();
+    match installed.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()) {
+        Ok(version) if version == library => assert!(compare_races(&shaders("wgsl"), "wgsl") > 30),
+        Ok(version) => println!("1 skipped: naga {version} is installed, and the page has {library}"),
+        Err(_) => println!("1 skipped: naga is not installed"),
+    }
+}
+
 /// Drives the page in a frame of a phone's width, and sends what it saw to the server of this test.
 const DRIVER: &str = include_str!("playground/driver.html");
 
-/// The server of a test: the files of a folder below `/sub`, the driver, texts of tests, and its result.
+/// The server of a test: the page with its module below `/sub` and with a server below `/served`, the driver, texts
+/// of tests, and its result.
 struct Server {
-    folder: PathBuf,
+    module: Option<Vec<u8>>,
+    patterns: String,
+    axe: Option<Vec<u8>>,
     tests: Vec<(&'static str, String)>,
 }
 
 impl Server {
     /// Answers a request; returns the result if the request brings it.
-    fn answer(&self, stream: TcpStream) -> std::io::Result<Option<Value>> {
-        let mut reader = BufReader::new(stream.try_clone()?);
-        let mut line = String::new();
-        reader.read_line(&mut line)?;
-        let path =
-            line.split_whitespace().nth(1).unwrap_or("/").split(['?', '#']).next().unwrap_or("/").to_owned();
-        let mut length = 0;
-        loop {
-            let mut header = String::new();
-            if reader.read_line(&mut header)? == 0 || header.trim().is_empty() {
-                break;
-            }
-            if let Some((name, value)) = header.split_once(':')
-                && name.eq_ignore_ascii_case("content-length")
-            {
-                length = value.trim().parse().unwrap_or(0);
-            }
-        }
-        let mut body = vec![0; length];
-        reader.read_exact(&mut body)?;
-        let found = match path.as_str() {
-            "/" => Some((DRIVER.as_bytes().to_vec(), "text/html")),
-            // Browsers ask for it themselves.
-            "/favicon.ico" => Some((Vec::new(), "image/x-icon")),
-            "/result" => Some((Vec::new(), "text/plain")),
-            path => match path.strip_prefix("/tests/") {
-                Some(name) => {
-                    let test = self.tests.iter().find(|(known, _)| *known == name);
-                    test.map(|(_, text)| (text.clone().into_bytes(), "text/plain"))
-                }
-                None => path.strip_prefix("/sub/").and_then(|file| {
-                    let media = match Path::new(file).extension()?.to_str()? {
-                        "html" => "text/html",
-                        "js" => "text/javascript",
-                        "css" => "text/css",
-                        "svg" => "image/svg+xml",
-                        "wasm" => "application/wasm",
-                        _ => "application/json",
-                    };
-                    Some((fs::read(self.folder.join(file)).ok()?, media))
-                }),
-            },
-        };
-        let mut stream = stream;
+    fn answer(&self, mut stream: TcpStream) -> std::io::Result<Option<Value>> {
+        let request = serve::read_request(&mut stream).map_err(std::io::Error::other)?;
+        let found = self.file(&request.path, &String::from_utf8_lossy(&request.body));
         let (status, (content, media)) = match found {
             Some(found) => ("200 OK", found),
             None => ("404 Not Found", (Vec::new(), "text/plain")),
         };
         write!(
             stream,
-            "HTTP/1.1 {status}\r\nContent-Type: {media}; charset=utf-8\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+            "HTTP/1.1 {status}\r\nContent-Type: {media}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
             content.len()
         )?;
         stream.write_all(&content)?;
-        Ok((path == "/result").then(|| serde_json::from_slice(&body).unwrap_or(Value::Null)))
+        let is_result = request.path == "/result";
+        Ok(is_result.then(|| serde_json::from_slice(&request.body).unwrap_or(Value::Null)))
+    }
+
+    fn file(&self, path: &str, body: &str) -> Option<(Vec<u8>, &'static str)> {
+        let json = |value: &Value| Some((value.to_string().into_bytes(), "application/json"));
+        match path {
+            "/" => return Some((DRIVER.as_bytes().to_vec(), "text/html")),
+            // Browsers ask for it themselves.
+            "/favicon.ico" => return Some((Vec::new(), "image/x-icon")),
+            "/result" => return Some((Vec::new(), "text/plain")),
+            "/axe.js" => return self.axe.clone().map(|axe| (axe, "text/javascript")),
+            "/sites" => {
+                let first = if self.module.is_some() { "/sub/" } else { "/served/" };
+                return json(&json!({"first": first, "axe": self.axe.is_some()}));
+            }
+            "/served/site.json" => return json(&json!({"server": true})),
+            "/sub/site.json" => return json(&json!({})),
+            "/sub/playground.wasm" => return self.module.clone().map(|module| (module, "application/wasm")),
+            "/served/answer" => return Some((web::answer(body).into_bytes(), "application/json")),
+            _ => {}
+        }
+        if let Some(name) = path.strip_prefix("/tests/") {
+            let (_, text) = self.tests.iter().find(|(known, _)| *known == name)?;
+            return Some((text.clone().into_bytes(), "text/plain"));
+        }
+        let name = path.strip_prefix("/sub/").or_else(|| path.strip_prefix("/served/"))?;
+        if name == "patterns.json" {
+            return Some((self.patterns.clone().into_bytes(), "application/json"));
+        }
+        let file = web::PAGE_FILES.iter().find(|file| file.name == name)?;
+        Some((file.bytes.to_vec(), file.media))
     }
 }
 
@@ -117,26 +164,28 @@ fn module() -> Option<PathBuf> {
     None
 }
 
+/// Returns axe-core, which `ci/setup` installs.
+fn axe() -> Option<Vec<u8>> {
+    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let cache = cache.or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache")))?;
+    let axe = fs::read(cache.join("vk-litmus/axe/node_modules/axe-core/axe.min.js")).ok();
+    if axe.is_none() {
+        println!("1 skipped: axe-core is not installed (ci/setup): the page's accessibility");
+    }
+    axe
+}
+
 #[test]
 fn the_page_works_in_a_browser() {
     let Some(browser) = chromium() else { return };
-    let Some(module) = module() else { return };
-    let (site, profile) = (tempdir().unwrap(), tempdir().unwrap());
-    for entry in fs::read_dir(root().join("harness/web/page")).unwrap() {
-        let path = entry.unwrap().path();
-        fs::copy(&path, site.path().join(path.file_name().unwrap())).unwrap();
-    }
-    fs::copy(module, site.path().join("playground.wasm")).unwrap();
-    fs::write(
-        site.path().join("patterns.json"),
-        Ran::of(&mut vk_litmus(["patterns", "--format", "json"])).stdout,
-    )
-    .unwrap();
+    let profile = tempdir().unwrap();
     let text =
         |id: &str| litmus::corpus::tests().into_iter().find(|test| test.id == id).unwrap().text.to_owned();
     let store_buffering = text("sb/SB+rlx-rlx");
     let server = Server {
-        folder: site.path().to_owned(),
+        module: module().map(|module| fs::read(module).unwrap()),
+        patterns: Ran::of(&mut vk_litmus(["patterns", "--format", "json"])).stdout,
+        axe: axe(),
         tests: vec![
             ("wrong", store_buffering.replacen("st.atom", "st.atmo", 1)),
             ("store-buffering", store_buffering),
@@ -149,7 +198,10 @@ fn the_page_works_in_a_browser() {
         .args([
             "--headless=new",
             "--no-sandbox",
-            "--disable-gpu",
+            // SwiftShader, for WebGPU.
+            "--enable-unsafe-webgpu",
+            "--use-webgpu-adapter=swiftshader",
+            "--enable-features=Vulkan",
             "--no-first-run",
             "--disable-dev-shm-usage",
         ])
@@ -173,8 +225,21 @@ fn the_page_works_in_a_browser() {
         }
         errors
     });
-    let result =
-        listener.incoming().find_map(|stream| server.answer(stream.unwrap()).ok().flatten()).unwrap();
+    let (sender, results) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        // A browser opens connections before it needs them.
+        std::thread::scope(|scope| {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let (server, sender) = (&server, sender.clone());
+                scope.spawn(move || {
+                    if let Ok(Some(result)) = server.answer(stream) {
+                        sender.send(result).unwrap();
+                    }
+                });
+            }
+        });
+    });
+    let result = results.recv().unwrap();
     page.kill().unwrap();
     page.wait().unwrap();
     let errors = errors.join().unwrap();
@@ -192,4 +257,27 @@ fn the_page_works_in_a_browser() {
     assert!(result["broken"].as_str().unwrap().contains("damaged"), "{result}");
     assert!(result["large"].as_str().unwrap().contains("larger than 1024 KiB"), "{result}");
     assert!(result["gallery"].as_u64().unwrap() > 3, "{result}");
+    assert_eq!(result["differ"], 1, "{result}");
+    assert!(result["compared"].as_str().unwrap().starts_with("1 of 4 outcomes differ"), "{result}");
+    assert_eq!(result["tour"].as_array().unwrap().len(), 10, "{result}");
+    let race = result["race"].as_str().unwrap();
+    assert!(race.contains("by invocation") && race.contains("write") && race.contains("read"), "{race}");
+    assert_eq!((&result["marked"], &result["added"]), (&json!(2), &json!("+     workgroupBarrier();\n")));
+    assert!(result["fixed"].as_str().unwrap().starts_with("No finding"), "{result}");
+    assert!(result["wgsl"].as_str().unwrap().starts_with("1:"), "{result}");
+    let gpu = result["gpu"].as_str().unwrap();
+    assert!(result["mapping"].as_str().unwrap().contains("queue-family scope"), "{result}");
+    if gpu.contains("no GPU adapter") || gpu.contains("no WebGPU") {
+        println!("1 skipped: this browser has no adapter of WebGPU: {gpu}");
+    } else {
+        assert!(
+            gpu.starts_with("16,384 instances on ") && gpu.ends_with(": only allowed outcomes"),
+            "{result}"
+        );
+        assert!(!result["counted"].as_array().unwrap().is_empty(), "{result}");
+    }
+    assert_eq!((&result["dark"], &result["foreign"]), (&json!(true), &json!([])));
+    for inspected in ["tests", "shaders", "darkness"] {
+        assert!(result[inspected].as_array().is_none_or(|found| found.is_empty()), "{}", result[inspected]);
+    }
 }

@@ -297,6 +297,17 @@ fn modules_of_the_simulated_gpu() {
 }
 
 #[test]
+fn requests() {
+    let body = r#"{"request":"catalogue"}"#;
+    let kind = "Content-Type: application/json\r\nContent-Length: 23";
+    let post = format!("POST /token/answer HTTP/1.1\r\nHost: 127.0.0.1:8000\r\n{kind}\r\n\r\n{body}");
+    let get = b"GET /token/main.js?x HTTP/1.1\r\nHost: localhost:8000\r\nAccept: */*\r\n\r\n".to_vec();
+    fuzz("requests", vec![post.into_bytes(), get], mutate::text, |mut bytes| {
+        serve::read_request(&mut bytes).is_ok_and(|request| request.body.len() <= serve::MAX_BODY)
+    });
+}
+
+#[test]
 fn machine_texts() {
     let folder = root().join("harness/isa/tests/texts");
     let read =

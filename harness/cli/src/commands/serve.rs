@@ -1,0 +1,203 @@
+//! `serve`: the playground for a browser on this machine, and the devices of the machine in it.
+//!
+//! Every answer comes from a child process of the program with a time limit, so that a test that explodes and a
+//! driver that crashes end a child, never the server. Closing the connection, as the page's button for
+//! stopping does, ends the child too.
+
+use std::borrow::Cow;
+use std::ffi::OsStr;
+use std::io::Read;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ::serve::{QuestionHandler, ServedFile, Server};
+use campaign::probe::FoundDevice;
+use lsp::child::{ChildCommand, ChildError, ChildLimit, ChildOutput, run};
+use model::Model;
+use rand::Rng;
+use results::wire::{
+    PATTERNS_SCHEMA, PatternsRecord, PlaygroundAnswer, PlaygroundName, PlaygroundQuestion, PlaygroundRequest,
+    RejectedLine, RunLine,
+};
+
+use crate::arguments::Serve;
+use crate::exit::{Failure, Outcome};
+use crate::output::{print_text, say};
+use crate::patterns;
+
+/// The most instances of a run on a device.
+const MAX_INSTANCES: u64 = 10_000_000;
+
+/// Runs the command.
+///
+/// # Errors
+/// Returns an error if the port is not free, or the listener fails.
+pub fn serve(arguments: &Serve, quiet: bool) -> Result<Outcome, Failure> {
+    if arguments.answer {
+        return answer_one();
+    }
+    let program = std::env::current_exe().map_err(Failure::environment_error)?;
+    let mut token = [0; 16];
+    rand::rng().fill_bytes(&mut token);
+    let token = token.iter().map(|byte| format!("{byte:02x}")).collect();
+    let server = Server::bind(arguments.port, token).map_err(|error| {
+        let port = arguments.port;
+        Failure::environment_message(format!(
+            "port {port} of 127.0.0.1: {error}; choose another with `--port N`"
+        ))
+    })?;
+    let files = files()?;
+    print_text(&format!("{}\n", server.url()))?;
+    if !quiet {
+        say("Open this address in a browser on this machine; Ctrl-C ends the server.");
+    }
+    let handler = ChildAnswers { program, limit: arguments.timeout, slots: ChildLimit::default() };
+    server.run(files, handler).map_err(Failure::environment_error)?;
+    Ok(Outcome::Success)
+}
+
+/// Returns the files of the page and the data that a site has as files.
+fn files() -> Result<Vec<ServedFile>, Failure> {
+    let page = web::PAGE_FILES.iter().map(|file| ServedFile {
+        name: Cow::Borrowed(file.name),
+        media: Cow::Borrowed(file.media),
+        bytes: Cow::Borrowed(file.bytes),
+    });
+    let data = |name: &'static str, json: String| ServedFile {
+        name: Cow::Borrowed(name),
+        media: Cow::Borrowed("application/json"),
+        bytes: Cow::Owned(json.into_bytes()),
+    };
+    let patterns = patterns::all().map_err(Failure::environment_error)?;
+    let patterns = PatternsRecord { schema: PATTERNS_SCHEMA.to_owned(), patterns };
+    let patterns = serde_json::to_string(&patterns).map_err(Failure::environment_error)?;
+    let site = r#"{"book":false,"devices":false,"server":true}"#.to_owned();
+    Ok(page.chain([data("patterns.json", patterns), data("site.json", site)]).collect())
+}
+
+/// Answers a request from standard input: the child of a server.
+fn answer_one() -> Result<Outcome, Failure> {
+    let mut request = String::new();
+    std::io::stdin().read_to_string(&mut request).map_err(Failure::environment_error)?;
+    print_text(&web::answer(&request))
+}
+
+/// Answers questions by child processes.
+struct ChildAnswers {
+    program: PathBuf,
+    limit: Duration,
+    slots: ChildLimit,
+}
+
+impl QuestionHandler for ChildAnswers {
+    fn answer(&self, question: &str, is_gone: &dyn Fn() -> bool) -> String {
+        let answered = match serde_json::from_str(question) {
+            Ok(PlaygroundRequest::Devices {}) => self.devices(is_gone),
+            Ok(PlaygroundRequest::Run { question, device, instances, seed }) => {
+                let run = DeviceRun { question: &question, device: &device, instances, seed };
+                self.run_on_device(&run, is_gone)
+            }
+            // Mistakes in the request are found there too.
+            Ok(_) | Err(_) => match self.run_program(&["serve", "--answer"], question, is_gone) {
+                Ok(output) if output.code == Some(0) => return output.stdout,
+                Ok(output) => Err(last_words(&output)),
+                Err(why) => Err(why),
+            },
+        };
+        let answer = answered.unwrap_or_else(|error| PlaygroundAnswer::Rejected {
+            mistakes: vec![RejectedLine { file: String::new(), error, line: 1, column: 1 }],
+        });
+        serde_json::to_string(&answer).unwrap_or_default()
+    }
+}
+
+/// A run of a test on a device.
+struct DeviceRun<'a> {
+    question: &'a PlaygroundQuestion,
+    device: &'a str,
+    instances: u64,
+    seed: u64,
+}
+
+impl ChildAnswers {
+    fn devices(&self, is_gone: &dyn Fn() -> bool) -> Result<PlaygroundAnswer, String> {
+        let output = self.run_program(&["devices", "--format", "json"], "", is_gone)?;
+        let devices: Vec<FoundDevice> =
+            serde_json::from_str(&output.stdout).map_err(|_| last_words(&output))?;
+        let named = |device: FoundDevice| PlaygroundName {
+            name: device.identity.name,
+            description: device.identity.device_name,
+        };
+        Ok(PlaygroundAnswer::Devices { devices: devices.into_iter().map(named).collect() })
+    }
+
+    fn run_on_device(
+        &self,
+        asked: &DeviceRun<'_>,
+        is_gone: &dyn Fn() -> bool,
+    ) -> Result<PlaygroundAnswer, String> {
+        let DeviceRun { question, device, instances, seed } = asked;
+        if !(1..=MAX_INSTANCES).contains(instances) {
+            return Err(format!("{instances} instances; expected 1 to {MAX_INSTANCES}"));
+        }
+        // `--model` would take a path as well, and the page must not name files.
+        if let Some(name) = question.model.as_deref().filter(|name| Model::shipped(name).is_none()) {
+            return Err(format!("unknown model `{name}`; `catalogue` lists the models"));
+        }
+        let mut arguments = vec![
+            "run".to_owned(),
+            "-".to_owned(),
+            format!("--device={device}"),
+            format!("--instances={instances}"),
+            format!("--seed={seed}"),
+            "--format=json".to_owned(),
+            "--quiet".to_owned(),
+            "--out=results".to_owned(),
+        ];
+        arguments.extend(question.model.as_ref().map(|model| format!("--model={model}")));
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let output = self.run_program(&arguments, &question.text, is_gone)?;
+        let line: RunLine = output
+            .stdout
+            .lines()
+            .next()
+            .and_then(|line| serde_json::from_str(line).ok())
+            .ok_or_else(|| last_words(&output))?;
+        Ok(PlaygroundAnswer::Run { line: Box::new(line) })
+    }
+
+    /// Runs the program in an empty folder.
+    fn run_program(
+        &self,
+        arguments: &[&str],
+        input: &str,
+        is_gone: &dyn Fn() -> bool,
+    ) -> Result<ChildOutput, String> {
+        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let command = ChildCommand {
+            program: &self.program,
+            arguments: arguments.iter().map(OsStr::new).collect(),
+            folder: folder.path(),
+            input,
+            limit: self.limit,
+        };
+        run(&command, &self.slots, is_gone).map_err(|error| match error {
+            ChildError::TimedOut(limit) => {
+                format!(
+                    "no answer within {} s: make the test smaller, or pass `--timeout` to `serve`",
+                    limit.as_secs()
+                )
+            }
+            error @ (ChildError::Cancelled | ChildError::System(_)) => error.to_string(),
+        })
+    }
+}
+
+/// Returns what a child printed about its failure.
+fn last_words(output: &ChildOutput) -> String {
+    match (output.stderr.trim(), output.code) {
+        ("", Some(code)) => format!("the analysis ended with exit code {code} and without an answer"),
+        ("", None) => "the analysis was ended by the system, perhaps for lack of memory".to_owned(),
+        (text, _) => text.to_owned(),
+    }
+}

@@ -1,0 +1,149 @@
+//! `serve`: only the page of the server reaches it, every question has limits, and answers are those of the page.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::common::vk_litmus;
+
+/// A server that ends with the test.
+struct RunningServer {
+    process: Child,
+    /// Its address, as `127.0.0.1:8000`.
+    host: String,
+    /// The path of its page, with the token.
+    path: String,
+}
+
+impl RunningServer {
+    fn start(timeout: &str) -> RunningServer {
+        let mut command = vk_litmus(["serve", "-q", "--timeout", timeout]);
+        let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut url = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut url).unwrap();
+        let (host, path) = url.trim().strip_prefix("http://").unwrap().split_once('/').unwrap();
+        RunningServer { process, host: host.to_owned(), path: format!("/{path}") }
+    }
+
+    /// Sends a request; returns the status and the body.
+    fn send(&self, request: &str, body: &str) -> (u16, String) {
+        let mut stream = TcpStream::connect(&self.host).unwrap();
+        let length = body.len();
+        write!(stream, "{request}Content-Length: {length}\r\n\r\n{body}").unwrap();
+        let mut response = String::new();
+        stream.read_to_string(&mut response).unwrap();
+        let (head, body) = response.split_once("\r\n\r\n").unwrap();
+        assert!(head.contains("Content-Security-Policy: default-src 'none'"), "{head}");
+        (head.split_whitespace().nth(1).unwrap().parse().unwrap(), body.to_owned())
+    }
+
+    /// Returns the status and the body of a file.
+    fn get(&self, path: &str) -> (u16, String) {
+        self.send(&format!("GET {path} HTTP/1.1\r\nHost: {}\r\n", self.host), "")
+    }
+
+    /// Sends a question with further headers.
+    fn post(&self, headers: &str, body: &str) -> (u16, String) {
+        let RunningServer { host, path, .. } = self;
+        let kind = "Content-Type: application/json\r\n";
+        self.send(&format!("POST {path}answer HTTP/1.1\r\nHost: {host}\r\n{kind}{headers}"), body)
+    }
+
+    /// Returns the answer to a question.
+    fn ask(&self, question: &Value) -> Value {
+        let (status, body) = self.post("", &question.to_string());
+        assert_eq!(status, 200, "{body}");
+        serde_json::from_str(&body).unwrap()
+    }
+}
+
+impl Drop for RunningServer {
+    fn drop(&mut self) {
+        drop(self.process.kill());
+        drop(self.process.wait());
+    }
+}
+
+fn corpus_text(id: &str) -> &'static str {
+    litmus::corpus::tests().into_iter().find(|test| test.id == id).unwrap().text
+}
+
+#[test]
+fn only_the_page_of_the_server_reaches_it() {
+    let server = RunningServer::start("60s");
+    let (status, page) = server.get(&server.path);
+    assert_eq!((status, page.contains("vk-litmus playground")), (200, true));
+    assert_eq!(server.get(&format!("{}main.js", server.path)).0, 200);
+    assert_eq!(server.get(server.path.trim_end_matches('/')).0, 308);
+    for wrong in ["/", "/answer", "/0123456789abcdef0123456789abcdef/", "/../", "//"] {
+        assert_eq!(server.get(wrong).0, 404, "{wrong}");
+    }
+    assert_eq!(server.get(&format!("{}../Cargo.toml", server.path)).0, 404);
+
+    let catalogue = r#"{"request":"catalogue"}"#;
+    assert_eq!(server.post("", catalogue).0, 200);
+    let own = format!("Origin: http://{}\r\n", server.host);
+    assert_eq!(server.post(&own, catalogue).0, 200);
+    for foreign in
+        ["http://example.com", "null", "https://127.0.0.1", &format!("http://{}.example.com", server.host)]
+    {
+        let (status, body) = server.post(&format!("Origin: {foreign}\r\n"), catalogue);
+        assert_eq!((status, body.as_str()), (403, "requests of other pages are refused\n"), "{foreign}");
+    }
+    // A foreign name that resolves to this machine.
+    let path = &server.path;
+    assert_eq!(server.send(&format!("GET {path} HTTP/1.1\r\nHost: example.com\r\n"), "").0, 403);
+    // A form of another page has no such type.
+    let form = format!("POST {path}answer HTTP/1.1\r\nHost: {}\r\nContent-Type: text/plain\r\n", server.host);
+    assert_eq!(server.send(&form, catalogue).0, 415);
+}
+
+#[test]
+fn questions_have_limits_and_the_server_stays() {
+    let server = RunningServer::start("60s");
+    let (status, why) = server.post("", &"x".repeat(2 << 20));
+    assert_eq!((status, why.contains("shorten the text")), (413, true), "{why}");
+    for wrong in ["", "{", "[]", r#"{"request":"none"}"#] {
+        let (status, body) = server.post("", wrong);
+        assert_eq!((status, body.contains("not a request of")), (200, true), "{wrong}: {body}");
+    }
+    drop(server);
+
+    let server = RunningServer::start("1s");
+    // More instances than a second has time for.
+    let question = json!({"text": corpus_text("mp/MP+rel-acq")});
+    let answer =
+        server.ask(&json!({"request": "simulate", "question": question, "instances": 1_000_000, "seed": 1}));
+    let error = answer["mistakes"][0]["error"].as_str().unwrap_or_default();
+    assert!(error.starts_with("no answer within 1 s"), "{answer}");
+    assert_eq!(server.get(&server.path).0, 200);
+}
+
+#[test]
+fn answers_are_those_of_the_page_and_devices_run() {
+    let server = RunningServer::start("60s");
+    let text = corpus_text("mp/MP+rel-acq");
+    let question = json!({"request": "check", "text": text});
+    let expected: Value = serde_json::from_str(&web::answer(&question.to_string())).unwrap();
+    assert_eq!(server.ask(&question), expected);
+    assert_eq!(expected["answer"], "check");
+
+    let run = |device: &str, model: Option<&str>| {
+        let question = json!({"text": text, "model": model});
+        server.ask(&json!({
+            "request": "run", "question": question, "device": device, "instances": 2000, "seed": 1,
+        }))
+    };
+    let answer = run("sim", None);
+    assert_eq!(
+        (&answer["answer"], &answer["line"]["verdict"]),
+        (&json!("run"), &json!("conforms")),
+        "{answer}"
+    );
+    let error = |answer: Value| answer["mistakes"][0]["error"].as_str().unwrap_or_default().to_owned();
+    assert!(error(run("no-such-device", None)).contains("no-such-device"));
+    // No file of the machine is named.
+    assert!(error(run("sim", Some("/etc/passwd"))).contains("unknown model"));
+}
