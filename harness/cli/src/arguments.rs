@@ -648,8 +648,8 @@ pub enum CodegenFormat {
 #[derive(Debug, Args)]
 pub struct Serve {
     /// Port on 127.0.0.1 [default: a free one].
-    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
-    pub port: u16,
+    #[arg(long, value_name = "N")]
+    pub port: Option<u16>,
     /// Time limit for each answer.
     #[arg(long, value_name = "DUR", default_value = "60s", value_parser = values::duration)]
     pub timeout: Duration,

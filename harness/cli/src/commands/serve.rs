@@ -40,8 +40,8 @@ pub fn serve(arguments: &Serve, quiet: bool) -> Result<Outcome, Failure> {
     let mut token = [0; 16];
     rand::rng().fill_bytes(&mut token);
     let token = token.iter().map(|byte| format!("{byte:02x}")).collect();
-    let server = Server::bind(arguments.port, token).map_err(|error| {
-        let port = arguments.port;
+    let port = arguments.port.unwrap_or(0);
+    let server = Server::bind(port, token).map_err(|error| {
         Failure::environment_message(format!(
             "port {port} of 127.0.0.1: {error}; choose another with `--port N`"
         ))
