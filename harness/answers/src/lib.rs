@@ -23,8 +23,8 @@ pub use conclusion::CommandOutcome;
 pub use fix::{CodeInsertion, FixEdits, fix_edits, line_range};
 pub use judge::{JudgeError, JudgeRequest, judge_test};
 pub use race::{
-    RacePhase, RaceQuestion, StopFunction, add_fixes, find_races, finding_record, needed_record, race_line,
-    refused_line,
+    RacePhase, RaceQuestion, SaveInputs, StopFunction, add_fixes, find_races, finding_record, needed_record,
+    race_line, refused_line,
 };
 pub use shader::{
     EntryOptions, entry_options, placed_refusal_text, refusal_text, source_place, source_refusal_text,

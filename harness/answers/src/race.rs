@@ -22,6 +22,9 @@ use crate::shader::{EntryOptions, entry_options, placed_refusal_text, source_pla
 /// A function that returns true once a limit is reached.
 pub type StopFunction = Arc<dyn Fn() -> bool + Send + Sync>;
 
+/// A function that stores the inputs of an entry point.
+pub type SaveInputs<'a> = dyn Fn(&AnalysisOptions) -> Result<(), String> + 'a;
+
 /// A part of the analysis that has a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RacePhase {
@@ -57,7 +60,7 @@ pub struct RaceQuestion<'a> {
     /// Receives warnings.
     pub warn: &'a dyn Fn(String),
     /// Receives the inputs that were used; an error refuses the entry point.
-    pub save_inputs: Option<&'a dyn Fn(&AnalysisOptions) -> Result<(), String>>,
+    pub save_inputs: Option<&'a SaveInputs<'a>>,
 }
 
 impl fmt::Debug for RaceQuestion<'_> {
