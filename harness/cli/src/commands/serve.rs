@@ -185,7 +185,7 @@ impl ChildAnswers {
             ChildError::TimedOut(limit) => {
                 format!(
                     "no answer within {} s: make the test smaller, or pass `--timeout` to `serve`",
-                    limit.as_secs()
+                    limit.as_secs_f64()
                 )
             }
             error @ (ChildError::Cancelled | ChildError::System(_)) => error.to_string(),
