@@ -31,6 +31,9 @@ pub const JOURNAL: &str = "run.jsonl";
 /// File name of the machine code of violating tests.
 pub const MACHINE_CODE: &str = "machine-code.jsonl";
 
+/// Upper limit of the instances of one dispatch: more than the result memory of any device holds.
+pub const MOST_INSTANCES_OF_DISPATCH: u64 = 1 << 32;
+
 /// Largest size of a record in bytes.
 const MAX_RECORD_BYTES: u64 = 64 << 20;
 
@@ -498,6 +501,11 @@ fn foreign(
     // A skipped test of an older schema has no seed.
     if line.seed != plan.seed && !line.stress.is_empty() {
         return Some(("seed", line.seed.to_string(), plan.seed.to_string()));
+    }
+    // Dispatches in flight may exceed the budget.
+    let most = plan.instances().map(|planned| planned.saturating_add(MOST_INSTANCES_OF_DISPATCH));
+    if most.is_some_and(|most| line.instances > most) {
+        return Some(("instances", line.instances.to_string(), plan.budget.clone()));
     }
     let (_, asked) = line.replay.rsplit_once(" --instances ")?;
     let asked: u64 = asked.split(' ').next()?.parse().ok()?;

@@ -128,7 +128,7 @@ fn a_journal_of_another_run_is_refused() {
         read.err().map(|error| error.to_string().rsplit_once("of another run: ").unwrap().1.to_owned())
     };
     type Edit = &'static dyn Fn(&mut PlanRecord, &mut RunLine);
-    let foreign: [(Edit, &str); 8] = [
+    let foreign: [(Edit, &str); 9] = [
         (
             &|_, line| (line.tool, line.driver) = (String::new(), None),
             "its `driver` is ``, the plan's is `llvmpipe Mesa 22.3.6 (13, 1)`",
@@ -147,6 +147,14 @@ fn a_journal_of_another_run_is_refused() {
                 line.replay += " --instances 448 --model vulkan";
             },
             "its `replay` is `--instances 448`, the plan's is `1000 instances a test`",
+        ),
+        (
+            &|plan, line| {
+                plan.budget = "1000 instances a test".into();
+                line.outcomes[0].count += 1 << 33;
+                line.instances += 1 << 33;
+            },
+            "its `instances` is `8596334592`, the plan's is `1000 instances a test`",
         ),
         (
             &|plan, line| {

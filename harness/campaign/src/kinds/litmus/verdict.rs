@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use litmus::{Observation, Overlap, PredictedOutcome, Prediction, Test};
 use model::{Budget, Options, settle};
+use results::read::MOST_INSTANCES_OF_DISPATCH;
 use results::wire::{Hashes, RaceWord, RunContext, RunLine, VerdictWord};
 use results::{Ending, Evidence, Judgement, Reason, Twin, judge, state};
 use runner::pool::{Attempt, End, JobReport};
@@ -178,8 +179,6 @@ pub fn contradicts(run: &Litmus<'_>, cell: &DeviceTest, line: &RunLine) -> Optio
     other.or_else(|| omits.then(|| format!("it lists {listed} of the model's {} outcomes", predicted.len())))
 }
 
-/// Upper limit of the instances of one dispatch: more than the result memory of any device holds.
-const MOST_OF_DISPATCH: u64 = 1 << 32;
 /// Upper limit of the instances in a second: more than any device executes.
 const MOST_OF_SECOND: f64 = 1e13;
 
@@ -187,9 +186,9 @@ const MOST_OF_SECOND: f64 = 1e13;
 fn most_instances(run: &Litmus<'_>) -> u64 {
     match run.budget {
         // Dispatches in flight may exceed the budget.
-        TestBudget::Instances(instances) => instances.saturating_add(MOST_OF_DISPATCH),
+        TestBudget::Instances(instances) => instances.saturating_add(MOST_INSTANCES_OF_DISPATCH),
         TestBudget::Time(time) => {
-            MOST_OF_DISPATCH.saturating_add((time.as_secs_f64() * MOST_OF_SECOND) as u64)
+            MOST_INSTANCES_OF_DISPATCH.saturating_add((time.as_secs_f64() * MOST_OF_SECOND) as u64)
         }
     }
 }
