@@ -296,6 +296,9 @@ pub struct Observation {
     /// Invocations executed by the driver although their dispatch or draw does not have them. These dispatches are
     /// discarded: their instances are among those not executed.
     pub outside_grid: u64,
+    /// Dispatches of which the host read other words than the device computed its checksum over. They are discarded:
+    /// their instances are among those not executed.
+    pub misread_dispatches: u64,
     /// The number of dispatches.
     pub dispatches: u64,
     /// Dispatches that were discarded because an instance was not executed.
@@ -356,6 +359,7 @@ impl Observation {
         self.written_in_part += more.written_in_part;
         self.repeated += more.repeated;
         self.outside_grid += more.outside_grid;
+        self.misread_dispatches += more.misread_dispatches;
         self.dispatches += more.dispatches;
         self.discarded_dispatches += more.discarded_dispatches;
         self.seconds += more.seconds;

@@ -580,8 +580,8 @@ fn discarded_share(observation: &Observation) -> f64 {
 
 /// Returns true if a device did not execute a dispatch as requested, and no bound of our own explains it.
 fn unexplained(evidence: &Evidence<'_>, seen: &Observation) -> bool {
-    // A bound cannot explain surplus invocations.
-    seen.not_executed > 0 && evidence.bound.is_none() || seen.outside_grid > 0
+    // A bound cannot explain surplus invocations, or words that the host reads wrongly.
+    seen.not_executed > 0 && evidence.bound.is_none() || seen.outside_grid > 0 || seen.misread_dispatches > 0
 }
 
 /// Describes the dispatches that were not executed as requested.
@@ -598,6 +598,10 @@ fn missing(seen: &Observation) -> String {
         text += "; ";
         text += &excess(seen.outside_grid);
     }
+    if seen.misread_dispatches > 0 {
+        text += "; ";
+        text += &describe_misread("dispatches", seen.misread_dispatches);
+    }
     text
 }
 
@@ -609,6 +613,11 @@ pub fn weak_evidence(missing: &str) -> String {
 /// Describes invocations outside the grid.
 pub fn excess(outside_grid: u64) -> String {
     format!("the driver executed more invocations than the dispatch has: {outside_grid} outside the grid")
+}
+
+/// Describes dispatches or submissions whose checksums do not match.
+pub fn describe_misread(what: &str, count: u64) -> String {
+    format!("the host read other words than the device computed checksums over ({what}: {count})")
 }
 
 fn times(count: u64) -> String {

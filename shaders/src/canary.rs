@@ -113,7 +113,7 @@ fn of_workgroups(counts: bool) -> Vec<u32> {
 }
 
 /// Adds to a word of a buffer by a relaxed atomic.
-fn add_to_word(module: &mut Module, buffer: Word, index: Word, value: Word) {
+pub(crate) fn add_to_word(module: &mut Module, buffer: Word, index: Word, value: Word) {
     let [scope, relaxed] =
         [Scope::Device as u32, MemorySemantics::RELAXED.bits()].map(|value| module.constant(value));
     let pointer = module.element(buffer, index);

@@ -41,6 +41,7 @@
 pub mod canary;
 pub mod carrier;
 pub mod check;
+pub mod checksum;
 pub mod classify;
 pub mod contract;
 mod dependency;

@@ -9,6 +9,7 @@ use litmus::{Batches, Histogram, Observable, Outcome, ScalarType, Test, Value};
 use shaders::{Parameters, Program, ResultSlot};
 
 use crate::error::Cause;
+use crate::readback::LocationWord;
 
 #[cfg(test)]
 pub(crate) use rows::RowCounts;
@@ -207,7 +208,21 @@ impl Counter {
 
     /// Returns true if outcomes contain values of locations.
     pub fn reads_locations(&self) -> bool {
-        self.columns.iter().any(|column| matches!(column.source, InstanceWord::Storage(_)))
+        !self.location_words().is_empty()
+    }
+
+    /// Returns the words of locations that outcomes contain, without duplicates.
+    pub fn location_words(&self) -> Vec<LocationWord> {
+        let mut words = Vec::new();
+        for column in &self.columns {
+            if let InstanceWord::Storage(storage) = column.source {
+                let word = LocationWord { storage: storage as u32, word: column.word as u32 };
+                if !words.contains(&word) {
+                    words.push(word);
+                }
+            }
+        }
+        words
     }
 
     /// Returns the result words of an instance.
@@ -238,7 +253,7 @@ impl Counter {
     pub fn count(&mut self, dispatched: &Dispatched<'_>) -> Result<Unwritten, Cause> {
         let poison = dispatched.parameters.poison;
         let count = dispatched.instances;
-        if dispatched.locations.len() < self.location_words(dispatched) {
+        if dispatched.locations.len() < self.needed_location_words(dispatched) {
             return Err(Cause::Kernel("its location memory is too short".into()));
         }
         let Some(used) = dispatched.results.get(..self.slots * count) else {
@@ -347,7 +362,7 @@ impl Counter {
     }
 
     /// Returns the words of the location buffer that the outcomes of a dispatch need.
-    fn location_words(&self, dispatched: &Dispatched<'_>) -> usize {
+    fn needed_location_words(&self, dispatched: &Dispatched<'_>) -> usize {
         let Dispatched { parameters, instances, .. } = dispatched;
         let last = |column: &ValueColumn| match column.source {
             InstanceWord::Storage(storage) if *instances > 0 => {

@@ -32,6 +32,7 @@ mod overlap;
 pub mod pool;
 mod processor;
 pub mod progress;
+mod readback;
 mod run;
 mod runnable;
 mod seed;

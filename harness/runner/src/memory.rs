@@ -23,6 +23,7 @@ use crate::draw::KernelLimits;
 use crate::drawn::{self, Claims, Drawn};
 use crate::join::Join;
 use crate::mark::Mark;
+use crate::readback::{CheckedWords, LocationWord, ReadBuffer, ReadbackCheck};
 
 const QUEUE: QueueId = QueueId(0);
 pub(crate) const LOCATIONS: BufferId = BufferId(0);
@@ -98,8 +99,10 @@ pub(crate) struct ProgramPlan {
     sharing: Sharing,
     /// Words of a unit of location memory.
     pub storage_words: usize,
-    /// The host reads the locations.
-    reads_locations: bool,
+    /// The words of the locations that the host reads.
+    location_words: Vec<LocationWord>,
+    /// The checksums of the words that the host reads, and what each range contains.
+    readback: Option<(ReadbackCheck, Vec<CheckedWords>)>,
     /// The initial value of each storage, as bits.
     initial: Vec<u128>,
     /// Stride and spacing of the current content of the buffer with initial values.
@@ -119,7 +122,7 @@ struct Dispatch {
     drawn: Option<Drawn>,
 }
 
-/// How a driver executed a submission, according to its receipts and overflow words.
+/// How a driver executed a submission, according to its receipts, overflow words and checksums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Execution {
     /// Exactly as requested.
@@ -131,6 +134,8 @@ pub(crate) enum Execution {
         /// The number of these invocations.
         outside: u64,
     },
+    /// Exactly as requested, but the host reads other words than the device has.
+    Misread,
 }
 
 /// The number of times that a drawn workgroup may leave its receipt.
@@ -199,31 +204,32 @@ fn overwrite_words(prepared: &mut dyn Prepared, buffer: BufferId, words: usize, 
 }
 
 impl ProgramPlan {
-    /// Builds the plan that runs `program`, with result memory full of `poison`. It reads back locations if
-    /// `with_locations`.
+    /// Builds the plan that runs `program`, with result memory full of `poison`. It reads back
+    /// `location_words`, and verifies what it reads back if `verified`.
     pub fn new(
         (program, hosts): (&Program, Option<Hosts>),
         (join, memory): (Join, BufferMemory),
         bounds: &KernelLimits,
         workgroups: Workgroups,
         (sharing, classifier): (Sharing, Option<&Classifier>),
-        with_locations: bool,
+        (location_words, verified): (&[LocationWord], bool),
         poison: u32,
     ) -> ProgramPlan {
+        let with_locations = !location_words.is_empty();
         let buffer = |words, memory, name| Buffer { words, memory, name };
         let device = |words, name| buffer(words, BufferMemory::Device, name);
-        let location_words = bounds.location_units * u64::from(bounds.storage_words);
+        let all_location_words = bounds.location_units * u64::from(bounds.storage_words);
         // If a variant separates locations, only these have the requested memory; the others have device
         // memory.
         let is_apart = !program.apart().is_empty();
         let own = if is_apart && !program.owned_apart { BufferMemory::Device } else { memory };
         let mut buffers =
-            vec![buffer(location_words, own, "locations"), device(bounds.result_words, "results")];
+            vec![buffer(all_location_words, own, "locations"), device(bounds.result_words, "results")];
         if sharing == Sharing::Copied {
-            buffers.push(buffer(location_words, BufferMemory::Shared, "initial values"));
+            buffers.push(buffer(all_location_words, BufferMemory::Shared, "initial values"));
             buffers.push(buffer(bounds.result_words, BufferMemory::Readback, "results for the host"));
             if with_locations {
-                buffers.push(buffer(location_words, BufferMemory::Readback, "locations for the host"));
+                buffers.push(buffer(all_location_words, BufferMemory::Readback, "locations for the host"));
             }
         }
         if let Some(classifier) = classifier {
@@ -236,7 +242,7 @@ impl ProgramPlan {
             let id = BufferId(buffers.len() as u32);
             // A device that counts reads them itself.
             let memory = if classifier.is_some() { BufferMemory::Device } else { BufferMemory::Readback };
-            buffers.push(buffer(location_words, memory, name));
+            buffers.push(buffer(all_location_words, memory, name));
             elsewhere.push((id, storages));
             id
         };
@@ -244,13 +250,13 @@ impl ProgramPlan {
         let mut apart_back = None;
         if is_apart {
             apart = Some(BufferId(buffers.len() as u32));
-            buffers.push(buffer(location_words, memory, "separate locations"));
+            buffers.push(buffer(all_location_words, memory, "separate locations"));
             if with_locations {
                 apart_back =
                     Some(back(&mut buffers, program.apart().to_vec(), "separate locations for the host"));
             }
         }
-        let images = ProgramImages::of(program, location_words, (own, memory), apart);
+        let images = ProgramImages::of(program, all_location_words, (own, memory), apart);
         let mut texels = Vec::new();
         for (image, storages) in images.read(program).into_iter().filter(|_| with_locations) {
             texels.push((image, back(&mut buffers, storages, "texels for the host")));
@@ -506,6 +512,37 @@ impl ProgramPlan {
             hosts,
             steps,
         };
+        let has_hosts = plan.hosts.is_some();
+        let readback = (verified && !has_hosts).then(|| {
+            let (on_host, locations_on_host) = match sharing {
+                Sharing::Copied => (RESULTS_BACK, LOCATIONS_BACK),
+                Sharing::Direct | Sharing::Counted => (RESULTS, LOCATIONS),
+            };
+            let results = ReadBuffer { on_device: RESULTS, on_host, most: bounds.result_words };
+            let instances = bounds.result_words / u64::from(bounds.slots.max(1));
+            let location = |own: &LocationWord| {
+                let elsewhere = elsewhere.iter().find(|(_, storages)| storages.contains(&own.storage));
+                let (on_device, on_host) = match elsewhere {
+                    Some((back, _)) if apart_back == Some(*back) => (apart.unwrap_or(*back), *back),
+                    // Texels, which are copied once for device and host.
+                    Some((back, _)) => (*back, *back),
+                    None => (LOCATIONS, locations_on_host),
+                };
+                (ReadBuffer { on_device, on_host, most: instances }, CheckedWords::Location(*own))
+            };
+            let checked: Vec<(ReadBuffer, CheckedWords)> = match classifier {
+                Some(classifier) => {
+                    let most = classifier.words();
+                    let counters = ReadBuffer { on_device: COUNTERS, on_host: COUNTERS_BACK, most };
+                    vec![(counters, CheckedWords::Counters(most))]
+                }
+                None => std::iter::once((results, CheckedWords::Results))
+                    .chain(location_words.iter().map(location))
+                    .collect(),
+            };
+            let (buffers, words): (Vec<_>, Vec<_>) = checked.into_iter().unzip();
+            ReadbackCheck::add(&mut plan, QUEUE, &buffers).map(|check| (check, words))
+        });
         let mark = Mark::add(&mut plan, QUEUE);
         ProgramPlan {
             plan,
@@ -522,7 +559,8 @@ impl ProgramPlan {
             overflow_words: program.phases.iter().map(|phase| phase.overflow_word() as usize).collect(),
             sharing,
             storage_words: bounds.storage_words as usize,
-            reads_locations: with_locations,
+            location_words: location_words.to_vec(),
+            readback: readback.flatten(),
             initial: program.initial.clone(),
             filled: None,
         }
@@ -585,7 +623,8 @@ impl ProgramPlan {
         let steps = [dispatch, PlanStep::Submit { queue }];
         // The new steps are inserted at the start, so that all recorded positions move.
         let own = self.dispatches.iter_mut().map(|dispatch| &mut dispatch.step);
-        own.chain(&mut self.helpers).for_each(|step| *step += steps.len());
+        let checks = self.readback.iter_mut().flat_map(|(check, _)| check.steps());
+        own.chain(&mut self.helpers).chain(checks).for_each(|step| *step += steps.len());
         self.plan.steps.splice(0..0, steps);
         self.beside = Some(0);
     }
@@ -634,6 +673,11 @@ impl ProgramPlan {
         slots: usize,
     ) -> Result<(), DeviceError> {
         self.mark.clear(prepared)?;
+        if let Some((check, checked)) = &mut self.readback {
+            let unit_words = self.storage_words;
+            let ranges = checked.iter().map(|words| words.range(parameters, instances, slots, unit_words));
+            check.ask(prepared, ranges)?;
+        }
         match self.sharing {
             Sharing::Direct => {
                 start_of(prepared.write(RESULTS)?, slots * instances).fill(parameters.poison);
@@ -658,7 +702,7 @@ impl ProgramPlan {
                 overwrite_words(prepared, RESULTS_BACK, slots * instances, parameters.poison);
                 let used = instances * parameters.stride as usize * self.storage_words;
                 let elsewhere = self.elsewhere.iter().map(|(buffer, _)| *buffer);
-                let locations = elsewhere.chain(self.reads_locations.then_some(LOCATIONS_BACK));
+                let locations = elsewhere.chain((!self.location_words.is_empty()).then_some(LOCATIONS_BACK));
                 locations.for_each(|buffer| overwrite_words(prepared, buffer, used, parameters.poison));
                 self.forget_receipts(prepared, parameters.groups);
             }
@@ -683,8 +727,8 @@ impl ProgramPlan {
         self.signed.iter().find(|signed| signed.phase == phase).map_or(1, |signed| signed.spacing)
     }
 
-    /// Checks the receipts and overflow words of all phases. Each workgroup leaves its receipt once; in a draw
-    /// it may do so several times.
+    /// Checks the receipts and overflow words of all phases, then the checksums. Each workgroup leaves its
+    /// receipt once; in a draw it may do so several times.
     ///
     /// # Errors
     /// If the device does not let the host read.
@@ -712,7 +756,11 @@ impl ProgramPlan {
             let Some(found) = prepared.read(*buffer)?.get(*word) else { return Ok(Execution::Incomplete) };
             outside += u64::from(*found);
         }
-        Ok(if outside == 0 { Execution::AsAsked } else { Execution::Excessive { outside } })
+        if outside > 0 {
+            return Ok(Execution::Excessive { outside });
+        }
+        let matches = self.readback.as_ref().map(|(check, _)| check.matches(prepared)).transpose()?;
+        Ok(if matches == Some(false) { Execution::Misread } else { Execution::AsAsked })
     }
 
     fn fill_locations(&self, words: &mut [u32], parameters: &Parameters, instances: usize) {

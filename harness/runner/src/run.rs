@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use litmus::{Observation, Test};
 use place::{InFlight, InFlightPlan};
-use plan::{BufferMemory, Device, DeviceError, Hosts, MemoryProperties, Timestamp};
+use plan::{BufferMemory, Capabilities, Device, DeviceError, Hosts, MemoryProperties, Timestamp};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use shaders::{CompiledKernel, Parameters, Program};
@@ -176,6 +176,7 @@ struct RunTally {
     written_in_part: u64,
     repeated: u64,
     outside_grid: u64,
+    misread: u64,
     dispatches: u64,
     discarded: u64,
     stretches: Stretches,
@@ -199,6 +200,7 @@ impl RunTally {
             written_in_part: 0,
             repeated: 0,
             outside_grid: 0,
+            misread: 0,
             dispatches: 0,
             discarded: 0,
             stretches: Stretches::new(),
@@ -212,8 +214,10 @@ impl RunTally {
 
     /// Discards a dispatch of `instances` that was not executed as requested.
     fn discard(&mut self, execution: Execution, instances: u64) {
-        if let Execution::Excessive { outside } = execution {
-            self.outside_grid += outside;
+        match execution {
+            Execution::AsAsked | Execution::Incomplete => {}
+            Execution::Excessive { outside } => self.outside_grid += outside,
+            Execution::Misread => self.misread += 1,
         }
         self.note(Unwritten::all(instances));
     }
@@ -241,6 +245,7 @@ impl RunTally {
             written_in_part: self.written_in_part,
             repeated: self.repeated,
             outside_grid: self.outside_grid,
+            misread_dispatches: self.misread,
             dispatches: self.dispatches,
             discarded_dispatches: self.discarded,
             seconds: self.elapsed().as_secs_f64(),
@@ -395,14 +400,15 @@ impl<'d> TestRun<'d> {
         let workgroups = self.workgroups();
         let classifier = self.classifier.as_ref();
         let sharing = Sharing::of(self.device.capabilities(), self.way.1, self.program, classifier.is_some());
-        let with_locations = tally.counter.reads_locations();
+        let location_words = tally.counter.location_words();
+        let verified = is_read_back(self.device.capabilities());
         let mut layout = ProgramPlan::new(
             (self.program, self.hosts.clone()),
             self.way,
             &self.bounds,
             workgroups,
             (sharing, classifier),
-            with_locations,
+            (&location_words, verified),
             self.poison,
         );
         let stress = &self.settings.stress;
@@ -557,6 +563,11 @@ fn executes_nothing(tally: &RunTally) -> bool {
     tally.discarded >= HOPELESS.max(9 * kept)
 }
 
+/// Returns true if reading from the device could go wrong: the simulated GPU shares the memory of the host.
+pub(crate) fn is_read_back(capabilities: &Capabilities) -> bool {
+    !capabilities.shares_choices
+}
+
 /// Returns the kernels of a run of `program` on `device`, to compile them ahead; empty if no such run is
 /// possible.
 pub(crate) fn kernels(
@@ -577,7 +588,6 @@ pub(crate) fn kernels(
     // Only the kernels of this plan are used.
     let workgroups = Workgroups { groups: 1, stress: 0 };
     let hosts = host::planned(program, test, LOCATIONS, way.0);
-    ProgramPlan::new((program, hosts), way, &bounds, workgroups, sharing, counter.reads_locations(), POISON)
-        .plan
-        .kernels
+    let checked = (&counter.location_words()[..], is_read_back(capabilities));
+    ProgramPlan::new((program, hosts), way, &bounds, workgroups, sharing, checked, POISON).plan.kernels
 }

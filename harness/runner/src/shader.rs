@@ -19,10 +19,13 @@ use plan::{
     ImageShape, Interface, Kernel, KernelId, Plan, PlanStep, Prepared, Queue, QueueId,
 };
 use serde::{Deserialize, Serialize};
+use shaders::checksum::WordRange;
 
 use crate::error::Cause;
 use crate::mark::Mark;
 use crate::memory::Execution;
+use crate::readback::{ReadBuffer, ReadbackCheck};
+use crate::run::is_read_back;
 use crate::stress::Stress;
 use canaries::{Canaries, Steps};
 use contents::ContentCounts;
@@ -132,7 +135,7 @@ impl Shader {
 
     /// Returns a plan of a single dispatch without stress, for checking what the device supports.
     pub fn plan(&self) -> Plan {
-        ShaderPlanLayout::new(self, 1, None, 0).plan
+        ShaderPlanLayout::new(self, 1, None, 0, false).plan
     }
 }
 
@@ -176,6 +179,9 @@ struct ShaderPlanLayout {
     hammers: Vec<usize>,
     /// Detects partial or repeated execution of a submission.
     canaries: Canaries,
+    /// The checksums of all read-back buffers, and the words of each.
+    readback: Option<ReadbackCheck>,
+    checked: Vec<u64>,
     /// The marker for complete execution of a submission.
     mark: Mark,
 }
@@ -185,8 +191,14 @@ const HAMMER: KernelId = KernelId(2);
 
 impl ShaderPlanLayout {
     /// Builds a plan with this many dispatches, each with its own buffers. It must be one if there are
-    /// images, because they belong to kernels.
-    fn new(shader: &Shader, dispatches: u64, hammer: Option<&Hammer>, turn: usize) -> ShaderPlanLayout {
+    /// images, because they belong to kernels. If `verified`, the device computes checksums of the contents.
+    fn new(
+        shader: &Shader,
+        dispatches: u64,
+        hammer: Option<&Hammer>,
+        turn: usize,
+        verified: bool,
+    ) -> ShaderPlanLayout {
         let mut plan = Plan { queues: vec![Queue { family: 0 }], ..Plan::default() };
         plan.kernels.push(shader.kernel());
         let buffer = |plan: &mut Plan, words: u64, memory, name| {
@@ -200,6 +212,7 @@ impl ShaderPlanLayout {
         plan.kernels.extend(hammer.map(Hammer::kernel));
         let (mut prepare, mut run, mut keep) = (Vec::new(), Vec::new(), Vec::new());
         let mut read = Vec::new();
+        let mut checked = Vec::new();
         for _ in 0..dispatches {
             let mut steps = Steps::default();
             let mut bindings = Vec::new();
@@ -213,10 +226,13 @@ impl ShaderPlanLayout {
                         "contents after a shader, for the host",
                     )
                 });
+                let most = input.len().max(1);
                 let (ready, copy) = match input.image.filter(|image| image.shape != InputShape::Texels) {
                     Some(image) => {
                         let own = picture(&mut plan, image, input.len(), None);
                         let copy = to.map(|to| PlanStep::FromImage { queue: QUEUE, from: own, to });
+                        // The device reads texels from their copy.
+                        checked.extend(to.map(|to| ReadBuffer { on_device: to, on_host: to, most }));
                         (PlanStep::ToImage { queue: QUEUE, from: *from, to: own }, copy)
                     }
                     None => {
@@ -229,6 +245,7 @@ impl ShaderPlanLayout {
                             None => bindings.push(own),
                         }
                         let copy = to.map(|to| PlanStep::Copy { queue: QUEUE, from: own, to });
+                        checked.extend(to.map(|to| ReadBuffer { on_device: own, on_host: to, most }));
                         (PlanStep::Copy { queue: QUEUE, from: *from, to: own }, copy)
                     }
                 };
@@ -261,8 +278,13 @@ impl ShaderPlanLayout {
         plan.steps = prepare.into_iter().chain(run).chain(keep).collect();
         let hammers = dispatches_of(&plan, HAMMER);
         canaries.steps = dispatches_of(&plan, canaries::KERNEL);
+        if !verified {
+            checked.clear();
+        }
+        let readback = ReadbackCheck::add(&mut plan, QUEUE, &checked);
+        let checked = checked.iter().map(|buffer| buffer.most).collect();
         let mark = Mark::add(&mut plan, QUEUE);
-        ShaderPlanLayout { plan, read, initial, hammers, canaries, mark }
+        ShaderPlanLayout { plan, read, initial, hammers, canaries, readback, checked, mark }
     }
 }
 
@@ -321,7 +343,8 @@ fn run_dispatches(
     // The first submission has one dispatch: the driver compiles the shader during it, and its duration is
     // unknown.
     let mut dispatches = 1;
-    let mut layout = ShaderPlanLayout::new(shader, dispatches, hammer.as_ref(), 0);
+    let verified = is_read_back(device.capabilities());
+    let mut layout = ShaderPlanLayout::new(shader, dispatches, hammer.as_ref(), 0, verified);
     let mut prepared = prepare(device, shader, &layout)?;
     let mut took = Duration::ZERO;
     for submission in 0_u64.. {
@@ -338,7 +361,8 @@ fn run_dispatches(
                 let fits = u64::try_from(fits).unwrap_or(u64::MAX);
                 dispatches = most.min(fits).min(left.unwrap_or(u64::MAX)).max(1);
             }
-            layout = ShaderPlanLayout::new(shader, dispatches, hammer.as_ref(), submission.ilog2() as usize);
+            let turn = submission.ilog2() as usize;
+            layout = ShaderPlanLayout::new(shader, dispatches, hammer.as_ref(), turn, verified);
             prepared = prepare(device, shader, &layout)?;
         }
         device.reseed(settings.seed.wrapping_add(submission));
@@ -356,6 +380,10 @@ fn run_dispatches(
             prepared.write(*buffer)?.fill(POISON);
         }
         layout.canaries.ask(prepared.as_mut(), submission)?;
+        if let Some(readback) = &mut layout.readback {
+            let range = |words: &u64| WordRange::first_words(u32::try_from(*words).unwrap_or(u32::MAX));
+            readback.ask(prepared.as_mut(), layout.checked.iter().map(range))?;
+        }
         layout.mark.clear(prepared.as_mut())?;
         let began = Instant::now();
         if let Err(cause) = submit_and_wait(prepared.as_mut(), settings.patience) {
@@ -368,7 +396,13 @@ fn run_dispatches(
         took = began.elapsed();
         counted.took(took);
         let written = layout.mark.is_written(prepared.as_mut())?;
-        let execution = layout.canaries.execution(prepared.as_mut(), submission)?;
+        let mut execution = layout.canaries.execution(prepared.as_mut(), submission)?;
+        if execution == Execution::AsAsked
+            && let Some(readback) = &layout.readback
+            && !readback.matches(prepared.as_mut())?
+        {
+            execution = Execution::Misread;
+        }
         let whole = execution == Execution::AsAsked;
         if written && !whole {
             counted.left_out(execution);

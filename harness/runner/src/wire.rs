@@ -311,6 +311,9 @@ pub struct WireObservation {
     #[serde(default, skip_serializing_if = "is_zero")]
     pub outside_grid: u64,
     /// As in [`Observation`].
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub misread_dispatches: u64,
+    /// As in [`Observation`].
     pub dispatches: u64,
     /// As in [`Observation`].
     pub discarded_dispatches: u64,
@@ -345,6 +348,7 @@ impl From<&Observation> for WireObservation {
             written_in_part: observation.written_in_part,
             repeated: observation.repeated,
             outside_grid: observation.outside_grid,
+            misread_dispatches: observation.misread_dispatches,
             dispatches: observation.dispatches,
             discarded_dispatches: observation.discarded_dispatches,
             seconds: observation.seconds,
@@ -380,6 +384,7 @@ impl From<&WireObservation> for Observation {
             written_in_part: wire.written_in_part,
             repeated: wire.repeated,
             outside_grid: wire.outside_grid,
+            misread_dispatches: wire.misread_dispatches,
             dispatches: wire.dispatches,
             discarded_dispatches: wire.discarded_dispatches,
             seconds: wire.seconds,
@@ -405,6 +410,7 @@ mod tests {
             written_in_part: 1,
             repeated: 6,
             outside_grid: 9,
+            misread_dispatches: 10,
             dispatches: 4,
             discarded_dispatches: 5,
             seconds: 0.25,

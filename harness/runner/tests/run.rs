@@ -397,7 +397,8 @@ fn memory_stress_has_workgroups_and_memory_of_its_own() {
     assert_ne!(stress, drawn(8).0);
     assert!(stress.iter().any(|words| *words != stress[0]), "drawn for each dispatch");
 
-    // Only memory stress uses scratch memory, and each queue has its own.
+    // Only memory stress uses scratch memory, and each queue has its own. The checksums of everything that the
+    // host reads come last.
     assert_eq!(plan.queues.iter().map(|queue| queue.family).collect::<Vec<_>>(), [0, 1]);
     let dispatches: Vec<Vec<&str>> = plan
         .steps
@@ -410,7 +411,8 @@ fn memory_stress_has_workgroups_and_memory_of_its_own() {
         })
         .collect();
     let own = vec!["locations", "locations", "results", "rendezvous", "scratch"];
-    assert_eq!(dispatches, [vec!["scratch of the other queue"], own]);
+    let checked = ["results", "locations"].map(|read| vec![read, "checksums"]);
+    assert_eq!(dispatches, [vec![vec!["scratch of the other queue"], own], checked.to_vec()].concat());
 }
 
 /// Kernels without code for memory stress get no stress.

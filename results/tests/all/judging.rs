@@ -352,6 +352,41 @@ fn invocations_outside_the_grid_are_no_conformance() {
     }
 }
 
+/// A run whose host reads other words than the device has neither conforms nor violates, whatever bounds its
+/// loops; a violation in the remaining dispatches is weak evidence.
+#[test]
+fn misread_dispatches_are_no_conformance() {
+    let misread = |counts| Observation {
+        not_executed: 64,
+        discarded_dispatches: 1,
+        misread_dispatches: 1,
+        ..observation(counts)
+    };
+    let expected = "1 of 1000 dispatches discarded: 64 instances were not executed as requested; the host read other words than the device computed checksums over (dispatches: 1)";
+    for bound in [None, Some("the device ends loops")] {
+        let judged = |prediction: &Prediction, seen: &Observation| {
+            judge(&Evidence {
+                test: &store_buffering(Between::Nothing),
+                prediction,
+                observation: seen,
+                ending: &Ending::Finished,
+                twin: None,
+                bound,
+                serial_stage: false,
+            })
+        };
+        let (_, allowed) = weak_allowed(Race::Free);
+        let judgement = judged(&allowed, &misread([300, 50_000, 50_000, 300]));
+        assert_eq!(judgement.verdict, Verdict::Inconclusive(Reason::NotExecuted));
+        assert_eq!(judgement.detail.as_deref(), Some(expected));
+        let forbidden = prediction(&store_buffering(Between::Nothing), false, Race::Free);
+        let judgement = judged(&forbidden, &misread([300, 50_000, 50_000, 300]));
+        assert_eq!(judgement.verdict, Verdict::Violates);
+        let detail = judgement.detail.unwrap();
+        assert!(detail.starts_with(&format!("weak evidence ({expected})")), "{detail}");
+    }
+}
+
 /// A device that skips one dispatch of a thousand is at fault.
 #[test]
 fn one_instance_that_was_not_executed_is_enough() {

@@ -67,6 +67,9 @@ pub struct ShaderObservations {
     /// Invocations outside the dispatches of such submissions, as far as they were counted.
     #[serde(default)]
     pub outside_grid: u64,
+    /// Submissions among them of which the host read other words than the device computed its checksums over.
+    #[serde(default)]
+    pub misread: u64,
     /// Seconds of all submissions.
     pub seconds: f64,
 }
@@ -106,6 +109,7 @@ pub(super) struct ContentCounts {
     not_executed: u64,
     left_out: u64,
     outside_grid: u64,
+    misread: u64,
     seconds: f64,
 }
 
@@ -146,6 +150,7 @@ impl ContentCounts {
             not_executed: 0,
             left_out: 0,
             outside_grid: 0,
+            misread: 0,
             seconds: 0.0,
         }
     }
@@ -159,11 +164,13 @@ impl ContentCounts {
         self.seconds += time.as_secs_f64();
     }
 
-    /// Records a submission that finished with omitted, repeated or surplus parts.
+    /// Records a submission that finished with omitted, repeated or surplus parts, or whose contents were misread.
     pub fn left_out(&mut self, execution: Execution) {
         self.left_out += 1;
-        if let Execution::Excessive { outside } = execution {
-            self.outside_grid += outside;
+        match execution {
+            Execution::AsAsked | Execution::Incomplete => {}
+            Execution::Excessive { outside } => self.outside_grid += outside,
+            Execution::Misread => self.misread += 1,
         }
     }
 
@@ -238,6 +245,7 @@ impl ContentCounts {
             not_executed: self.not_executed,
             left_out: self.left_out,
             outside_grid: self.outside_grid,
+            misread: self.misread,
             seconds: self.seconds,
         }
     }

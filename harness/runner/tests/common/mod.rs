@@ -271,6 +271,15 @@ impl Prepared for FakePrepared<'_> {
                             .copy_from_slice(&shaders::canary::answered(asked));
                     }
                 }
+                PlanStep::Dispatch { bindings, push_constants, .. }
+                    if push_constants.len() == shaders::checksum::BYTES as usize =>
+                {
+                    let (range, place, salt) = shaders::checksum::parse_constants(&push_constants).unwrap();
+                    let [words, sums] = [0, 1].map(|binding| bindings[binding].0 as usize);
+                    let sum = range.checksum(&self.buffers[words], salt).unwrap();
+                    let word = &mut self.buffers[sums][place as usize];
+                    *word = word.wrapping_add(sum);
+                }
                 PlanStep::Dispatch { workgroups, push_constants, .. } => {
                     if push_constants.len() == StressParameters::BYTES as usize {
                         // The stress dispatch on another queue.

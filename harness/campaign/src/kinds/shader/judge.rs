@@ -76,7 +76,7 @@ pub(super) fn judged(
     let (mut seen, mut validation) = (ShaderObservations::default(), Vec::new());
     let mut violating = None;
     // Omitted dispatches of every attempt count, whichever attempt is used.
-    let (mut not_executed, mut left_out, mut outside_grid) = (0, 0, 0);
+    let (mut not_executed, mut left_out, mut outside_grid, mut misread) = (0, 0, 0, 0);
     let (target, shader, _) = run.plan.place(cell);
     for attempt in attempts {
         let own = match attempt.end {
@@ -89,6 +89,7 @@ pub(super) fn judged(
         not_executed += own.not_executed;
         left_out += own.left_out;
         outside_grid += own.outside_grid;
+        misread += own.misread;
         // A later attempt does not cancel a violation.
         if own.left_out == 0 && found(shader, &own).forbidden.0 > 0 {
             violating = Some(own.clone());
@@ -103,6 +104,7 @@ pub(super) fn judged(
     // A violation counts if its attempt omitted no dispatch.
     seen.left_out = if is_violation { 0 } else { left_out };
     seen.outside_grid = outside_grid;
+    seen.misread = misread;
     let missing = match &ending {
         Ok(_) => None,
         // The reason from the simulated GPU already contains "lacks".
@@ -146,6 +148,7 @@ fn says(
             (None, 0) => format!("{} dispatches wrote nothing", seen.not_executed),
             (Some(budget), 0) => format!("the device ends loops after {budget} iterations"),
             (_, _) if seen.outside_grid > 0 => results::excess(seen.outside_grid),
+            (_, _) if seen.misread > 0 => results::describe_misread("submissions", seen.misread),
             (_, _) => "the device omits copies or dispatches next to the shader's, or parts of them, or \
                  executes some twice"
                 .to_owned(),
@@ -171,6 +174,10 @@ fn says(
                 (dispatches, 0) => format!("{dispatches} dispatches wrote nothing"),
                 (dispatches, _) if seen.outside_grid > 0 => {
                     format!("{dispatches} dispatches are not counted; {}", results::excess(seen.outside_grid))
+                }
+                (dispatches, _) if seen.misread > 0 => {
+                    let why = results::describe_misread("submissions", seen.misread);
+                    format!("{dispatches} dispatches are not counted; {why}")
                 }
                 (dispatches, _) => format!(
                     "{dispatches} dispatches were omitted in part or entirely, executed twice, or wrote \

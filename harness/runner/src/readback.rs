@@ -1,0 +1,184 @@
+//! Verifies what the host reads: the device computes checksums over its memory, and the host compares them
+//! with those of the words that it reads.
+//!
+//! Poison, receipts and the mark detect work that was not executed. They do not detect words that are wrong in
+//! the host's view only: exchanged or flipped on the way, or stale. Such words could be an outcome that the
+//! device never had, forbidden or allowed. Each checksum has a salt that differs in each submission, so that
+//! stale words with their stale checksum do not match either.
+//!
+//! Sound in one direction: if a checksum does not match, the dispatch is discarded, whatever was wrong. If
+//! all match, the host read what the device reads, except with a probability of 2⁻³².
+//!
+//! The simulated GPU is not checked, because the host reads its memory directly. Tests with host threads are not
+//! checked, because their accesses may leave host and device with different views.
+
+use plan::{
+    Buffer, BufferId, BufferMemory, DeviceError, Kernel, KernelId, Plan, PlanStep, Prepared, QueueId,
+};
+use shaders::Parameters;
+use shaders::checksum::{self, WordRange};
+
+/// The words of each invocation in the largest range.
+const EACH: u64 = 64;
+/// The maximum number of workgroups, more than any device runs concurrently.
+const MOST_WORKGROUPS: u64 = 1024;
+/// The difference between the salts of two submissions.
+const SALT: u32 = 0x9e37_79b9;
+
+/// A buffer that the host reads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReadBuffer {
+    /// The buffer of the device.
+    pub on_device: BufferId,
+    /// The buffer that the host reads: the same, or its copy.
+    pub on_host: BufferId,
+    /// The largest number of words in a range.
+    pub most: u64,
+}
+
+/// A word of a storage that the host reads from each instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LocationWord {
+    /// Index of the storage.
+    pub storage: u32,
+    /// Index of the word in its unit.
+    pub word: u32,
+}
+
+/// The words of a litmus test that a checksum covers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum CheckedWords {
+    /// The result words of all instances.
+    Results,
+    /// A word of a storage of all instances.
+    Location(LocationWord),
+    /// The counters of a device that counts.
+    Counters(u64),
+}
+
+impl CheckedWords {
+    /// Returns the words of a dispatch of `instances` with `slots` result words each.
+    pub fn range(
+        self,
+        parameters: &Parameters,
+        instances: usize,
+        slots: usize,
+        unit_words: usize,
+    ) -> WordRange {
+        let word = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        match self {
+            CheckedWords::Results => WordRange::first_words(word(slots * instances)),
+            CheckedWords::Counters(words) => WordRange::first_words(u32::try_from(words).unwrap_or(u32::MAX)),
+            CheckedWords::Location(LocationWord { storage, word: index }) => WordRange {
+                first: parameters.unit(0, storage).saturating_mul(word(unit_words)).saturating_add(index),
+                step: parameters.stride.saturating_mul(word(unit_words)),
+                count: word(instances),
+            },
+        }
+    }
+}
+
+/// The checksums of a plan, one for each range of words that the host reads.
+#[derive(Clone, Debug)]
+pub(crate) struct ReadbackCheck {
+    /// The checksums of the device, for the host.
+    sums: BufferId,
+    checked: Vec<CheckedRange>,
+    salt: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct CheckedRange {
+    /// Its dispatch step.
+    step: usize,
+    on_host: BufferId,
+    workgroups: u32,
+    /// The range of the submission in flight.
+    range: WordRange,
+}
+
+impl ReadbackCheck {
+    /// Appends the checksums of one range of each buffer to a plan, on a queue; `None` without buffers.
+    pub fn add(plan: &mut Plan, queue: QueueId, buffers: &[ReadBuffer]) -> Option<ReadbackCheck> {
+        if buffers.is_empty() {
+            return None;
+        }
+        let mut buffer = |memory, name| {
+            plan.buffers.push(Buffer { words: buffers.len() as u64, memory, name });
+            BufferId(plan.buffers.len() as u32 - 1)
+        };
+        let own = buffer(BufferMemory::Device, "checksums");
+        let sums = buffer(BufferMemory::Readback, "checksums for the host");
+        let kernel = KernelId(plan.kernels.len() as u32);
+        plan.kernels.push(Kernel {
+            words: checksum::kernel(),
+            bindings: 2,
+            push_constant_bytes: checksum::BYTES,
+            ..Kernel::default()
+        });
+        plan.steps.push(PlanStep::Fill { queue, buffer: own, value: 0 });
+        plan.steps.push(PlanStep::Barrier { queue });
+        let mut checked = Vec::with_capacity(buffers.len());
+        for ReadBuffer { on_device, on_host, most } in buffers.iter().copied() {
+            let each = u64::from(checksum::WORKGROUP_SIZE) * EACH;
+            let workgroups = most.div_ceil(each).clamp(1, MOST_WORKGROUPS) as u32;
+            checked.push(CheckedRange {
+                step: plan.steps.len(),
+                on_host,
+                workgroups,
+                range: WordRange::first_words(0),
+            });
+            plan.steps.push(PlanStep::Dispatch {
+                queue,
+                kernel,
+                workgroups,
+                bindings: vec![on_device, own],
+                push_constants: vec![0; checksum::BYTES as usize],
+            });
+        }
+        plan.steps.extend([
+            PlanStep::Barrier { queue },
+            PlanStep::Copy { queue, from: own, to: sums },
+            PlanStep::ToHost { queue, buffer: sums },
+        ]);
+        Some(ReadbackCheck { sums, checked, salt: 0 })
+    }
+
+    /// Returns the positions of its dispatches among the steps of the plan.
+    pub fn steps(&mut self) -> impl Iterator<Item = &mut usize> {
+        self.checked.iter_mut().map(|checked| &mut checked.step)
+    }
+
+    /// Sets the range of each buffer for the next submission.
+    ///
+    /// # Errors
+    /// None for the plan of these checksums.
+    pub fn ask(
+        &mut self,
+        prepared: &mut dyn Prepared,
+        ranges: impl IntoIterator<Item = WordRange>,
+    ) -> Result<(), DeviceError> {
+        self.salt = self.salt.wrapping_add(SALT);
+        for ((place, checked), range) in (0..).zip(&mut self.checked).zip(ranges) {
+            checked.range = range;
+            let constants = checksum::constants(range, place, self.salt, checked.workgroups);
+            prepared.set_push_constants(checked.step, &constants)?;
+        }
+        Ok(())
+    }
+
+    /// Returns true if the host reads the words that the device has.
+    ///
+    /// # Errors
+    /// If the device does not let the host read.
+    pub fn matches(&self, prepared: &mut dyn Prepared) -> Result<bool, DeviceError> {
+        for (place, checked) in self.checked.iter().enumerate() {
+            let by_device = prepared.read(self.sums)?.get(place).copied();
+            let by_host = checked.range.checksum(prepared.read(checked.on_host)?, self.salt);
+            if by_device.is_none() || by_device != by_host {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,184 @@
+//! A kernel that computes a checksum over words of a buffer, so that the host can verify what it reads.
+//!
+//! The checksum is a sum, so that invocations add their parts in any order. Each summand is a hash of a word,
+//! its position and a salt: exchanged words and words of an earlier dispatch change the sum. Each hash is
+//! invertible, so that a change of a single word always changes the sum.
+
+use rspirv::dr::Operand;
+use rspirv::spirv::{AddressingModel, BuiltIn, Capability, LoopControl, MemoryModel, Op, StorageClass, Word};
+
+use crate::canary::add_to_word;
+use crate::loops::Loop;
+use crate::module::{Module, Preamble};
+
+/// Invocations of a workgroup; every Vulkan device supports as many.
+pub const WORKGROUP_SIZE: u32 = 64;
+/// Bytes of the kernel's push constants.
+pub const BYTES: u32 = 4 * FIELDS;
+const FIELDS: u32 = 6;
+
+/// A multiplicative hash step: shifts and factors of MurmurHash3's finalizer.
+const STEPS: [(u32, u32); 2] = [(0x85eb_ca6b, 13), (0xc2b2_ae35, 16)];
+/// The factor of a position.
+const POSITION: u32 = 0x9e37_79b1;
+
+/// The words of a checksum: every `step`th word of a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WordRange {
+    /// Index of the first word.
+    pub first: u32,
+    /// The distance between two words, at least 1.
+    pub step: u32,
+    /// The number of words.
+    pub count: u32,
+}
+
+impl WordRange {
+    /// Returns the range of the first words of a buffer.
+    pub fn first_words(count: u32) -> WordRange {
+        WordRange { first: 0, step: 1, count }
+    }
+
+    /// Returns the checksum of these words of a buffer; `None` if the buffer is too short.
+    pub fn checksum(self, words: &[u32], salt: u32) -> Option<u32> {
+        let Some(last) = self.count.checked_sub(1) else { return Some(0) };
+        let end = u64::from(self.first) + u64::from(last) * u64::from(self.step) + 1;
+        let own = words.get(self.first as usize..usize::try_from(end).ok()?)?;
+        // Without a step, the loop vectorizes.
+        Some(match self.step {
+            1 => sum(own.iter(), salt),
+            step => sum(own.iter().step_by((step as usize).max(1)), salt),
+        })
+    }
+}
+
+fn sum<'a>(words: impl Iterator<Item = &'a u32>, salt: u32) -> u32 {
+    (0..).zip(words).fold(0, |sum: u32, (position, word)| sum.wrapping_add(hash(*word, position, salt)))
+}
+
+fn hash(word: u32, position: u32, salt: u32) -> u32 {
+    let start = word ^ position.wrapping_mul(POSITION).wrapping_add(salt);
+    STEPS.into_iter().fold(start, |word, (factor, shift)| {
+        let word = word.wrapping_mul(factor);
+        word ^ (word >> shift)
+    })
+}
+
+/// Returns the push constants of a dispatch that adds the checksum of `range` to the word `place` of its
+/// second buffer.
+pub fn constants(range: WordRange, place: u32, salt: u32, workgroups: u32) -> Vec<u8> {
+    let invocations = workgroups.saturating_mul(WORKGROUP_SIZE);
+    let fields: [u32; FIELDS as usize] = [range.first, range.step, range.count, place, salt, invocations];
+    fields.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+/// Returns the range, the place and the salt of push constants; `None` if they have another length.
+pub fn parse_constants(bytes: &[u8]) -> Option<(WordRange, u32, u32)> {
+    let fields: [u8; BYTES as usize] = bytes.try_into().ok()?;
+    let (words, _) = fields.as_chunks::<4>();
+    let [first, step, count, place, salt, _] = *words else { return None };
+    let [first, step, count, place, salt] = [first, step, count, place, salt].map(u32::from_le_bytes);
+    Some((WordRange { first, step, count }, place, salt))
+}
+
+/// Returns the words of the kernel. It reads its first buffer and adds to its second. Every Vulkan device
+/// supports it.
+pub fn kernel() -> Vec<u32> {
+    let mut module = Module::new(Preamble {
+        version: (1, 3),
+        capabilities: vec![Capability::Shader],
+        extensions: Vec::new(),
+        addressing: AddressingModel::Logical,
+        model: MemoryModel::GLSL450,
+        loops: LoopControl::NONE,
+    });
+    let block = module.block_of(module.u32, 4, None);
+    let [buffer, sums] = [(0, "words"), (1, "checksums")]
+        .map(|(binding, name)| module.bound(StorageClass::StorageBuffer, block, binding, name));
+    let constants = module.push_constants(FIELDS, 0);
+    let workgroup = module.built_in_vector(BuiltIn::WorkgroupId);
+    let local = module.built_in_word(BuiltIn::LocalInvocationIndex);
+    let entry = module.id();
+    module.begin(entry);
+    let fields: [Word; FIELDS as usize] =
+        std::array::from_fn(|field| module.push_constant(constants, field as u32));
+    let [first, step, count, place, salt, invocations] = fields;
+    let [workgroup, _, _] = module.load_components(workgroup);
+    let local = module.word(Op::Load, &[local]);
+    let [size, zero, factor] = [WORKGROUP_SIZE, 0, POSITION].map(|value| module.constant(value));
+    let before = module.word(Op::IMul, &[workgroup, size]);
+    let own = module.word(Op::IAdd, &[before, local]);
+
+    let mut turns = Loop::new(&mut module);
+    let position = turns.count(&mut module, own, invocations);
+    let (sum, next_sum) = turns.carry(&mut module, zero);
+    let before = module.block();
+    turns.enter(&mut module, before);
+    let more = module.truth(Op::ULessThan, &[position, count]);
+    turns.goes_on_if(&mut module, more);
+    let distance = module.word(Op::IMul, &[position, step]);
+    let index = module.word(Op::IAdd, &[first, distance]);
+    let pointer = module.element(buffer, index);
+    let word = module.word(Op::Load, &[pointer]);
+    let mixed = module.word(Op::IMul, &[position, factor]);
+    let mixed = module.word(Op::IAdd, &[mixed, salt]);
+    let mut hash = module.word(Op::BitwiseXor, &[word, mixed]);
+    for (factor, shift) in STEPS {
+        let [factor, shift] = [factor, shift].map(|value| module.constant(value));
+        let product = module.word(Op::IMul, &[hash, factor]);
+        let high = module.word(Op::ShiftRightLogical, &[product, shift]);
+        hash = module.word(Op::BitwiseXor, &[product, high]);
+    }
+    module.value_as(next_sum, Op::IAdd, module.u32, [sum, hash].map(Operand::IdRef));
+    turns.end(&mut module);
+
+    add_to_word(&mut module, sums, place, sum);
+    module.effect(Op::Return, []);
+    module.finish(WORKGROUP_SIZE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_keeps_the_rules_of_modules() {
+        assert_eq!(crate::check::check(&kernel()).unwrap(), Vec::new());
+    }
+
+    /// A changed, exchanged, stale or missing word changes the checksum of the range that contains it.
+    #[test]
+    fn every_change_of_a_range_changes_its_checksum() {
+        let words: Vec<u32> = (0..256).map(|word| word % 3).collect();
+        for range in [WordRange::first_words(256), WordRange { first: 5, step: 7, count: 30 }] {
+            let checksum = range.checksum(&words, 1).unwrap();
+            assert_ne!(range.checksum(&words, 2), Some(checksum), "another salt");
+            let indices: Vec<usize> =
+                (0..range.count).map(|word| (range.first + word * range.step) as usize).collect();
+            for (left, right) in indices.iter().zip(indices.iter().skip(1)) {
+                let mut other = words.clone();
+                other[*left] ^= 1;
+                assert_ne!(range.checksum(&other, 1), Some(checksum), "a bit of word {left}");
+                let mut other = words.clone();
+                other.swap(*left, *right);
+                let is_same = other == words;
+                assert_eq!(range.checksum(&other, 1) == Some(checksum), is_same, "words {left} and {right}");
+            }
+            let mut other = words.clone();
+            let outside = (0..words.len()).filter(|word| !indices.contains(word));
+            outside.for_each(|word| other[word] += 1);
+            assert_eq!(range.checksum(&other, 1), Some(checksum), "words outside of the range");
+        }
+        assert_eq!(WordRange::first_words(257).checksum(&words, 1), None);
+        assert_eq!(WordRange { first: 1 << 20, step: u32::MAX, count: 0 }.checksum(&words, 1), Some(0));
+        assert_eq!(WordRange { first: 1, step: u32::MAX, count: u32::MAX }.checksum(&words, 1), None);
+    }
+
+    #[test]
+    fn constants_are_parsed_as_written() {
+        let range = WordRange { first: 1, step: 2, count: 3 };
+        let bytes = constants(range, 4, 5, 6);
+        assert_eq!((bytes.len() as u32, parse_constants(&bytes)), (BYTES, Some((range, 4, 5))));
+        assert_eq!(parse_constants(&bytes[1..]), None);
+    }
+}
