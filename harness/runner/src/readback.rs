@@ -92,7 +92,6 @@ struct CheckedRange {
     /// Its dispatch step.
     step: usize,
     on_host: BufferId,
-    workgroups: u32,
     /// The range of the submission in flight.
     range: WordRange,
 }
@@ -122,12 +121,7 @@ impl ReadbackCheck {
         for ReadBuffer { on_device, on_host, most } in buffers.iter().copied() {
             let each = u64::from(checksum::WORKGROUP_SIZE) * EACH;
             let workgroups = most.div_ceil(each).clamp(1, MOST_WORKGROUPS) as u32;
-            checked.push(CheckedRange {
-                step: plan.steps.len(),
-                on_host,
-                workgroups,
-                range: WordRange::first_words(0),
-            });
+            checked.push(CheckedRange { step: plan.steps.len(), on_host, range: WordRange::first_words(0) });
             plan.steps.push(PlanStep::Dispatch {
                 queue,
                 kernel,
@@ -161,7 +155,7 @@ impl ReadbackCheck {
         self.salt = self.salt.wrapping_add(SALT);
         for ((place, checked), range) in (0..).zip(&mut self.checked).zip(ranges) {
             checked.range = range;
-            let constants = checksum::constants(range, place, self.salt, checked.workgroups);
+            let constants = checksum::constants(range, place, self.salt);
             prepared.set_push_constants(checked.step, &constants)?;
         }
         Ok(())
