@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::number::plural;
 use crate::report::{Column, Report, Tally, TestRow, VERDICTS};
 use crate::wire::{PlanRecord, RunLine, VerdictWord};
-use crate::{Reason, show};
+use crate::{Reason, describe_weak_violations, is_weak_violation, show};
 
 /// The conclusion of a run on a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +67,11 @@ fn of_device(device: &Column, tally: &Tally, lines: &[&RunLine]) -> Conclusion {
     let mut sentence = match (violates, conforms) {
         (0, 0) => format!("{label}: none of {tests} was judged"),
         (0, _) => format!("{label} kept every rule that was judged: {conforms} of {tests} conform"),
-        _ => format!("{label} broke a rule in {violates} of {tests}"),
+        _ => {
+            let weak = lines.iter().filter(|line| is_weak_violation(line)).count();
+            let weak = describe_weak_violations(weak, violates);
+            format!("{label} broke a rule in {violates} of {tests}{weak}")
+        }
     };
     let others =
         [(undecided, "undecided"), (undefined, "undefined"), (number(VerdictWord::Skipped), "skipped")];

@@ -605,9 +605,29 @@ fn missing(seen: &Observation) -> String {
     text
 }
 
+/// The first words of the detail of a verdict on a run in which the driver failed otherwise.
+const WEAK_EVIDENCE: &str = "weak evidence";
+
 /// Returns the prefix for evidence from a run in which the driver failed otherwise.
 pub fn weak_evidence(missing: &str) -> String {
-    format!("weak evidence ({missing})")
+    format!("{WEAK_EVIDENCE} ({missing})")
+}
+
+/// Returns true for a violation next to dispatches that the driver did not execute as requested.
+pub fn is_weak_violation(line: &RunLine) -> bool {
+    let is_weak = line.detail.as_deref().is_some_and(|detail| detail.starts_with(WEAK_EVIDENCE));
+    line.verdict == VerdictWord::Violates && is_weak
+}
+
+/// Returns the addition to a number of violations of which some have weak evidence; empty if none has.
+pub fn describe_weak_violations(weak: usize, violates: usize) -> String {
+    match weak {
+        0 => String::new(),
+        _ => {
+            let share = if weak == violates { String::new() } else { format!("{weak} ") };
+            format!(" ({share}with {WEAK_EVIDENCE}: the driver did not execute everything as requested)")
+        }
+    }
 }
 
 /// Describes invocations outside the grid.

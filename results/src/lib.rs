@@ -70,6 +70,6 @@ pub mod write;
 
 pub use answer::{Answer, answer};
 pub use judge::{
-    Ending, Evidence, Judgement, OutcomeCount, Reason, Twin, Unexpected, Verdict, describe_misread, excess,
-    judge, weak_evidence,
+    Ending, Evidence, Judgement, OutcomeCount, Reason, Twin, Unexpected, Verdict, describe_misread,
+    describe_weak_violations, excess, is_weak_violation, judge, weak_evidence,
 };

@@ -297,3 +297,23 @@ fn what_is_not_built_is_refused_by_name() {
     assert_eq!(refused, Some(FormatError::NotAvailable("gtest")));
     assert_eq!("yaml".parse::<Format>(), Err(FormatError::Unknown("yaml".into())));
 }
+
+/// The first line states that the driver failed otherwise next to a violation.
+#[test]
+fn the_conclusion_marks_weak_evidence() {
+    let first_line = |weak: usize| {
+        let mut lines = run_lines();
+        let violating = lines.iter_mut().filter(|line| line.verdict == VerdictWord::Violates);
+        for line in violating.take(weak) {
+            line.detail =
+                Some(format!("{}; forbidden", results::weak_evidence("1 of 9 dispatches discarded")));
+        }
+        let text = results::conclusion::text(&whole_plan(), &lines);
+        let first = text.lines().next().unwrap().to_owned();
+        first.split_once(" broke a rule ").unwrap().1.split(", 4 undecided").next().unwrap().to_owned()
+    };
+    let note = "with weak evidence: the driver did not execute everything as requested";
+    assert_eq!(first_line(0), "in 2 of 9 tests");
+    assert_eq!(first_line(1), format!("in 2 of 9 tests (1 {note})"));
+    assert_eq!(first_line(2), format!("in 2 of 9 tests ({note})"));
+}

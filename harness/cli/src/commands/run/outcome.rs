@@ -22,7 +22,7 @@ pub(super) fn judgement_outcome(
     folder: &Path,
 ) -> Outcome {
     let mut outcome = Outcome::Success;
-    let (mut violating, mut unexercised, mut unfinished) = (0_usize, 0_usize, 0_usize);
+    let (mut violating, mut weak, mut unexercised, mut unfinished) = (0_usize, 0_usize, 0_usize, 0_usize);
     let mut undecided: BTreeMap<&str, u64> = BTreeMap::new();
     let is_skipped = |line: &RunLine| line.verdict == VerdictWord::Skipped;
     let is_named = arguments.gtest_filter.is_some();
@@ -40,6 +40,7 @@ pub(super) fn judgement_outcome(
         match line.verdict {
             VerdictWord::Violates => {
                 violating += 1;
+                weak += usize::from(results::is_weak_violation(line));
                 outcome.note(Outcome::RuleBroken);
             }
             VerdictWord::Inconclusive if line.reason.as_deref() == Some(Reason::NotExercised.word()) => {
@@ -75,7 +76,7 @@ pub(super) fn judgement_outcome(
         say(&undecided_summary(&undecided, folder));
     }
     if violating > 0 && arguments.format != Format::Gtest {
-        say(&violation_summary(violating as u64, folder));
+        say(&violation_summary(violating, weak, folder));
     }
     outcome
 }
@@ -93,10 +94,11 @@ fn not_exercised_warning(count: u64, strict: bool) -> String {
 }
 
 /// Describes how to continue after violations.
-fn violation_summary(count: u64, folder: &Path) -> String {
-    let (tests, folder) = (number::plural(count, "test"), folder.display());
+fn violation_summary(count: usize, weak: usize, folder: &Path) -> String {
+    let (tests, folder) = (number::plural(count as u64, "test"), folder.display());
+    let weak = results::describe_weak_violations(weak, count);
     format!(
-        "error: the device broke a rule in {tests}: `vk-litmus report {folder}` explains it, `vk-litmus repro --results {folder} --out repro` makes a bug report"
+        "error: the device broke a rule in {tests}{weak}: `vk-litmus report {folder}` explains it, `vk-litmus repro --results {folder} --out repro` makes a bug report"
     )
 }
 
