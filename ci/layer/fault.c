@@ -7,6 +7,9 @@
  *     device-lost:N          the submission with this number loses the device
  *     garbage:N              from the wait with this number on, whatever the host can read is overwritten before it does
  *     zeros:N                the same, with zero
+ *     flipped-bits:N         after one wait in N, a bit of one word in four that the host reads is inverted
+ *     swapped-words:N        the same, with words of different instances exchanged
+ *     stale-words:N          the same, with words as they were after an earlier wait
  *     twice:N                one submission in N executes twice, one after the other
  *     no-dispatch:N          one dispatch in N is left out when it is recorded
  *     twice-dispatch:N       one dispatch in N is recorded twice
@@ -24,6 +27,7 @@
  *     old-constants:N        one update of push constants in N is left out, so that those before it stay
  *     no-fill:N, no-copy:N   the same of what fills a buffer, and of what copies one to another
  *     copy-hole:N            one copy in N of more than 128 bytes leaves 64 bytes in its middle as they were
+ *     copy-swap:N            one copy in N of at least 16 bytes exchanges the first two words
  *     memory-types           the driver says that it has 1,000 memory types
  *     no-device, list-fails  the driver lists nothing, or fails to
  *     fail:CALL              the call is out of memory
@@ -31,7 +35,7 @@
  *     memory:CALL            the call allocates memory without end
  *     fork:CALL              the call leaves a process behind, which has everything open that the program has
  *
- * docs/dev/faulty-drivers.md has what the program makes of each; a test builds this with `cc` and compares. It is not shipped.
+ * faults.tsv has what the program makes of each; a test builds this with `cc` and compares. It is not shipped.
  *
  * Nothing here needs Vulkan's headers: the few structures that are looked into stand in layer.h. */
 
@@ -129,6 +133,57 @@ static void spoil(uint32_t with) {
         if (mapped[i].pointer)
             for (uint64_t at = 0; at + 4 <= mapped[i].size; at += 4)
                 *(uint32_t *)((char *)mapped[i].pointer + at) = with;
+}
+
+/* Words that are changed together, and those of each memory in which results of tests are searched for. */
+enum { GROUP = 4, SEARCHED = 1 << 18 };
+
+/* Returns true for small numbers that are not all zero: results of tests, and not the program's own words. */
+static int are_results(const uint32_t *words) {
+    int some = 0;
+    for (int word = 0; word < GROUP; word++) {
+        if (words[word] > 2) return 0;
+        some |= words[word] > 0;
+    }
+    return some;
+}
+
+/* Exchanges the first of the words with the next that differs. */
+static void exchange(uint32_t *words) {
+    for (int word = 1; word < GROUP; word++)
+        if (words[word] != words[0]) {
+            uint32_t first = words[0];
+            words[0] = words[word];
+            words[word] = first;
+            return;
+        }
+}
+
+/* The queue of the last submission. */
+static Handle last_queue;
+
+/* Changes what the host reads of each mapped memory with results. No work may run meanwhile, as the device would see the change. */
+static void misread(void) {
+    static struct { uint64_t memory; uint32_t words[SEARCHED]; } before[64];
+    static unsigned long waits;
+    int spoils = left_out(&waits);
+    if (last_queue) ((Result(*)(Handle))below(last_queue, "vkQueueWaitIdle"))(last_queue);
+    for (unsigned i = 0; i < mapped_count && i < sizeof before / sizeof *before; i++) {
+        uint64_t count = mapped[i].size / 4 < SEARCHED ? mapped[i].size / 4 : SEARCHED;
+        int has_earlier = before[i].memory == mapped[i].memory;
+        uint32_t *words = mapped[i].pointer;
+        if (!words) continue;
+        before[i].memory = mapped[i].memory;
+        for (uint64_t at = 0; at + GROUP <= count; at += GROUP) {
+            uint32_t *earlier = before[i].words + at, *group = words + at;
+            int stale = has_earlier && spoils && is("stale-words") && are_results(earlier) && are_results(group);
+            if (stale) memcpy(group, earlier, GROUP * sizeof *group);
+            else memcpy(earlier, group, GROUP * sizeof *group);
+            if (!spoils || !are_results(group)) continue;
+            if (is("flipped-bits")) *group ^= 1;
+            if (is("swapped-words")) exchange(group);
+        }
+    }
 }
 
 /* Work whose fence is signalled already. */
@@ -272,6 +327,18 @@ static void layer_vkCmdCopyBuffer(Handle commands, uint64_t from, uint64_t to, u
     static unsigned long recorded;
     if (is("no-copy") && left_out(&recorded)) return;
     const BufferCopy *whole = regions;
+    if (is("copy-swap") && count == 1 && whole->size >= 16 && left_out(&recorded)) {
+        BufferCopy parts[3] = {*whole, *whole, *whole};
+        parts[0].size = parts[1].size = 4;
+        parts[0].to += 4;
+        parts[1].from += 4;
+        parts[2].from += 8;
+        parts[2].to += 8;
+        parts[2].size -= 8;
+        ((void (*)(Handle, uint64_t, uint64_t, uint32_t, const void *))below(commands, "vkCmdCopyBuffer"))(
+            commands, from, to, 3, parts);
+        return;
+    }
     if (is("copy-hole") && count == 1 && whole->size > 2 * HOLE && left_out(&recorded)) {
         BufferCopy before = *whole, after = *whole;
         before.size = whole->size / 2 / HOLE * HOLE;
@@ -295,6 +362,7 @@ static Result layer_vkQueueSubmit(Handle queue, uint32_t count, const Submit *su
     Result (*submit)(Handle, uint32_t, const Submit *, uint64_t) =
         (Result(*)(Handle, uint32_t, const Submit *, uint64_t))below(queue, "vkQueueSubmit");
     submissions++;
+    last_queue = queue;
     if (is("device-lost") && submissions >= number()) return DEVICE_LOST;
     if (is("early-fence")) {
         if (held.commands) {
@@ -341,6 +409,7 @@ static Result layer_vkWaitForFences(Handle handle, uint32_t count, const uint64_
         if (is("garbage")) spoil(0x5eed1234u);
         if (is("zeros")) spoil(0);
     }
+    if (result == SUCCESS && (is("flipped-bits") || is("swapped-words") || is("stale-words"))) misread();
     return result;
 }
 
