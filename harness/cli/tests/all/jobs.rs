@@ -175,6 +175,23 @@ fn the_pods_of_the_kubernetes_job_know_their_parts() {
     assert!(ids(&folder.path().join("results/try/part-2/run.jsonl")).len() > 20);
 }
 
+/// Without a nightly toolchain, the script names every missing part and does not pass.
+#[test]
+fn the_sanitizers_name_what_is_missing() {
+    let workflow = &yaml("github-sanitize.yml")[0];
+    assert!(workflow["on"]["schedule"][0]["cron"].as_str().unwrap().ends_with("* * 0"));
+    let steps = workflow["jobs"]["sanitize"]["steps"].as_vec().unwrap();
+    assert_eq!(steps.last().unwrap()["run"].as_str(), Some("ci/sanitize \"$SANITIZER\""));
+    let tools = workflow["jobs"]["sanitize"]["strategy"]["matrix"]["tool"].as_vec().unwrap();
+    for (tool, name) in tools.iter().zip(["Miri", "AddressSanitizer"]) {
+        let mut command = bash(&jobs().join("../.."), steps.last().unwrap()["run"].as_str().unwrap());
+        command.env("SANITIZER", tool.as_str().unwrap()).env("VK_LITMUS_NIGHTLY", "no-such-toolchain");
+        let ran = Ran::of(&mut command);
+        assert_eq!(ran.code, 3, "{ran:?}");
+        assert!(ran.stderr.starts_with(&format!("missing: {name}: `rustup ")), "{ran:?}");
+    }
+}
+
 /// The weekly job's check, with one test; the folder that it builds may be missing.
 #[test]
 fn the_weekly_workflow_asks_every_vendors_compilers() {
