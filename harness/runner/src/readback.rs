@@ -115,6 +115,8 @@ impl ReadbackCheck {
             push_constant_bytes: checksum::BYTES,
             ..Kernel::default()
         });
+        // Their push constants change with each submission, and only this command buffer is recorded again.
+        plan.steps.push(PlanStep::CommandBuffer { queue });
         plan.steps.push(PlanStep::Fill { queue, buffer: own, value: 0 });
         plan.steps.push(PlanStep::Barrier { queue });
         let mut checked = Vec::with_capacity(buffers.len());

@@ -49,7 +49,7 @@ impl FaultRow {
 
     fn parse(line: &str) -> FaultRow {
         let cells: Vec<&str> = line.split('\t').collect();
-        let [group, fault, tests, counts, verdicts, code, driver] = cells[..] else { panic!("{line}") };
+        let [group, fault, tests, counts, verdicts, code, driver]: [&str; 7] = cells.try_into().unwrap();
         let words = |cell: &str| cell.split(' ').map(str::to_owned).collect();
         FaultRow {
             group: group.into(),

@@ -311,7 +311,10 @@ impl Prepared for FakePrepared<'_> {
                         self.buffers[number] = words;
                     }
                 }
-                PlanStep::Barrier { .. } | PlanStep::ToHost { .. } | PlanStep::Submit { .. } => {}
+                PlanStep::Barrier { .. }
+                | PlanStep::CommandBuffer { .. }
+                | PlanStep::ToHost { .. }
+                | PlanStep::Submit { .. } => {}
                 other => panic!("the runner needs no {other:?}"),
             }
         }
