@@ -409,7 +409,7 @@ fn a_resumed_verdict_is_judged_again() {
                 line.outcomes[0].count += 1 << 40;
                 line.instances += 1 << 40;
             },
-            "which its budget allows",
+            "the plan's is `1000 instances a test`",
         ),
         (&conforms, "does not follow from the counts"),
         (

@@ -345,7 +345,7 @@ pub struct Race {
     #[arg(long, conflicts_with = "emit", hide_short_help = true)]
     pub lint: bool,
     /// Write a case file with the inputs that were used, for `--case`.
-    #[arg(long, value_name = "FILE.toml")]
+    #[arg(long, value_name = "FILE.toml", hide_short_help = true)]
     pub save_case: Option<PathBuf>,
     /// Write the fixes that insert code as a diff, for `patch -p0`.
     #[arg(long, value_name = "FILE.diff", conflicts_with = "emit")]

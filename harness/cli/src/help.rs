@@ -192,7 +192,7 @@ mod tests {
         // What these mean depends on the command.
         let differ = [
             "format", "out", "time", "timeout", "seed", "suite", "device", "emit", "form", "progress",
-            "jobs", "stress", "threads", "shard",
+            "jobs", "stress", "threads", "shard", "fix",
         ];
         let mut texts: BTreeMap<String, (String, String)> = BTreeMap::new();
         for command in visible() {

@@ -1,6 +1,6 @@
 //! `explain`: why a model allows or forbids an outcome, with machine code, and Vulkan's answer for HSA tests.
 
-use campaign::check::kernel::explained;
+use campaign::check::kernel::explain::explained;
 use campaign::choice;
 use campaign::compilers::{beside, targets};
 use campaign::inputs::one;
