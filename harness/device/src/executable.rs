@@ -168,7 +168,8 @@ fn representations_of(
 
 /// Returns a string in a driver's array, even if it is not terminated.
 fn driver_string(characters: &[c_char]) -> String {
-    let bytes: Vec<u8> = characters.iter().map(|character| character.cast_unsigned()).collect();
+    // The type of characters is signed or not by architecture.
+    let bytes: Vec<u8> = characters.iter().flat_map(|character| character.to_ne_bytes()).collect();
     match CStr::from_bytes_until_nul(&bytes) {
         Ok(text) => text.to_string_lossy().into_owned(),
         Err(_) => String::from_utf8_lossy(&bytes).into_owned(),
