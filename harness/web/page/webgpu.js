@@ -12,6 +12,9 @@ export async function openDevice() {
   };
 }
 
+// The word of results that nothing has written yet.
+const UNWRITTEN = 0xFFFFFFFF;
+
 const BUFFERS = ["storage", "storage", "storage", "storage", "uniform"];
 
 // Runs `dispatches` dispatches of a kernel; `each` gets the counts by outcome after every one and returns false to end.
@@ -48,8 +51,7 @@ export async function run(device, kernel, workgroups, dispatches, each) {
     ]));
     const commands = device.createCommandEncoder();
     for (const buffer of [memory, plain]) commands.clearBuffer(buffer);
-    // A result that nothing writes is told from one that is 0.
-    device.queue.writeBuffer(results, 0, new Uint32Array(instances * columns).fill(0xFFFFFFFF));
+    device.queue.writeBuffer(results, 0, new Uint32Array(instances * columns).fill(UNWRITTEN));
     const pass = commands.beginComputePass();
     for (const one of [test, collect]) {
       pass.setPipeline(one);
@@ -72,18 +74,31 @@ export async function run(device, kernel, workgroups, dispatches, each) {
   return counts;
 }
 
-// Joins counts with the outcomes of a model. An outcome that the model does not list cannot occur under it.
-export function judged(kernel, counts, line) {
+// Joins counts with the outcomes of a model: rows, a verdict in words, and true if the device broke the model.
+//
+// Instances with an unwritten result did not run, so they are no outcome, and beside them nothing is judged. An
+// outcome that the model does not list is forbidden only if the list is complete.
+export function judge(kernel, counts, line) {
+  const missing = [...counts].filter(([key]) => key.split(" ").some((word) => Number(word) === UNWRITTEN));
+  const notExecuted = missing.reduce((sum, [, count]) => sum + count, 0);
   const rows = line.outcomes.filter((outcome) => !outcome.filtered).map(({ state, allowed, weak }) => {
     const key = kernel.observables.map((name) => state[name] >>> 0).join(" ");
     return { state, allowed, weak, key, count: counts.get(key) ?? 0 };
   });
-  const known = new Set(rows.map(({ key }) => key));
+  const known = new Set([...rows, ...missing.map(([key]) => ({ key }))].map(({ key }) => key));
   for (const [key, count] of counts) {
     if (known.has(key)) continue;
     const values = key.split(" ").map(Number);
     const state = Object.fromEntries(kernel.observables.map((name, index) => [name, values[index]]));
     rows.push({ state, allowed: false, weak: true, key, count });
   }
-  return rows;
+  const forbidden = rows.filter(({ allowed, count }) => !allowed && count > 0).length;
+  // Models without a race condition have no answer about races.
+  const isComplete = (line.race ?? "free") === "free" && line.outcomes_listed !== false && !(line.cut > 0) && !line.no_execution;
+  let verdict = "only allowed outcomes";
+  if (line.race === "racy") verdict = "undefined: the test is racy, so nothing is judged";
+  else if (notExecuted > 0) verdict = `inconclusive: ${notExecuted} instances wrote no result`;
+  else if (!isComplete) verdict = "inconclusive: the model's list of outcomes is not complete";
+  else if (forbidden > 0) verdict = `violates ${line.model} (forbidden outcomes: ${forbidden})`;
+  return { rows, verdict, isViolation: verdict.startsWith("violates") };
 }

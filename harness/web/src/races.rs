@@ -17,10 +17,11 @@ use crate::question::whole;
 
 /// The most bytes of a shader.
 const MAX_TEXT: usize = 1 << 20;
-/// The limit on interpreting, and on searching for inputs and fixes, without one in the request: some seconds.
-const WALK_LOOKS: u64 = 400_000;
-/// The limit on the model without one in the request: some seconds.
-const MODEL_LOOKS: u64 = 20_000;
+/// Polls of the limit while interpreting, and while searching for inputs and fixes, unless the request has a limit:
+/// some seconds.
+const WALK_POLLS: u64 = 400_000;
+/// Polls of the limit in the model, unless the request has a limit: some seconds.
+const MODEL_POLLS: u64 = 20_000;
 
 /// Finds races in each entry point of a shader.
 pub fn find_races(shader: &PlaygroundShader) -> Result<PlaygroundAnswer, Vec<RejectedLine>> {
@@ -47,10 +48,10 @@ pub fn find_races(shader: &PlaygroundShader) -> Result<PlaygroundAnswer, Vec<Rej
             ("shader.spvasm", shader.text.clone().into_bytes(), OverrideValues::default())
         }
     };
-    let looks = |phase: RacePhase| {
+    let polls = |phase: RacePhase| {
         shader.steps.unwrap_or(match phase {
-            RacePhase::InputSearch | RacePhase::Walks | RacePhase::Fixes => WALK_LOOKS,
-            RacePhase::Model | RacePhase::SmallestTest => MODEL_LOOKS,
+            RacePhase::InputSearch | RacePhase::Walks | RacePhase::Fixes => WALK_POLLS,
+            RacePhase::Model | RacePhase::SmallestTest => MODEL_POLLS,
         })
     };
     let options = AnalysisOptions { grid: shader.grid, ..AnalysisOptions::default() };
@@ -60,7 +61,7 @@ pub fn find_races(shader: &PlaygroundShader) -> Result<PlaygroundAnswer, Vec<Rej
         options: &options,
         inputs: InputMode::Auto,
         model: &model,
-        start_limit: &|phase: RacePhase| count_looks(looks(phase)),
+        start_limit: &|phase: RacePhase| count_polls(polls(phase)),
         has_tests: false,
         warn: &|_| {},
         save_inputs: None,
@@ -80,9 +81,9 @@ pub fn find_races(shader: &PlaygroundShader) -> Result<PlaygroundAnswer, Vec<Rej
 }
 
 /// Returns a function that is true from a number of calls on. It has no clock, so that a text has one answer.
-fn count_looks(most: u64) -> StopFunction {
-    let looks = AtomicU64::new(0);
-    Arc::new(move || looks.fetch_add(1, Ordering::Relaxed) >= most)
+fn count_polls(most: u64) -> StopFunction {
+    let polls = AtomicU64::new(0);
+    Arc::new(move || polls.fetch_add(1, Ordering::Relaxed) >= most)
 }
 
 /// Returns the fixes of a line that are edits of the text. Each has the changes of those before it, without

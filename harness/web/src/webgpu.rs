@@ -31,7 +31,7 @@ pub fn translate(asked: &PlaygroundQuestion) -> Result<PlaygroundAnswer, Vec<Rej
     let Question { test, .. } = Question::read(asked)?;
     match translate_test(&test) {
         Ok(kernel) => Ok(PlaygroundAnswer::Kernel(kernel)),
-        Err(why) => Err(whole(format!("WGSL cannot say this test: {why}"))),
+        Err(why) => Err(whole(format!("WGSL cannot express this test: {why}"))),
     }
 }
 
@@ -79,6 +79,7 @@ fn translate_test(test: &Test) -> Result<PlaygroundKernel, String> {
     }
     let mut translation = Translation { test, uses: BTreeMap::new(), groups, mapping: BTreeSet::new() };
     translation.collect_uses()?;
+    translation.check_unused()?;
     let segments = translation.segments()?;
     Ok(translation.kernel(&segments))
 }
@@ -99,7 +100,7 @@ impl Translation<'_> {
                     || access.place.scalar.is_some()
                     || location.scalar_type() != ScalarType::U32
                 {
-                    return Err(format!("`{name}` is no scalar of type u32"));
+                    return Err(format!("`{name}` is not a scalar of type u32"));
                 }
                 if location.reference.is_some() || location.host {
                     return Err(format!("`{name}` is declared with a kind of memory"));
@@ -114,6 +115,21 @@ impl Translation<'_> {
                         "`{name}` has atomic and plain accesses; a variable of WGSL has one of them"
                     ));
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that each observed location has a known value if no thread accesses it.
+    fn check_unused(&self) -> Result<(), String> {
+        for observable in self.test.observables() {
+            let Observable::Location(id, _) = observable else { continue };
+            let location = self.test.location(id);
+            if !self.uses.contains_key(&id) && !matches!(location.init, LocationInit::Constant(_)) {
+                return Err(format!(
+                    "`{}` is observed, not accessed, and does not start as a number",
+                    location.name
+                ));
             }
         }
         Ok(())
@@ -420,6 +436,8 @@ impl Translation<'_> {
                         let buffer = if is_atomic { "memory" } else { "plain" };
                         let value = read(format!("{buffer}[place(i, {}u)]", location.0));
                         let _ = writeln!(collect, "    results[i * {count}u + {at}u] = {value};");
+                    } else if let LocationInit::Constant(value) = test.location(*location).init {
+                        let _ = writeln!(collect, "    results[i * {count}u + {at}u] = {}u;", value as u32);
                     }
                 }
             }

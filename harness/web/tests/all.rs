@@ -232,7 +232,7 @@ fn devices_are_of_the_server() {
 }
 
 #[test]
-fn tests_that_wgsl_can_say_become_valid_kernels() {
+fn tests_that_wgsl_can_express_become_valid_kernels() {
     let (mut kernels, mut refusals) = (0, 0);
     for test in corpus::tests() {
         match ask(&PlaygroundRequest::Kernel(question(test.text))) {
@@ -244,7 +244,7 @@ fn tests_that_wgsl_can_say_become_valid_kernels() {
                 kernels += 1;
             }
             PlaygroundAnswer::Rejected { mistakes } => {
-                assert!(mistakes[0].error.starts_with("WGSL cannot say this test: "), "{mistakes:?}");
+                assert!(mistakes[0].error.starts_with("WGSL cannot express this test: "), "{mistakes:?}");
                 refusals += 1;
             }
             answer => panic!("{}: {answer:?}", test.id),
@@ -266,6 +266,20 @@ fn what_wgsl_lacks_is_refused_by_name() {
     ] {
         assert!(error(id).contains(part), "{id}: {}", error(id));
     }
+}
+
+/// A location that no thread accesses has its initial value, not the word that marks missing results.
+#[test]
+fn observed_locations_without_accesses_have_their_initial_values() {
+    let text = "VULKAN unused\n{ x = 0; y = 7; }\nP0@sg 0, wg 0, qf 0 ;\nst.atom.qf.sc0 x, 1 ;\nexists (x == 1 /\\ y == 7)\n";
+    let PlaygroundAnswer::Kernel(kernel) = ask(&PlaygroundRequest::Kernel(question(text))) else {
+        panic!("no kernel")
+    };
+    assert_eq!(kernel.observables, ["x", "y"]);
+    assert!(kernel.source.contains("results[i * 2u + 1u] = 7u;"), "{}", kernel.source);
+    let undefined = text.replace("y = 7;", "y = ?;");
+    let error = &mistakes(ask(&PlaygroundRequest::Kernel(question(&undefined))))[0].error;
+    assert!(error.contains("`y` is observed"), "{error}");
 }
 
 #[test]

@@ -228,7 +228,7 @@ pub struct PlaygroundKernel {
     pub locations: u32,
     /// The names of the values of an outcome: words for each instance in binding 2, in this order.
     pub observables: Vec<String>,
-    /// How the test was mapped to WGSL, as sentences.
+    /// The mapping of the test to WGSL, as sentences.
     pub mapping: Vec<String>,
 }
 

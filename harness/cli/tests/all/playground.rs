@@ -265,6 +265,17 @@ fn the_page_works_in_a_browser() {
     assert_eq!((&result["marked"], &result["added"]), (&json!(2), &json!("+     workgroupBarrier();\n")));
     assert!(result["fixed"].as_str().unwrap().starts_with("No finding"), "{result}");
     assert!(result["wgsl"].as_str().unwrap().starts_with("1:"), "{result}");
+    // Only a complete answer about instances that all ran is a verdict about the device.
+    let inconclusive = "inconclusive";
+    let expected = [
+        "only allowed outcomes",
+        "violates vulkan (forbidden outcomes",
+        inconclusive,
+        inconclusive,
+        inconclusive,
+        "undefined",
+    ];
+    assert_eq!(result["verdicts"], json!(expected));
     let gpu = result["gpu"].as_str().unwrap();
     assert!(result["mapping"].as_str().unwrap().contains("queue-family scope"), "{result}");
     if gpu.contains("no GPU adapter") || gpu.contains("no WebGPU") {
