@@ -47,8 +47,11 @@ impl WalkedEntryPoint<'_> {
         }
         let stop = patience(time);
         let report = frontend::judge(self.module, self.options, model, Budget::until(&stop)).ok()?;
-        let outcome =
-            if report.findings.is_empty() { CommandOutcome::Success } else { CommandOutcome::RuleBroken };
+        let outcome = match report.verdict {
+            _ if !report.findings.is_empty() => CommandOutcome::RuleBroken,
+            GridVerdict::Clean | GridVerdict::Racy => CommandOutcome::Success,
+            GridVerdict::Undecided | GridVerdict::NeedsInputs => CommandOutcome::Environment,
+        };
         let pair = |(number, found): (usize, &GridFinding)| match &found.at[..] {
             [one, other] if found.kind.is_race() && one.invocation != other.invocation => {
                 Some((number, vec![one.invocation, other.invocation]))

@@ -481,6 +481,10 @@ fn explanations_of_shaders_are_pages_and_pictures() {
     );
     let ran = ran("dot");
     assert!(ran.code == 2 && ran.stderr.contains("--format dot"), "{ran:?}");
+    // A claim that fails is the headline, although no accesses race.
+    let claim = ["explain", "--grid", "2", "--assert", "data.count == 3", "--format", "html"];
+    let ran = Ran::of(vk_litmus(claim).arg(self::shader("lock-right")));
+    assert!(ran.code == 1 && ran.stdout.contains("main: the assertion does not hold</h1>"), "{ran:?}");
 }
 
 /// `patch` applies the fixes of two findings, and the shader is clean.

@@ -103,7 +103,7 @@ fn explain_module(
                     }
                     let alone = explain(&AnalysisOptions { only_invocations: only, ..options.clone() });
                     let racy =
-                        |said: &EntryExplanation| said.outcome != CommandOutcome::Success && !said.open;
+                        |said: &EntryExplanation| said.outcome == CommandOutcome::RuleBroken && !said.open;
                     let Some(said) = alone.ok().filter(racy) else { continue };
                     if let Some(found) = page.findings.get_mut(finding) {
                         found.reason = said.reason.or(found.reason.take());
@@ -216,12 +216,22 @@ impl LiftedEntryPoint<'_> {
         if broken {
             outcome.note(CommandOutcome::RuleBroken);
         }
+        let is_unanswered = lifted.question.is_some() && answer.holds.is_none();
+        if answer.race == Race::Unknown || is_unanswered {
+            outcome.note(CommandOutcome::Environment);
+        }
+        let headline = match answer.race {
+            Race::Racy => race,
+            _ if !wrong.is_empty() => "wrong",
+            _ if broken => "the assertion does not hold",
+            _ if is_unanswered => "the assertion is not decided",
+            Race::Free | Race::Unknown => race,
+        };
         let asking = ModelQuery { budget: Budget::until(&stop), ..asking };
         let mut reason = None;
         if let Some(found) = &answer.race_found {
-            text += &format!("\n{}\n", found.describe(&lifted.invocations));
-            text += &places(&self.places(&found.at));
             let message = found.describe(&lifted.invocations);
+            text += &format!("\n{message}\n{}", places(&self.places(&found.at)));
             wrong.insert(0, FindingRecord::new(FindingKind::Race.name(), message, self.places(&found.at)));
             let lack = frontend::find_missing_sync(lifted, model, &asking).map_err(failed)?;
             let why = format!("Why: {}.", lack.description());
@@ -260,7 +270,7 @@ impl LiftedEntryPoint<'_> {
             lifted.question.as_ref().map(|question| format!("{question} {}", describe_answer(answer.holds)));
         let notes = holds.into_iter().chain([self.coverage()]).chain(self.notes()).collect();
         let title = format!("{} {}", self.file, lifted.entry);
-        let page = shown(title, race.to_owned(), notes, &wrong, self.file);
+        let page = shown(title, headline.to_owned(), notes, &wrong, self.file);
         Ok(EntryExplanation { text, page, reason, outcome, open, two_workgroup_finding })
     }
 }
