@@ -1,10 +1,7 @@
 //! Kernels that show whether a device executes its commands: they compute an answer from a word.
 
 use rspirv::dr::Operand;
-use rspirv::spirv::{
-    AddressingModel, BuiltIn, Capability, LoopControl, MemoryModel, MemorySemantics, Op, Scope, StorageClass,
-    Word,
-};
+use rspirv::spirv::{BuiltIn, MemorySemantics, Op, Scope, StorageClass, Word};
 
 use crate::module::{Module, Preamble};
 
@@ -55,14 +52,7 @@ pub fn counting() -> Vec<u32> {
 }
 
 fn of_workgroups(counts: bool) -> Vec<u32> {
-    let mut module = Module::new(Preamble {
-        version: (1, 3),
-        capabilities: vec![Capability::Shader],
-        extensions: Vec::new(),
-        addressing: AddressingModel::Logical,
-        model: MemoryModel::GLSL450,
-        loops: LoopControl::NONE,
-    });
+    let mut module = Module::new(Preamble::minimal((1, 3)));
     let block = module.block_of(module.u32, 4, None);
     let buffer = module.bound(StorageClass::StorageBuffer, block, 0, "answers");
     let constants = module.push_constants(if counts { 2 } else { 1 }, 0);

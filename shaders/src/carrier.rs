@@ -209,14 +209,7 @@ pub(crate) fn positions(
     target: SpirvVersion,
 ) -> Vec<u32> {
     let version = if target == SpirvVersion::Vulkan12 { (1, 5) } else { (1, 3) };
-    let mut module = Module::new(Preamble {
-        version,
-        capabilities: vec![Capability::Shader],
-        extensions: Vec::new(),
-        addressing: AddressingModel::Logical,
-        model: MemoryModel::GLSL450,
-        loops: LoopControl::NONE,
-    });
+    let mut module = Module::new(Preamble::minimal(version));
     let vertex = module.built_in_word(BuiltIn::VertexIndex);
     let outputs = point_outputs(&mut module);
     let number = overlap.map(|_| {

@@ -5,7 +5,7 @@
 //! invertible, so that a change of a single word always changes the sum.
 
 use rspirv::dr::Operand;
-use rspirv::spirv::{AddressingModel, BuiltIn, Capability, LoopControl, MemoryModel, Op, StorageClass, Word};
+use rspirv::spirv::{BuiltIn, Op, StorageClass, Word};
 
 use crate::canary::add_to_word;
 use crate::loops::Loop;
@@ -86,14 +86,7 @@ pub fn parse_constants(bytes: &[u8]) -> Option<(WordRange, u32, u32)> {
 /// A faulty driver may give it the push constants of another dispatch: it ends and stays within its buffers
 /// whatever they are.
 pub fn kernel() -> Vec<u32> {
-    let mut module = Module::new(Preamble {
-        version: (1, 3),
-        capabilities: vec![Capability::Shader],
-        extensions: Vec::new(),
-        addressing: AddressingModel::Logical,
-        model: MemoryModel::GLSL450,
-        loops: LoopControl::NONE,
-    });
+    let mut module = Module::new(Preamble::minimal((1, 3)));
     let block = module.block_of(module.u32, 4, None);
     let [buffer, sums] = [(0, "words"), (1, "checksums")]
         .map(|(binding, name)| module.bound(StorageClass::StorageBuffer, block, binding, name));

@@ -20,6 +20,20 @@ pub(crate) struct Preamble {
     pub loops: LoopControl,
 }
 
+impl Preamble {
+    /// A module of the GLSL450 memory model that needs `Shader` alone: every Vulkan device supports it.
+    pub fn minimal(version: (u8, u8)) -> Preamble {
+        Preamble {
+            version,
+            capabilities: vec![Capability::Shader],
+            extensions: Vec::new(),
+            addressing: AddressingModel::Logical,
+            model: MemoryModel::GLSL450,
+            loops: LoopControl::NONE,
+        }
+    }
+}
+
 /// The stage of a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ModuleStage {
