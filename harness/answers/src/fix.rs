@@ -26,10 +26,6 @@ pub struct FixEdits {
 impl FixEdits {
     /// Adds the insertions of another fix of the same text; equal ones once.
     pub fn merge(&mut self, other: FixEdits) {
-        if !self.title.is_empty() {
-            self.title.push_str("; ");
-        }
-        self.title.push_str(&other.title);
         self.insertions.extend(other.insertions);
         self.insertions.sort();
         self.insertions.dedup();

@@ -49,7 +49,7 @@ pub struct RaceQuestion<'a> {
     pub module: &'a [u8],
     /// The inputs.
     pub options: &'a AnalysisOptions,
-    /// How missing inputs are supplied.
+    /// The source of missing inputs.
     pub inputs: InputMode,
     /// The model that decides what schedules leave open.
     pub model: &'a Model,

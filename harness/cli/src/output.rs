@@ -18,7 +18,8 @@ const WIDTH: usize = 100;
 /// Returns the command line of this process without its output format, as a shell reads it.
 pub fn command_line() -> String {
     let mut line = "vk-litmus".to_owned();
-    let mut words = std::env::args().skip(1);
+    // Arguments need not be UTF-8.
+    let mut words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
     while let Some(word) = words.next() {
         if word == "--format" {
             words.next();

@@ -122,7 +122,7 @@ struct Dispatch {
     drawn: Option<Drawn>,
 }
 
-/// How a driver executed a submission, according to its receipts, overflow words and checksums.
+/// The execution of a submission by a driver, according to its receipts, overflow words and checksums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Execution {
     /// Exactly as requested.

@@ -36,7 +36,7 @@ impl HttpRequest {
     }
 }
 
-/// The reason that there is no request.
+/// An error while reading a request.
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
     /// The bytes are no request.

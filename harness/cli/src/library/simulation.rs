@@ -158,7 +158,7 @@ impl SimulatedGpu {
 /// let line = judge_counts(&test, &vulkan, "my-gpu", &counts)?;
 /// assert_eq!((line.verdict, line.instances), (VerdictWord::Violates, 1000));
 ///
-/// // No instance is no evidence.
+/// // Without instances there is no evidence.
 /// assert_eq!(judge_counts(&test, &vulkan, "my-gpu", &[])?.verdict, VerdictWord::Inconclusive);
 /// # Ok::<(), vk_litmus::Error>(())
 /// ```
