@@ -86,7 +86,7 @@ pub enum SuiteError {
 
 impl SuiteError {
     /// Returns the line of the mistake.
-    fn span(&self) -> Span {
+    pub fn span(&self) -> Span {
         match self {
             SuiteError::MalformedGlob { span, .. }
             | SuiteError::TooManyVariants { span }
@@ -246,72 +246,5 @@ pub fn expand_braces(variant: &str) -> Option<Vec<String>> {
             return Some(all);
         }
         all = next;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const IDS: [&str; 4] = ["mp/MP+rel-acq", "mp/MP+rlx-rlx", "sb/SB+rlx-rlx", "hsa/mp/MP"];
-
-    fn select(text: &str) -> Vec<String> {
-        Suite::parse(text, "test").unwrap().select(IDS).unwrap()
-    }
-
-    #[test]
-    fn later_lines_add_and_take_away() {
-        assert_eq!(select("**"), IDS);
-        assert_eq!(select("mp/* # two of them\n\n# nothing\n"), IDS[..2]);
-        assert_eq!(select("**\n!*/*+rlx-rlx\nsb/*"), ["mp/MP+rel-acq", "sb/SB+rlx-rlx", "hsa/mp/MP"]);
-        assert_eq!(select(" ! **\n{sb,mp}/SB+rlx-rlx"), ["sb/SB+rlx-rlx"]);
-        assert_eq!(select(""), [""; 0]);
-    }
-
-    #[test]
-    fn a_test_told_in_another_way_is_another_one() {
-        let told = select("mp/*\n**@split\n!hsa/**@split\nmp/MP+rel-acq@glsl450.unrolled\n!mp/MP+rlx-rlx");
-        let chosen = [
-            "mp/MP+rel-acq",
-            "mp/MP+rel-acq@split",
-            "mp/MP+rel-acq@glsl450.unrolled",
-            "mp/MP+rlx-rlx@split",
-            "sb/SB+rlx-rlx@split",
-        ];
-        assert_eq!(told, chosen);
-    }
-
-    #[test]
-    fn braces_in_a_variant_choose_several() {
-        let told = select("sb/*@size-{1,33}.{phi,copy}\n!sb/*@size-1.copy");
-        assert_eq!(
-            told,
-            ["sb/SB+rlx-rlx@size-1.phi", "sb/SB+rlx-rlx@size-33.phi", "sb/SB+rlx-rlx@size-33.copy"]
-        );
-        assert_eq!(expand_braces("a}b{c").unwrap(), ["a}b{c"]);
-    }
-
-    #[test]
-    fn variants_beyond_the_limit_are_a_mistake() {
-        let thousand = "{0,1,2,3,4,5,6,7,8,9}".repeat(3);
-        assert_eq!(expand_braces(&thousand).unwrap().len(), MAX_VARIANTS);
-        assert_eq!(expand_braces(&format!("{thousand}{{a,b}}")), None);
-        let errors = Suite::parse(&format!("mp/*\n  mp/*@{}", "{a,b}".repeat(290)), "test").unwrap_err();
-        assert!(
-            matches!(errors.errors(), [SuiteError::TooManyVariants { span }] if (span.line, span.column) == (2, 3))
-        );
-    }
-
-    #[test]
-    fn mistakes_are_told_with_their_lines() {
-        let errors = Suite::parse("mp/*\n  sb/[ab\n{x\n", "test").unwrap_err();
-        let places: Vec<u32> = errors.errors().iter().map(|error| error.span().line).collect();
-        assert_eq!(places, [2, 3]);
-        // Too large to compile.
-        let errors = Suite::parse(&format!("mp/*\n{}\n", "?*".repeat(60_000)), "test").unwrap_err();
-        assert!(matches!(errors.errors(), [SuiteError::MalformedGlob { span, .. }] if span.line == 2));
-        let errors = Suite::parse("mp/*\nsb/NONE\n!lb/*", "test").unwrap().select(IDS).unwrap_err();
-        let messages: Vec<String> = errors.errors().iter().map(ToString::to_string).collect();
-        assert_eq!(messages, ["no test matches `sb/NONE`", "no test matches `lb/*`"]);
     }
 }

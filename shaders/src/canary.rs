@@ -115,24 +115,3 @@ pub(crate) fn add_to_word(module: &mut Module, buffer: Word, index: Word, value:
     ];
     module.value(Op::AtomicIAdd, module.u32, operands);
 }
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn the_kernels_keep_the_rules_of_modules() {
-        for kernel in [super::kernel(), super::counting()] {
-            assert_eq!(crate::check::check(&kernel).unwrap(), Vec::new());
-        }
-    }
-
-    #[test]
-    fn a_tally_tells_repetitions_and_nothing_else() {
-        let asked = 0x5ca1_ab1e;
-        let repeats = |tally: u32| super::repeats(&[asked, tally, asked, !asked], asked);
-        for once in [0, 1, asked, asked.wrapping_mul(2), !asked, 0x9e37_79b1] {
-            assert!(!repeats(once), "{once:#x}");
-        }
-        assert!((3..8).all(|times| repeats(asked.wrapping_mul(times))));
-        assert!(!super::repeats(&[], asked) && !super::repeats(&[0; 4], 0));
-    }
-}

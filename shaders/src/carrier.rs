@@ -276,26 +276,3 @@ pub(crate) fn middle_of(module: &mut Module, cells: ViewportLayout, workgroup: W
         module.on_ids(Op::FAdd, float, &[corner, middle])
     })
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_invocation_has_a_pixel_and_every_workgroup_a_cell() {
-        for invocations in [1, 2, 4, 5, 8, 16, 17, 32, 64, 128, 1024] {
-            for pitch in [(1, 1), (16, 16), (64, 2), (64, 64), (4096, 4096)] {
-                let cells = ViewportLayout::new(invocations, pitch, 0);
-                assert!(cells.size * cells.size >= invocations && cells.size.is_multiple_of(2));
-                assert!((cells.size - 2) * (cells.size - 2) < invocations, "no larger than it must be");
-                assert!(cells.pitch.0 >= cells.size && cells.pitch.1 >= cells.size);
-                for workgroups in [1, cells.rows, cells.most()] {
-                    let (width, height) = cells.extent(workgroups);
-                    assert!(width <= VIEWPORT && height <= VIEWPORT);
-                    let area = u64::from(width / cells.pitch.0) * u64::from(height / cells.pitch.1);
-                    assert!(area >= u64::from(workgroups));
-                }
-            }
-        }
-    }
-}

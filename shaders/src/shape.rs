@@ -42,7 +42,7 @@ impl WorkgroupShape {
 
     /// Returns the size in x, y and z on a device with these limits, or `None` for
     /// [`Fitting`](WorkgroupShape::Fitting).
-    pub(crate) fn size(self, most: u32, most_in: [u32; 3]) -> Option<[u32; 3]> {
+    pub fn size(self, most: u32, most_in: [u32; 3]) -> Option<[u32; 3]> {
         match self {
             WorkgroupShape::Fitting => None,
             WorkgroupShape::Sized(size) => Some(size),
@@ -134,51 +134,6 @@ impl fmt::Display for Filling {
         match self {
             Filling::Drawn => Ok(()),
             Filling::Workgroups(count) => write!(f, "{FILLING}{count}"),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_and_shapes_correspond() {
-        for (word, shape) in WorkgroupShape::EXAMPLES {
-            assert_eq!(word.parse(), Ok(shape));
-            assert_eq!(shape.to_string(), word);
-        }
-        for word in ["size-1024", "size-8x4", "size-1x64", "size-1x1x64", "size-4x1x4"] {
-            assert_eq!(word.parse::<WorkgroupShape>().unwrap().to_string(), word);
-        }
-        assert_eq!("size-8x1x1".parse::<WorkgroupShape>().unwrap().to_string(), "size-8");
-        for word in
-            ["", "size-", "size-0", "size-07", "size-+7", "size-1x2x3x4", "size-8x", "33", "size-65536"]
-        {
-            assert_eq!(word.parse::<WorkgroupShape>(), Err(NoShape), "{word}");
-        }
-    }
-
-    #[test]
-    fn the_limit_is_that_of_the_device() {
-        assert_eq!(WorkgroupShape::Limit.size(1024, [512, 512, 64]), Some([512, 1, 1]));
-        assert_eq!(WorkgroupShape::Limit.size(128, [512, 512, 64]), Some([128, 1, 1]));
-        assert_eq!(WorkgroupShape::Fitting.size(128, [128; 3]), None);
-    }
-
-    #[test]
-    fn words_and_fillings_correspond() {
-        for (word, filling) in Filling::EXAMPLES {
-            assert_eq!(word.parse(), Ok(filling));
-            assert_eq!(filling.to_string(), word);
-        }
-        for (word, count) in [("workgroups-1", 1), ("workgroups-65535", 65_535)] {
-            assert_eq!(word.parse::<Filling>().unwrap().workgroups(), Some(count));
-        }
-        for word in
-            ["", "workgroups-", "workgroups-0", "workgroups-07", "workgroups-+7", "workgroups-65536", "256"]
-        {
-            assert_eq!(word.parse::<Filling>(), Err(NoFilling), "{word}");
         }
     }
 }

@@ -1,6 +1,8 @@
 //! The tests of the kernels, in one program: one file for each subject, then helpers.
 
+mod canary;
 mod check;
+mod checksum;
 mod classify;
 mod contract;
 mod corpus;
@@ -9,13 +11,18 @@ mod kernels;
 mod matrix;
 mod program;
 mod progress;
+mod progress_kernels;
 mod refused;
+mod row_table;
+mod shape;
 mod split;
 mod stages;
 mod stress;
 mod subgroup;
+mod variant_words;
 mod variants;
 mod vectors;
+mod viewport;
 
 #[expect(clippy::unwrap_used, reason = "helpers of tests")]
 mod common;

@@ -81,34 +81,3 @@ fn coming(case: &LiftedCase, suspected: u16, index: usize) -> Test {
 
 /// The value of the register at the mark: above every count.
 const FOUND: i64 = 2;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::lift::{AnalysisOptions as LiftOptions, FindingKind, lift};
-
-    /// A lock with one slot per invocation, and one with a slot too few.
-    const WHOLE: &str = include_str!("../../cli/tests/all/shaders/annotated/lock-array.spvasm");
-    const SHORT: &str = include_str!("../../cli/tests/all/shaders/annotated/lock-array-short.spvasm");
-
-    /// Returns whether an out-of-bounds access is reported, and whether a suspicion stays undecided.
-    fn out_of_bounds(text: &str, budget: Budget<'_>) -> (bool, bool) {
-        let module = crate::read_module(text.as_bytes()).unwrap();
-        let lifted = lift(&module, &LiftOptions::default()).unwrap();
-        let model = Model::shipped("vulkan").unwrap().unwrap();
-        let (found, open) = confirmed(&lifted, &model, budget);
-        (found.iter().any(|finding| finding.kind == FindingKind::OutOfBounds), open)
-    }
-
-    #[test]
-    fn what_no_execution_comes_to_is_not_told() {
-        assert_eq!(out_of_bounds(WHOLE, Budget::default()), (false, false));
-        assert_eq!(out_of_bounds(SHORT, Budget::default()), (true, false));
-    }
-
-    #[test]
-    fn what_the_model_has_no_answer_for_stays_open() {
-        let stopped = || true;
-        assert_eq!(out_of_bounds(WHOLE, Budget::until(&stopped)), (false, true));
-    }
-}

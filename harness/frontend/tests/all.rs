@@ -3,8 +3,13 @@
 mod answers;
 mod findings;
 mod grids;
+mod happens_before;
+mod inputs;
 mod kernels;
 mod outcomes;
 mod peers;
 mod refused;
+mod sampler;
+mod suspicion;
 mod transformations;
+mod vector_clock;

@@ -91,18 +91,3 @@ impl<I, T> FromIterator<T> for Table<I, T> {
         Table { entries: entries.into_iter().collect(), ids: PhantomData }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_not_there_is_an_error_with_a_name() {
-        let mut table: Table<RegisterId, u32> = [7, 8].into_iter().collect();
-        assert_eq!(table.get(RegisterId(1)), Ok(&8));
-        table.set(RegisterId(0), 9).unwrap();
-        assert_eq!(table.entries(), [9, 8]);
-        assert_eq!(table.get(RegisterId(2)).unwrap_err().to_string(), "internal: no register 2");
-        assert!(table.set(RegisterId(2), 0).is_err());
-    }
-}

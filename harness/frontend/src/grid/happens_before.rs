@@ -17,11 +17,10 @@ use litmus::{Scope, StorageClass, StorageClassSet};
 use super::vector_clock::VectorClock;
 
 /// The storage classes that have separate clocks.
-pub(super) const CLASSES: [StorageClass; 3] =
-    [StorageClass::Buffer, StorageClass::Workgroup, StorageClass::Image];
+pub const CLASSES: [StorageClass; 3] = [StorageClass::Buffer, StorageClass::Workgroup, StorageClass::Image];
 
 /// Returns the index of a class in [`CLASSES`].
-pub(super) fn class_index(class: StorageClass) -> usize {
+pub fn class_index(class: StorageClass) -> usize {
     match class {
         StorageClass::Workgroup => 1,
         StorageClass::Image => 2,
@@ -31,8 +30,10 @@ pub(super) fn class_index(class: StorageClass) -> usize {
 
 /// The FastTrack epoch of an access: an invocation and its time.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Epoch {
+pub struct Epoch {
+    /// The number of the invocation in the grid.
     pub invocation: u32,
+    /// The number of its workgroup.
     pub workgroup: u32,
     /// The invocation's clock, which advances at its releases.
     pub time: u32,
@@ -91,13 +92,14 @@ fn ptr_eq_options<T>(one: Option<&Rc<T>>, other: Option<&Rc<T>>) -> bool {
 
 /// The accesses of all invocations that happen before a point.
 #[derive(Clone, Debug, Default)]
-pub(super) struct HappensBeforeClock {
+pub struct HappensBeforeClock {
     /// Barrier epoch of the own workgroup before which all its accesses are included.
     pub barrier_epoch: u32,
     components: Option<Rc<ClockComponents>>,
 }
 
 impl HappensBeforeClock {
+    /// Returns true if the access happens before, seen from a workgroup.
     pub fn includes_epoch(&self, workgroup: u32, moment: &Epoch) -> bool {
         // A barrier of the own workgroup includes everything before it, without a component for
         // each invocation.
@@ -211,7 +213,7 @@ impl HappensBeforeClock {
 
 /// A small cache of joins: most clocks that two workgroups exchange are the same.
 #[derive(Default)]
-struct JoinCache([Option<CachedJoin>; 4], usize);
+pub struct JoinCache([Option<CachedJoin>; 4], usize);
 
 struct CachedJoin {
     left: HappensBeforeClock,
@@ -221,7 +223,7 @@ struct CachedJoin {
 
 impl JoinCache {
     /// Like [`HappensBeforeClock::join_from`], reusing an earlier result for the same pair.
-    fn join_cached(
+    pub fn join_cached(
         &mut self,
         known: &mut HappensBeforeClock,
         mine: u32,
@@ -252,7 +254,7 @@ const WORKGROUP: usize = 2;
 const DEVICE: usize = 3;
 
 /// Returns the level of the domain that a scope names.
-pub(super) fn domain_level(scope: Scope) -> usize {
+pub fn domain_level(scope: Scope) -> usize {
     match scope {
         Scope::Invocation => 0,
         Scope::Subgroup => SUBGROUP,
@@ -262,7 +264,7 @@ pub(super) fn domain_level(scope: Scope) -> usize {
 }
 
 /// Returns the narrowest domain that two invocations share.
-pub(super) fn nearest_shared_domain(one: (u32, u32, u32), other: (u32, u32, u32)) -> usize {
+pub fn nearest_shared_domain(one: (u32, u32, u32), other: (u32, u32, u32)) -> usize {
     match (one.0 == other.0, one.1 == other.1, one.2 == other.2) {
         (true, ..) => 0,
         (_, true, true) => SUBGROUP,
@@ -272,14 +274,16 @@ pub(super) fn nearest_shared_domain(one: (u32, u32, u32), other: (u32, u32, u32)
 }
 
 /// Returns true if a scope instance of `one` includes `other`.
-pub(super) fn scope_includes(scope: Scope, one: (u32, u32, u32), other: (u32, u32, u32)) -> bool {
+pub fn scope_includes(scope: Scope, one: (u32, u32, u32), other: (u32, u32, u32)) -> bool {
     domain_level(scope) >= nearest_shared_domain(one, other)
 }
 
 /// The ranges of invocations that share a domain with one invocation.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct DomainExtents {
+pub struct DomainExtents {
+    /// The number of the invocation in the grid.
     pub invocation: u32,
+    /// The number of its workgroup.
     pub workgroup: u32,
     /// The invocations of its subgroup, as a half-open range.
     pub subgroup_range: (u32, u32),
@@ -295,7 +299,8 @@ type AvailabilityClocks = [[HappensBeforeClock; DEVICE]; DEVICE + 1];
 /// The availability operation of an access itself is not stored: a write that happens before is available in
 /// every shared domain up to its own level.
 #[derive(Clone, Debug, Default)]
-pub(super) struct OrderingState {
+pub struct OrderingState {
+    /// The accesses that happen before.
     pub before: HappensBeforeClock,
     available: Option<Rc<AvailabilityClocks>>,
 }
@@ -390,7 +395,8 @@ impl OrderingState {
 
 /// The view that one invocation has of one storage class.
 #[derive(Clone, Debug, Default)]
-pub(super) struct HappensBeforeView {
+pub struct HappensBeforeView {
+    /// What happens before, and what is available.
     pub ordering: OrderingState,
     /// Writes that visibility operations made visible to the invocation, indexed as in
     /// [`AvailabilityClocks`].
@@ -474,15 +480,20 @@ impl HappensBeforeView {
 
 /// A release: the state that an acquire joins.
 #[derive(Clone, Debug)]
-pub(super) struct ReleaseMessage {
+pub struct ReleaseMessage {
+    /// The number of the releasing invocation.
     pub invocation: u32,
     /// The releasing invocation's clock.
     pub time: u32,
     /// True for the release of the atomic itself, false for an earlier fence's.
     pub from_atomic: bool,
+    /// The number of its workgroup.
     pub workgroup: u32,
+    /// The number of its subgroup.
     pub subgroup: u32,
+    /// The scope of the release.
     pub scope: Scope,
+    /// The storage classes whose accesses it orders.
     pub classes: StorageClassSet,
     /// The state for each class.
     pub ordering: Rc<[OrderingState; 3]>,
@@ -497,19 +508,4 @@ impl ReleaseMessage {
 }
 
 /// The releases that a store carries; those of one subgroup may be merged.
-pub(super) type ReleaseSet = Rc<[Rc<ReleaseMessage>]>;
-
-#[cfg(test)]
-mod tests {
-    use super::{Epoch, HappensBeforeClock, JoinCache};
-
-    /// Regression: equal barrier epochs of two workgroups were treated as one clock.
-    #[test]
-    fn barrier_epochs_are_compared_only_within_one_workgroup() {
-        let after_one = HappensBeforeClock { barrier_epoch: 1, ..HappensBeforeClock::default() };
-        let mut mine = after_one.clone();
-        JoinCache::default().join_cached(&mut mine, 0, &after_one, 1);
-        let theirs = Epoch { invocation: 9, workgroup: 1, time: 1, barrier_epoch: 0, subgroup_start: 8 };
-        assert!(mine.includes_epoch(0, &theirs) && !after_one.includes_epoch(0, &theirs));
-    }
-}
+pub type ReleaseSet = Rc<[Rc<ReleaseMessage>]>;

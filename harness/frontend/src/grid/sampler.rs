@@ -51,7 +51,7 @@ impl Sampler {
     }
 
     /// Returns the texels that a normalized coordinate reads along an axis, with their weights.
-    pub(super) fn texel_weights(self, coordinate: f64, offset: i64, size: u32) -> [(u32, f64); 2] {
+    pub fn texel_weights(self, coordinate: f64, offset: i64, size: u32) -> [(u32, f64); 2] {
         let at = coordinate * f64::from(size);
         if !self.linear {
             let nearest = self.wrap_texel((at.floor() as i64).saturating_add(offset), size);
@@ -76,30 +76,5 @@ impl Sampler {
                 if twice < size { twice } else { 2 * size - 1 - twice }
             }
         }) as u32
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{AddressMode, Sampler};
-
-    #[test]
-    fn samplers_take_texels_with_weights() {
-        let nearest =
-            |beyond, at| Sampler { linear: false, address_mode: beyond }.texel_weights(at, 0, 4)[0].0;
-        assert_eq!([0.0, 0.3, 0.99, 1.1, -0.1].map(|at| nearest(AddressMode::Repeat, at)), [0, 1, 3, 0, 3]);
-        assert_eq!([1.1, -0.1].map(|at| nearest(AddressMode::Clamp, at)), [3, 0]);
-        assert_eq!([1.1, -0.1, -0.3, 1.3].map(|at| nearest(AddressMode::Mirror, at)), [3, 0, 1, 2]);
-        let linear = Sampler { linear: true, address_mode: AddressMode::Clamp };
-        for at in [f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1e300] {
-            for beyond in [AddressMode::Repeat, AddressMode::Mirror, AddressMode::Clamp] {
-                let [(one, _), (other, _)] =
-                    Sampler { linear: true, address_mode: beyond }.texel_weights(at, 7, 4);
-                assert!(one < 4 && other < 4);
-            }
-        }
-        assert_eq!(linear.texel_weights(0.375, 0, 4), [(1, 1.0), (2, 0.0)]);
-        assert_eq!(linear.texel_weights(0.5, 0, 4), [(1, 0.5), (2, 0.5)]);
-        assert_eq!(linear.texel_weights(0.0, 0, 4), [(0, 0.5), (0, 0.5)]);
     }
 }

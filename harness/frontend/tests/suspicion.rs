@@ -1,0 +1,31 @@
+//! Accesses that are out of bounds for some values only.
+
+use frontend::{AnalysisOptions, FindingKind, ModelQuery};
+use litmus::Race;
+use model::{Budget, Model};
+
+/// A lock with one slot per invocation, and one with a slot too few.
+const WHOLE: &str = include_str!("../../cli/tests/all/shaders/annotated/lock-array.spvasm");
+const SHORT: &str = include_str!("../../cli/tests/all/shaders/annotated/lock-array-short.spvasm");
+
+/// Returns whether an out-of-bounds access is reported, and the race verdict.
+fn out_of_bounds(text: &str, budget: Budget<'_>) -> (bool, Race) {
+    let module = frontend::read_module(text.as_bytes()).unwrap();
+    let lifted = frontend::lift(&module, &AnalysisOptions::default()).unwrap();
+    let model = Model::shipped("vulkan").unwrap().unwrap();
+    let query = ModelQuery { budget, race: true, question: false, places: false };
+    let answer = frontend::answer_with_model(&lifted, &model, &query).unwrap();
+    (answer.findings.iter().any(|finding| finding.kind == FindingKind::OutOfBounds), answer.race)
+}
+
+#[test]
+fn accesses_that_no_execution_performs_are_not_reported() {
+    assert_eq!(out_of_bounds(WHOLE, Budget::default()), (false, Race::Free));
+    assert_eq!(out_of_bounds(SHORT, Budget::default()), (true, Race::Free));
+}
+
+#[test]
+fn undecided_accesses_leave_the_verdict_open() {
+    let stopped = || true;
+    assert_eq!(out_of_bounds(WHOLE, Budget::until(&stopped)), (false, Race::Unknown));
+}

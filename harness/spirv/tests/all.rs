@@ -1,0 +1,121 @@
+//! Decoded instructions: the operands of each, and the places of errors.
+
+use arithmetic::Instruction;
+use rspirv::spirv::{GlslStd450Op, Op};
+use spirv_reader::{MemoryOperands, assemble_text, read_module, read_words, reduction_identity};
+
+/// A function with these instructions between its label and its return.
+fn kernel(code: &str) -> String {
+    let head = "OpCapability Shader\n%glsl = OpExtInstImport \"GLSL.std.450\"\n\
+         %other = OpExtInstImport \"Other\"\nOpMemoryModel Logical Vulkan\nOpEntryPoint GLCompute %main \"main\"\n\
+         %void = OpTypeVoid\n%f = OpTypeFunction %void\n%u = OpTypeInt 32 0\n%c = OpConstant %u 1\n\
+         %main = OpFunction %void None %f\n%start = OpLabel\n";
+    format!("{head}{code}\nOpReturn\nOpFunctionEnd\n")
+}
+
+/// Returns the decoded instruction, with `%c` for the id of the constant.
+fn decoded(code: &str) -> String {
+    let module = read_module(kernel(code).as_bytes()).unwrap();
+    let function = module.functions.values().next().unwrap();
+    let text = format!("{:?}", module.operation(&function.code[1]));
+    text.replace(&module.id_by_name("c").unwrap().to_string(), "c")
+}
+
+/// The operands of each row have the names and the order of the specification.
+#[test]
+fn operands_have_names() {
+    let table = [
+        (
+            "%x = OpLoad %u %c MakePointerVisible|NonPrivatePointer %c",
+            "Load { pointer: c, memory: MemoryOperands { volatile: false, non_private: true, available: None, \
+             visible: Some(c) } }",
+        ),
+        (
+            "OpStore %c %c Volatile|Aligned 4",
+            "Store { pointer: c, value: c, memory: MemoryOperands { volatile: true, non_private: false, \
+             available: None, visible: None } }",
+        ),
+        (
+            "%x = OpAtomicCompareExchange %u %c %c %c %c %c %c",
+            "Atomic(AtomicAccess { pointer: c, scope: c, semantics: c, kind: CompareExchange { unequal: c, \
+             value: c, comparator: c } })",
+        ),
+        (
+            "%x = OpAtomicIIncrement %u %c %c %c",
+            "Atomic(AtomicAccess { pointer: c, scope: c, semantics: c, kind: Update { function: Add, value: \
+             None } })",
+        ),
+        (
+            "OpControlBarrierArriveINTEL %c %c %c",
+            "ControlBarrier { part: Arrive, execution: c, scope: c, semantics: c }",
+        ),
+        (
+            "%x = OpGroupNonUniformIAdd %u %c ClusteredReduce %c %c",
+            "Subgroup(SubgroupInstruction { function: Reduce { instruction: Core(IAdd), operation: \
+             ClusteredReduce }, scope: Some(c), value: Some(c), argument: Some(c) })",
+        ),
+        (
+            "%x = OpGroupNonUniformBallotBitCount %u %c InclusiveScan %c",
+            "BallotQuery { query: BitCount { operation: InclusiveScan }, scope: c, ballot: c }",
+        ),
+        ("%x = OpPtrAccessChain %u %c %c %c", "AccessChain { base: c, element: Some(c), indices: [c] }"),
+        (
+            "%x = OpSDot %u %c %c PackedVectorFormat4x8Bit",
+            "Compute { instruction: Core(SDot), operands: [c, c] }",
+        ),
+        ("%x = OpExtInst %u %glsl UMin %c %c", "Compute { instruction: Extended(UMin), operands: [c, c] }"),
+        ("%x = OpExtInst %u %glsl Modf %c %c", "ComputeAndStore { instruction: Modf, value: c, pointer: c }"),
+        ("%x = OpSignBitSet %u %c", "Compute { instruction: Core(SignBitSet), operands: [c] }"),
+        ("%x = OpRayQueryProceedKHR %u %c", "Unknown { op: RayQueryProceedKHR }"),
+    ];
+    for (code, expected) in table {
+        assert_eq!(decoded(code), expected, "{code}");
+    }
+}
+
+/// Two masks of a copy are about the store and the load; one is about both.
+#[test]
+fn copies_have_operands_for_store_and_load() {
+    let non_private = |code: &str| decoded(code).matches("non_private: true").count();
+    assert_eq!(non_private("OpCopyMemory %c %c NonPrivatePointer"), 2);
+    assert_eq!(non_private("OpCopyMemory %c %c None NonPrivatePointer"), 1);
+    let scoped = MemoryOperands { non_private: true, visible: Some(7), ..MemoryOperands::default() };
+    assert_eq!(scoped.to_words(), [0x30, 7]);
+    assert_eq!(MemoryOperands { available: Some(8), ..scoped }.to_words(), [0x38, 8, 7]);
+    assert_eq!(MemoryOperands::default().to_words(), []);
+}
+
+/// The identities are those that the SPIR-V specification gives for each reduction.
+#[test]
+fn reductions_over_no_numbers_have_the_identity() {
+    let core = Instruction::Core;
+    let extended = Instruction::Extended;
+    for (instruction, identity) in [
+        (core(Op::IAdd), 0),
+        (core(Op::FAdd), 0),
+        (core(Op::IMul), 1),
+        (core(Op::FMul), 1.0_f32.to_bits()),
+        (extended(GlslStd450Op::SMin), i32::MAX as u32),
+        (extended(GlslStd450Op::UMin), u32::MAX),
+        (extended(GlslStd450Op::FMin), f32::INFINITY.to_bits()),
+        (extended(GlslStd450Op::SMax), i32::MIN as u32),
+        (extended(GlslStd450Op::UMax), 0),
+        (extended(GlslStd450Op::FMax), f32::NEG_INFINITY.to_bits()),
+        (core(Op::BitwiseAnd), u32::MAX),
+        (core(Op::BitwiseOr), 0),
+        (core(Op::BitwiseXor), 0),
+    ] {
+        assert_eq!(reduction_identity(instruction, 32), identity.into(), "{instruction:?}");
+    }
+}
+
+/// A missing operand is an error at the word of its instruction.
+#[test]
+fn missing_operands_have_a_place() {
+    let mut words = assemble_text(&kernel("OpStore %c %c")).unwrap().words;
+    let store = words.iter().position(|word| *word == 3 << 16 | Op::Store as u32).unwrap();
+    words[store] = 2 << 16 | Op::Store as u32;
+    words.remove(store + 2);
+    let error = read_words(&words).unwrap_err();
+    assert_eq!(error.to_string(), format!("word {store}: malformed module: OpStore lacks operand 1"));
+}

@@ -1,0 +1,14 @@
+//! Tables with typed indices.
+
+use litmus::RegisterId;
+use litmus::test::Table;
+
+#[test]
+fn what_is_not_there_is_an_error_with_a_name() {
+    let mut table: Table<RegisterId, u32> = [7, 8].into_iter().collect();
+    assert_eq!(table.get(RegisterId(1)), Ok(&8));
+    table.set(RegisterId(0), 9).unwrap();
+    assert_eq!(table.entries(), [9, 8]);
+    assert_eq!(table.get(RegisterId(2)).unwrap_err().to_string(), "internal: no register 2");
+    assert!(table.set(RegisterId(2), 0).is_err());
+}

@@ -1,0 +1,19 @@
+//! The kernel that shows whether a driver executes anything, and how often.
+
+#[test]
+fn the_kernels_keep_the_rules_of_modules() {
+    for kernel in [shaders::canary::kernel(), shaders::canary::counting()] {
+        assert_eq!(shaders::check::check(&kernel).unwrap(), Vec::new());
+    }
+}
+
+#[test]
+fn a_tally_tells_repetitions_and_nothing_else() {
+    let asked = 0x5ca1_ab1e;
+    let repeats = |tally: u32| shaders::canary::repeats(&[asked, tally, asked, !asked], asked);
+    for once in [0, 1, asked, asked.wrapping_mul(2), !asked, 0x9e37_79b1] {
+        assert!(!repeats(once), "{once:#x}");
+    }
+    assert!((3..8).all(|times| repeats(asked.wrapping_mul(times))));
+    assert!(!shaders::canary::repeats(&[], asked) && !shaders::canary::repeats(&[0; 4], 0));
+}
