@@ -7,7 +7,9 @@
 //! result over-approximates the kernel's executions within the unrolling bound. Unspecified inputs get
 //! candidate values ([`crate::tried`]), one test for each choice.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
 
 use arithmetic::mask;
 use litmus::Test;
@@ -21,6 +23,7 @@ use crate::inputs::{AddressInput, ImageInput};
 use crate::launch::{Launch, reflected};
 use crate::layout::{Specialized, is_storage_image, known_number};
 use crate::order::storage_class_of;
+use crate::overwritten::overwritten;
 use crate::question::ResolvedQuestion;
 use crate::refine::OpenMemory;
 use crate::section::Sections;
@@ -257,11 +260,21 @@ pub(crate) struct LiftContext<'a> {
     annotated: bool,
     canonical: HashMap<u32, u32>,
     loops: HashMap<u32, HashMap<u32, (u32, usize)>>,
+    /// For each function and loop header, the variables that are dead there; filled on demand.
+    dead_variables: RefCell<HashMap<(u32, u32), Rc<HashSet<u32>>>>,
 }
 
 impl<'a> LiftContext<'a> {
     pub fn module(&self) -> &'a SpirvModule {
         self.specialized.module
+    }
+
+    /// Returns the variables that are dead at a loop header, or nothing if there is no such function.
+    pub fn dead_variables(&self, function: u32, header: u32) -> Option<Rc<HashSet<u32>>> {
+        let code = self.module().functions.get(&function)?;
+        let mut known = self.dead_variables.borrow_mut();
+        let dead = known.entry((function, header));
+        Some(dead.or_insert_with(|| Rc::new(overwritten(self.module(), code, header))).clone())
     }
 
     pub fn loops_of(&self, function: u32) -> &HashMap<u32, (u32, usize)> {
@@ -495,6 +508,7 @@ pub(crate) fn with_context<T>(
         annotated: false,
         canonical: HashMap::new(),
         loops: HashMap::new(),
+        dead_variables: RefCell::default(),
     })
 }
 
@@ -557,6 +571,7 @@ fn lift_entry(
         annotated,
         canonical,
         loops: find_loops(module),
+        dead_variables: RefCell::default(),
     };
     setting.push = reflected(&specialized, grid, local_size);
     let question = ResolvedQuestion::new(&setting, options)?;

@@ -10,7 +10,7 @@
 //! The set of values that a read may return over-approximates every execution ([`crate::lift`] iterates to a
 //! fixpoint). So a lifted test has every execution of the kernel within the unrolling bound.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
 use litmus::{ArithmeticOperation, InstructionKind, LocationId};
@@ -187,8 +187,6 @@ pub(crate) struct Walk<'a> {
     segments: Vec<Segment>,
     pub segment: usize,
     by_barrier: HashMap<usize, usize>,
-    /// For each function and loop header, the variables that are dead there.
-    overwritten: HashMap<(u32, u32), HashSet<u32>>,
     pub pending: Vec<Pending>,
     labels: u16,
     registers: u16,
@@ -217,7 +215,6 @@ impl<'a> Walk<'a> {
             segments: vec![Segment::default()],
             segment: 0,
             by_barrier: HashMap::new(),
-            overwritten: HashMap::new(),
             pending: Vec::new(),
             labels: UNNAMED + 1,
             registers: FIRST_FREE,

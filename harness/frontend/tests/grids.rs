@@ -520,7 +520,7 @@ fn what_only_the_model_finds_needs_a_read_of_a_later_write() {
 fn compared(meeting: Meeting, once: &[u64]) {
     let model = Model::shipped("vulkan").unwrap().unwrap();
     // A count or a range.
-    let asked = std::env::var("VK_LITMUS_RANDOM_KERNELS").unwrap_or_else(|_| "75".to_owned());
+    let asked = std::env::var("VK_LITMUS_RANDOM_KERNELS").unwrap_or_else(|_| "30".to_owned());
     let (first, last) = asked.split_once('-').unwrap_or(("1", &asked));
     let (first, last): (u64, u64) = (first.parse().unwrap(), last.parse().unwrap());
     let mut count = last + 1 - first;

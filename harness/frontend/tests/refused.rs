@@ -247,7 +247,7 @@ fn random_words_do_no_harm() {
         state
     };
     let mut read = 0;
-    for _ in 0..3_000 {
+    for _ in 0..1_000 {
         let mut words = assembled.clone();
         for _ in 0..=random() % 3 {
             let at = 5 + random() as usize % (words.len() - 5);
@@ -265,7 +265,7 @@ fn random_words_do_no_harm() {
             let _ = frontend::grid::analyze_grid(&module, &AnalysisOptions::default());
         }
     }
-    assert!(read > 100, "{read}");
+    assert!(read > 30, "{read}");
     // Text with random characters.
     let text = kernel("", "OpStore %mine %1");
     for _ in 0..2_000 {

@@ -180,7 +180,7 @@ const SEARCHED: usize = 2;
 /// Number of additional random programs for surviving mutants.
 const DRAWN: u64 = 20_000;
 /// Sampling interval of the exhaustive search in normal runs.
-const SAMPLED: usize = 1000;
+const SAMPLED: usize = 4000;
 
 fn entry(name: &str, mutation: &Mutation, known: &[Unkilled]) -> Option<Unkilled> {
     let same = |listed: &&Unkilled| {

@@ -97,8 +97,8 @@ fn what_would_decide_is_told() {
     let cases: [(&str, &[&str], &str); 5] = [
         (
             "ring.comp",
-            &["--grid", "2", "--timeout", "100s"],
-            "unknown: the model cut off runs after 8 iterations of a loop; `--unroll 16` continues them",
+            &["--grid", "2", "--unroll", "4", "--timeout", "100s"],
+            "unknown: the model cut off runs after 4 iterations of a loop; `--unroll 8` continues them",
         ),
         (
             "ring.comp",

@@ -7,7 +7,6 @@ use std::rc::Rc;
 use rspirv::spirv::Op;
 
 use super::Walk;
-use crate::overwritten::overwritten;
 use crate::state::{ActiveLoop, Memory, PathState, SymbolicFrame};
 use crate::value::{ObjectId, SymbolicValue};
 
@@ -39,12 +38,9 @@ impl Walk<'_> {
         if let Some((_, now)) = of_phis.into_iter().find(|(before, now)| is_open(before, now)) {
             return Some(now.clone());
         }
-        let (module, function) = (self.setting.module(), frame.function);
-        let code = module.functions.get(&function)?;
-        let known = self.overwritten.entry((function, header));
-        let overwritten = known.or_insert_with(|| overwritten(module, code, header));
+        let dead = self.setting.dead_variables(frame.function, header)?;
         // A variable that the loop overwrites first does not carry a value to the next iteration.
-        open.find(|(variable, ..)| !overwritten.contains(variable)).map(|(_, _, now)| now.clone())
+        open.find(|(variable, ..)| !dead.contains(variable)).map(|(_, _, now)| now.clone())
     }
 
     /// Returns true if an iteration left the header's phis and private memory unchanged.
@@ -83,9 +79,7 @@ impl Walk<'_> {
         let is_gone = |id: u32| !state.frames.iter().any(|frame| declares(frame, id));
         changed.retain(|id| module.variables.contains_key(id) || !is_gone(*id));
         let Some(frame) = state.frames.last().filter(|_| !changed.is_empty()) else { return true };
-        let Some(function) = module.functions.get(&frame.function) else { return false };
-        let known = self.overwritten.entry((frame.function, *header));
-        let overwritten = known.or_insert_with(|| overwritten(module, function, *header));
-        changed.iter().all(|variable| overwritten.contains(variable))
+        let Some(dead) = self.setting.dead_variables(frame.function, *header) else { return false };
+        changed.iter().all(|variable| dead.contains(variable))
     }
 }

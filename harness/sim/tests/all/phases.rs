@@ -133,11 +133,11 @@ fn recorded(test: &Test, program: &Program) -> Test {
 
 #[test]
 fn the_program_that_runs_is_the_one_that_is_judged() {
-    let wanted = cases(75);
+    let wanted = cases(25);
     let device = SimDevice::new(Fault::None);
     let mut runner =
         TestRunner::new_with_rng(Config::default(), TestRng::from_seed(RngAlgorithm::ChaCha, &[9; 32]));
-    let (mut tried, mut ran, mut same, mut racy, mut total) = (0, 0, 0, 0, 0);
+    let (mut tried, mut ran, mut same, mut racy, mut total) = (0, 0, 0_u64, 0_u64, 0);
     let mut wrong = Vec::new();
     let config = stress(&device).kernel_config(device.capabilities());
     let strategy = phased();
@@ -162,7 +162,7 @@ fn the_program_that_runs_is_the_one_that_is_judged() {
         let named = text.contains("device.");
         if named && drawn.1 == 0 {
             same += 1;
-            racy += usize::from(judged.race != Race::Free);
+            racy += u64::from(judged.race != Race::Free);
             // With every pair of threads ordered it has no more outcomes either.
             if (judged.race, &own) != (as_run.race, &run_as) {
                 wrong.push(format!("something else is asked of devices:\n{text}\n{own:?}\n{run_as:?}"));
@@ -181,5 +181,8 @@ fn the_program_that_runs_is_the_one_that_is_judged() {
     }
     println!("{ran} race-free of {tried} programs, {total} instances; {same} the same, {racy} of them racy");
     assert!(wrong.is_empty(), "{} of {tried}:\n{}", wrong.len(), wrong[..wrong.len().min(5)].join("\n"));
-    assert!(ran >= wanted && same >= 100 && racy >= 20 && same - racy >= 20, "{ran} {tried} {same} {racy}");
+    assert!(
+        ran >= wanted && same >= wanted && racy * 5 >= wanted && (same - racy) * 5 >= wanted,
+        "{ran} {tried} {same} {racy}"
+    );
 }

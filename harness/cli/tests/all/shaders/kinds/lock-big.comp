@@ -1,4 +1,4 @@
-// --grid 64 --subgroup-size 32
+// --grid 16 --subgroup-size 32
 #version 450
 layout(local_size_x = 64) in;
 layout(binding = 0) coherent buffer Data { uint lock; uint count; };
