@@ -22,7 +22,7 @@ pub fn text(line: &RaceLine) -> String {
         text += &format!("  {}: {}\n", finding.kind, finding.message);
         text += &places(&finding.at);
         for (number, change) in finding.mend.iter().enumerate() {
-            let lead = if number == 0 { "mend" } else { "and" };
+            let lead = if number == 0 { "fix" } else { "and" };
             text += &format!("    {lead} {}\n", change.placed());
         }
     }

@@ -76,7 +76,7 @@ fn page(pattern: &PatternRecord) -> String {
         text += &format!("\n## Wrong: {}\n\n{verdict}. {}\n\n", words(&form.name), form.why.trim());
         // A form in a separate file is printed in full.
         if form.mend.iter().any(|change| change.from.is_empty()) {
-            text += &format!("```glsl\n{}```\n\nThe mend:\n\n", form.glsl);
+            text += &format!("```glsl\n{}```\n\nThe fix:\n\n", form.glsl);
         }
         text += "```diff\n";
         for change in &form.mend {

@@ -368,7 +368,7 @@ fn races_on_the_lines_of_the_source() {
     assert_eq!(first["relatedLocations"].as_array().unwrap().len(), 1);
     let message = first["message"]["text"].as_str().unwrap();
     assert!(message.ends_with(":17: put `subgroupBarrier();` before this line"), "{message}");
-    let mended = format!("    mend {shader}:17: put `subgroupBarrier();` before this line\n");
+    let mended = format!("    fix {shader}:17: put `subgroupBarrier();` before this line\n");
     assert!(said("text").contains(&mended));
 }
 

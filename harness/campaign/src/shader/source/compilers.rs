@@ -351,6 +351,12 @@ impl Compiler {
         }
         if let Some(flag) = self.override_flag {
             for (name, value) in source.overrides.iter() {
+                // As in WebGPU, the value of a Boolean constant is a number.
+                let value = match value {
+                    "true" => "1",
+                    "false" => "0",
+                    number => number,
+                };
                 flags.extend([flag.to_owned(), format!("{name}={value}")]);
             }
         }
