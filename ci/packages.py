@@ -31,6 +31,7 @@ memory model, and finds data races in shaders."""
 # The C library's package, for the oldest release that the program runs on, and what only some commands use.
 DEPENDS, RECOMMENDS, SUGGESTS = "libc6 (>= {glibc})", "libvulkan1", "mesa-vulkan-drivers, glslang-tools"
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+EDITOR_LICENCES = ROOT / "harness/web/page/codemirror.LICENSE.txt"
 LICENCE_FILE = re.compile(r"^(LICEN[CS]E|COPYING|NOTICE|UNLICENSE)", re.IGNORECASE)
 
 
@@ -59,7 +60,7 @@ def metadata(target=None):
 
 
 def licences():
-    """Returns the licences of all dependencies, each text once."""
+    """Returns the licences of all dependencies, crates and the packages of the playground's editor, each text once."""
     texts, index = {}, []
     for package in metadata():
         if package["source"] is None:
@@ -74,6 +75,7 @@ def licences():
         index.append(f"{package['name']} {package['version']}: {package['license'] or 'see text'} ({where})")
     parts = [f"Dependencies of {NAME} with their licences\n\n" + "\n".join(index)]
     parts += [f"{'=' * 30} text {number}\n\n{text}" for text, number in texts.items()]
+    parts.append("=" * 30 + " the editor of the playground\n\n" + EDITOR_LICENCES.read_text(encoding="utf-8").strip())
     return "\n\n".join(parts) + "\n"
 
 

@@ -2,21 +2,17 @@
 
 use std::path::Path;
 
-use campaign::check::text_warnings;
 use campaign::inputs::all_embedded;
 use campaign::within::path_within;
 use frontend::inputs::parse_case_file;
-use litmus::{Span, Suite};
-use miette::Diagnostic;
-use model::Model;
-use model::cat::{CatError, CatProblem, SourceId};
+use language::words::{self, Topic};
+use language::{
+    DocumentLanguage, Severity, TextProblem, labelled_problem, line_range, model_problems, offset_at,
+    suggest, test_problems, word_range,
+};
+use litmus::Suite;
 use results::expectation::{Expectations, Mistake};
 use runner::Stress;
-
-use crate::language::DocumentLanguage;
-use crate::problem::{Correction, Severity, TextProblem, line_range, offset_at, word_range};
-use crate::suggest::suggest;
-use crate::words::{self, Topic};
 
 /// The largest file that a model includes or a case file names.
 const MAX_SIBLING_BYTES: u64 = 1 << 24;
@@ -27,7 +23,7 @@ const MAX_SIBLING_BYTES: u64 = 1 << 24;
 /// here and no problems.
 pub fn diagnose(language: DocumentLanguage, path: &Path, text: &str) -> Vec<TextProblem> {
     let mut problems = match language {
-        DocumentLanguage::Litmus => of_test(path, text),
+        DocumentLanguage::Litmus => test_problems(&name_of(path), text),
         DocumentLanguage::Cat => of_model(path, text),
         DocumentLanguage::Expectations => of_expectations(path, text),
         DocumentLanguage::Suite => of_suite(path, text),
@@ -62,134 +58,9 @@ fn read_sibling(path: &Path, name: &str) -> Result<Vec<u8>, String> {
     std::fs::read(&file).map_err(|error| error.to_string())
 }
 
-fn bytes_of(span: Span) -> std::ops::Range<usize> {
-    let start = span.offset as usize;
-    start..start + span.length as usize
-}
-
-/// Converts an error with labels: the first one is its range.
-fn labelled_problem(error: &dyn Diagnostic, text: &str) -> TextProblem {
-    let mut labels = error.labels().into_iter().flatten().map(|label| {
-        let range = label.offset().min(text.len())..(label.offset() + label.len()).min(text.len());
-        (range, label.label().unwrap_or_default().to_owned())
-    });
-    let (range, expected) = labels.next().unwrap_or((0..0, String::new()));
-    let code = error.code().map(|code| code.to_string()).unwrap_or_default();
-    let mut message = error.to_string();
-    if !expected.is_empty() {
-        message = format!("{message}; {expected}");
-    }
-    if let Some(help) = error.help() {
-        message = format!("{message}\n{help}");
-    }
-    TextProblem { related: labels.collect(), ..TextProblem::new(range, Severity::Error, &code, message) }
-}
-
-fn of_test(path: &Path, text: &str) -> Vec<TextProblem> {
-    let test = match litmus::parse(text, &name_of(path)) {
-        Ok(test) => test,
-        Err(errors) => {
-            let problem = |error: &litmus::ParseError| {
-                suggest(labelled_problem(error, text), text, words::of(Topic::Litmus))
-            };
-            return errors.errors().iter().map(problem).collect();
-        }
-    };
-    let mut problems = Vec::new();
-    let models = || Model::names().iter().map(|(name, _)| *name);
-    for claim in &test.metadata.expectations {
-        // A claim about a model of the user is checked with `--model` only.
-        if !models().any(|known| known == claim.model) {
-            let at = text.get(bytes_of(claim.span)).and_then(|line| line.find(&claim.model)).unwrap_or(0);
-            let start = claim.span.offset as usize + at;
-            let message = format!("unknown shipped model `{}`", claim.model);
-            let range = start..start + claim.model.len();
-            let problem = TextProblem::new(range, Severity::Warning, "check::unknown-model", message);
-            problems.push(suggest(problem, text, models()));
-        }
-    }
-    let known = model::clauses::clauses();
-    for id in &test.metadata.clauses {
-        if known.iter().any(|clause| clause.id == id) {
-            continue;
-        }
-        let header = text.find('{').unwrap_or(text.len());
-        let at = text[..header].find(id.as_str()).unwrap_or(0);
-        let message = format!("unknown clause `{id}`; `vk-litmus clauses` lists all");
-        let problem =
-            TextProblem::new(at..at + id.len(), Severity::Warning, "check::unknown-clause", message);
-        problems.push(suggest(problem, text, known.iter().map(|clause| clause.id)));
-    }
-    for warning in text_warnings(&test, text) {
-        let range = bytes_of(warning.span);
-        let mut problem = TextProblem::new(range, Severity::Warning, warning.code, warning.message);
-        problem.corrections.extend(warning_correction(warning.code, &problem, text));
-        problems.push(problem);
-    }
-    problems
-}
-
-/// Returns the correction of a warning of `check`.
-fn warning_correction(code: &str, problem: &TextProblem, text: &str) -> Option<Correction> {
-    let word = text.get(problem.range.clone())?;
-    match code {
-        "check::undeclared" => {
-            let name = text.get(word_range(text, problem.range.start, ""))?;
-            let open = text.find('{')? + 1;
-            let edits = vec![(open..open, format!(" {name} = 0;"))];
-            Some(Correction { title: format!("Declare `{name} = 0`"), edits })
-        }
-        "check::ignored-class" => {
-            let dot = text.get(..problem.range.start)?.ends_with('.');
-            let start = problem.range.start - usize::from(dot);
-            let edits = vec![(start..problem.range.end, String::new())];
-            Some(Correction { title: format!("Remove `{word}`"), edits })
-        }
-        _ => None,
-    }
-}
-
 fn of_model(path: &Path, text: &str) -> Vec<TextProblem> {
     let include = |name: &str| read_sibling(path, name).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    let Err(errors) = Model::from_text(&stem, text, &include) else { return Vec::new() };
-    errors.errors.iter().map(|error| of_cat(error, text)).collect()
-}
-
-fn of_cat(error: &CatError, text: &str) -> TextProblem {
-    if error.span.source != SourceId(0) {
-        let place = format!("{}:{}:{}", error.file_name(), error.span.line, error.span.column);
-        let include = format!("\"{}\"", error.file_name());
-        // An included file may include the one with the error.
-        let at = text.find(&include).or_else(|| text.find("include")).unwrap_or(0);
-        let line = 1 + text[..at].matches('\n').count();
-        let code = error.code().map(|code| code.to_string()).unwrap_or_default();
-        return TextProblem::new(line_range(text, line), Severity::Error, &code, format!("{place}: {error}"));
-    }
-    let problem = labelled_problem(error, text);
-    match &error.problem {
-        CatProblem::UnknownName { similar: Some(similar), .. } => problem.replaced_by(similar),
-        CatProblem::UnknownOption { known, .. } => suggest_within(problem, text, known),
-        CatProblem::UnknownOptionValue { allowed, .. } => suggest_within(problem, text, allowed),
-        CatProblem::Unexpected { .. } => suggest(problem, text, words::of(Topic::Cat)),
-        _ => problem,
-    }
-}
-
-/// Suggests a key or a value of the range `KEY=VALUE`.
-fn suggest_within(problem: TextProblem, text: &str, known: &[&'static str]) -> TextProblem {
-    let written = text.get(problem.range.clone()).unwrap_or_default();
-    let Some(equals) = written.find('=') else { return suggest(problem, text, known.iter().copied()) };
-    let start = problem.range.start;
-    let parts = [start..start + equals, start + equals + 1..problem.range.end];
-    for part in parts {
-        let narrow = TextProblem { range: part, ..problem.clone() };
-        let suggested = suggest(narrow, text, known.iter().copied());
-        if !suggested.corrections.is_empty() {
-            return TextProblem { range: problem.range, ..suggested };
-        }
-    }
-    problem
+    model_problems(&path.file_stem().unwrap_or_default().to_string_lossy(), text, &include)
 }
 
 fn of_expectations(path: &Path, text: &str) -> Vec<TextProblem> {

@@ -6,9 +6,8 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use language::DocumentLanguage;
 use lsp_types::{Position, TextDocumentContentChangeEvent};
-
-use crate::language::DocumentLanguage;
 
 /// A text with the offsets of its lines.
 #[derive(Clone, Debug)]

@@ -4,10 +4,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::Sender;
 use std::thread::Builder;
 
+use language::TextProblem;
 use lsp_server::{Message, RequestId, ResponseError};
 use serde_json::Value;
-
-use crate::problem::TextProblem;
 
 /// The stack of a job: parsers recurse as deep as their limits allow.
 const STACK: usize = 8 << 20;

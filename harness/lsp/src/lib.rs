@@ -10,20 +10,15 @@
 //! Positions of the protocol count UTF-16 code units ([`document`]); the analyses count bytes.
 
 pub mod child;
-mod complete;
+mod detect;
 mod diagnose;
 mod document;
 mod format;
-mod hover;
 mod jobs;
-mod language;
-mod problem;
 mod publish;
 mod server;
 mod settings;
 mod shader;
-mod suggest;
 mod verdict;
-mod words;
 
 pub use server::{ServeError, serve};

@@ -1,5 +1,6 @@
 //! Problems as diagnostics and code actions of the protocol.
 
+use language::{Severity, TextProblem};
 use lsp_types::{
     CodeAction, CodeActionKind, Diagnostic, DiagnosticRelatedInformation, DiagnosticSeverity, Location,
     NumberOrString, Range, TextEdit, Uri, WorkspaceEdit,
@@ -7,7 +8,6 @@ use lsp_types::{
 use serde_json::{Value, json};
 
 use crate::document::DocumentText;
-use crate::problem::{Severity, TextProblem};
 
 /// Converts a problem to a diagnostic.
 pub fn diagnostic(uri: &Uri, text: &DocumentText, problem: &TextProblem) -> Diagnostic {

@@ -11,6 +11,7 @@ use std::str::FromStr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
+use language::{DocumentLanguage, TextProblem, line_range};
 use lsp_server::{Connection, ErrorCode, Message, Notification, Request, RequestId, Response, ResponseError};
 use lsp_types::notification::{
     Cancel as CancelRequest, DidChangeTextDocument, DidCloseTextDocument, DidOpenTextDocument,
@@ -32,16 +33,15 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::child::{Cancel, ChildCommand, ChildError, ChildLimit, run};
+use crate::detect::detect_language;
 use crate::diagnose::diagnose;
 use crate::document::{Document, DocumentText, path_of};
 use crate::format::format;
 use crate::jobs::{DocumentAnalysis, EditorVerdict, LoopInput, start};
-use crate::language::DocumentLanguage;
-use crate::problem::{TextProblem, line_range};
+use crate::publish;
 use crate::settings::EditorSettings;
 use crate::shader::ShaderJob;
 use crate::verdict::verdict;
-use crate::{complete, hover, publish};
 
 /// The time without an edit after which a text is analysed.
 const TEXT_DELAY: Duration = Duration::from_millis(20);
@@ -282,8 +282,7 @@ impl Server {
                 let file = path_of(&address);
                 let is_file = file.is_some();
                 let path = file.unwrap_or_else(|| PathBuf::from(&address));
-                let language =
-                    DocumentLanguage::detect(&path.to_string_lossy(), &opened.language_id, &opened.text);
+                let language = detect_language(&path.to_string_lossy(), &opened.language_id, &opened.text);
                 let text = DocumentText::new(&opened.text);
                 let document = Document { version: opened.version, text, language, path, is_file };
                 self.documents.insert(address.clone(), document);
@@ -454,7 +453,7 @@ impl Server {
         let at = &parameters.text_document_position_params;
         let document = self.documents.get(at.text_document.uri.as_str())?;
         let text = &document.text;
-        let found = hover::hover(document.language?, text.content(), text.offset_of(at.position))?;
+        let found = language::hover(document.language?, text.content(), text.offset_of(at.position))?;
         let contents = MarkupContent { kind: MarkupKind::Markdown, value: found.markdown };
         Some(Hover { contents: HoverContents::Markup(contents), range: Some(text.range_of(&found.range)) })
     }
@@ -463,9 +462,9 @@ impl Server {
         let at = &parameters.text_document_position;
         let document = self.documents.get(at.text_document.uri.as_str())?;
         let text = &document.text;
-        let found = complete::complete(document.language?, text.content(), text.offset_of(at.position));
+        let found = language::complete(document.language?, text.content(), text.offset_of(at.position));
         let range = text.range_of(&found.range);
-        let item = |candidate: complete::ProposedWord| CompletionItem {
+        let item = |candidate: language::ProposedWord| CompletionItem {
             label: candidate.word.clone(),
             kind: Some(CompletionItemKind::KEYWORD),
             detail: Some(candidate.meaning).filter(|meaning| !meaning.is_empty()),
@@ -599,7 +598,7 @@ fn problems_of(
                 DocumentAnalysis::Race => "`race`",
             };
             let message = format!("{command}: {error}");
-            Some(vec![TextProblem::new(0..0, crate::problem::Severity::Information, "limit", message)])
+            Some(vec![TextProblem::new(0..0, language::Severity::Information, "limit", message)])
         }
     }
 }

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use answers::{CodeInsertion, FixEdits, fix_edits};
+use language::{Correction, Severity, TextProblem, line_range, offset_at};
 use results::wire::{FindingRecord, MendRecord};
 use serde::Deserialize;
 
 use crate::child::{Cancel, ChildCommand, ChildError, ChildLimit, ChildOutput, run};
-use crate::problem::{Correction, Severity, TextProblem, line_range, offset_at};
 use crate::settings::EditorSettings;
 
 /// The time limit of `lint`, compiling included.

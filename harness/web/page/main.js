@@ -1,13 +1,14 @@
 // The page: an editor, the answers of a model to it, races of shaders, and the simulated GPU.
 
 import { showComparison } from "./compare.js";
+import { fromMarkdown } from "./editor.js";
 import { Stopped, ask, stop, useServer } from "./engine.js";
 import { fill } from "./gallery.js";
 import { decode, encode } from "./link.js";
-import { SHADERS, showRaces } from "./races.js";
+import { SHADERS, findingProblems, showRaces } from "./races.js";
 import { startTour } from "./tour.js";
 import { judge, openDevice, run as runKernel } from "./webgpu.js";
-import { byId, condition, element, moveCaret, showHistogram, showMistakes, showOutcomes } from "./view.js";
+import { byId, condition, element, showHistogram, showMistakes, showOutcomes } from "./view.js";
 
 const FIRST = "mp/MP+rel-acq";
 const MOST_TEXT = 1024 * 1024;
@@ -28,9 +29,9 @@ let runs = 0;
 let busy = 0;
 let timer = 0;
 let picture = "";
-// Lines with findings.
-let marked = new Set();
-const TITLES = { litmus: "Litmus test", wgsl: "WGSL shader", spirv: "SPIR-V text" };
+const TITLES = { litmus: "Litmus test", cat: "Cat model", wgsl: "WGSL shader", spirv: "SPIR-V text" };
+// The value of the menu of models for the text of the editor.
+const OWN = "model.cat";
 
 // What a link or a file did wrong; it stays until the next link.
 const note = (words) => { byId("notice").textContent = words; };
@@ -51,51 +52,102 @@ async function request(asked) {
   }
 }
 
-const question = () => ({ text: text.value, model: model.value === "" ? null : model.value });
+const isShader = () => language.value === "wgsl" || language.value === "spirv";
+const question = () => ({
+  text: text.textOf("litmus"),
+  ...(model.value === OWN ? { cat: text.textOf("cat") } : { model: model.value === "" ? null : model.value }),
+});
+const documentOf = () => ({ language: language.value, text: text.value });
 
-function number() {
-  const count = text.value.split("\n").length;
-  // One text up to the first finding: a long text has no element for each line.
-  const parts = [];
-  for (let line = 1; line <= count; line++) {
-    const words = `${line}\n`;
-    if (marked.has(line)) parts.push(element("mark", { title: "finding" }, words));
-    else if (typeof parts.at(-1) === "string") parts.push(parts.pop() + words);
-    else parts.push(words);
-  }
-  byId("numbers").replaceChildren(...parts);
-  byId("numbers").scrollTop = text.scrollTop;
+// The problems of a text as the editor and the list below it show them.
+function showProblems(problems, lines = []) {
+  text.setProblems(problems, lines);
+  showMistakes(problems.map((problem) => ({ ...problem, ...text.placeOf(problem.from) })));
+}
+
+// Converts an answer with positions in lines; those of other texts go to the first line.
+function problemsAt(mistakes, severity) {
+  return mistakes.map(({ line, column, error, message }) => ({ ...text.rangeOf(line, column), severity, message: error ?? message, actions: [] }));
+}
+
+// Returns the problems that the engine finds in a test or a model.
+async function textProblems() {
+  const answer = await request({ request: "problems", ...documentOf() });
+  return answer?.problems.map(({ corrections, ...problem }) => ({
+    ...problem, actions: corrections.map(({ title, edits }) => ({ name: title, run: () => text.edit(edits) })),
+  }));
 }
 
 async function check() {
   clearTimeout(timer);
   const mine = ++checks;
   runs += 1;
+  byId("meaning").replaceChildren();
   if (text.value.length > MOST_TEXT) {
     say(`The text is larger than ${MOST_TEXT / 1024} KiB: shorten it.`);
     return;
   }
   say("Checking…");
-  const asked = language.value === "litmus"
-    ? { request: "check", ...question() }
-    : { request: "races", text: text.value, language: language.value, grid: workgroups() };
-  const answer = await request(asked);
+  await (isShader() ? checkShader(mine) : checkTest(mine));
+  if (mine === checks) await save();
+}
+
+async function checkTest(mine) {
+  const own = await textProblems();
+  if (own === undefined || mine !== checks) return;
+  showProblems(own);
+  const wrong = "The text has a mistake; the answer is that of the last valid text.";
+  if (own.some(({ severity }) => severity === "error")) {
+    say(wrong);
+    return;
+  }
+  const answer = await request({ request: "check", ...question() });
   if (answer === undefined || mine !== checks) return;
-  marked = new Set();
-  if (answer.answer === "races") {
-    showMistakes([], []);
-    marked = showRaces(answer, asked.text, (line) => moveCaret(line, 1), open);
-    say("");
-  } else if (answer.answer === "check") {
-    showMistakes([], answer.warnings);
+  if (answer.answer === "check") {
+    // Warnings of the text are among its problems.
     showOutcomes(answer.line, (state) => explain(condition(state)));
     say("");
+  } else if (language.value === "cat") {
+    const [{ line, error }] = answer.mistakes;
+    say(`The litmus test, line ${line}: ${error}`);
   } else {
-    showMistakes(answer.mistakes, []);
+    showProblems([...own, ...problemsAt(answer.mistakes, "error")]);
+    say(wrong);
+  }
+}
+
+async function checkShader(mine) {
+  const asked = { request: "races", ...documentOf(), grid: workgroups() };
+  const answer = await request(asked);
+  if (answer === undefined || mine !== checks) return;
+  if (answer.answer === "races") {
+    const lines = showRaces(answer, asked.text, (line) => text.moveCaret(line, 1), open);
+    text.setProblems(findingProblems(answer, (line) => text.rangeOf(line), open), lines);
+    showMistakes([]);
+    say("");
+  } else {
+    showProblems(problemsAt(answer.mistakes, "error"));
     say("The text has a mistake; the answer is that of the last valid text.");
   }
-  number();
-  await save();
+}
+
+// What the editor asks while a text is edited; undefined for languages without such answers.
+const engine = {
+  async complete(offset) {
+    if (isShader()) return undefined;
+    const answer = await ask({ request: "complete", document: documentOf(), offset }).catch(() => undefined);
+    return answer?.answer === "completions" ? answer : undefined;
+  },
+  async meaning(offset) {
+    if (isShader() || text.value.length > MOST_TEXT) return undefined;
+    const answer = await ask({ request: "meaning", document: documentOf(), offset }).catch(() => undefined);
+    return answer?.answer === "meaning" ? answer : undefined;
+  },
+};
+
+async function explainWord() {
+  const found = await engine.meaning(text.caret);
+  byId("meaning").replaceChildren(...(found?.markdown ? fromMarkdown(found.markdown).map((part) => element("span", {}, ...part.childNodes, " ")) : ["No meaning is known for the word at the cursor."]));
 }
 
 // Returns the number of workgroups, or null if the field is empty or wrong.
@@ -109,8 +161,9 @@ function workgroups() {
 function showLanguage() {
   const of = language.value;
   byId("editor-title").textContent = TITLES[of];
-  for (const part of document.querySelectorAll(".for-litmus, .for-shader, .for-wgsl")) {
-    const shown = { "for-litmus": of === "litmus", "for-shader": of !== "litmus", "for-wgsl": of === "wgsl" };
+  text.show(of, `Text of the ${TITLES[of][0].toLowerCase()}${TITLES[of].slice(1)}`.replace("wGSL", "WGSL").replace("sPIR", "SPIR"));
+  const shown = { "for-litmus": !isShader(), "for-shader": isShader(), "for-wgsl": of === "wgsl", "for-words": !isShader() };
+  for (const part of document.querySelectorAll(".for-litmus, .for-shader, .for-wgsl, .for-words")) {
     part.hidden = !Object.entries(shown).some(([name, is]) => is && part.classList.contains(name)) ||
       (part.id === "machine" && devices === 0);
   }
@@ -168,7 +221,7 @@ async function runOnGpu() {
       showHistogram({ outcomes, instances, verdict: "" }, "gpu-histogram", "gpu-ran");
       words(`${instances.toLocaleString("en")} instances on ${gpu.name}: ${verdict}`, isViolation ? "bad" : "");
       saved = {
-        adapter: gpu.name, browser: navigator.userAgent, test: text.value, model: check.line.model, kernel: kernel.source,
+        adapter: gpu.name, browser: navigator.userAgent, test: text.textOf("litmus"), model: check.line.model, kernel: kernel.source,
         mapping: kernel.mapping, instances, verdict, outcomes: outcomes.map(({ state, allowed, weak, count }) => ({ state, allowed, weak, count })),
       };
       return mine === runs;
@@ -235,9 +288,12 @@ async function simulate() {
 }
 
 async function save() {
-  const state = { text: text.value, model: model.value, fault: fault.value, seed: Number(seed.value) || 0 };
-  // Links to tests stay as they were before shaders came.
+  const state = {
+    text: isShader() ? text.value : text.textOf("litmus"), model: model.value, fault: fault.value, seed: Number(seed.value) || 0,
+  };
+  // Links to tests stay as they were before shaders and models came.
   if (language.value !== "litmus") Object.assign(state, { language: language.value, grid: grid.value });
+  if (model.value === OWN) state.cat = text.textOf("cat");
   const fragment = await encode(state);
   history.replaceState(null, "", fragment ?? location.pathname + location.search);
   return fragment;
@@ -246,9 +302,30 @@ async function save() {
 // Opens a text in the language of the page.
 function open(value) {
   text.value = value;
-  marked = new Set();
-  number();
   check();
+}
+
+// Adds the model of the editor to the menu of models, and chooses it.
+function chooseOwnModel() {
+  if (!Array.from(model.options).some(({ value }) => value === OWN)) model.append(element("option", { value: OWN }, "your cat model"));
+  model.value = OWN;
+}
+
+// Shows the text of the chosen language. A model starts as the chosen shipped one.
+async function changeLanguage() {
+  showLanguage();
+  if (language.value === "cat") {
+    if (text.value === "") {
+      const answer = await request({ request: "model", name: model.value || "vulkan" });
+      if (answer?.answer === "model" && language.value === "cat" && text.value === "") text.value = answer.text;
+    }
+    chooseOwnModel();
+  }
+  if (text.value !== "") await check();
+  else {
+    showProblems([]);
+    say(`Type or paste ${language.value === "spirv" ? "a module of SPIR-V as text" : "a shader, or choose an example"}.`);
+  }
 }
 
 function openTest(value) {
@@ -263,6 +340,12 @@ async function load() {
   try {
     const state = await decode(location.hash);
     if (state === null) return text.value !== "";
+    if (typeof state.cat === "string") {
+      language.value = "cat";
+      showLanguage();
+      text.value = state.cat;
+      chooseOwnModel();
+    }
     for (const [select, value] of [[model, state.model], [fault, state.fault]]) {
       const known = Array.from(select.options).some((option) => option.value === value);
       if (known) select.value = value;
@@ -270,12 +353,20 @@ async function load() {
     }
     seed.value = Number(state.seed) || 0;
     const spoken = state.language ?? "litmus";
-    language.value = spoken in TITLES ? spoken : "litmus";
+    // The text of a link to a model is that of its test.
+    const own = spoken === "cat" && typeof state.cat === "string";
+    language.value = spoken in TITLES && !own ? spoken : "litmus";
     if (!(spoken in TITLES)) note(`The link is about the language \`${spoken}\`, which this version does not have.`);
     grid.value = typeof state.grid === "string" ? state.grid : "";
     showLanguage();
     showRule();
-    open(state.text);
+    if (own) {
+      text.value = state.text;
+      language.value = "cat";
+      await changeLanguage();
+    } else {
+      open(state.text);
+    }
     return true;
   } catch (error) {
     note(`${error.message[0].toUpperCase()}${error.message.slice(1)}.`);
@@ -307,17 +398,20 @@ async function siteFile(name, missing) {
 }
 
 function listen() {
+  text.engine = engine;
   text.addEventListener("input", () => {
-    number();
     clearTimeout(timer);
     timer = setTimeout(check, 400);
   });
-  text.addEventListener("scroll", () => { byId("numbers").scrollTop = text.scrollTop; });
-  text.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) check();
+  text.addEventListener("check", check);
+  text.addEventListener("meaning", explainWord);
+  byId("explain-word").addEventListener("click", explainWord);
+  document.querySelector(".skip").addEventListener("click", (event) => {
+    event.preventDefault();
+    text.focus();
   });
   model.addEventListener("change", check);
-  language.addEventListener("change", () => { showLanguage(); check(); });
+  language.addEventListener("change", changeLanguage);
   grid.addEventListener("change", check);
   byId("examples").addEventListener("change", ({ target }) => {
     if (target.value !== "") open(SHADERS[Number(target.value)][1]);
@@ -340,7 +434,7 @@ function listen() {
     else copy(location.href, "Link");
   });
   byId("copy-command").addEventListener("click", () => {
-    if (language.value === "litmus") {
+    if (!isShader()) {
       copy(command || `vk-litmus check test.litmus${model.value ? ` --model ${model.value}` : ""}`, "Command (save the text as test.litmus)");
     } else {
       const file = language.value === "wgsl" ? "shader.wgsl" : "shader.spvasm";
@@ -374,7 +468,7 @@ async function begin() {
   say("");
   if (!(await load())) {
     const first = await request({ request: "test", id: FIRST });
-    if (first?.answer === "test" && text.value === "") openTest(first.text);
+    if (first?.answer === "test" && text.textOf("litmus") === "") openTest(first.text);
   }
   const { patterns } = await siteFile("patterns.json", { patterns: [] });
   fill(byId("gallery"), catalogue.tests, patterns, openTest);

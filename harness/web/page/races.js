@@ -93,6 +93,18 @@ export function showRaces({ lines, assumed, fixes }, text, jump, apply) {
   return marked;
 }
 
+// Returns the findings on their lines as problems of the editor, with their fixes.
+export function findingProblems({ lines, fixes }, range, apply) {
+  return lines.flatMap((line) => line.findings.flatMap((finding, index) => {
+    const fix = fixes.find((one) => one.entry === line.entry && one.finding === index);
+    const actions = fix ? [{ name: "Apply fix", run: () => apply(fix.text) }] : [];
+    const own = finding.at.filter((at) => at.line !== null && (at.file === null || at.file === line.file));
+    return own.map((at) => ({
+      ...range(at.line), severity: "error", message: `${finding.kind.replaceAll("-", " ")}: ${finding.message}`, actions,
+    }));
+  }));
+}
+
 // Shaders to start from.
 export const SHADERS = [
   ["reduction without its last barrier", `// All invocations read sum[0]; the last addition is not ordered before.

@@ -89,23 +89,18 @@ export function showHistogram(line, table, words) {
   byId(words).className = line.verdict === "violates" ? "bad" : "";
 }
 
-// Moves the caret to a line and a column, both from 1.
-export function moveCaret(line, column) {
-  const text = byId("text");
-  const before = text.value.split("\n").slice(0, line - 1).join("\n").length + (line > 1 ? 1 : 0);
-  const at = before + [...text.value.slice(before)].slice(0, column - 1).join("").length;
-  text.focus();
-  text.setSelectionRange(at, at);
-}
-
-// Shows mistakes and warnings; a click moves the caret to the place.
-export function showMistakes(mistakes, warnings) {
-  const text = byId("text");
-  const item = (className, { line, column, error, message }) => {
-    const button = element("button", { type: "button" }, `${line}:${column}: ${error ?? message}`);
-    button.addEventListener("click", () => moveCaret(line, column));
-    return element("li", { className }, button);
+// Shows problems and their corrections; a click moves the caret to the place, or corrects it.
+export function showMistakes(problems) {
+  const editor = byId("text");
+  const item = ({ severity, line, column, message, actions }) => {
+    const button = element("button", { type: "button" }, `${line}:${column}: ${message}`);
+    button.addEventListener("click", () => editor.moveCaret(line, column));
+    const corrections = actions.map(({ name, run }) => {
+      const correction = element("button", { type: "button", className: "correction" }, name);
+      correction.addEventListener("click", run);
+      return correction;
+    });
+    return element("li", { className: severity === "error" ? "mistake" : "warning" }, button, ...corrections);
   };
-  text.setAttribute("aria-invalid", String(mistakes.length > 0));
-  byId("mistakes").replaceChildren(...mistakes.map((one) => item("mistake", one)), ...warnings.map((one) => item("warning", one)));
+  byId("mistakes").replaceChildren(...problems.map(item));
 }

@@ -7,6 +7,7 @@
 //! `exports` makes the entry callable from JavaScript without generated code.
 
 mod check;
+mod editor;
 mod explain;
 #[cfg(target_family = "wasm")]
 mod exports;
@@ -48,6 +49,10 @@ fn answer_request(request: PlaygroundRequest) -> PlaygroundAnswer {
     let answered = match request {
         PlaygroundRequest::Catalogue {} => Ok(PlaygroundAnswer::Catalogue(catalogue())),
         PlaygroundRequest::Test { id } => embedded_test(id),
+        PlaygroundRequest::Model { name } => shipped_model(name),
+        PlaygroundRequest::Problems(document) => Ok(editor::list_problems(&document)),
+        PlaygroundRequest::Complete { document, offset } => Ok(editor::complete(&document, offset)),
+        PlaygroundRequest::Meaning { document, offset } => Ok(editor::word_meaning(&document, offset)),
         PlaygroundRequest::Check(question) => check::check(&question),
         PlaygroundRequest::Explain { question, outcome } => explain::explain(&question, outcome.as_deref()),
         PlaygroundRequest::Simulate { question, fault, instances, seed } => {
@@ -78,6 +83,13 @@ fn catalogue() -> PlaygroundCatalogue {
         models: Model::names().iter().copied().map(named).collect(),
         tests: corpus::tests().into_iter().map(|test| test.id).collect(),
         faults: sim::FAULTS.iter().map(|row| named((row.name, row.rule))).collect(),
+    }
+}
+
+fn shipped_model(name: String) -> Result<PlaygroundAnswer, Vec<RejectedLine>> {
+    match Model::text(&name) {
+        Some(text) => Ok(PlaygroundAnswer::Model { name, text: text.to_owned() }),
+        None => Err(question::whole(format!("unknown model `{name}`: `catalogue` lists the models"))),
     }
 }
 

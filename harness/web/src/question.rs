@@ -1,11 +1,15 @@
 //! A question of a request: the parsed test, its model and its limit.
 
 use litmus::{ParseErrors, Span, Test};
+use model::cat::{CatError, CatErrors};
 use model::{Budget, Model, PredictError};
 use results::wire::{PlaygroundQuestion, RejectedLine};
 
 /// The name of the text in messages.
 pub const FILE: &str = "test.litmus";
+
+/// The name of a model of the request in messages.
+pub const MODEL_FILE: &str = "model.cat";
 
 /// The limit on steps without one in the request: some seconds for the largest tests.
 const STEPS: u64 = 500_000;
@@ -25,13 +29,18 @@ impl Question {
     pub fn read(asked: &PlaygroundQuestion) -> Result<Question, Vec<RejectedLine>> {
         let test = litmus::parse(&asked.text, FILE).map_err(|errors| mistakes(&errors))?;
         let name = asked.model.as_deref().unwrap_or(Model::default_for_test(&test));
-        let model = match Model::shipped(name) {
-            Some(Ok(model)) => model,
-            Some(Err(error)) => return Err(whole(error.to_string())),
-            None => return Err(whole(format!("unknown model `{name}`: `catalogue` lists the models"))),
+        let model = match (&asked.cat, Model::shipped(name)) {
+            (Some(text), _) => {
+                Model::from_text(MODEL_FILE, text, &|_| None).map_err(|errors| cat_mistakes(&errors))?
+            }
+            (None, Some(Ok(model))) => model,
+            (None, Some(Err(error))) => return Err(whole(error.to_string())),
+            (None, None) => {
+                return Err(whole(format!("unknown model `{name}`: `catalogue` lists the models")));
+            }
         };
         if !model.judges(test.dialect) {
-            return Err(whole(format!("the model `{name}` does not judge tests of this dialect")));
+            return Err(whole(format!("the model `{}` does not judge tests of this dialect", model.name())));
         }
         Ok(Question { test, model, budget: Budget::steps(asked.steps.unwrap_or(STEPS)) })
     }
@@ -50,6 +59,17 @@ pub fn mistakes(errors: &ParseErrors) -> Vec<RejectedLine> {
         column: message.column,
     };
     messages.into_iter().map(line).collect()
+}
+
+/// Returns every mistake of a model with its position.
+fn cat_mistakes(errors: &CatErrors) -> Vec<RejectedLine> {
+    let line = |error: &CatError| RejectedLine {
+        file: error.file_name().to_owned(),
+        error: error.to_string(),
+        line: error.span.line.max(1),
+        column: error.span.column.max(1),
+    };
+    errors.errors.iter().map(line).collect()
 }
 
 /// Returns a mistake without a position.

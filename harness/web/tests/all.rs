@@ -12,7 +12,8 @@ use litmus::corpus;
 use model::{ExplainOptions, Model};
 use results::wire::{
     CheckLine, PlaygroundAnswer, PlaygroundFix, PlaygroundLanguage, PlaygroundQuestion, PlaygroundRequest,
-    PlaygroundShader, RaceLine, RaceVerdict, RejectedLine, VerdictWord,
+    PlaygroundSeverity, PlaygroundShader, PlaygroundText, PlaygroundTextLanguage, RaceLine, RaceVerdict,
+    RejectedLine, VerdictWord,
 };
 
 fn ask(request: &PlaygroundRequest) -> PlaygroundAnswer {
@@ -20,7 +21,7 @@ fn ask(request: &PlaygroundRequest) -> PlaygroundAnswer {
 }
 
 fn question(text: &str) -> PlaygroundQuestion {
-    PlaygroundQuestion { text: text.to_owned(), model: None, steps: None }
+    PlaygroundQuestion { text: text.to_owned(), model: None, cat: None, steps: None }
 }
 
 fn mistakes(answer: PlaygroundAnswer) -> Vec<RejectedLine> {
@@ -294,4 +295,79 @@ fn the_tour_names_embedded_tests() {
     for id in steps {
         assert!(corpus::tests().iter().any(|test| test.id == id), "{id}");
     }
+}
+
+/// Returns the text without the mark `§`, and its position in UTF-16 code units.
+fn document(language: PlaygroundTextLanguage, marked: &str) -> (PlaygroundText, u32) {
+    let (before, after) = marked.split_once('§').unwrap();
+    let text = format!("{before}{after}");
+    (PlaygroundText { language, text }, before.encode_utf16().count() as u32)
+}
+
+#[test]
+fn the_editor_has_problems_words_and_meanings() {
+    use PlaygroundTextLanguage::{Cat, Litmus};
+    let (wrong, at) = document(
+        Litmus,
+        "VULKAN 🦀\n{ x = 0; }\nP0@sg 0, wg 0, qf 0 ;\nst.§atmo.dv.sc0 x, 1 ;\nexists (x == 1)\n",
+    );
+    let PlaygroundAnswer::Problems { problems } = ask(&PlaygroundRequest::Problems(wrong)) else { panic!() };
+    let [problem] = problems.as_slice() else { panic!("{problems:?}") };
+    assert_eq!((problem.from, problem.to, problem.severity), (at, at + 4, PlaygroundSeverity::Error));
+    let titles: Vec<&str> = problem.corrections.iter().map(|correction| correction.title.as_str()).collect();
+    assert_eq!(titles, ["Replace by `atom`"]);
+
+    let (wrong, at) = document(Cat, "VULKAN\nacyclic po | §rff as order\n");
+    let PlaygroundAnswer::Problems { problems } = ask(&PlaygroundRequest::Problems(wrong)) else { panic!() };
+    assert_eq!((problems[0].from, problems[0].to), (at, at + 3), "{problems:?}");
+
+    for (language, text, word) in
+        [(Litmus, "V A\n{ x = 0; }\nP0@sg 0 ;\nst.av.d§", "dv"), (Cat, "let mine = rf\nempty mi§", "mine")]
+    {
+        let (document, offset) = document(language, text);
+        match ask(&PlaygroundRequest::Complete { document, offset }) {
+            PlaygroundAnswer::Completions { to, words, .. } => {
+                assert_eq!(to, offset);
+                assert!(words.iter().any(|known| known.name == word), "{word}: {words:?}");
+            }
+            answer => panic!("{answer:?}"),
+        }
+    }
+
+    for (language, text, expected) in [
+        (Litmus, "VULKAN 🦀\nclause: VK-SW§-01\n", Some("**VK-SW-01** (vulkan)")),
+        (Cat, "empty r§f & co", Some("**rf**: reads-from")),
+        (Cat, "empty x§y & co", None),
+    ] {
+        let (document, offset) = document(language, text);
+        match ask(&PlaygroundRequest::Meaning { document, offset }) {
+            PlaygroundAnswer::Meaning { from, to, markdown } => {
+                assert!(from <= offset && offset <= to);
+                assert_eq!(markdown.is_some(), expected.is_some(), "{text}");
+                assert!(markdown.is_none_or(|text| expected.is_some_and(|start| text.starts_with(start))));
+            }
+            answer => panic!("{answer:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_model_in_cat_takes_the_place_of_a_shipped_one() {
+    let text = corpus::tests().into_iter().find(|test| test.id == "sb/SB+rlx-rlx").unwrap().text;
+    let PlaygroundAnswer::Model { text: cat, .. } = ask(&PlaygroundRequest::Model { name: "sc".to_owned() })
+    else {
+        panic!()
+    };
+    let check = |asked: PlaygroundQuestion| match ask(&PlaygroundRequest::Check(asked)) {
+        PlaygroundAnswer::Check { line, .. } => line.outcomes,
+        answer => panic!("{answer:?}"),
+    };
+    let own = PlaygroundQuestion { cat: Some(cat.clone()), ..question(text) };
+    let shipped = PlaygroundQuestion { model: Some("sc".to_owned()), ..question(text) };
+    assert_eq!(check(own), check(shipped));
+    let wrong = PlaygroundQuestion { cat: Some(cat + "\nempty nonsense\n"), ..question(text) };
+    let found = mistakes(ask(&PlaygroundRequest::Check(wrong)));
+    assert!(found[0].file.starts_with("model.cat") && found[0].error.contains("nonsense"), "{found:?}");
+    let unknown = mistakes(ask(&PlaygroundRequest::Model { name: "vulcan".to_owned() }));
+    assert!(unknown[0].error.contains("unknown model `vulcan`"), "{unknown:?}");
 }

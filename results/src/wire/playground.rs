@@ -21,6 +21,27 @@ pub enum PlaygroundRequest {
         /// Its id.
         id: String,
     },
+    /// Returns the text of a shipped model.
+    Model {
+        /// Its name.
+        name: String,
+    },
+    /// Lists the problems of a text.
+    Problems(PlaygroundText),
+    /// Lists the words that may stand at a cursor.
+    Complete {
+        /// The text.
+        document: PlaygroundText,
+        /// The cursor, in UTF-16 code units.
+        offset: u32,
+    },
+    /// Returns the meaning of the word at a cursor.
+    Meaning {
+        /// The text.
+        document: PlaygroundText,
+        /// The cursor, in UTF-16 code units.
+        offset: u32,
+    },
     /// Predicts the outcomes of a test.
     Check(PlaygroundQuestion),
     /// Explains an outcome of a test.
@@ -62,6 +83,26 @@ pub enum PlaygroundRequest {
     },
 }
 
+/// A text in an editor.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlaygroundText {
+    /// The language of the text.
+    pub language: PlaygroundTextLanguage,
+    /// The text.
+    pub text: String,
+}
+
+/// A language that the editor knows words of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PlaygroundTextLanguage {
+    /// A litmus test.
+    Litmus,
+    /// A model in cat.
+    Cat,
+}
+
 /// A shader and its inputs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -100,6 +141,9 @@ pub struct PlaygroundQuestion {
     /// The name of a shipped model; absent for the default of the test's dialect.
     #[serde(default)]
     pub model: Option<String>,
+    /// The text of a model in cat; it takes the place of `model`.
+    #[serde(default)]
+    pub cat: Option<String>,
     /// Limit on the steps of the model; absent for the default.
     #[serde(default)]
     pub steps: Option<u64>,
@@ -117,6 +161,36 @@ pub enum PlaygroundAnswer {
         id: String,
         /// Its text.
         text: String,
+    },
+    /// The text of a shipped model.
+    Model {
+        /// Its name.
+        name: String,
+        /// Its text.
+        text: String,
+    },
+    /// The problems of a text, in text order.
+    Problems {
+        /// The problems.
+        problems: Vec<PlaygroundProblem>,
+    },
+    /// The words that may stand at the cursor.
+    Completions {
+        /// The start of the word at the cursor, in UTF-16 code units.
+        from: u32,
+        /// Its end.
+        to: u32,
+        /// The words that may replace it, with their meanings.
+        words: Vec<PlaygroundName>,
+    },
+    /// The meaning of the word at the cursor.
+    Meaning {
+        /// The start of the word, in UTF-16 code units.
+        from: u32,
+        /// Its end.
+        to: u32,
+        /// Its meaning as Markdown; absent for a word without one.
+        markdown: Option<String>,
     },
     /// The prediction, as `check --format json` prints it.
     Check {
@@ -182,6 +256,53 @@ pub struct PlaygroundName {
     pub name: String,
     /// A description of one line.
     pub description: String,
+}
+
+/// A problem of a text. Positions count UTF-16 code units, as editors in browsers do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlaygroundProblem {
+    /// The start of its place.
+    pub from: u32,
+    /// The end of its place.
+    pub to: u32,
+    /// The severity.
+    pub severity: PlaygroundSeverity,
+    /// The message.
+    pub message: String,
+    /// Alternative corrections.
+    pub corrections: Vec<PlaygroundCorrection>,
+}
+
+/// The severity of a problem.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PlaygroundSeverity {
+    /// The text is invalid.
+    Error,
+    /// The text is valid and probably wrong.
+    Warning,
+    /// A remark.
+    Info,
+}
+
+/// A change of a text with a title.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlaygroundCorrection {
+    /// The title.
+    pub title: String,
+    /// The replacements, in text order and disjoint.
+    pub edits: Vec<PlaygroundEdit>,
+}
+
+/// A replacement of a part of a text, in UTF-16 code units.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlaygroundEdit {
+    /// The start of the part.
+    pub from: u32,
+    /// Its end.
+    pub to: u32,
+    /// The new text.
+    pub insert: String,
 }
 
 /// A warning about a part of a test's text.

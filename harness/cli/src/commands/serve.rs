@@ -140,6 +140,11 @@ impl ChildAnswers {
         if !(1..=MAX_INSTANCES).contains(instances) {
             return Err(format!("{instances} instances; expected 1 to {MAX_INSTANCES}"));
         }
+        if question.cat.is_some() {
+            return Err(
+                "devices are judged by shipped models; choose one instead of your cat model".to_owned()
+            );
+        }
         // `--model` would take a path as well, and the page must not name files.
         if let Some(name) = question.model.as_deref().filter(|name| Model::shipped(name).is_none()) {
             return Err(format!("unknown model `{name}`; `catalogue` lists the models"));

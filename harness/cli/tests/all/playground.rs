@@ -249,6 +249,11 @@ fn the_page_works_in_a_browser() {
     assert_eq!(errors, Vec::<String>::new());
     assert!(result["widest"].as_f64().unwrap() <= 0.0, "the page is wider than 400 pixels: {result}");
     assert!(result["mistake"].as_str().unwrap().contains(".atmo"), "{result}");
+    assert_eq!(result["underlined"], "atmo");
+    assert!(result["corrected"].as_str().unwrap().contains("st.atom"), "{result}");
+    assert!(result["meaning"].as_str().unwrap().starts_with("atom: an atomic access"), "{result}");
+    assert_eq!(result["ownModel"], 1, "{result}");
+    assert!(result["catMistake"].as_str().unwrap().contains("nonsense"), "{result}");
     let outcomes = result["outcomes"].as_array().unwrap();
     let weak = outcomes.iter().filter(|row| row.as_str().unwrap().contains("weak")).count();
     assert_eq!((outcomes.len(), weak), (4, 1), "{result}");

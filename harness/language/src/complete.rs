@@ -7,7 +7,7 @@ use model::clauses::clauses;
 use model::{BASE_RELATIONS, BASE_SETS, Model};
 use runner::RunVariant;
 
-use crate::language::DocumentLanguage;
+use crate::DocumentLanguage;
 use crate::problem::word_range;
 use crate::words::{Topic, entries};
 

@@ -6,7 +6,7 @@ use litmus::corpus;
 use model::clauses::{Clause, citations, clauses};
 use model::{BASE_RELATIONS, BASE_SETS, Model};
 
-use crate::language::DocumentLanguage;
+use crate::DocumentLanguage;
 use crate::problem::word_range;
 use crate::words::{Topic, meaning};
 

@@ -1,6 +1,6 @@
 //! Corrections of misspelled words.
 
-use campaign::similar::similar;
+use answers::similar::similar;
 
 use crate::problem::TextProblem;
 

@@ -1,59 +1,39 @@
-//! The languages that the server knows, and how a document shows its language.
+//! The language of a document by its name, the editor's id, or its keys.
 
 use campaign::shader::source::is_shader;
+use language::DocumentLanguage;
 use results::expectation::ExpectationKind;
 
-/// A language of documents.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DocumentLanguage {
-    /// A litmus test of any dialect.
-    Litmus,
-    /// A model.
-    Cat,
-    /// A file of known failures.
-    Expectations,
-    /// A suite of tests.
-    Suite,
-    /// A stress file.
-    Stress,
-    /// A case file: the inputs of a shader.
-    Case,
-    /// A shader, as source or as SPIR-V text.
-    Shader,
-}
-
-impl DocumentLanguage {
-    /// Returns the language of a document by the editor's id, its name, and for TOML its keys.
-    ///
-    /// `None` for documents that the server leaves alone.
-    pub fn detect(path: &str, id: &str, text: &str) -> Option<DocumentLanguage> {
-        let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
-        let ends = |end: &str| name.ends_with(end);
-        let in_suites = || path.rsplit(['/', '\\']).nth(1) == Some("suites");
-        match id {
-            "litmus" => return Some(DocumentLanguage::Litmus),
-            "cat" => return Some(DocumentLanguage::Cat),
-            "vk-litmus-expectations" => return Some(DocumentLanguage::Expectations),
-            "vk-litmus-suite" => return Some(DocumentLanguage::Suite),
-            "vk-litmus-stress" => return Some(DocumentLanguage::Stress),
-            "vk-litmus-case" => return Some(DocumentLanguage::Case),
-            _ => {}
-        }
-        if ends(".litmus") || ends(".test") && is_khronos(text) {
-            Some(DocumentLanguage::Litmus)
-        } else if ends(".cat") {
-            Some(DocumentLanguage::Cat)
-        } else if ExpectationKind::ALL.iter().any(|kind| ends(kind.suffix())) {
-            Some(DocumentLanguage::Expectations)
-        } else if ends(".txt") && in_suites() {
-            Some(DocumentLanguage::Suite)
-        } else if ends(".toml") {
-            toml(name, text)
-        } else if !ends(".spv") && is_shader(name) {
-            Some(DocumentLanguage::Shader)
-        } else {
-            None
-        }
+/// Returns the language of a document by the editor's id, its name, and for TOML its keys.
+///
+/// `None` for documents that the server leaves alone.
+pub fn detect_language(path: &str, id: &str, text: &str) -> Option<DocumentLanguage> {
+    let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
+    let ends = |end: &str| name.ends_with(end);
+    let in_suites = || path.rsplit(['/', '\\']).nth(1) == Some("suites");
+    match id {
+        "litmus" => return Some(DocumentLanguage::Litmus),
+        "cat" => return Some(DocumentLanguage::Cat),
+        "vk-litmus-expectations" => return Some(DocumentLanguage::Expectations),
+        "vk-litmus-suite" => return Some(DocumentLanguage::Suite),
+        "vk-litmus-stress" => return Some(DocumentLanguage::Stress),
+        "vk-litmus-case" => return Some(DocumentLanguage::Case),
+        _ => {}
+    }
+    if ends(".litmus") || ends(".test") && is_khronos(text) {
+        Some(DocumentLanguage::Litmus)
+    } else if ends(".cat") {
+        Some(DocumentLanguage::Cat)
+    } else if ExpectationKind::ALL.iter().any(|kind| ends(kind.suffix())) {
+        Some(DocumentLanguage::Expectations)
+    } else if ends(".txt") && in_suites() {
+        Some(DocumentLanguage::Suite)
+    } else if ends(".toml") {
+        toml(name, text)
+    } else if !ends(".spv") && is_shader(name) {
+        Some(DocumentLanguage::Shader)
+    } else {
+        None
     }
 }
 
@@ -105,7 +85,7 @@ mod tests {
             ("main.rs", "rust", "", None),
         ];
         for (path, id, text, expected) in cases {
-            assert_eq!(DocumentLanguage::detect(path, id, text), expected, "{path} {id}");
+            assert_eq!(detect_language(path, id, text), expected, "{path} {id}");
         }
     }
 }
