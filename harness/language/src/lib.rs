@@ -1,7 +1,8 @@
 //! Analysis of texts for editors, without files, clocks and protocols.
 //!
 //! [`test_problems`] and [`model_problems`] return the mistakes of litmus tests and cat models with corrections;
-//! [`hover`] the meaning of a word; [`complete`] the words that may stand at a cursor. The language server and the
+//! [`hover`] the meaning of a word; [`complete`] the words that may stand at a cursor; [`variations`] the same test with
+//! another order, scope or storage class in an instruction. The language server and the
 //! playground publish them, each in the positions of its protocol; here they are bytes of the text.
 
 mod complete;
@@ -9,6 +10,7 @@ mod diagnose;
 mod hover;
 mod problem;
 mod suggest;
+mod vary;
 pub mod words;
 
 pub use complete::{Completion, ProposedWord, complete};
@@ -16,6 +18,7 @@ pub use diagnose::{labelled_problem, model_problems, test_problems};
 pub use hover::{Meaning, hover};
 pub use problem::{Correction, Severity, TextProblem, line_range, offset_at, word_range};
 pub use suggest::suggest;
+pub use vary::{Variation, VariedPart, variations};
 
 /// A language of documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -204,10 +204,9 @@ class TextEditor extends HTMLElement {
   async #variations(offset) {
     const variations = await this.engine?.vary(offset) ?? [];
     if (variations.length === 0) return null;
-    const options = variations.map(({ aspect, title, instruction, edits }, index) => ({
-      label: title,
-      detail: instruction,
-      section: aspect,
+    const options = variations.map(({ part, instruction, edits }, index) => ({
+      label: instruction,
+      section: part,
       boost: -Math.min(99, index),
       apply: () => this.edit(edits),
     }));

@@ -143,6 +143,13 @@ const engine = {
     const answer = await ask({ request: "meaning", document: documentOf(), offset }).catch(() => undefined);
     return answer?.answer === "meaning" ? answer : undefined;
   },
+  async vary(offset) {
+    if (language.value !== "litmus") return [];
+    const answer = await ask({ request: "vary", text: text.value, offset }).catch(() => undefined);
+    if (answer?.answer === "variations" && answer.variations.length > 0) return answer.variations;
+    say("Move the cursor to an instruction of a valid test in the Vulkan dialect.");
+    return [];
+  },
 };
 
 async function explainWord() {
@@ -162,8 +169,8 @@ function showLanguage() {
   const of = language.value;
   byId("editor-title").textContent = TITLES[of];
   text.show(of, `Text of the ${TITLES[of][0].toLowerCase()}${TITLES[of].slice(1)}`.replace("wGSL", "WGSL").replace("sPIR", "SPIR"));
-  const shown = { "for-litmus": !isShader(), "for-shader": isShader(), "for-wgsl": of === "wgsl", "for-words": !isShader() };
-  for (const part of document.querySelectorAll(".for-litmus, .for-shader, .for-wgsl, .for-words")) {
+  const shown = { "for-litmus": !isShader(), "for-shader": isShader(), "for-wgsl": of === "wgsl", "for-words": !isShader(), "for-variations": of === "litmus" };
+  for (const part of document.querySelectorAll(".for-litmus, .for-shader, .for-wgsl, .for-words, .for-variations")) {
     part.hidden = !Object.entries(shown).some(([name, is]) => is && part.classList.contains(name)) ||
       (part.id === "machine" && devices === 0);
   }
@@ -405,6 +412,7 @@ function listen() {
   });
   text.addEventListener("check", check);
   text.addEventListener("meaning", explainWord);
+  byId("vary").addEventListener("click", () => text.vary());
   byId("explain-word").addEventListener("click", explainWord);
   document.querySelector(".skip").addEventListener("click", (event) => {
     event.preventDefault();

@@ -1,11 +1,11 @@
-//! The editor's requests: problems of a text, completion of words, and their meanings.
+//! The editor's requests: problems of a text, completion of words, their meanings, and variations of instructions.
 
 use std::ops::Range;
 
-use language::{Correction, DocumentLanguage, Severity, TextProblem};
+use language::{Correction, DocumentLanguage, Severity, TextProblem, Variation, VariedPart};
 use results::wire::{
     PlaygroundAnswer, PlaygroundCorrection, PlaygroundEdit, PlaygroundName, PlaygroundProblem,
-    PlaygroundSeverity, PlaygroundText, PlaygroundTextLanguage,
+    PlaygroundSeverity, PlaygroundText, PlaygroundTextLanguage, PlaygroundVariation,
 };
 
 use crate::question::{FILE, MODEL_FILE};
@@ -48,6 +48,25 @@ pub fn word_meaning(document: &PlaygroundText, offset: u32) -> PlaygroundAnswer 
         },
         None => PlaygroundAnswer::Meaning { from: offset, to: offset, markdown: None },
     }
+}
+
+/// Lists variations of the instruction at a cursor.
+pub fn vary(text: &str, offset: u32) -> PlaygroundAnswer {
+    let units = Utf16Text(text);
+    let variation = |variation: Variation| PlaygroundVariation {
+        part: match variation.part {
+            VariedPart::Order => "memory order",
+            VariedPart::Scope => "memory scope",
+            VariedPart::Strength => "strength",
+            VariedPart::OrderedClasses => "ordered storage classes",
+            VariedPart::StorageClass => "storage class of the location, everywhere",
+        }
+        .to_owned(),
+        instruction: variation.instruction,
+        edits: units.edits(variation.edits),
+    };
+    let found = language::variations(text, units.bytes_of(offset));
+    PlaygroundAnswer::Variations { variations: found.into_iter().map(variation).collect() }
 }
 
 fn document_language(document: &PlaygroundText) -> DocumentLanguage {

@@ -53,6 +53,7 @@ fn answer_request(request: PlaygroundRequest) -> PlaygroundAnswer {
         PlaygroundRequest::Problems(document) => Ok(editor::list_problems(&document)),
         PlaygroundRequest::Complete { document, offset } => Ok(editor::complete(&document, offset)),
         PlaygroundRequest::Meaning { document, offset } => Ok(editor::word_meaning(&document, offset)),
+        PlaygroundRequest::Vary { text, offset } => Ok(editor::vary(&text, offset)),
         PlaygroundRequest::Check(question) => check::check(&question),
         PlaygroundRequest::Explain { question, outcome } => explain::explain(&question, outcome.as_deref()),
         PlaygroundRequest::Simulate { question, fault, instances, seed } => {

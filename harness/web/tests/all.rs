@@ -352,6 +352,25 @@ fn the_editor_has_problems_words_and_meanings() {
 }
 
 #[test]
+fn instructions_vary_and_stay_tests() {
+    let text = corpus::tests().into_iter().find(|test| test.id == "mp/MP+rel-acq").unwrap().text;
+    let offset = text.find("ld.atom.acq").unwrap() as u32;
+    let PlaygroundAnswer::Variations { variations } =
+        ask(&PlaygroundRequest::Vary { text: text.to_owned(), offset })
+    else {
+        panic!()
+    };
+    let relaxed = variations.iter().find(|one| one.instruction == "ld.atom.dv.sc0 r0, f").unwrap();
+    assert_eq!((relaxed.part.as_str(), relaxed.edits.len()), ("memory order", 1));
+    let edit = &relaxed.edits[0];
+    let changed = [&text[..edit.from as usize], &edit.insert, &text[edit.to as usize..]].concat();
+    let PlaygroundAnswer::Check { line, .. } = ask(&PlaygroundRequest::Check(question(&changed))) else {
+        panic!()
+    };
+    assert!(line.outcomes.iter().any(|outcome| outcome.weak && outcome.allowed), "{line:?}");
+}
+
+#[test]
 fn a_model_in_cat_takes_the_place_of_a_shipped_one() {
     let text = corpus::tests().into_iter().find(|test| test.id == "sb/SB+rlx-rlx").unwrap().text;
     let PlaygroundAnswer::Model { text: cat, .. } = ask(&PlaygroundRequest::Model { name: "sc".to_owned() })

@@ -42,6 +42,13 @@ pub enum PlaygroundRequest {
         /// The cursor, in UTF-16 code units.
         offset: u32,
     },
+    /// Lists variations of the instruction at a cursor in a litmus test.
+    Vary {
+        /// The text of the test.
+        text: String,
+        /// The cursor, in UTF-16 code units.
+        offset: u32,
+    },
     /// Predicts the outcomes of a test.
     Check(PlaygroundQuestion),
     /// Explains an outcome of a test.
@@ -192,6 +199,11 @@ pub enum PlaygroundAnswer {
         /// Its meaning as Markdown; absent for a word without one.
         markdown: Option<String>,
     },
+    /// Variations of the instruction at the cursor that are tests.
+    Variations {
+        /// The variations, by part.
+        variations: Vec<PlaygroundVariation>,
+    },
     /// The prediction, as `check --format json` prints it.
     Check {
         /// The prediction.
@@ -290,6 +302,17 @@ pub enum PlaygroundSeverity {
 pub struct PlaygroundCorrection {
     /// The title.
     pub title: String,
+    /// The replacements, in text order and disjoint.
+    pub edits: Vec<PlaygroundEdit>,
+}
+
+/// A litmus test with another order, scope, strength or storage class in one instruction.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlaygroundVariation {
+    /// The part of the instruction that differs, in words.
+    pub part: String,
+    /// The text of the instruction.
+    pub instruction: String,
     /// The replacements, in text order and disjoint.
     pub edits: Vec<PlaygroundEdit>,
 }

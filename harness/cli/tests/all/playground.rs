@@ -252,6 +252,8 @@ fn the_page_works_in_a_browser() {
     assert_eq!(result["underlined"], "atmo");
     assert!(result["corrected"].as_str().unwrap().contains("st.atom"), "{result}");
     assert!(result["meaning"].as_str().unwrap().starts_with("atom: an atomic access"), "{result}");
+    let parts = ["memory order", "memory scope", "strength", "storage class of the location, everywhere"];
+    assert_eq!(result["parts"], json!(parts));
     assert_eq!(result["ownModel"], 1, "{result}");
     assert!(result["catMistake"].as_str().unwrap().contains("nonsense"), "{result}");
     let outcomes = result["outcomes"].as_array().unwrap();
@@ -293,7 +295,7 @@ fn the_page_works_in_a_browser() {
         assert!(!result["counted"].as_array().unwrap().is_empty(), "{result}");
     }
     assert_eq!((&result["dark"], &result["foreign"]), (&json!(true), &json!([])));
-    for inspected in ["tests", "shaders", "darkness"] {
+    for inspected in ["tests", "menu", "shaders", "darkness"] {
         assert!(result[inspected].as_array().is_none_or(|found| found.is_empty()), "{}", result[inspected]);
     }
 }
