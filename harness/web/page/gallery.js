@@ -1,14 +1,26 @@
-// The gallery: patterns in right and wrong forms, and the tests of the corpus by family.
+// The gallery: patterns in right and wrong forms, collections of tests, and the corpus by family.
 
 import { ask } from "./engine.js";
 import { element } from "./view.js";
 
 // Fills the dialog; `open` takes the text of the chosen test.
-export function fill(dialog, tests, patterns, open) {
+export function fill(dialog, { collections, tests }, patterns, open) {
   const choose = (text) => {
     dialog.close();
     open(text);
   };
+  const opener = (id, label) => {
+    const button = element("button", { type: "button", className: "test" }, label);
+    button.addEventListener("click", async () => {
+      const answer = await ask({ request: "test", id });
+      if (answer.answer === "test") choose(answer.text);
+    });
+    return button;
+  };
+  for (const { title, tests: entries } of collections) {
+    dialog.querySelector("#collections").append(element("details", { className: "entry" }, element("summary", {}, title),
+      element("ul", {}, ...entries.map(({ name, description }) => element("li", {}, opener(name, name), ` ${description}`)))));
+  }
   const list = dialog.querySelector("#patterns");
   dialog.querySelector("#patterns-title").hidden = patterns.length === 0;
   for (const pattern of patterns) {
@@ -24,14 +36,7 @@ export function fill(dialog, tests, patterns, open) {
   }
   const families = Map.groupBy ? Map.groupBy(tests, family) : group(tests);
   for (const [name, ids] of families) {
-    const buttons = ids.map((id) => {
-      const button = element("button", { type: "button", className: "test" }, id.slice(name.length + 1));
-      button.addEventListener("click", async () => {
-        const answer = await ask({ request: "test", id });
-        if (answer.answer === "test") choose(answer.text);
-      });
-      return button;
-    });
+    const buttons = ids.map((id) => opener(id, id.slice(name.length + 1)));
     dialog.querySelector("#tests").append(
       element("details", { className: "entry" }, element("summary", {}, `${name} (${ids.length})`), ...buttons));
   }
@@ -42,8 +47,10 @@ export function fill(dialog, tests, patterns, open) {
       const title = entry.querySelector("summary").textContent.toLowerCase();
       let found = title.includes(wanted);
       for (const button of entry.querySelectorAll(".test")) {
-        button.hidden = !(title.includes(wanted) || button.textContent.toLowerCase().includes(wanted));
-        found ||= !button.hidden;
+        // An entry of a collection has a line about it.
+        const item = button.closest("li") ?? button;
+        item.hidden = !(title.includes(wanted) || item.textContent.toLowerCase().includes(wanted));
+        found ||= !item.hidden;
       }
       entry.hidden = !found;
       entry.open = wanted !== "" && found;

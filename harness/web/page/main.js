@@ -479,7 +479,7 @@ async function begin() {
     if (first?.answer === "test" && text.textOf("litmus") === "") openTest(first.text);
   }
   const { patterns } = await siteFile("patterns.json", { patterns: [] });
-  fill(byId("gallery"), catalogue.tests, patterns, openTest);
+  fill(byId("gallery"), catalogue, patterns, openTest);
   if (site.server) await listDevices();
   byId("book").hidden = !site.book;
   byId("devices").hidden = !site.devices;

@@ -11,6 +11,7 @@ mod editor;
 mod explain;
 #[cfg(target_family = "wasm")]
 mod exports;
+mod gallery;
 #[cfg(not(target_family = "wasm"))]
 mod page;
 mod question;
@@ -82,6 +83,7 @@ fn catalogue() -> PlaygroundCatalogue {
         schema: PLAYGROUND_SCHEMA.to_owned(),
         tool: env!("CARGO_PKG_VERSION").to_owned(),
         models: Model::names().iter().copied().map(named).collect(),
+        collections: gallery::collections(),
         tests: corpus::tests().into_iter().map(|test| test.id).collect(),
         faults: sim::FAULTS.iter().map(|row| named((row.name, row.rule))).collect(),
     }

@@ -255,10 +255,21 @@ pub struct PlaygroundCatalogue {
     pub tool: String,
     /// The shipped models.
     pub models: Vec<PlaygroundName>,
+    /// Collections of embedded tests for the gallery.
+    pub collections: Vec<PlaygroundCollection>,
     /// The ids of the embedded tests.
     pub tests: Vec<String>,
     /// The faults of the simulated GPU.
     pub faults: Vec<PlaygroundName>,
+}
+
+/// Tests under one title in the gallery.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlaygroundCollection {
+    /// The title.
+    pub title: String,
+    /// The ids of the tests, with one line about each.
+    pub tests: Vec<PlaygroundName>,
 }
 
 /// A name with its description.
