@@ -1,4 +1,4 @@
-//! Lines with a checksum: the last field of a record is the hash of everything before it.
+//! Lines with a checksum: the last field of a record is the hash of everything before it; and hashes of sources.
 
 use crate::wire::RunLine;
 
@@ -25,6 +25,17 @@ pub fn sealed(line: &RunLine) -> Result<Vec<u8>, serde_json::Error> {
     text.extend_from_slice(SUM_END);
     text.push(b'\n');
     Ok(text)
+}
+
+/// Returns the BLAKE3 hash of several texts in hexadecimal digits, such as those of a model and its included files.
+pub fn sources_hash<'t>(texts: impl IntoIterator<Item = &'t str>) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for text in texts {
+        // A length prefix makes the concatenation of texts unambiguous.
+        hasher.update(&(text.len() as u64).to_le_bytes());
+        hasher.update(text.as_bytes());
+    }
+    hasher.finalize().to_hex().to_string()
 }
 
 fn sum_of(record: &[u8]) -> String {

@@ -69,6 +69,7 @@ pub mod merge;
 pub mod write;
 
 pub use answer::{Answer, answer};
+pub use checksum::sources_hash;
 pub use judge::{
     Ending, Evidence, Judgement, OutcomeCount, Reason, Twin, Unexpected, Verdict, describe_misread,
     describe_weak_violations, excess, is_weak_violation, judge, weak_evidence,

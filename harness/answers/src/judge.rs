@@ -22,6 +22,10 @@ pub struct JudgeRequest<'a> {
     pub device: &'a str,
     /// Final values by name, each with its number of instances.
     pub counts: &'a [(State, u64)],
+    /// The number of dispatches.
+    pub dispatches: u64,
+    /// The number of instances that left results unwritten; they are not among the counts.
+    pub not_executed: u64,
 }
 
 /// Why counts cannot be judged.
@@ -48,7 +52,13 @@ pub fn judge_test(request: &JudgeRequest<'_>) -> Result<RunLine, JudgeError> {
     let JudgeRequest { test, model, budget, .. } = *request;
     let prediction = predict_growing(test, model, &model::Options { budget, unroll: 1 })?;
     let observables = &prediction.observables;
-    let mut observation = Observation { dispatches: 1, ..Observation::default() };
+    let mut observation = Observation {
+        dispatches: request.dispatches,
+        not_executed: request.not_executed,
+        // The counts do not tell which dispatches these instances were of.
+        discarded_dispatches: if request.not_executed > 0 { request.dispatches } else { 0 },
+        ..Observation::default()
+    };
     for (state, count) in request.counts {
         let outcome = outcome(state, test, observables).ok_or_else(|| JudgeError::MissingValue {
             state: state.clone(),

@@ -77,13 +77,7 @@ pub fn hash(text: &str) -> String {
 
 /// Returns the BLAKE3 hash of a model and its included files, because both determine verdicts.
 pub fn hash_of(model: &Model) -> String {
-    let mut hasher = blake3::Hasher::new();
-    for text in model.sources() {
-        // A length prefix makes the concatenation of texts unambiguous.
-        hasher.update(&(text.len() as u64).to_le_bytes());
-        hasher.update(text.as_bytes());
-    }
-    hasher.finalize().to_hex().to_string()
+    results::sources_hash(model.sources())
 }
 
 #[cfg(test)]

@@ -6,9 +6,10 @@ import { Stopped, ask, stop, useServer } from "./engine.js";
 import { fill } from "./gallery.js";
 import { decode, encode } from "./link.js";
 import { SHADERS, findingProblems, showRaces } from "./races.js";
+import { archive } from "./tar.js";
 import { startTour } from "./tour.js";
 import { judge, openDevice, run as runKernel } from "./webgpu.js";
-import { byId, condition, element, showHistogram, showMistakes, showOutcomes } from "./view.js";
+import { byId, condition, element, saveAs, showHistogram, showMistakes, showOutcomes } from "./view.js";
 
 const FIRST = "mp/MP+rel-acq";
 const MOST_TEXT = 1024 * 1024;
@@ -223,13 +224,18 @@ async function runOnGpu() {
     gpu ??= await openDevice();
     gpu.device.lost.then(({ message }) => { gpu = null; words(`The GPU was lost: ${message}`); });
     const dispatches = Math.min(100_000, Math.max(1, Math.trunc(Number(byId("dispatches").value) || 1)));
-    await runKernel(gpu.device, kernel, WORKGROUPS, dispatches, (counts, instances) => {
-      const { rows: outcomes, verdict, isViolation } = judge(kernel, counts, check.line);
+    const [asked, chosen, began] = [question(), Number(seed.value) || 0, new Date()];
+    await runKernel(gpu.device, kernel, WORKGROUPS, dispatches, chosen, (counts, instances, done) => {
+      const { rows: outcomes, verdict, notExecuted, isViolation } = judge(kernel, counts, check.line);
       showHistogram({ outcomes, instances, verdict: "" }, "gpu-histogram", "gpu-ran");
       words(`${instances.toLocaleString("en")} instances on ${gpu.name}: ${verdict}`, isViolation ? "bad" : "");
       saved = {
-        adapter: gpu.name, browser: navigator.userAgent, test: text.textOf("litmus"), model: check.line.model, kernel: kernel.source,
-        mapping: kernel.mapping, instances, verdict, outcomes: outcomes.map(({ state, allowed, weak, count }) => ({ state, allowed, weak, count })),
+        question: asked,
+        run: {
+          adapter: gpu.name, browser: navigator.userAgent, system: navigator.platform, processors: navigator.hardwareConcurrency ?? 0,
+          started: began.toISOString(), milliseconds: Date.now() - began.getTime(), seed: chosen, dispatches: done, kernel: kernel.source,
+          not_executed: notExecuted, outcomes: outcomes.map(({ state, count }) => ({ state, count })),
+        },
       };
       return mine === runs;
     });
@@ -241,10 +247,14 @@ async function runOnGpu() {
   }
 }
 
-function saveResults() {
-  const address = URL.createObjectURL(new Blob([JSON.stringify(saved, null, 2)], { type: "application/json" }));
-  element("a", { href: address, download: "vk-litmus-webgpu.json" }).click();
-  URL.revokeObjectURL(address);
+async function saveResults() {
+  const answer = await request({ request: "record", ...saved });
+  if (answer?.answer !== "record") {
+    say(answer ? answer.mistakes[0].error : "No results.");
+    return;
+  }
+  saveAs(archive("vk-litmus-webgpu", answer.files, Date.now() / 1000), "vk-litmus-webgpu.tar");
+  say("Saved. Unpack the archive, and run `vk-litmus report vk-litmus-webgpu`.");
 }
 
 let devices = 0;

@@ -9,6 +9,13 @@ export function element(name, properties, ...children) {
   return made;
 }
 
+// Saves a file through the browser.
+export function saveAs(blob, name) {
+  const address = URL.createObjectURL(blob);
+  element("a", { href: address, download: name }).click();
+  URL.revokeObjectURL(address);
+}
+
 // Returns the condition that selects an outcome, in the syntax of tests.
 export function condition(state) {
   return Object.entries(state).map(([name, value]) => `${name} == ${value}`).join(" /\\ ");

@@ -17,8 +17,20 @@ const UNWRITTEN = 0xFFFFFFFF;
 
 const BUFFERS = ["storage", "storage", "storage", "storage", "uniform"];
 
+// Returns a function that chooses numbers below a bound (xorshift): a seed decides all choices of a run.
+function generator(seed) {
+  let state = (seed ^ 0x9E3779B9) >>> 0 || 1;
+  return (below) => {
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state = (state ^ (state << 5)) >>> 0;
+    return state % below;
+  };
+}
+
 // Runs `dispatches` dispatches of a kernel; `each` gets the counts by outcome after every one and returns false to end.
-export async function run(device, kernel, workgroups, dispatches, each) {
+export async function run(device, kernel, workgroups, dispatches, seed, each) {
+  const random = generator(seed);
   device.pushErrorScope("validation");
   const module = device.createShaderModule({ code: kernel.source });
   const layout = device.createBindGroupLayout({
@@ -44,7 +56,6 @@ export async function run(device, kernel, workgroups, dispatches, each) {
   if (failure) throw new Error(`WebGPU refuses the kernel: ${failure.message}`);
   const counts = new Map();
   for (let dispatch = 0; dispatch < dispatches; dispatch++) {
-    const random = (below) => Math.floor(Math.random() * below);
     // Factor, distance of the workgroups, odd shift of the lanes, and rounds of stress.
     device.queue.writeBuffer(parameters, 0, new Uint32Array([
       random(64), 1 + random(Math.max(1, Math.floor(workgroups / kernel.workgroups_of_instance) - 1)), 1 + 2 * random(32), random(64),
@@ -68,7 +79,7 @@ export async function run(device, kernel, workgroups, dispatches, each) {
       counts.set(key, (counts.get(key) ?? 0) + 1);
     }
     read.unmap();
-    if (!each(counts, (dispatch + 1) * instances)) break;
+    if (!each(counts, (dispatch + 1) * instances, dispatch + 1)) break;
   }
   for (const buffer of [...buffers, read]) buffer.destroy();
   return counts;
@@ -100,5 +111,5 @@ export function judge(kernel, counts, line) {
   else if (notExecuted > 0) verdict = `inconclusive: ${notExecuted} instances wrote no result`;
   else if (!isComplete) verdict = "inconclusive: the model's list of outcomes is not complete";
   else if (forbidden > 0) verdict = `violates ${line.model} (forbidden outcomes: ${forbidden})`;
-  return { rows, verdict, isViolation: verdict.startsWith("violates") };
+  return { rows, verdict, notExecuted, isViolation: verdict.startsWith("violates") };
 }

@@ -16,6 +16,7 @@ mod gallery;
 mod page;
 mod question;
 mod races;
+mod record;
 mod simulate;
 mod webgpu;
 
@@ -62,6 +63,7 @@ fn answer_request(request: PlaygroundRequest) -> PlaygroundAnswer {
         }
         PlaygroundRequest::Races(shader) => races::find_races(&shader),
         PlaygroundRequest::Kernel(question) => webgpu::translate(&question),
+        PlaygroundRequest::Record { question, run } => record::record(&question, &run),
         PlaygroundRequest::Devices {} | PlaygroundRequest::Run { .. } => Err(question::whole(
             "no devices here; only the page of `vk-litmus serve` reaches those of its machine".to_owned(),
         )),

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{CheckLine, RaceLine, RejectedLine, RunLine};
+use crate::state::State;
 
 /// Version of [`PlaygroundRequest`] and [`PlaygroundAnswer`].
 pub const PLAYGROUND_SCHEMA: &str = "vk-litmus/playground/1";
@@ -75,6 +76,13 @@ pub enum PlaygroundRequest {
     Races(PlaygroundShader),
     /// Translates a test to a kernel of WGSL.
     Kernel(PlaygroundQuestion),
+    /// Judges a run on the GPU of the browser and writes its results folder.
+    Record {
+        /// The test and the model.
+        question: PlaygroundQuestion,
+        /// The run.
+        run: PlaygroundGpuRun,
+    },
     /// Lists the devices of the machine; only `serve` has them.
     Devices {},
     /// Runs a test on a device of the machine and judges it; only `serve` does.
@@ -229,6 +237,11 @@ pub enum PlaygroundAnswer {
     },
     /// A test as a kernel of WGSL.
     Kernel(PlaygroundKernel),
+    /// A results folder, as `report` reads it.
+    Record {
+        /// Its files.
+        files: Vec<PlaygroundFile>,
+    },
     /// The devices of the machine: their names and what their drivers call them.
     Devices {
         /// The devices.
@@ -385,6 +398,53 @@ pub struct PlaygroundKernel {
     pub observables: Vec<String>,
     /// The mapping of the test to WGSL, as sentences.
     pub mapping: Vec<String>,
+}
+
+/// A run of a [`PlaygroundKernel`] in a browser.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlaygroundGpuRun {
+    /// The adapter, as the browser names it.
+    pub adapter: String,
+    /// The browser, by its user agent.
+    pub browser: String,
+    /// The operating system, as the browser names it.
+    pub system: String,
+    /// The number of processors that the browser names.
+    pub processors: u32,
+    /// The start of the run, as in RFC 3339.
+    pub started: String,
+    /// The duration of the run.
+    pub milliseconds: u64,
+    /// The seed of the choices of each dispatch.
+    pub seed: u64,
+    /// The number of dispatches.
+    pub dispatches: u64,
+    /// The source of the kernel.
+    pub kernel: String,
+    /// Instances that left results unwritten.
+    pub not_executed: u64,
+    /// The outcomes of all other instances.
+    pub outcomes: Vec<PlaygroundCount>,
+}
+
+/// The number of instances with an outcome.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlaygroundCount {
+    /// Final values by name.
+    pub state: State,
+    /// The number of instances.
+    pub count: u64,
+}
+
+/// A file of a folder.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlaygroundFile {
+    /// Its name.
+    pub name: String,
+    /// Its text.
+    pub text: String,
 }
 
 /// Why a model allows or forbids an outcome.

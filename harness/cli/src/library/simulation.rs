@@ -176,6 +176,8 @@ pub fn judge_counts(
         budget: Budget::default(),
         device,
         counts,
+        dispatches: 1,
+        not_executed: 0,
     };
     let line = judge_test(&request);
     line.map_err(|error| Error::whole(&loaded.source.file, Failure::input_message(error.to_string())))

@@ -91,6 +91,49 @@ fn races_are_those_of_the_program() {
     }
 }
 
+/// Returns the report of a results folder as JSON.
+fn report_of(folder: &std::path::Path) -> String {
+    let ran = Ran::of(vk_litmus(["report", "--format", "json"]).arg(folder));
+    assert_eq!(ran.stderr, "", "{}", ran.stdout);
+    ran.stdout
+}
+
+#[test]
+fn report_reads_what_a_browser_saved() {
+    let text = litmus::corpus::tests().into_iter().find(|test| test.id == "sb/SB+rlx-rlx").unwrap().text;
+    let outcome =
+        |left: u32, right: u32, count: u64| json!({"state": {"P0:r0": left, "P1:r0": right}, "count": count});
+    let record = |not_executed: u64| {
+        let run = json!({
+            "adapter": "Example GPU", "browser": "Example/1.0", "system": "Linux", "processors": 4,
+            "started": "2026-01-02T03:04:05Z", "milliseconds": 1500, "seed": 7, "dispatches": 2, "kernel": "fn test() {}",
+            "not_executed": not_executed, "outcomes": [outcome(0, 1, 900), outcome(1, 0, 99), outcome(0, 0, 1)],
+        });
+        let asked = json!({"request": "record", "question": {"text": text}, "run": run});
+        let answer: Value = serde_json::from_str(&web::answer(&asked.to_string())).unwrap();
+        let folder = tempdir().unwrap();
+        for file in answer["files"].as_array().unwrap_or_else(|| panic!("{answer}")) {
+            fs::write(folder.path().join(file["name"].as_str().unwrap()), file["text"].as_str().unwrap())
+                .unwrap();
+        }
+        folder
+    };
+    let folder = record(0);
+    let report = report_of(folder.path());
+    for words in ["Example GPU", "Example/1.0", "SB+rlx-rlx", "conforms"] {
+        assert!(report.contains(words), "{words}: {report}");
+    }
+    let partial = report_of(record(3).path());
+    assert!(partial.contains("inconclusive") && !partial.contains("conforms"), "{partial}");
+
+    // A changed count is found, as in other folders.
+    let journal = folder.path().join("run.jsonl");
+    let line = fs::read_to_string(&journal).unwrap();
+    fs::write(&journal, line.replacen("900", "901", 1)).unwrap();
+    let changed = Ran::of(vk_litmus(["report", "--format", "json"]).arg(folder.path()));
+    assert!(changed.stderr.contains("the record was changed"), "{}", changed.stderr);
+}
+
 /// Drives the page in a frame of a phone's width, and sends what it saw to the server of this test.
 const DRIVER: &str = include_str!("playground/driver.html");
 
@@ -244,6 +287,9 @@ fn the_page_works_in_a_browser() {
     page.wait().unwrap();
     let errors = errors.join().unwrap();
 
+    let mut result = result;
+    let archive: Option<Vec<u8>> =
+        result.as_object_mut().unwrap().remove("archive").map(|bytes| serde_json::from_value(bytes).unwrap());
     println!("{result:#}");
     assert_eq!(result["error"], Value::Null, "{errors:#?}");
     assert_eq!(errors, Vec::<String>::new());
@@ -292,6 +338,12 @@ fn the_page_works_in_a_browser() {
             gpu.starts_with("16,384 instances on ") && gpu.ends_with(": only allowed outcomes"),
             "{result}"
         );
+        let folder = tempdir().unwrap();
+        fs::write(folder.path().join("results.tar"), archive.unwrap()).unwrap();
+        let unpacked = Command::new("tar").args(["-xf", "results.tar"]).current_dir(folder.path()).status();
+        assert!(unpacked.unwrap().success());
+        let report = report_of(&folder.path().join("vk-litmus-webgpu"));
+        assert!(report.contains("SB+rlx-rlx") && report.contains("Chrome"), "{report}");
         assert!(!result["counted"].as_array().unwrap().is_empty(), "{result}");
     }
     assert_eq!((&result["dark"], &result["foreign"]), (&json!(true), &json!([])));
