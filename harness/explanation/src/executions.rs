@@ -17,6 +17,17 @@ pub struct ShownExecutions<'a> {
     pub executions: &'a ConsistentExecutions,
 }
 
+/// An execution alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShownExecution {
+    /// Its number and its final state.
+    pub title: String,
+    /// For a terminal.
+    pub text: String,
+    /// As SVG.
+    pub picture: String,
+}
+
 impl<'a> ShownExecutions<'a> {
     /// Returns a one-line summary.
     fn headline(self) -> String {
@@ -67,6 +78,18 @@ impl<'a> ShownExecutions<'a> {
                 Picture { notes: Vec::new(), ..picture }
             })
             .collect()
+    }
+
+    /// Returns each execution alone.
+    pub fn separate(self) -> Vec<ShownExecution> {
+        let pictures = self.pictures();
+        let shown = self.each().zip(pictures).map(|((title, execution), picture)| {
+            let mut text = String::new();
+            text::table(&mut text, self.test, execution);
+            text::drawn(&mut text, execution);
+            ShownExecution { picture: svg::document(&title, vec![picture]), title, text }
+        });
+        shown.collect()
     }
 
     /// For a terminal: threads side by side, then the edges.

@@ -19,7 +19,7 @@ use litmus::Test;
 use model::Explanation;
 
 pub use dot::write as dot;
-pub use executions::ShownExecutions;
+pub use executions::{ShownExecution, ShownExecutions};
 pub use fix::fixed;
 pub use html::write as html;
 pub use shader::{ShaderAnswer, ShaderFinding, ShaderPlace, write as shaders, write_svg as shaders_svg};

@@ -261,13 +261,37 @@ pub fn list_consistent_executions(
     options: &ExplainOptions,
     most: usize,
 ) -> Result<ConsistentExecutions, PredictError> {
+    list_executions(test, model, options, most, &[true, false])
+}
+
+/// Returns up to `most` consistent executions with the outcome, as [`list_consistent_executions`] does.
+///
+/// # Errors
+/// As [`predict`].
+pub fn list_witness_executions(
+    test: &Test,
+    model: &Model,
+    options: &ExplainOptions,
+    most: usize,
+) -> Result<ConsistentExecutions, PredictError> {
+    list_executions(test, model, options, most, &[true])
+}
+
+/// Lists executions with the outcome, without it, or both, in the order of `witnesses`.
+fn list_executions(
+    test: &Test,
+    model: &Model,
+    options: &ExplainOptions,
+    most: usize,
+    witnesses: &[bool],
+) -> Result<ConsistentExecutions, PredictError> {
     let (asked, condition) = with_asked_outcome(test, options);
     let purse = BudgetTracker::new(options.budget);
     let unroll = options.unroll.unwrap_or(1).max(1);
     let search = ExecutionSearch::new(&asked, model, options, unroll, &purse)?;
     let mut found = Vec::new();
     let mut complete = true;
-    for witness in [true, false] {
+    for witness in witnesses.iter().copied() {
         let wanted = if witness { condition.clone() } else { Condition::Not(Box::new(condition.clone())) };
         let (executions, all) = search.list_consistent(&wanted, most.saturating_sub(found.len()))?;
         complete &= all;

@@ -86,7 +86,7 @@ pub use explain::{
     BrokenAxiom, ConsistentExecution, ConsistentExecutions, EventId, EventOwner, ExplainOptions,
     ExplainedEdge, ExplainedEvent, ExplainedExecution, Explanation, ExplanationAnswer, FoundRace,
     InstructionChange, Mend, Minimality, StatementLocation, UninitialisedRead, explain_outcome,
-    list_consistent_executions,
+    list_consistent_executions, list_witness_executions,
 };
 pub use growing::predict_growing;
 pub use model::Model;

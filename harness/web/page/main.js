@@ -3,7 +3,9 @@
 import { showComparison } from "./compare.js";
 import { fromMarkdown } from "./editor.js";
 import { Stopped, ask, stop, useServer } from "./engine.js";
+import { explanationText, listenToPictures, showExplanation } from "./explanation.js";
 import { fill } from "./gallery.js";
+import { shaderIssue, testIssue } from "./issue.js";
 import { decode, encode } from "./link.js";
 import { SHADERS, findingProblems, showRaces } from "./races.js";
 import { archive } from "./tar.js";
@@ -29,7 +31,10 @@ let checks = 0;
 let runs = 0;
 let busy = 0;
 let timer = 0;
-let picture = "";
+// The last answer about the text of the editor, for the text of an issue.
+let answered = null;
+// The outcome whose explanation is shown, as a condition, or null; links have it.
+let explained = null;
 const TITLES = { litmus: "Litmus test", cat: "Cat model", wgsl: "WGSL shader", spirv: "SPIR-V text" };
 // The value of the menu of models for the text of the editor.
 const OWN = "model.cat";
@@ -106,6 +111,7 @@ async function checkTest(mine) {
   if (answer === undefined || mine !== checks) return;
   if (answer.answer === "check") {
     // Warnings of the text are among its problems.
+    answered = answer;
     showOutcomes(answer.line, (state) => explain(condition(state)));
     say("");
   } else if (language.value === "cat") {
@@ -122,6 +128,7 @@ async function checkShader(mine) {
   const answer = await request(asked);
   if (answer === undefined || mine !== checks) return;
   if (answer.answer === "races") {
+    answered = answer;
     const lines = showRaces(answer, asked.text, (line) => text.moveCaret(line, 1), open);
     text.setProblems(findingProblems(answer, (line) => text.rangeOf(line), open), lines);
     showMistakes([]);
@@ -275,13 +282,11 @@ async function explain(outcome) {
     byId("headline").textContent = answer ? answer.mistakes[0].error : "No explanation.";
     return;
   }
-  byId("headline").textContent = answer.headline;
-  byId("explanation").textContent = answer.text;
-  byId("steps").hidden = false;
-  byId("steps").open = true;
-  URL.revokeObjectURL(picture);
-  picture = URL.createObjectURL(new Blob([answer.picture], { type: "image/svg+xml" }));
-  Object.assign(byId("picture"), { src: picture, alt: `Execution graph: ${answer.headline}. The steps are below.`, hidden: false });
+  const allowed = await request({ request: "executions", question: question(), outcome });
+  const { executions, complete } = allowed?.answer === "executions" ? allowed : { executions: [], complete: true };
+  showExplanation(answer, executions, complete);
+  explained = outcome;
+  await save();
 }
 
 async function simulate() {
@@ -310,6 +315,7 @@ async function save() {
   };
   // Links to tests stay as they were before shaders and models came.
   if (language.value !== "litmus") Object.assign(state, { language: language.value, grid: grid.value });
+  if (explained !== null && !isShader()) state.outcome = explained;
   if (model.value === OWN) state.cat = text.textOf("cat");
   const fragment = await encode(state);
   history.replaceState(null, "", fragment ?? location.pathname + location.search);
@@ -317,9 +323,10 @@ async function save() {
 }
 
 // Opens a text in the language of the page.
-function open(value) {
+async function open(value) {
   text.value = value;
-  check();
+  explained = null;
+  await check();
 }
 
 // Adds the model of the editor to the menu of models, and chooses it.
@@ -382,8 +389,9 @@ async function load() {
       language.value = "cat";
       await changeLanguage();
     } else {
-      open(state.text);
+      await open(state.text);
     }
+    if (typeof state.outcome === "string" && !isShader()) await explain(state.outcome);
     return true;
   } catch (error) {
     note(`${error.message[0].toUpperCase()}${error.message.slice(1)}.`);
@@ -404,6 +412,30 @@ async function copy(words, what) {
   }
 }
 
+// Returns the command that gives the answer, and the file of the text that it names.
+function commandOf() {
+  if (isShader()) {
+    const file = language.value === "wgsl" ? "shader.wgsl" : "shader.spvasm";
+    return [`vk-litmus race ${file}${workgroups() === null ? "" : ` --grid ${workgroups().join(",")}`}`, file];
+  }
+  return [command || `vk-litmus check test.litmus${model.value ? ` --model ${model.value}` : ""}`, "test.litmus"];
+}
+
+async function copyIssue() {
+  const fragment = await save();
+  const [words] = commandOf();
+  // Links to a page of `serve` work only on its machine.
+  const link = fragment === null || ["127.0.0.1", "localhost"].includes(location.hostname) ? null : location.href;
+  if (answered?.answer === "check" && !isShader()) {
+    const verdict = byId("verdict").textContent.trim();
+    await copy(testIssue(text.textOf("litmus"), answered.line, verdict, explanationText(), words, link), "Issue text");
+  } else if (answered?.answer === "races" && isShader()) {
+    await copy(shaderIssue(text.value, language.value, answered, words, link), "Issue text");
+  } else {
+    say("There is no answer yet: check the text first.");
+  }
+}
+
 // Returns a file of the site as JSON, or the default if the site lacks it.
 async function siteFile(name, missing) {
   try {
@@ -418,6 +450,7 @@ function listen() {
   text.engine = engine;
   text.addEventListener("input", () => {
     clearTimeout(timer);
+    explained = null;
     timer = setTimeout(check, 400);
   });
   text.addEventListener("check", check);
@@ -452,13 +485,11 @@ function listen() {
     else copy(location.href, "Link");
   });
   byId("copy-command").addEventListener("click", () => {
-    if (!isShader()) {
-      copy(command || `vk-litmus check test.litmus${model.value ? ` --model ${model.value}` : ""}`, "Command (save the text as test.litmus)");
-    } else {
-      const file = language.value === "wgsl" ? "shader.wgsl" : "shader.spvasm";
-      copy(`vk-litmus race ${file}${workgroups() === null ? "" : ` --grid ${workgroups().join(",")}`}`, `Command (save the text as ${file})`);
-    }
+    const [words, file] = commandOf();
+    copy(words, `Command (save the text as ${file})`);
   });
+  byId("copy-issue").addEventListener("click", copyIssue);
+  listenToPictures();
   addEventListener("hashchange", load);
 }
 

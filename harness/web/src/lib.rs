@@ -58,6 +58,9 @@ fn answer_request(request: PlaygroundRequest) -> PlaygroundAnswer {
         PlaygroundRequest::Vary { text, offset } => Ok(editor::vary(&text, offset)),
         PlaygroundRequest::Check(question) => check::check(&question),
         PlaygroundRequest::Explain { question, outcome } => explain::explain(&question, outcome.as_deref()),
+        PlaygroundRequest::Executions { question, outcome } => {
+            explain::list_executions(&question, outcome.as_deref())
+        }
         PlaygroundRequest::Simulate { question, fault, instances, seed } => {
             simulate::simulate(&question, fault.as_deref(), instances, seed)
         }

@@ -352,6 +352,28 @@ fn the_editor_has_problems_words_and_meanings() {
 }
 
 #[test]
+fn executions_of_an_outcome_are_listed() {
+    // Nothing constrains the order of the two writes that no read sees.
+    let text = "VULKAN W\n{ x = 0; }\nP0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 | P2@sg 0, wg 2, qf 0 ;\n\
+        st.atom.dv.sc0 x, 1 | st.atom.dv.sc0 x, 2 | ld.atom.dv.sc0 r0, x ;\nexists (P2:r0 == 0)\n";
+    let executions = |outcome: &str| {
+        let question = question(text);
+        match ask(&PlaygroundRequest::Executions { question, outcome: Some(outcome.to_owned()) }) {
+            PlaygroundAnswer::Executions { executions, complete } => (executions, complete),
+            answer => panic!("{answer:?}"),
+        }
+    };
+    let (found, complete) = executions("P2:r0 == 0");
+    assert_eq!((found.len(), complete), (2, true));
+    assert!(
+        found[0].title.starts_with("Execution 1 of 2: ") && found[1].picture.contains("<svg"),
+        "{found:?}"
+    );
+    assert_ne!(found[0].text, found[1].text);
+    assert_eq!(executions("P2:r0 == 3"), (Vec::new(), true));
+}
+
+#[test]
 fn instructions_vary_and_stay_tests() {
     let text = corpus::tests().into_iter().find(|test| test.id == "mp/MP+rel-acq").unwrap().text;
     let offset = text.find("ld.atom.acq").unwrap() as u32;

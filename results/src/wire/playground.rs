@@ -60,6 +60,14 @@ pub enum PlaygroundRequest {
         #[serde(default)]
         outcome: Option<String>,
     },
+    /// Lists consistent executions with an outcome.
+    Executions {
+        /// The test and the model.
+        question: PlaygroundQuestion,
+        /// The outcome as a condition; absent for the test's own question.
+        #[serde(default)]
+        outcome: Option<String>,
+    },
     /// Runs a test on the simulated GPU and judges it.
     Simulate {
         /// The test and the model.
@@ -221,6 +229,13 @@ pub enum PlaygroundAnswer {
     },
     /// An explanation.
     Explain(PlaygroundExplanation),
+    /// Consistent executions with the outcome.
+    Executions {
+        /// The first executions.
+        executions: Vec<PlaygroundExecution>,
+        /// True if there are no more.
+        complete: bool,
+    },
     /// The verdict on the simulated GPU, as `run --format json` prints it.
     Simulate {
         /// The verdict.
@@ -398,6 +413,17 @@ pub struct PlaygroundKernel {
     pub observables: Vec<String>,
     /// The mapping of the test to WGSL, as sentences.
     pub mapping: Vec<String>,
+}
+
+/// A consistent execution.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlaygroundExecution {
+    /// Its number and its final state.
+    pub title: String,
+    /// Threads side by side, and the edges.
+    pub text: String,
+    /// The execution graph as SVG.
+    pub picture: String,
 }
 
 /// A run of a [`PlaygroundKernel`] in a browser.

@@ -187,7 +187,7 @@ impl Server {
             let (_, text) = self.tests.iter().find(|(known, _)| *known == name)?;
             return Some((text.clone().into_bytes(), "text/plain"));
         }
-        let name = path.strip_prefix("/sub/").or_else(|| path.strip_prefix("/served/"))?;
+        let name = ["/sub/", "/served/"].into_iter().find_map(|site| path.strip_prefix(site))?;
         if name == "patterns.json" {
             return Some((self.patterns.clone().into_bytes(), "application/json"));
         }
@@ -307,6 +307,19 @@ fn the_page_works_in_a_browser() {
     assert_eq!((outcomes.len(), weak), (4, 1), "{result}");
     assert_eq!(result["linked"], result["outcomes"]);
     assert!(result["headline"].as_str().unwrap().ends_with("is allowed"), "{result}");
+    let steps = result["executions"].as_array().unwrap();
+    assert!(
+        steps[0] == "Explanation" && steps[1].as_str().unwrap().starts_with("Execution 1 of 1"),
+        "{result}"
+    );
+    assert_eq!(result["files"], json!(["execution.svg", "execution.png"]));
+    let issue = result["issue"].as_str().unwrap();
+    for words in
+        ["under the model `vulkan`", "| 0 | 0 | allowed | weak |", "Command: `vk-litmus check test.litmus`"]
+    {
+        assert!(issue.contains(words), "{words}: {issue}");
+    }
+    assert!(!issue.contains("127.0.0.1"), "{issue}");
     assert!(result["broken"].as_str().unwrap().contains("damaged"), "{result}");
     assert!(result["large"].as_str().unwrap().contains("larger than 1024 KiB"), "{result}");
     assert!(result["gallery"].as_u64().unwrap() > 3, "{result}");
