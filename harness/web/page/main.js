@@ -494,12 +494,13 @@ function listen() {
 }
 
 async function begin() {
-  if (typeof WebAssembly !== "object" || typeof CompressionStream !== "function") {
-    say("This browser lacks WebAssembly or CompressionStream: use a newer one.");
+  const site = await siteFile("site.json", {});
+  // A server needs no module.
+  if (site.server) useServer();
+  if (typeof CompressionStream !== "function" || (!site.server && typeof WebAssembly !== "object")) {
+    say("This browser lacks WebAssembly or CompressionStream: use a newer one, or `vk-litmus serve` on your machine.");
     return;
   }
-  const site = await siteFile("site.json", {});
-  if (site.server) useServer();
   const catalogue = await request({ request: "catalogue" });
   if (catalogue === undefined) return;
   model.append(element("option", { value: "" }, "default of the language"),

@@ -134,6 +134,22 @@ fn report_reads_what_a_browser_saved() {
     assert!(changed.stderr.contains("the record was changed"), "{}", changed.stderr);
 }
 
+/// Returns a test whose outcomes are not listed within the limit on steps: six threads, each with six atomic accesses.
+fn exploding_test() -> String {
+    let row = |cell: &dyn Fn(usize) -> String| (0..6).map(cell).collect::<Vec<_>>().join(" | ") + " ;\n";
+    let mut text = format!(
+        "VULKAN Exploding\n{{ x = 0; y = 0; z = 0; }}\n{}",
+        row(&|thread| format!("P{thread}@sg 0, wg {thread}, qf 0"))
+    );
+    for at in 0..6 {
+        text += &row(&|thread| match (thread + at) % 2 {
+            0 => format!("st.atom.dv.sc0 {}, {}", ["x", "y", "z"][(thread + at) % 3], thread * 6 + at + 1),
+            _ => format!("ld.atom.dv.sc0 r{at}, {}", ["x", "y", "z"][(thread * 2 + at) % 3]),
+        });
+    }
+    text + "exists (x == 1)\n"
+}
+
 /// Drives the page in a frame of a phone's width, and sends what it saw to the server of this test.
 const DRIVER: &str = include_str!("playground/driver.html");
 
@@ -178,6 +194,15 @@ impl Server {
                 return json(&json!({"first": first, "axe": self.axe.is_some()}));
             }
             "/served/site.json" => return json(&json!({"server": true})),
+            // A browser without WebAssembly.
+            "/bare/index.html" => {
+                let page = web::PAGE_FILES.iter().find(|file| file.name == "index.html")?;
+                let script = "<script src=\"without.js\"></script>\n<script type=";
+                let page = String::from_utf8_lossy(page.bytes).replacen("<script type=", script, 1);
+                return Some((page.into_bytes(), "text/html"));
+            }
+            "/bare/without.js" => return Some((b"delete window.WebAssembly;".to_vec(), "text/javascript")),
+            "/bare/site.json" => return json(&json!({})),
             "/sub/site.json" => return json(&json!({})),
             "/sub/playground.wasm" => return self.module.clone().map(|module| (module, "application/wasm")),
             "/served/answer" => return Some((web::answer(body).into_bytes(), "application/json")),
@@ -187,7 +212,7 @@ impl Server {
             let (_, text) = self.tests.iter().find(|(known, _)| *known == name)?;
             return Some((text.clone().into_bytes(), "text/plain"));
         }
-        let name = ["/sub/", "/served/"].into_iter().find_map(|site| path.strip_prefix(site))?;
+        let name = ["/sub/", "/served/", "/bare/"].into_iter().find_map(|site| path.strip_prefix(site))?;
         if name == "patterns.json" {
             return Some((self.patterns.clone().into_bytes(), "application/json"));
         }
@@ -232,6 +257,7 @@ fn the_page_works_in_a_browser() {
         tests: vec![
             ("wrong", store_buffering.replacen("st.atom", "st.atmo", 1)),
             ("store-buffering", store_buffering),
+            ("exploding", exploding_test()),
         ],
     };
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -322,6 +348,10 @@ fn the_page_works_in_a_browser() {
     assert!(!issue.contains("127.0.0.1"), "{issue}");
     assert!(result["broken"].as_str().unwrap().contains("damaged"), "{result}");
     assert!(result["large"].as_str().unwrap().contains("larger than 1024 KiB"), "{result}");
+    assert_eq!(result["kept"], 10 << 20, "{result}");
+    assert!(result["exploding"].as_str().unwrap().contains("not complete"), "{result}");
+    assert!(result["noGpu"].as_str().unwrap().contains("no WebGPU"), "{result}");
+    assert!(result["noModule"].as_str().unwrap().contains("lacks WebAssembly"), "{result}");
     assert!(result["gallery"].as_u64().unwrap() > 3, "{result}");
     assert_eq!(result["differ"], 1, "{result}");
     assert!(result["compared"].as_str().unwrap().starts_with("1 of 4 outcomes differ"), "{result}");
