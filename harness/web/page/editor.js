@@ -204,9 +204,12 @@ class TextEditor extends HTMLElement {
   async #variations(offset) {
     const variations = await this.engine?.vary(offset) ?? [];
     if (variations.length === 0) return null;
+    // Sections without a rank are sorted by name.
+    const parts = [...new Set(variations.map(({ part }) => part))];
+    const sections = new Map(parts.map((name, rank) => [name, { name, rank }]));
     const options = variations.map(({ part, instruction, edits }, index) => ({
       label: instruction,
-      section: part,
+      section: sections.get(part),
       boost: -Math.min(99, index),
       apply: () => this.edit(edits),
     }));

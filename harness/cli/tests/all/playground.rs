@@ -107,7 +107,7 @@ fn report_reads_what_a_browser_saved() {
         let run = json!({
             "adapter": "Example GPU", "browser": "Example/1.0", "system": "Linux", "processors": 4,
             "started": "2026-01-02T03:04:05Z", "milliseconds": 1500, "seed": 7, "dispatches": 2, "kernel": "fn test() {}",
-            "not_executed": not_executed, "outcomes": [outcome(0, 1, 900), outcome(1, 0, 99), outcome(0, 0, 1)],
+            "not_executed": not_executed, "outcomes": [outcome(0, 1, 900), outcome(1, 0, 100), outcome(0, 0, 200)],
         });
         let asked = json!({"request": "record", "question": {"text": text}, "run": run});
         let answer: Value = serde_json::from_str(&web::answer(&asked.to_string())).unwrap();
