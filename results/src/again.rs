@@ -1,23 +1,22 @@
 //! Re-judging: derives the verdict of a stored record from a new prediction, without running the device
 //! again.
 //!
-//! Counts are copied unchanged. It is used when the text of a model changes or a fault of the checker is
-//! fixed.
+//! Counts are copied unchanged. [`again`] serves when the text of a model changes or a fault of the checker is
+//! fixed; [`recompute`] checks a record that may have been edited by the prediction that it claims to follow.
 
 use std::collections::BTreeMap;
 
-use litmus::{Observable, Outcome, Prediction, Race, Test, Value};
+use litmus::{Observable, Outcome, Overlap, Prediction, Race, Test, Value};
 
-use crate::judge::{Reason, allows_nothing, first_unexpected, no_execution};
+use crate::judge::{EXERCISED_THRESHOLD, Reason, allows_nothing, first_unexpected, no_execution};
 use crate::state;
 use crate::state::State;
 use crate::wire::{RaceWord, RunLine, RunOutcome, UnexpectedValues, VerdictWord};
 
-/// Returns the observed outcomes of `line` as outcomes of `observables`; those that cannot be converted are
+/// Returns the listed outcomes of `line` as outcomes of `observables`; those that cannot be converted are
 /// omitted.
-pub fn seen(line: &RunLine, test: &Test, observables: &[Observable]) -> Vec<Outcome> {
-    let seen = line.outcomes.iter().filter(|outcome| outcome.count > 0);
-    seen.filter_map(|seen| outcome(&seen.state, test, observables)).collect()
+pub fn listed(line: &RunLine, test: &Test, observables: &[Observable]) -> Vec<Outcome> {
+    line.outcomes.iter().filter_map(|row| outcome(&row.state, test, observables)).collect()
 }
 
 /// Judges `line` again by `prediction` of `test`; `model` is the hash of the model's text.
@@ -85,6 +84,107 @@ pub fn again(line: &RunLine, test: &Test, prediction: &Prediction, model: &str) 
         judge(&mut line, ended);
     }
     line
+}
+
+/// Returns `line` with the outcomes that `prediction` lists, if its verdict and flags follow from its counts.
+///
+/// Counts, the end of the run, and the effect of a twin are not part of a prediction: they are copied. A record
+/// that claims nothing, because its own prediction was cut short, is returned unchanged.
+///
+/// # Errors
+/// The first difference between the record and what follows from its counts.
+pub fn recompute(
+    line: &RunLine,
+    test: &Test,
+    prediction: &Prediction,
+    model: &str,
+) -> Result<RunLine, String> {
+    let claims_nothing = line.race == Some(RaceWord::Unknown) && line.verdict == VerdictWord::Inconclusive;
+    if claims_nothing || line.verdict == VerdictWord::Skipped {
+        return Ok(line.clone());
+    }
+    let new = again(line, test, prediction, model);
+    if let Some(old) = line.race.filter(|old| Some(*old) != new.race) {
+        let said = format!("its `race` is `{}`", race_word(old));
+        return Err(format!("{said}, the model's is `{}`", new.race.map_or("unknown", race_word)));
+    }
+    let rows: BTreeMap<String, &RunOutcome> =
+        new.outcomes.iter().map(|row| (state::text(&row.state), row)).collect();
+    for old in &line.outcomes {
+        let text = state::text(&old.state);
+        let row = rows.get(&text).filter(|row| row.count == old.count);
+        let Some(row) = row else {
+            return Err(format!("the model does not list {text}, or counts it elsewhere"));
+        };
+        let flags = [
+            ("allowed", old.allowed, row.allowed),
+            ("weak", old.weak, row.weak),
+            ("filtered", old.filtered, row.filtered),
+            ("witness", old.witness == Some(true), row.witness == Some(true)),
+        ];
+        if let Some((flag, said, is)) = flags.into_iter().find(|(_, said, is)| said != is) {
+            return Err(format!("its `{flag}` of {text} is {said}, the model's answer is {is}"));
+        }
+    }
+    if new.unexpected.len() != line.unexpected.len() {
+        return Err("its `unexpected` values are outcomes of the model".to_owned());
+    }
+    if new.interleaved != line.interleaved {
+        return Err(format!(
+            "its `interleaved` is {}, its outcomes give {}",
+            line.interleaved, new.interleaved
+        ));
+    }
+    if let Some(exercised) = known_exercise(&new, test).filter(|known| *known != line.exercised) {
+        return Err(format!("its `exercised` is {}, its outcomes give {exercised}", line.exercised));
+    }
+    // Results of a device that executes nothing prove nothing.
+    let null = line.reason.as_deref() == Some(Reason::NullDevice.word());
+    if !null && (new.verdict, &new.reason) != (line.verdict, &line.reason) {
+        let (old, new) = (line.verdict.text(), new.verdict.text());
+        return Err(format!("its `verdict` is `{old}`, its outcomes give `{new}`"));
+    }
+    Ok(RunLine { outcomes: new.outcomes, ..line.clone() })
+}
+
+fn race_word(race: RaceWord) -> &'static str {
+    match race {
+        RaceWord::Free => "free",
+        RaceWord::Racy => "racy",
+        RaceWord::Unknown => "unknown",
+        RaceWord::NeedsInputs => "needs-inputs",
+        RaceWord::NotDefined => "null",
+    }
+}
+
+/// Returns whether the counts of `line` show that the test was exercised; `None` if that may depend on a twin.
+fn known_exercise(line: &RunLine, test: &Test) -> Option<bool> {
+    let has_filter = line.outcomes.iter().any(|row| row.filtered);
+    if has_filter && line.outcomes.iter().all(|row| row.filtered || row.count == 0) {
+        return Some(false);
+    }
+    match test.thread_overlap() {
+        Overlap::Possible => (line.interleaved >= EXERCISED_THRESHOLD).then_some(true),
+        Overlap::ControlBarrier => None,
+        Overlap::Ordered => Some(line.instances > 0 && line.not_executed == 0),
+    }
+}
+
+/// Returns `line` without its verdict, because no prediction confirms it.
+pub fn distrust(line: &RunLine, why: &str) -> RunLine {
+    match line.verdict {
+        VerdictWord::Skipped | VerdictWord::Inconclusive => line.clone(),
+        VerdictWord::Conforms | VerdictWord::Violates | VerdictWord::Undefined => RunLine {
+            verdict: VerdictWord::Inconclusive,
+            race: Some(RaceWord::Unknown),
+            reason: Some(Reason::TimedOut.word().to_owned()),
+            detail: Some(format!(
+                "recorded as `{}`, which no prediction confirms: {why}",
+                line.verdict.text()
+            )),
+            ..line.clone()
+        },
+    }
 }
 
 /// Recomputes the verdict of `line`. `ended`: the run itself ended early, for the reason in the line.

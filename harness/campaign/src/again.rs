@@ -1,26 +1,31 @@
-//! Rejudges recorded results: keeps the observed outcomes and recomputes the verdicts with current models.
+//! Rejudges recorded results: keeps the observed outcomes and recomputes the verdicts with current models, or
+//! checks that they are what the recorded models say.
 //!
 //! A line is copied unchanged if its test or model is not available any more, or if the model finds no answer
 //! in time. No verdict follows from an incomplete prediction.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use litmus::{Prediction, Test};
+use litmus::{Outcome, Prediction};
 use model::{Budget, Options, predict, settle};
 use results::read::Results;
 use results::wire::{ModelRecord, RunLine, VerdictWord};
+use results::write::number::plural;
 use results::{again, show};
 
 use crate::choice::{self, Chosen};
-use crate::kinds::litmus::plan::{mark_filtered, without_filter};
+use crate::kinds::litmus::plan::{PlannedTest, mark_filtered};
 use crate::parallel::map;
 use crate::patience::patience;
 use crate::{Failure, reasons};
 
-/// Time limit of the model for one test.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Time limit of the model for one test: several times that of a run, so that another machine confirms it too.
+pub const RECORD_PATIENCE: Duration = Duration::from_secs(20);
+
+/// Time limit for all records of one command.
+const ALL_RECORDS_PATIENCE: Duration = Duration::from_secs(300);
 
 /// Rejudged results.
 #[derive(Clone, Debug)]
@@ -45,26 +50,20 @@ pub fn judged_again(old: &Results, model: Option<&str>) -> Result<Again, Failure
     }
     let asked = model.map(choice::load).transpose()?;
     let judge = |line: &RunLine| asked.as_ref().or_else(|| models.get(line.model.as_str())?.as_ref());
-    let texts: BTreeMap<&str, &str> = old
-        .plan
-        .iter()
-        .flat_map(|plan| &plan.tests)
-        .map(|test| (test.id.as_str(), test.text.as_str()))
-        .collect();
+    let texts = texts(old);
     let lines = map(&old.lines, |line| {
-        let told = line.progress.is_some() || line.shader.is_some();
-        if told || line.verdict == VerdictWord::Skipped {
+        if !is_judged_litmus(line) {
             return Ok(line.clone());
         }
         let chosen = judge(line).ok_or_else(|| format!("`{}` is not a shipped model", line.model))?;
         let text = texts.get(line.id.as_str()).copied().unwrap_or_default();
-        let (test, _) = reasons::with_filter(&line.id, &line.hashes.test, text)
+        let planned = reasons::planned(&line.id, &line.hashes.test, text)
             .ok_or_else(|| "its text differs from the text that was run".to_owned())?;
-        if !chosen.model.judges(test.dialect) {
+        if !chosen.model.judges(planned.judged.dialect) {
             return Err(format!("{} does not support its dialect", chosen.model.name()));
         }
-        let prediction = predict_again(&test, chosen, line)?;
-        let mut line = again::again(line, &test, &prediction, &chosen.hash);
+        let prediction = predict_again(&planned, chosen, &[line], RECORD_PATIENCE)?;
+        let mut line = again::again(line, &planned.judged, &prediction, &chosen.hash);
         chosen.model.name().clone_into(&mut line.model);
         Ok(line)
     });
@@ -93,20 +92,154 @@ pub fn judged_again(old: &Results, model: Option<&str>) -> Result<Again, Failure
     Ok(Again { results, kept })
 }
 
-/// Returns the model's prediction for a test, complete enough to judge the outcomes in `line`.
-fn predict_again(test: &Test, chosen: &Chosen, line: &RunLine) -> Result<Prediction, String> {
-    let plain = without_filter(test);
-    let stop = patience(PATIENCE);
+/// Returns the model's prediction for a test, complete enough to judge the outcomes in `lines`.
+fn predict_again(
+    planned: &PlannedTest,
+    chosen: &Chosen,
+    lines: &[&RunLine],
+    time: Duration,
+) -> Result<Prediction, String> {
+    let test = &planned.judged;
+    let stop = patience(time);
     let options = Options { budget: Budget::until(&stop), ..Options::default() };
-    let mut prediction = predict(&plain, &chosen.model, &options).map_err(|error| error.to_string())?;
+    let mut prediction = predict(test, &chosen.model, &options).map_err(|error| error.to_string())?;
     if !prediction.complete {
-        let seen = again::seen(line, &plain, &prediction.observables);
-        let settled = settle(&prediction, &plain, &chosen.model, seen.iter(), &options);
+        let rows = |line: &&RunLine| again::listed(line, test, &prediction.observables);
+        let listed: BTreeSet<Outcome> = lines.iter().flat_map(rows).collect();
+        let stop = patience(time);
+        let options = Options { budget: Budget::until(&stop), ..Options::default() };
+        let settled = settle(&prediction, test, &chosen.model, listed.iter(), &options);
         // A prediction that was cut short proves nothing: a missing outcome may still be allowed.
         prediction = settled
             .map_err(|error| error.to_string())?
             .ok_or_else(|| format!("no answer within the time limit for {}", chosen.model.name()))?;
     }
-    mark_filtered(test, &mut prediction);
+    mark_filtered(&planned.loaded.test, &mut prediction);
     Ok(prediction)
+}
+
+/// Recomputes one recorded line. Without an answer of the model within `time`, its verdict is dropped.
+///
+/// # Errors
+/// What differs from the record.
+pub fn recompute_alone(
+    line: &RunLine,
+    planned: &PlannedTest,
+    chosen: &Chosen,
+    time: Duration,
+) -> Result<RunLine, String> {
+    match predict_again(planned, chosen, &[line], time) {
+        Ok(prediction) => again::recompute(line, &planned.judged, &prediction, &chosen.hash),
+        Err(why) => Ok(again::distrust(line, &why)),
+    }
+}
+
+/// Recorded results whose verdicts were recomputed.
+#[derive(Clone, Debug)]
+pub struct Recomputed {
+    /// The results. Lines without an answer of the model have no verdict.
+    pub results: Results,
+    /// The number of lines that lost their verdict.
+    pub dropped: usize,
+    /// One sentence for each reason for which lines were copied or lost their verdict.
+    pub notes: Vec<String>,
+}
+
+/// What became of a record.
+enum Record {
+    Confirmed(RunLine),
+    /// No shipped model or no text: the reason.
+    Copied(String),
+    Dropped(RunLine),
+}
+
+/// Recomputes the outcomes, flags and verdicts of recorded litmus tests from their counts and texts.
+///
+/// Records of another version of a model, of a model or a test that is not shipped, of shaders and of forward
+/// progress are copied.
+///
+/// # Errors
+/// The first record that differs from what follows from its counts.
+pub fn recompute(results: Results) -> Result<Recomputed, Failure> {
+    let deadline = Instant::now() + ALL_RECORDS_PATIENCE;
+    let texts = texts(&results);
+    let mut models: BTreeMap<&str, Option<Chosen>> = BTreeMap::new();
+    // Lines of several devices share a prediction.
+    let mut groups: BTreeMap<(&str, &str, &str, &str), Vec<usize>> = BTreeMap::new();
+    for (index, line) in results.lines.iter().enumerate().filter(|(_, line)| is_judged_litmus(line)) {
+        models.entry(&line.model).or_insert_with(|| choice::load_shipped(&line.model));
+        let key = (line.id.as_str(), line.hashes.test.as_str(), &*line.model, line.hashes.model.as_str());
+        groups.entry(key).or_default().push(index);
+    }
+    let groups: Vec<_> = groups.into_iter().collect();
+    let answers = map(&groups, |((id, hash, model, model_hash), indices)| {
+        let lines: Vec<&RunLine> = indices.iter().filter_map(|index| results.lines.get(*index)).collect();
+        let copied = |why: String| lines.iter().map(|_| Ok(Record::Copied(why.clone()))).collect::<Vec<_>>();
+        let Some(chosen) = models.get(model).and_then(Option::as_ref) else {
+            return copied(format!("this version does not ship the model `{}`", show::line(model)));
+        };
+        if *model_hash != chosen.hash {
+            return copied(format!("another version of the model `{}` judged them", show::line(model)));
+        }
+        let text = texts.get(id).copied().unwrap_or_default();
+        let Some(planned) = reasons::planned(id, hash, text) else {
+            return copied("the texts of their tests are not available".to_owned());
+        };
+        let left = deadline.saturating_duration_since(Instant::now());
+        let prediction = predict_again(&planned, chosen, &lines, left.min(RECORD_PATIENCE));
+        let recomputed = |line: &&RunLine| match &prediction {
+            Ok(prediction) => {
+                again::recompute(line, &planned.judged, prediction, model_hash).map(Record::Confirmed)
+            }
+            Err(why) => Ok(Record::Dropped(again::distrust(line, why))),
+        };
+        lines.iter().map(recomputed).collect()
+    });
+    let mut new = results.lines.clone();
+    let (mut dropped, mut copied) = (0, BTreeMap::<String, u64>::new());
+    for ((_, indices), records) in groups.iter().zip(answers) {
+        for (index, record) in indices.iter().zip(records) {
+            let Some(place) = new.get_mut(*index) else { continue };
+            match record.map_err(|what| edited(&results, place, &what))? {
+                Record::Confirmed(line) => *place = line,
+                Record::Copied(why) => *copied.entry(why).or_default() += 1,
+                Record::Dropped(line) => {
+                    dropped += usize::from(line.verdict != place.verdict);
+                    *place = line;
+                }
+            }
+        }
+    }
+    let sentence = |(why, count): (&String, &u64)| {
+        format!("note: {} copied without judging again: {why}", plural(*count, "verdict"))
+    };
+    let mut notes: Vec<String> = copied.iter().map(sentence).collect();
+    if dropped > 0 {
+        let lost = plural(dropped as u64, "recorded verdict");
+        notes.push(format!(
+            "error: {lost} dropped: the model has no answer within the time limit to confirm them"
+        ));
+    }
+    Ok(Recomputed { results: Results { lines: new, ..results }, dropped, notes })
+}
+
+/// Returns true for the record of a litmus test that claims a verdict.
+fn is_judged_litmus(line: &RunLine) -> bool {
+    line.progress.is_none() && line.shader.is_none() && line.verdict != VerdictWord::Skipped
+}
+
+/// Returns the texts of the plan by test id.
+fn texts(results: &Results) -> BTreeMap<&str, &str> {
+    let tests = results.plan.iter().flat_map(|plan| &plan.tests);
+    tests.map(|test| (test.id.as_str(), test.text.as_str())).collect()
+}
+
+/// Returns the failure for a record that does not follow from its counts.
+fn edited(results: &Results, line: &RunLine, what: &str) -> Failure {
+    Failure::input_message(format!(
+        "{}: the verdict for `{}` on `{}` does not follow from its counts: {what}; run the test again",
+        show::line(&results.source.to_string_lossy()),
+        show::line(&line.id),
+        show::line(&line.device)
+    ))
 }

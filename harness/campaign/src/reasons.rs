@@ -11,7 +11,9 @@ use results::wire::{RunLine, VerdictWord};
 use runner::RunVariant;
 
 use crate::choice::{self, Chosen};
+use crate::kinds::litmus::plan::PlannedTest;
 use crate::patience::patience;
+use crate::source::{Loaded, Origin, TestSource};
 
 /// Time limit of one explanation.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -50,25 +52,46 @@ pub fn test(id: &str, hash: &str, text: &str) -> Option<(Test, String)> {
     Some((said, text))
 }
 
+/// Returns the text of a record. If it has none, that of the embedded test with this id and hash.
+fn text_of(id: &str, hash: &str, text: &str) -> Option<String> {
+    let (plain, _) = id.split_once('@').unwrap_or((id, ""));
+    let has_hash = |text: &str| hash.is_empty() || choice::hash(text) == hash;
+    // The plan of a test that forces reads has the text of its program, which has another hash.
+    let text = if text.is_empty() || !has_hash(text) {
+        let embedded = litmus::corpus::tests().into_iter().find(|entry| entry.id == plain);
+        match embedded.map(|entry| entry.text).filter(|text| has_hash(text)) {
+            Some(text) => text,
+            None if text.is_empty() => return None,
+            None => text,
+        }
+    } else {
+        text
+    };
+    (text.len() <= litmus::syntax::MAX_TEXT_BYTES).then(|| text.to_owned())
+}
+
+/// Returns the test of a record as it was planned.
+pub fn planned(id: &str, hash: &str, text: &str) -> Option<PlannedTest> {
+    let text = text_of(id, hash, text)?;
+    let (plain, variant) = id.split_once('@').unwrap_or((id, ""));
+    let source = TestSource {
+        id: id.to_owned(),
+        file: id.to_owned(),
+        argument: id.to_owned(),
+        variant: variant.to_owned(),
+        origin: Origin::Embedded(plain.to_owned()),
+        text: Ok(text.clone()),
+    };
+    // The text determines its syntax, not the suffix of the id.
+    let test = litmus::parse(&text, &id.replace('.', "-")).ok()?;
+    PlannedTest::new(Loaded { source, text, test }).ok()
+}
+
 /// Like [`test`], with the filter of the test.
 pub fn with_filter(id: &str, hash: &str, text: &str) -> Option<(Test, String)> {
-    let (plain, variant) = id.split_once('@').unwrap_or((id, ""));
-    let text = if text.is_empty() {
-        let all = litmus::corpus::tests();
-        let entry = all.iter().find(|entry| entry.id == plain)?;
-        if !hash.is_empty() && choice::hash(entry.text) != hash {
-            return None;
-        }
-        entry.text.to_owned()
-    } else {
-        text.to_owned()
-    };
-    if text.len() > litmus::syntax::MAX_TEXT_BYTES {
-        return None;
-    }
-    // The text determines its syntax, not the suffix of the id.
+    let (_, variant) = id.split_once('@').unwrap_or((id, ""));
+    let mut text = text_of(id, hash, text)?;
     let mut parsed = litmus::parse(&text, &id.replace('.', "-")).ok()?;
-    let mut text = text;
     if parsed.dialect == Dialect::Hsa {
         // The lowered program was judged.
         parsed = litmus::lower_to_vulkan(&parsed).ok()?.test;

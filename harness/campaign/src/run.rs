@@ -95,9 +95,12 @@ pub trait RunKind: Sync {
     /// Returns the line of a skipped test.
     fn skipped(&self, cell: usize, missing: &str) -> RunLine;
 
-    /// Returns why a resumed verdict contradicts the current model.
-    fn contradicts(&self, _cell: usize, _line: &RunLine) -> Option<String> {
-        None
+    /// Returns a recorded line as it follows from its counts.
+    ///
+    /// # Errors
+    /// What does not follow from them.
+    fn recorded(&self, _cell: usize, line: &RunLine) -> Result<RunLine, String> {
+        Ok(line.clone())
     }
 
     /// Judges the result of a job. `before` is the failure of the last job that failed.
@@ -277,11 +280,13 @@ impl<K: RunKind> Run<'_, K> {
                         let (found, own) = (&line.hashes.kernel, self.kind.skipped(index, "").hashes.kernel);
                         let has_none = found.is_empty() && line.verdict == VerdictWord::Skipped;
                         let other = !has_none && !own.is_empty() && *found != own;
-                        let other = other.then(|| "its `hashes.kernel` belongs to another kernel".to_owned());
-                        if let Some(what) = other.or_else(|| self.kind.contradicts(index, &line)) {
-                            return Err(foreign_verdict_error(book.folder.path(), &line, &what));
-                        }
-                        book.know(index, line)?;
+                        let recorded = if other {
+                            Err("its `hashes.kernel` belongs to another kernel".to_owned())
+                        } else {
+                            self.kind.recorded(index, &line)
+                        };
+                        let foreign = |what: String| foreign_verdict_error(book.folder.path(), &line, &what);
+                        book.know(index, recorded.map_err(foreign)?)?;
                     }
                     (None, Some(missing)) => book.add(index, self.kind.skipped(index, missing))?,
                     (None, None) => waiting.push(index),

@@ -19,7 +19,7 @@ use campaign::shard::{Shard, part};
 use campaign::source::Loaded;
 use campaign::targets::DeviceTarget;
 use campaign::workers::Process;
-use campaign::{Failure, choice, inputs, probe};
+use campaign::{Failure, again, choice, inputs, probe};
 use litmus::{Observation, Outcome, Value};
 use results::wire::{PlanRecord, RunLine, VerdictWord};
 use results::write::RunWriter;
@@ -389,21 +389,29 @@ fn a_resumed_verdict_is_judged_again() {
         std::fs::write(&journal, results::journal::sealed(&line).unwrap()).unwrap();
         run(&plan, &options, &place(folder.path(), true, None), &never(), &good).map(|(came, _)| {
             assert!(came.asked.is_empty());
-            came.ended.lines[0].verdict
+            came.ended.lines[0].clone()
         })
     };
-    assert_eq!(resumed(&|_| ()).unwrap(), VerdictWord::Violates);
+    assert_eq!(resumed(&|_| ()).unwrap(), written);
+    let omits = |line: &mut RunLine| line.outcomes.retain(|outcome| outcome.count > 0);
+    assert_eq!(resumed(&omits).unwrap(), written, "the model's list is used");
     let conforms = |line: &mut RunLine| (line.verdict, line.detail) = (VerdictWord::Conforms, None);
     let allowed = |line: &mut RunLine| line.outcomes.iter_mut().for_each(|outcome| outcome.allowed = true);
     let racy = |line: &mut RunLine| {
         (line.verdict, line.race) = (VerdictWord::Undefined, Some(results::wire::RaceWord::Racy));
     };
     type Edit<'a> = &'a dyn Fn(&mut RunLine);
-    let edits: [(Edit<'_>, &str); 9] = [
+    let edits: [(Edit<'_>, &str); 12] = [
         (&|line| line.hashes.kernel = "0".repeat(64), "its `hashes.kernel` belongs to another kernel"),
         (&|line| line.hashes.kernel.clear(), "its `hashes.kernel` belongs to another kernel"),
         (&|line| line.hashes.test.clear(), "whose text differs from the plan's"),
-        (&|line| line.outcomes.retain(|outcome| outcome.count > 0), "it lists 3 of the model's 4 outcomes"),
+        (
+            &|line| line.outcomes[1].weak = true,
+            "its `weak` of P1:r0=0 P1:r1=1 is true, the model's answer is false",
+        ),
+        (&|line| line.outcomes[2].filtered = true, "its `filtered` of P1:r0=1 P1:r1=0 is true"),
+        (&|line| line.interleaved = 700, "its `interleaved` is 700, its outcomes give 523"),
+        (&|line| line.exercised = false, "its `exercised` is false, its outcomes give true"),
         (
             &|line| {
                 line.outcomes[0].count += 1 << 40;
@@ -417,9 +425,9 @@ fn a_resumed_verdict_is_judged_again() {
                 conforms(line);
                 allowed(line);
             },
-            "the model's answer about P1:r0=1 P1:r1=0 differs",
+            "its `allowed` of P1:r0=1 P1:r1=0 is true, the model's answer is false",
         ),
-        (&racy, "the model's answer about races differs"),
+        (&racy, "its `race` is `racy`, the model's is `free`"),
         (&|line| line.verdict = VerdictWord::Undefined, "a program that does not race"),
     ];
     for (edit, expected) in edits {
@@ -428,6 +436,21 @@ fn a_resumed_verdict_is_judged_again() {
         let text = failure.report().to_string();
         assert!(text.contains(expected), "{text}");
     }
+}
+
+/// A record is no evidence by itself: without a prediction that confirms it, its verdict is dropped.
+#[test]
+fn a_record_that_no_prediction_confirms_loses_its_verdict() {
+    let folder = tempfile::tempdir().unwrap();
+    let (plan, options) = (plan(&["a"], &[MP]), options(1));
+    let (came, _) = run(&plan, &options, &place(folder.path(), false, Some(1)), &never(), &good).unwrap();
+    let (line, chosen) = (&came.ended.lines[0], choice::load("vulkan").unwrap());
+    assert_eq!(line.verdict, VerdictWord::Conforms);
+    let recomputed = |time: Duration| again::recompute_alone(line, &plan.items[0], &chosen, time).unwrap();
+    assert_eq!(recomputed(again::RECORD_PATIENCE), *line);
+    let dropped = recomputed(Duration::ZERO);
+    assert_eq!((dropped.verdict, dropped.reason.as_deref()), (VerdictWord::Inconclusive, Some("timed out")));
+    assert!(dropped.detail.unwrap().starts_with("recorded as `conforms`, which no prediction confirms"));
 }
 
 /// Folders of earlier versions are readable: the hash of a plan does not change with the environment of the

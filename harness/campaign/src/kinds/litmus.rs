@@ -129,8 +129,8 @@ impl RunKind for Litmus<'_> {
         verdict::skipped(self, &self.plan.cells[cell], missing)
     }
 
-    fn contradicts(&self, cell: usize, line: &RunLine) -> Option<String> {
-        verdict::contradicts(self, &self.plan.cells[cell], line)
+    fn recorded(&self, cell: usize, line: &RunLine) -> Result<RunLine, String> {
+        verdict::recorded(self, &self.plan.cells[cell], line)
     }
 
     fn judged(

@@ -6,7 +6,7 @@ use results::merge::{MergeError, merge_into};
 use results::write::number;
 
 use crate::arguments::Merge;
-use crate::commands::report::read_failure;
+use crate::commands::report::read_recomputed;
 use crate::commands::run::COMMAND;
 use crate::exit::{Failure, Outcome};
 use crate::output::{say, write_file};
@@ -16,10 +16,11 @@ use crate::output::{say, write_file};
 /// # Errors
 /// Returns an error if the folders are not the shards of one run, or the result cannot be written.
 pub fn merge(arguments: &Merge, quiet: bool) -> Result<Outcome, Failure> {
+    let mut outcome = Outcome::Success;
     let parts = arguments
         .results
         .iter()
-        .map(|path| results::read::results(path).map_err(read_failure))
+        .map(|path| read_recomputed(path, &mut outcome))
         .collect::<Result<Vec<_>, Failure>>()?;
     let (plan, lines) = merge_into(&parts, &arguments.out).map_err(merge_failure)?;
     let out = arguments.out.display();
@@ -30,7 +31,6 @@ pub fn merge(arguments: &Merge, quiet: bool) -> Result<Outcome, Failure> {
         let words = std::fs::read(command).map_err(|error| Failure::of_file(command, error))?;
         write_file(&arguments.out.join(COMMAND), &words)?;
     }
-    let mut outcome = Outcome::Success;
     let missing = plan.tests.len() * plan.devices.len() - lines.len();
     if missing > 0 {
         let how = match command {

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use campaign::again;
 use campaign::parallel::map;
 use campaign::reasons::{self, ShippedModels};
 use explanation::Explained;
@@ -130,7 +131,7 @@ fn write_files(folder: &Path, files: &[site::SiteFile]) -> Result<(), Failure> {
 pub fn read_all(paths: &[PathBuf], outcome: &mut Outcome) -> Result<Vec<Results>, Failure> {
     let mut all = Vec::new();
     for path in paths {
-        let results = read::results(path).map_err(read_failure)?;
+        let results = read_recomputed(path, outcome)?;
         if let Some(incomplete) = results.incomplete {
             let file = if path.is_dir() { path.join(JOURNAL) } else { path.clone() };
             say(&format!(
@@ -148,6 +149,16 @@ pub fn read_all(paths: &[PathBuf], outcome: &mut Outcome) -> Result<Vec<Results>
         all.push(results);
     }
     Ok(all)
+}
+
+/// Reads results and recomputes the verdicts of their litmus tests.
+pub fn read_recomputed(path: &Path, outcome: &mut Outcome) -> Result<Results, Failure> {
+    let found = again::recompute(read::results(path).map_err(read_failure)?)?;
+    found.notes.iter().for_each(|note| say(note));
+    if found.dropped > 0 {
+        outcome.note(Outcome::Environment);
+    }
+    Ok(found.results)
 }
 
 /// Converts a read error.

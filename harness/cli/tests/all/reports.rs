@@ -3,9 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use results::wire::{PlanRecord, RunLine, VerdictWord};
 use serde_json::{Value, json};
 use tempfile::{TempDir, tempdir};
 
+use crate::beside::rewrite;
 use crate::common::{Ran, assert_valid, schemas, vk_litmus};
 
 const TESTS: [&str; 4] = ["sb/SB+rlx-rlx", "mp/MP+rel-acq", "mp/MP+plain", "avvis/MP+rel-acq.semav-semvis"];
@@ -394,6 +396,66 @@ fn an_unfinished_run_is_reported_as_such() {
     assert!(ran.stderr.contains("run.jsonl:4: the last line is incomplete"), "{ran:?}");
     let page = std::fs::read_to_string(folder.path().join("page.html")).unwrap();
     assert!(page.contains("1 of 4 tests have no verdict"), "the rest is reported");
+}
+
+/// Commands judge records again: an edited verdict with matching flags and a new checksum is refused.
+#[test]
+fn edited_records_are_refused() {
+    let folder = tempdir().unwrap();
+    run(folder.path(), "sound", &[]);
+    run(folder.path(), "other", &["--shard", "2/2"]);
+    let edit = |line: &mut RunLine| {
+        if line.verdict == VerdictWord::Violates {
+            (line.verdict, line.detail) = (VerdictWord::Conforms, None);
+            line.outcomes.iter_mut().for_each(|outcome| outcome.allowed = true);
+        }
+    };
+    for (name, more) in [("whole", None), ("half", Some(["--shard", "1/2"]))] {
+        let faulty = ["--fault", "release-no-flush"].into_iter().chain(more.into_iter().flatten());
+        let ran = run(folder.path(), name, &faulty.collect::<Vec<_>>());
+        assert_eq!(ran.code, 1, "{ran:?}");
+        rewrite(&folder.path().join(name), edit);
+    }
+    for arguments in [
+        &["report", "whole", "--format", "csv"][..],
+        &["diff", "sound", "whole"],
+        &["diff", "whole"],
+        &["merge", "half", "other", "--out", "merged"],
+        &["run", "--resume", "whole"],
+    ] {
+        let ran = in_folder(folder.path(), arguments);
+        assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{arguments:?}: {ran:?}");
+        let what = "its `allowed` of P1:r0=1 P1:r1=0 is true, the model's answer is false";
+        assert!(ran.stderr.contains(what) && ran.stderr.contains("mp/MP+rel-acq"), "{arguments:?}: {ran:?}");
+    }
+    assert!(!folder.path().join("merged").exists());
+}
+
+/// An omitted outcome is listed again, and records of another version's model are named as such.
+#[test]
+fn lists_are_recomputed_where_the_model_is_the_same() {
+    let folder = tempdir().unwrap();
+    run(folder.path(), "one", &[]);
+    let table = || in_folder(folder.path(), &["report", "one", "--format", "csv"]);
+    let before = table();
+    assert_eq!((before.code, before.stderr.as_str()), (0, ""), "{before:?}");
+    rewrite(&folder.path().join("one"), |line| line.outcomes.retain(|outcome| outcome.count > 0));
+    assert_eq!(table().stdout, before.stdout);
+    let path = folder.path().join("one/plan.json");
+    let mut plan: PlanRecord = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    plan.tests.iter_mut().for_each(|test| test.models[0].hash = "0".repeat(64));
+    plan.plan = plan.hash().unwrap();
+    std::fs::write(&path, serde_json::to_vec(&plan).unwrap()).unwrap();
+    let journal = folder.path().join("one/run.jsonl");
+    let hash = campaign::choice::load_shipped("vulkan").unwrap().hash;
+    let lines: Vec<RunLine> = (std::fs::read_to_string(&journal).unwrap().lines())
+        .map(|line| serde_json::from_str(&line.replace(&hash, &"0".repeat(64))).unwrap())
+        .collect();
+    let sealed = lines.iter().flat_map(|line| results::journal::sealed(line).unwrap());
+    std::fs::write(&journal, sealed.collect::<Vec<u8>>()).unwrap();
+    let note = "note: 4 verdicts copied without judging again: another version of the model `vulkan`";
+    let copied = table();
+    assert!(copied.code == 0 && copied.stderr.starts_with(note), "{copied:?}");
 }
 
 /// However verdicts are lost, every command fails.

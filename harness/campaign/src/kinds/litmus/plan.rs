@@ -47,6 +47,40 @@ pub struct PlannedTest {
     pub variant: RunVariant,
 }
 
+impl PlannedTest {
+    /// Derives the program that devices run, and the one that a model judges.
+    ///
+    /// # Errors
+    /// If the variant in its id is unknown.
+    pub fn new(mut loaded: Loaded) -> Result<PlannedTest, Failure> {
+        let variant: RunVariant = loaded
+            .source
+            .variant
+            .parse()
+            .map_err(|error| Failure::input_message(format!("{}: {error}", loaded.source.argument)))?;
+        let hash = choice::hash(&loaded.text);
+        if loaded.test.khronos.is_some() {
+            // A device cannot be forced to read a value, so the program guards the rest of the thread instead.
+            loaded.test = guard_forced_reads(&loaded.test);
+            loaded.text = litmus::print(&loaded.test);
+        }
+        let hsa = (loaded.test.dialect == Dialect::Hsa).then(|| lower_from_hsa(&mut loaded));
+        // The variant may change the meaning: GLSL450 has no scopes. If the variant cannot express the test,
+        // there is no kernel, and the test is skipped for that reason.
+        let said = shaders::meaning(&loaded.test, variant.shader).unwrap_or_else(|_| loaded.test.clone());
+        let named = match &hsa {
+            Some(FromHsa { test, lowered: Ok(lowered), .. }) => {
+                Lowered { test: said, meaning: lowered.meaning.clone() }.with_names_of(test)
+            }
+            _ => said,
+        };
+        let asked = without_filter(&named);
+        let judged = asked.with_values();
+        let undefined = asked.has_undefined().then_some(asked);
+        Ok(PlannedTest { hash, judged, undefined, variant, loaded, hsa })
+    }
+}
+
 /// An HSA test of the plan. Devices run the lowered program; the report shows the HSA answer next to the
 /// verdict.
 #[derive(Debug)]
@@ -106,33 +140,7 @@ impl LitmusPlan {
     ) -> Result<LitmusPlan, Failure> {
         let items = told_for(&targets, tests)?
             .into_iter()
-            .map(|mut loaded| {
-                let variant: RunVariant = loaded.source.variant.parse().map_err(|error| {
-                    Failure::input_message(format!("{}: {error}", loaded.source.argument))
-                })?;
-                let hash = choice::hash(&loaded.text);
-                if loaded.test.khronos.is_some() {
-                    // A device cannot be forced to read a value, so the program guards the rest of the thread
-                    // instead.
-                    loaded.test = guard_forced_reads(&loaded.test);
-                    loaded.text = litmus::print(&loaded.test);
-                }
-                let hsa = (loaded.test.dialect == Dialect::Hsa).then(|| lower_from_hsa(&mut loaded));
-                // The variant may change the meaning: GLSL450 has no scopes. If the variant cannot express
-                // the test, there is no kernel, and the test is skipped for that reason.
-                let said =
-                    shaders::meaning(&loaded.test, variant.shader).unwrap_or_else(|_| loaded.test.clone());
-                let named = match &hsa {
-                    Some(FromHsa { test, lowered: Ok(lowered), .. }) => {
-                        Lowered { test: said, meaning: lowered.meaning.clone() }.with_names_of(test)
-                    }
-                    _ => said,
-                };
-                let asked = without_filter(&named);
-                let judged = asked.with_values();
-                let undefined = asked.has_undefined().then_some(asked);
-                Ok(PlannedTest { hash, judged, undefined, variant, loaded, hsa })
-            })
+            .map(PlannedTest::new)
             .collect::<Result<Vec<PlannedTest>, Failure>>()?;
         let mut models = PlannedModels::default();
         let mut cells = Vec::new();

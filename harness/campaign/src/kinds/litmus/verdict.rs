@@ -1,18 +1,19 @@
 //! Converts a worker's report to a verdict and its published line.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use litmus::{Observation, Overlap, PredictedOutcome, Prediction, Test};
+use litmus::{Observation, Overlap, Prediction, Test};
 use model::{Budget, Options, settle};
+use results::again::recompute;
 use results::read::MOST_INSTANCES_OF_DISPATCH;
-use results::wire::{Hashes, RaceWord, RunContext, RunLine, VerdictWord};
-use results::{Ending, Evidence, Judgement, Reason, Twin, judge, state};
+use results::wire::{Hashes, RunContext, RunLine};
+use results::{Ending, Evidence, Judgement, Reason, Twin, judge};
 use runner::pool::{Attempt, End, JobReport};
 use runner::wire::{JobResult, Snapshot, WireObservation};
 
 use super::plan::{DeviceTest, LitmusPlan, mark_filtered};
 use super::{Litmus, TestBudget};
+use crate::again::{RECORD_PATIENCE, recompute_alone};
 use crate::kinds::{driver_record, quoted};
 use crate::patience::patience;
 use crate::run::{JudgedJob, ending, failure_of};
@@ -144,39 +145,21 @@ pub fn skipped(run: &Litmus<'_>, cell: &DeviceTest, missing: &str) -> RunLine {
     line(run, cell, &[], &Judgement::skipped(missing), None, None)
 }
 
-/// Returns why a recorded line contradicts the prediction: about races, or about an allowed outcome.
-pub fn contradicts(run: &Litmus<'_>, cell: &DeviceTest, line: &RunLine) -> Option<String> {
-    let prediction = match &cell.ready {
-        Ok(prediction) if prediction.complete && line.verdict != VerdictWord::Skipped => prediction,
-        _ => return None,
-    };
-    let test = &run.plan.items[cell.item].judged;
-    let predicted: BTreeMap<String, &PredictedOutcome> = prediction
-        .outcomes
-        .iter()
-        .map(|(outcome, says)| (state::text(&state::state(test, &prediction.observables, outcome)), says))
-        .collect();
-    let race = if prediction.is_undefined() { RaceWord::Racy } else { RaceWord::Free };
-    if line.race.is_some_and(|said| said != race && said != RaceWord::Unknown) {
-        return Some("the model's answer about races differs".to_owned());
-    }
-    // The model may have had less time when the line was written.
-    if line.race == Some(RaceWord::Unknown) {
-        return None;
-    }
-    let (most, listed) = (most_instances(run), line.outcomes.len());
+/// Recomputes a recorded line from its counts and the prediction.
+///
+/// # Errors
+/// What differs from the record.
+pub fn recorded(run: &Litmus<'_>, cell: &DeviceTest, line: &RunLine) -> Result<RunLine, String> {
+    let most = most_instances(run);
     if line.instances > most {
-        return Some(format!("{} instances, more than {most}, which its budget allows", line.instances));
+        return Err(format!("{} instances, more than {most}, which its budget allows", line.instances));
     }
-    let other = line.outcomes.iter().find_map(|outcome| {
-        let text = state::text(&outcome.state);
-        let says = predicted.get(&text);
-        let same = says.is_some_and(|says| says.allowed == outcome.allowed && says.weak == outcome.weak);
-        (!same).then(|| format!("the model's answer about {text} differs"))
-    });
-    // Each outcome occurs once, so an equal number means that all are there.
-    let omits = listed < predicted.len();
-    other.or_else(|| omits.then(|| format!("it lists {listed} of the model's {} outcomes", predicted.len())))
+    let Ok(prediction) = &cell.ready else { return Ok(line.clone()) };
+    let planned = &run.plan.items[cell.item];
+    if prediction.complete {
+        return recompute(line, &planned.judged, prediction, &cell.model.hash);
+    }
+    recompute_alone(line, planned, &cell.model, RECORD_PATIENCE)
 }
 
 /// Upper limit of the instances in a second: more than any device executes.
