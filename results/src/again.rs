@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 
 use litmus::{Observable, Outcome, Overlap, Prediction, Race, Test, Value};
 
-use crate::judge::{EXERCISED_THRESHOLD, Reason, allows_nothing, first_unexpected, no_execution};
+use crate::judge::{
+    EXERCISED_THRESHOLD, Reason, allows_nothing, first_unexpected, no_execution, weak_prefix,
+};
 use crate::state;
 use crate::state::State;
 use crate::wire::{RaceWord, RunLine, RunOutcome, UnexpectedValues, VerdictWord};
@@ -203,7 +205,8 @@ fn judge(line: &mut RunLine, ended: bool) {
         |reason: &str, detail: Option<String>| (VerdictWord::Inconclusive, Some(reason.to_owned()), detail);
     (line.verdict, line.reason, line.detail) = match (line.race, ended) {
         (Some(RaceWord::Free), _) if !proofs.is_empty() => {
-            (VerdictWord::Violates, None, Some(proofs.join("; ")))
+            let weak = detail.as_deref().and_then(weak_prefix).unwrap_or_default();
+            (VerdictWord::Violates, None, Some(format!("{weak}{}", proofs.join("; "))))
         }
         (_, Some(reason)) => inconclusive(&reason, detail),
         (Some(RaceWord::Racy), None) => {
@@ -296,6 +299,20 @@ mod tests {
             outcomes: counts.iter().map(row).collect(),
             ..RunLine::default()
         }
+    }
+
+    /// A violation next to missing results stays weak when it is judged again.
+    #[test]
+    fn weak_evidence_stays_weak() {
+        let test = litmus::parse(SIGNED, "T").unwrap();
+        let detail =
+            "weak evidence (the host read other words (dispatches: 1)): forbidden outcome x=-1 seen 5 times";
+        let weak = RunLine {
+            detail: Some(detail.to_owned()),
+            ..line(&test, VerdictWord::Violates, None, &[(0, 3), (-1, 5)])
+        };
+        let new = again(&weak, &test, &prediction(&test, Race::Free, &[(0, true), (-1, false)]), "hash");
+        assert_eq!(new.detail.as_deref(), Some(detail));
     }
 
     #[test]

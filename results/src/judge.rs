@@ -387,14 +387,12 @@ fn verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, Option<S
             .map(|u| format!("values that no execution produces, {:?}, seen {}", u.raw, times(u.count)));
         proofs.extend(first_unexpected(unexpected));
         if !proofs.is_empty() {
-            // A driver that failed on some dispatches may have failed on others undetected.
-            if unexplained(evidence, observation) {
-                proofs.insert(0, weak_evidence(&missing(observation)));
-            }
             if let (Some(reason), Some(how)) = (ended, how) {
                 proofs.push(format!("the run ended early: {} ({how})", reason.word()));
             }
-            return (Verdict::Violates, Some(proofs.join("; ")));
+            let lacks = unexplained(evidence, observation).then(|| missing(observation));
+            let (verdict, detail) = weigh_violation(&proofs.join("; "), lacks.as_deref(), Checked::Alone);
+            return (verdict, Some(detail));
         }
     }
 
@@ -496,11 +494,7 @@ pub fn find_contradiction(line: &RunLine) -> Option<String> {
         VerdictWord::Undefined if race.is_some_and(|race| race != RaceWord::Racy) => {
             "of a program that does not race".to_owned()
         }
-        VerdictWord::Inconclusive
-            if proven
-                && race == Some(RaceWord::Free)
-                && line.reason.as_deref() != Some(Reason::NullDevice.word()) =>
-        {
+        VerdictWord::Inconclusive if proven && race == Some(RaceWord::Free) && !proves_nothing(line) => {
             format!(
                 "although {forbidden} instances are forbidden and {nowhere} have values that no \
                  execution produces"
@@ -513,6 +507,14 @@ pub fn find_contradiction(line: &RunLine) -> Option<String> {
         _ => return None,
     };
     Some(format!("the verdict does not follow from the counts: `{}` {what}", line.verdict.text()))
+}
+
+/// Returns true if the forbidden results of an inconclusive record are no evidence: those of a device that
+/// executes nothing, and those of a shader next to dispatches that were not executed.
+fn proves_nothing(line: &RunLine) -> bool {
+    let reason = line.reason.as_deref();
+    reason == Some(Reason::NullDevice.word())
+        || line.shader.is_some() && reason == Some(Reason::NotExecuted.word())
 }
 
 /// Describes observed outcomes that the specification allows and no known implementation produces.
@@ -608,9 +610,33 @@ fn missing(seen: &Observation) -> String {
 /// The first words of the detail of a verdict on a run in which the driver failed otherwise.
 const WEAK_EVIDENCE: &str = "weak evidence";
 
-/// Returns the prefix for evidence from a run in which the driver failed otherwise.
-pub fn weak_evidence(missing: &str) -> String {
-    format!("{WEAK_EVIDENCE} ({missing})")
+/// How it was checked that the driver executed what a record counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checked {
+    /// Each workgroup has a receipt, so the record was executed even if others were not.
+    Alone,
+    /// Only dispatches next to it have receipts.
+    ByNeighbours,
+}
+
+/// Returns the verdict and its explanation for forbidden results, of litmus tests and of users' shaders.
+///
+/// `proof` names the results. `missing` describes what the driver did not execute as requested: it may have
+/// failed elsewhere undetected, so the explanation starts with it. Then only records that were checked alone
+/// prove a violation.
+pub fn weigh_violation(proof: &str, missing: Option<&str>, checked: Checked) -> (Verdict, String) {
+    let Some(missing) = missing else { return (Verdict::Violates, proof.to_owned()) };
+    let verdict = match checked {
+        Checked::Alone => Verdict::Violates,
+        Checked::ByNeighbours => Verdict::Inconclusive(Reason::NotExecuted),
+    };
+    (verdict, format!("{WEAK_EVIDENCE} ({missing}): {proof}"))
+}
+
+/// Returns the part of an explanation that marks weak evidence, if it has one.
+pub(crate) fn weak_prefix(detail: &str) -> Option<&str> {
+    let end = detail.starts_with(WEAK_EVIDENCE).then(|| detail.find("): "))??;
+    detail.get(..end + "): ".len())
 }
 
 /// Returns true for a violation next to dispatches that the driver did not execute as requested.

@@ -2,7 +2,9 @@
 
 use crate::fixture::{Between, observation, outcome, prediction, store_buffering};
 use litmus::{Observation, Prediction, Race, Test};
-use results::{Ending, Evidence, Judgement, Reason, Twin, Verdict, judge};
+use results::judge::find_contradiction;
+use results::wire::{RaceWord, RunLine, ShaderRun, UnexpectedValues, VerdictWord};
+use results::{Checked, Ending, Evidence, Judgement, Reason, Twin, Verdict, judge, weigh_violation};
 
 fn verdict_of(test: &Test, prediction: &Prediction, observation: &Observation, ending: Ending) -> Judgement {
     judge(&Evidence {
@@ -422,10 +424,41 @@ fn one_instance_that_was_not_executed_is_enough() {
     let violation = verdict_of(&test, &prediction, &seen, Ending::Finished);
     assert_eq!(violation.verdict, Verdict::Violates);
     let detail = violation.detail.unwrap();
-    let weak = "weak evidence (1 of 1000 dispatches discarded: 64 instances were not executed as requested); forbidden";
+    let weak = "weak evidence (1 of 1000 dispatches discarded: 64 instances were not executed as requested): forbidden";
     assert!(detail.starts_with(weak) && detail.matches("not executed").count() == 1, "{detail}");
     let (test, prediction) = weak_allowed(Race::Racy);
     assert_eq!(verdict_of(&test, &prediction, &seen, Ending::Finished).verdict, Verdict::Undefined);
+}
+
+/// Litmus tests and users' shaders share one rule; only what was checked alone violates next to missing results.
+#[test]
+fn missing_results_weaken_a_violation() {
+    let weak = "weak evidence (2 dispatches wrote nothing): x=7 seen";
+    for (missing, checked, verdict, detail) in [
+        (None, Checked::Alone, Verdict::Violates, "x=7 seen"),
+        (None, Checked::ByNeighbours, Verdict::Violates, "x=7 seen"),
+        (Some("2 dispatches wrote nothing"), Checked::Alone, Verdict::Violates, weak),
+        (
+            Some("2 dispatches wrote nothing"),
+            Checked::ByNeighbours,
+            Verdict::Inconclusive(Reason::NotExecuted),
+            weak,
+        ),
+    ] {
+        assert_eq!(weigh_violation("x=7 seen", missing, checked), (verdict, detail.to_owned()));
+    }
+    // The record of such a shader can be read again; that of a litmus test would hide a violation.
+    let record = |shader| RunLine {
+        verdict: VerdictWord::Inconclusive,
+        reason: Some("not executed".into()),
+        race: Some(RaceWord::Free),
+        instances: 1,
+        unexpected: vec![UnexpectedValues { raw: vec![7], count: 1 }],
+        shader,
+        ..RunLine::default()
+    };
+    assert_eq!(find_contradiction(&record(Some(ShaderRun::default()))), None);
+    assert!(find_contradiction(&record(None)).is_some());
 }
 
 #[test]

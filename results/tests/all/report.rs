@@ -1,6 +1,7 @@
 //! Tests of every report format, on one set of records.
 
 use crate::lines::{check_lines, rejected, run_lines, whole_plan};
+use results::Checked;
 use results::expectation::Triage;
 use results::read::Results;
 use results::report::Report;
@@ -305,8 +306,9 @@ fn the_conclusion_marks_weak_evidence() {
         let mut lines = run_lines();
         let violating = lines.iter_mut().filter(|line| line.verdict == VerdictWord::Violates);
         for line in violating.take(weak) {
-            line.detail =
-                Some(format!("{}; forbidden", results::weak_evidence("1 of 9 dispatches discarded")));
+            line.detail = Some(
+                results::weigh_violation("forbidden", Some("1 of 9 dispatches discarded"), Checked::Alone).1,
+            );
         }
         let text = results::conclusion::text(&whole_plan(), &lines);
         let first = text.lines().next().unwrap().to_owned();

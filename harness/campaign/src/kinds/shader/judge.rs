@@ -11,7 +11,7 @@ use results::wire::{
     ClaimRecord, ContentRecord, Hashes, RUN_SCHEMA, RaceWord, RunLine, RunOutcome, ShaderBuffer, ShaderRun,
     UnexpectedValues, VerdictWord,
 };
-use results::{Ending, Reason};
+use results::{Checked, Ending, Reason, Verdict, weigh_violation};
 use runner::pool::{Attempt, End, JobReport};
 use runner::shader::{Answer, Content, ShaderObservations};
 
@@ -141,22 +141,21 @@ fn says(
             "{count} of {} dispatches left contents that no execution produces: {what}",
             seen.dispatches
         );
-        let excuse = match (bound, seen.left_out) {
-            (None, 0) if seen.not_executed == 0 => {
-                return LineVerdict { verdict: VerdictWord::Violates, reason: None, detail: Some(what) };
-            }
-            (None, 0) => format!("{} dispatches wrote nothing", seen.not_executed),
-            (Some(budget), 0) => format!("the device ends loops after {budget} iterations"),
-            (_, _) if seen.outside_grid > 0 => results::excess(seen.outside_grid),
-            (_, _) if seen.misread > 0 => results::describe_misread("submissions", seen.misread),
-            (_, _) => "the device omits copies or dispatches next to the shader's, or parts of them, or \
-                 executes some twice"
-                .to_owned(),
+        let missing = match (bound, seen.left_out) {
+            (None, 0) if seen.not_executed == 0 => None,
+            (None, 0) => Some(format!("{} dispatches wrote nothing", seen.not_executed)),
+            (Some(budget), 0) => Some(format!("the device ends loops after {budget} iterations")),
+            (_, _) => Some(describe_left_out(seen).unwrap_or_else(|| {
+                "the device omits copies or dispatches next to the shader's, or parts of them, or executes \
+                 some twice"
+                    .to_owned()
+            })),
         };
-        return LineVerdict::inconclusive(
-            Reason::NotExecuted,
-            format!("{}: {what}", results::weak_evidence(&excuse)),
-        );
+        let (verdict, detail) = weigh_violation(&what, missing.as_deref(), Checked::ByNeighbours);
+        return match verdict {
+            Verdict::Inconclusive(reason) => LineVerdict::inconclusive(reason, detail),
+            _ => LineVerdict { verdict: VerdictWord::Violates, reason: None, detail: Some(detail) },
+        };
     }
     if let Some((reason, why)) = failure {
         return LineVerdict::inconclusive(reason, why);
@@ -172,17 +171,13 @@ fn says(
         _ if dispatches == 0 || seen.not_executed > 0 => {
             let why = match (seen.not_executed, seen.left_out) {
                 (dispatches, 0) => format!("{dispatches} dispatches wrote nothing"),
-                (dispatches, _) if seen.outside_grid > 0 => {
-                    format!("{dispatches} dispatches are not counted; {}", results::excess(seen.outside_grid))
-                }
-                (dispatches, _) if seen.misread > 0 => {
-                    let why = results::describe_misread("submissions", seen.misread);
-                    format!("{dispatches} dispatches are not counted; {why}")
-                }
-                (dispatches, _) => format!(
-                    "{dispatches} dispatches were omitted in part or entirely, executed twice, or wrote \
-                     nothing"
-                ),
+                (dispatches, _) => match describe_left_out(seen) {
+                    Some(why) => format!("{dispatches} dispatches are not counted; {why}"),
+                    None => format!(
+                        "{dispatches} dispatches were omitted in part or entirely, executed twice, or wrote \
+                         nothing"
+                    ),
+                },
             };
             LineVerdict::inconclusive(Reason::NotExecuted, why)
         }
@@ -202,6 +197,15 @@ fn says(
             let detail = format!("{spread}, of {allowed} that the model allows");
             LineVerdict { verdict: VerdictWord::Conforms, reason: None, detail: Some(detail) }
         }
+    }
+}
+
+/// Describes why submissions are not counted, if surplus invocations or broken reads are the reason.
+fn describe_left_out(seen: &ShaderObservations) -> Option<String> {
+    match (seen.outside_grid, seen.misread) {
+        (0, 0) => None,
+        (0, misread) => Some(results::describe_misread("submissions", misread)),
+        (outside, _) => Some(results::excess(outside)),
     }
 }
 
