@@ -15,9 +15,10 @@ use plan::Device;
 use results::wire::{FaultSearch, FaultsRecord, SoughtFault};
 use results::{Ending, Evidence, Judgement, Reason, Verdict, judge};
 use runner::{Cause, Known, RunBudget, RunSettings, RunVariant, Runnable, Stress};
-use sim::{Expect, FAULTS, Fault, SimDevice};
+use sim::{Expect, FAULTS, Fault, Row, SimDevice};
 
 use crate::choice::{self, Chosen};
+use crate::parallel::{in_order, map};
 use crate::source::TestSource;
 use crate::{Failure, inputs};
 
@@ -58,23 +59,36 @@ impl SuiteCase {
     }
 }
 
-/// Runs the campaign and passes each fault's result to `sought`.
+/// Runs the campaign on all processors and passes each fault's result to `sought`, in order. A search ends at
+/// the first test that shows its fault.
 ///
 /// # Errors
 /// If the suite cannot be read, or `sought` fails.
 pub fn faults(sought: &mut dyn FnMut(&SoughtFault) -> Result<(), Failure>) -> Result<FaultsRecord, Failure> {
     let cases = cases()?;
-    let mut faults = Vec::with_capacity(FAULTS.len());
-    for row in FAULTS {
-        let limit = if matches!(row.expect, Expect::Invisible(_)) { INVISIBLE_LIMIT } else { LIMIT };
-        let seeds: Vec<FaultSearch> =
-            (0..SEEDS).map(|seed| search(&cases, row.fault, seed, limit)).collect::<Result<_, _>>()?;
-        let expect = row.expect.word();
-        let found = seeds.iter().all(|search| search.verdict == expect);
-        let fault = SoughtFault { fault: row.name, rule: row.rule, expect, found, seeds };
-        sought(&fault)?;
-        faults.push(fault);
-    }
+    let searches: Vec<(&Row, u64)> =
+        FAULTS.iter().flat_map(|row| (0..SEEDS).map(move |seed| (row, seed))).collect();
+    let mut rows = FAULTS.iter();
+    let (mut seeds, mut faults) = (Vec::new(), Vec::with_capacity(FAULTS.len()));
+    in_order(
+        &searches,
+        |(row, seed)| {
+            let limit = if matches!(row.expect, Expect::Invisible(_)) { INVISIBLE_LIMIT } else { LIMIT };
+            search(&cases, row.fault, *seed, limit)
+        },
+        |result| {
+            seeds.push(result?);
+            if seeds.len() as u64 == SEEDS
+                && let Some(row) = rows.next()
+            {
+                let (expect, seeds) = (row.expect.word(), std::mem::take(&mut seeds));
+                let found = seeds.iter().all(|search| search.verdict == expect);
+                faults.push(SoughtFault { fault: row.name, rule: row.rule, expect, found, seeds });
+                faults.last().map_or(Ok(()), &mut *sought)?;
+            }
+            Ok::<(), Failure>(())
+        },
+    )?;
     let (false_alarms, sound_instances) = sound(&cases)?;
     let missed: Vec<&str> = faults.iter().filter(|fault| !fault.found).map(|fault| fault.fault).collect();
     Ok(FaultsRecord {
@@ -211,11 +225,11 @@ fn nothing(seed: u64, instances: u64, since: Instant) -> FaultSearch {
 
 /// Returns the violations on a device without faults, and the number of instances.
 fn sound(cases: &[SuiteCase]) -> Result<(Vec<String>, u64), Failure> {
-    let device = SimDevice::new(Fault::None);
     let mut alarms: BTreeMap<String, String> = BTreeMap::new();
     let mut instances = 0;
-    for case in cases {
-        let judgement = judged(case, &device, SOUND_INSTANCES, SEEDS)?;
+    let judgements = map(cases, |case| judged(case, &SimDevice::new(Fault::None), SOUND_INSTANCES, SEEDS));
+    for (case, judgement) in cases.iter().zip(judgements) {
+        let judgement = judgement?;
         instances += judgement.instances;
         if judgement.verdict == Verdict::Violates {
             alarms.insert(case.id.clone(), judgement.detail.unwrap_or_default());
