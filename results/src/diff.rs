@@ -77,7 +77,9 @@ pub fn diff(old: &Results, new: &Results) -> Result<DiffRecord, DiffError> {
                 changes.push(change(ChangeKind::OtherModel, Some(before), line));
             }
             changes.extend(verdict(before, line));
-            rates.extend(compare(before, line));
+            if has_one_rate(before) && has_one_rate(line) {
+                rates.extend(compare(before, line));
+            }
         }
     }
     let comparisons: Vec<RateComparison> = rates.iter().map(|rate| rate.comparison).collect();
@@ -104,6 +106,11 @@ pub fn diff(old: &Results, new: &Results) -> Result<DiffRecord, DiffError> {
         only_old,
         only_new,
     })
+}
+
+/// Returns true if one rate describes the whole run: all of it had the same stress.
+fn has_one_rate(line: &RunLine) -> bool {
+    line.spread.is_none()
 }
 
 /// Pairs the devices by name.

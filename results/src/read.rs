@@ -578,6 +578,12 @@ fn check(line: &RunLine) -> Result<(), String> {
     if batches > line.batches {
         return Err(format!("{} batches of {}", batches.unwrap_or(0), line.batches.unwrap_or(0)));
     }
+    if let Some(spread) = &line.spread {
+        let parts = spread.first.checked_add(spread.second);
+        if parts.is_none_or(|parts| parts > line.instances) || spread.weak > spread.second {
+            return Err(format!("the parts of `spread` have more than the {} instances", line.instances));
+        }
+    }
     let mut states = BTreeSet::new();
     if let Some(twice) =
         line.outcomes.iter().map(|o| crate::state::text(&o.state)).find(|s| !states.insert(s.clone()))

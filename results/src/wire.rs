@@ -335,6 +335,10 @@ pub struct RunLine {
     /// otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted_by_host: Option<String>,
+    /// The part of the run under another layout, after a part without a weak outcome that the device has shown
+    /// before; absent if there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spread: Option<SpreadRun>,
     /// The outcome whose rate changed most significantly during the run; absent if the run was too short.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drift: Option<DriftRecord>,
@@ -363,6 +367,19 @@ pub struct RunLine {
     /// this one forbids. Their counts measure if the run could have shown a fault of this test.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mutants: Vec<String>,
+}
+
+/// The part of a run under another layout.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SpreadRun {
+    /// Instances of the part before it, none of which showed the outcomes that a baseline has.
+    pub first: u64,
+    /// Its instances.
+    pub second: u64,
+    /// Those of its instances that showed one of these outcomes.
+    pub weak: u64,
+    /// Its stress, in the format of its TOML file.
+    pub stress: String,
 }
 
 /// HSA's prediction for a test, next to the verdict on its lowered program. It judges no device.

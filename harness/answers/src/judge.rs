@@ -88,6 +88,7 @@ pub fn judge_test(request: &JudgeRequest<'_>) -> Result<RunLine, JudgeError> {
         replay: String::new(),
         memory: None,
         counted_by_host: None,
+        spread: None,
         hashes: Hashes::default(),
         tool: env!("CARGO_PKG_VERSION").to_owned(),
         driver: None,

@@ -121,6 +121,7 @@ pub fn simulate_test(request: &SimulationRequest<'_>) -> Result<RunLine, Simulat
         ),
         memory: None,
         counted_by_host: None,
+        spread: None,
         hashes: Hashes::default(),
         tool: env!("CARGO_PKG_VERSION").to_owned(),
         driver: Some(DriverRecord {

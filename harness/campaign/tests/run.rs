@@ -168,6 +168,7 @@ fn answer(outcomes: &[(&[u64], u64)], failure: Option<IncompleteReason>) -> JobR
         stress: None,
         memory: None,
         counted_by_host: None,
+        spread: None,
         serial_stage: false,
         peak_bytes: None,
         observation: WireObservation::from(&seen),

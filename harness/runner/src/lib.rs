@@ -56,4 +56,4 @@ pub use runnable::{Runnable, hash, told};
 pub use seed::{test_seed, text_hash};
 pub use stress::{Graphics, Lanes, MemoryStress, Pairing, Pattern, Strategy, Stress, StressError, Unit};
 pub use variant::{RunVariant, UnknownRunVariant};
-pub use ways::{Known, RunMechanisms, run_ways};
+pub use ways::{Known, RunMechanisms, SpreadPart, run_ways};

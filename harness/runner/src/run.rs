@@ -5,7 +5,7 @@ mod place;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use litmus::{Observation, Test};
+use litmus::{Observation, Outcome, Test};
 use place::{InFlight, InFlightPlan};
 use plan::{BufferMemory, Capabilities, Device, DeviceError, Hosts, MemoryProperties, Timestamp};
 use rand::{RngExt, SeedableRng};
@@ -63,6 +63,9 @@ pub struct RunSettings {
     pub patience: Duration,
     /// When the test is exercised, if known.
     pub exercise: Option<Exercise>,
+    /// Weak outcomes that the device has shown before. If the first part of the budget shows none of them, the
+    /// rest runs under [another layout](Stress::spread_out).
+    pub expected: Vec<Outcome>,
 }
 
 impl RunSettings {
@@ -78,6 +81,7 @@ impl RunSettings {
             plausible: Vec::new(),
             patience: RunSettings::PATIENCE,
             exercise: None,
+            expected: Vec::new(),
         }
     }
 }

@@ -294,6 +294,23 @@ impl Stress {
         self
     }
 
+    /// Returns the stress with other delays, distances between locations, and alignments of instances. The
+    /// kernels stay the same.
+    #[must_use]
+    pub fn spread_out(&self, loop_budget: Option<u32>) -> Stress {
+        let wider = |(low, high): (u32, u32), most: u32| (low.min(1), high.max(most));
+        let spread = Stress {
+            spacing: (1, self.spacing.1.max(64)),
+            // An odd number of words changes which lines of a cache the locations of two instances share.
+            padding: (0, self.padding.1.max(63)),
+            ..self.clone()
+        };
+        let delayed =
+            Stress { interval: wider(self.interval, 16), hold: (0, self.hold.1.max(32)), ..spread.clone() };
+        // Longer delays may not fit the loops of a driver.
+        if delayed.check_loop_budget(loop_budget).is_ok() { delayed } else { spread }
+    }
+
     /// Returns the form that [`Stress::from_toml`] reads.
     ///
     /// # Errors
@@ -539,6 +556,18 @@ mod tests {
     fn every_preset_is_valid() {
         for name in Stress::preset_names() {
             assert_eq!(Stress::preset(name).unwrap().name, name);
+        }
+    }
+
+    #[test]
+    fn every_preset_can_be_spread_out() {
+        for name in Stress::preset_names() {
+            let stress = Stress::preset(name).unwrap();
+            for budget in [None, Some(65_535)].into_iter().filter(|b| stress.check_loop_budget(*b).is_ok()) {
+                let spread = stress.spread_out(budget);
+                assert_eq!((spread.validate(), spread.check_loop_budget(budget)), (Ok(()), Ok(())), "{name}");
+                assert!(spread.spacing.1 >= 64 && spread.padding.1 >= 63 && spread != stress, "{name}");
+            }
         }
     }
 

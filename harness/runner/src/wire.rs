@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Cause;
 use crate::exercise::Parts;
 use crate::stress::Stress;
+use crate::ways::SpreadPart;
 
 /// The version of the messages. Both sides are the same binary, unless it was replaced while running.
 pub const VERSION: u32 = 1;
@@ -91,6 +92,9 @@ pub struct Job {
     /// The share of `seconds` that the run takes under CPU contention.
     #[serde(default)]
     pub parts: Parts,
+    /// Weak outcomes that the device has shown before, like `serial`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expected: Vec<Vec<u64>>,
     /// Time limit of a submission in seconds.
     pub patience: f64,
     /// The next job, if known: its kernels are compiled while this one runs.
@@ -124,6 +128,9 @@ pub struct JobResult {
     /// Why the host counted all outcomes instead of the device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted_by_host: Option<String>,
+    /// The second part of the run, if there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spread: Option<SpreadPart>,
     /// The variant's stage runs its invocations one after another, so that partners did not wait for each
     /// other.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

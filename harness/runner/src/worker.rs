@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use litmus::{Observation, Overlap, Test};
+use litmus::{Observation, Outcome, Overlap, Test, Value};
 use plan::{Device, DeviceError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -326,6 +326,7 @@ fn run_job(job: &Job, devices: &mut Devices<'_>, on_snapshot: OnSnapshot<'_>) ->
         stress: None,
         memory: None,
         counted_by_host: None,
+        spread: None,
         serial_stage: false,
         peak_bytes: None,
         observation: WireObservation::default(),
@@ -399,12 +400,15 @@ fn fill(
         plausible: job.plausible.clone(),
         patience: seconds_to_duration(job.patience),
         exercise: None,
+        expected: Vec::new(),
     };
 
     let exercise = Exercise { serial: job.serial.clone(), enough: job.enough, parts: job.parts };
     let mut own = settings(1);
     // With a control barrier between threads, only the twin shows whether the test is exercised.
     own.exercise = (overlap == Overlap::Possible).then(|| exercise.clone());
+    let outcome = |values: &Vec<u64>| Outcome(values.iter().copied().map(Value).collect());
+    own.expected = job.expected.iter().map(outcome).collect();
     if twin.is_some() {
         own.budget.time = own.budget.time.map(|time| time - time / TWIN_PART);
     }
@@ -421,6 +425,7 @@ fn fill(
     let memory: Vec<String> = attempt.known.memory.iter().map(ToString::to_string).collect();
     answer.memory = (!memory.is_empty()).then(|| memory.join(" and "));
     answer.counted_by_host = attempt.known.counted_by_host;
+    answer.spread = attempt.known.spread;
     answer.observation = (&attempt.seen).into();
     attempt.failure.map_or(Ok(()), Err)?;
 

@@ -79,6 +79,7 @@ fn job(text: &str, device: &str, instances: u64) -> Job {
         enough: 0,
         parts: Parts::default(),
         patience: 30.0,
+        expected: Vec::new(),
         next: None,
     }
 }

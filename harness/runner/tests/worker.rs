@@ -111,6 +111,7 @@ fn job(text: &str, device: &str) -> Job {
         serial: Vec::new(),
         enough: 0,
         parts: Parts::default(),
+        expected: Vec::new(),
         patience: 0.2,
         next: None,
     }

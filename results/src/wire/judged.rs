@@ -4,7 +4,7 @@ use litmus::{Prediction, QuestionKind, Race, Test};
 
 use super::{
     CHECK_SCHEMA, CheckLine, CheckOutcome, DriftRecord, DriverRecord, Executions, Hashes, HsaRun, LevelWord,
-    Query, RUN_SCHEMA, RaceWord, RunLine, RunOutcome, UnexpectedValues, VerdictWord,
+    Query, RUN_SCHEMA, RaceWord, RunLine, RunOutcome, SpreadRun, UnexpectedValues, VerdictWord,
 };
 use crate::answer::answer;
 use crate::judge::{Judgement, Verdict, lacks_execution};
@@ -108,6 +108,8 @@ pub struct RunContext {
     pub memory: Option<String>,
     /// Why the host counted although the stress requests counting on the device.
     pub counted_by_host: Option<String>,
+    /// The part of the run under another layout.
+    pub spread: Option<SpreadRun>,
     /// Hashes of the inputs.
     pub hashes: Hashes,
     /// Version of the tool.
@@ -205,6 +207,7 @@ impl RunLine {
             replay: context.replay,
             memory: context.memory,
             counted_by_host: context.counted_by_host,
+            spread: context.spread,
             drift: judgement.drift.as_ref().map(|drift| DriftRecord {
                 state: state(test, observables, &drift.outcome),
                 earlier: drift.earlier,

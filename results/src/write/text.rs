@@ -216,7 +216,21 @@ fn powers(lines: &[RunLine]) -> String {
         let gaps = if gaps.is_empty() { gaps } else { format!("; less than all of: {gaps}") };
         text += &format!("power on {}: {}{gaps}\n", show::line(&power.device), power.words());
     }
-    text
+    text + &spreads(lines)
+}
+
+/// Formats what tests showed under another layout, after a part without weak outcomes that a baseline has.
+fn spreads(lines: &[RunLine]) -> String {
+    let told = |line: &RunLine| {
+        let spread = line.spread.as_ref()?;
+        let (id, device) = (show::line(&line.id), show::line(&line.device));
+        let (first, second, weak) = (count(spread.first), count(spread.second), count(spread.weak));
+        Some(format!(
+            "{id} on {device}: none of {first} instances weak under the first stress, {weak} of {second} with \
+             other delays, distances and alignments\n"
+        ))
+    };
+    lines.iter().filter_map(told).collect()
 }
 
 fn table(lines: &[RunLine], is_told: &dyn Fn(&RunLine) -> bool, layout: TextLayout) -> String {

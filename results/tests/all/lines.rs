@@ -18,6 +18,7 @@ fn context(id: &str) -> RunContext {
         stress: "cpu".into(),
         replay: format!("vk-litmus run {id} --device lavapipe --seed 7"),
         counted_by_host: None,
+        spread: None,
         memory: None,
         hashes: Hashes { test: "aa".into(), model: "bb".into(), kernel: "cc".into() },
         tool: "0.1.0".into(),

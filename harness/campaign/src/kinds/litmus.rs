@@ -1,13 +1,14 @@
 //! Runs of litmus tests: each test runs for its share of the time or for a number of instances, and its model
 //! judges it.
 
+mod expected;
 pub mod mutants;
 pub mod plan;
 mod verdict;
 
 use std::time::{Duration, Instant};
 
-use litmus::{Observation, Overlap};
+use litmus::{Observation, Outcome, Overlap};
 use results::Reason;
 use results::wire::{INSTANCES_A_TEST, RunLine};
 use runner::pool::{JobReport, Limits};
@@ -195,6 +196,7 @@ impl Litmus<'_> {
             serial: serial_outcomes(cell),
             enough: results::judge::EXERCISED_THRESHOLD,
             parts: Parts::default(),
+            expected: cell.expected.iter().map(values_of).collect(),
             patience: RunSettings::PATIENCE.as_secs_f64(),
             next: None,
         }
@@ -214,7 +216,11 @@ fn split_share(share: Duration, even: Duration, is_last: bool) -> Parts {
 fn serial_outcomes(cell: &DeviceTest) -> Vec<Vec<u64>> {
     let Ok(prediction) = &cell.ready else { return Vec::new() };
     let serial = prediction.outcomes.iter().filter(|(_, says)| says.serial);
-    serial.map(|(outcome, _)| outcome.0.iter().map(|value| value.0).collect()).collect()
+    serial.map(|(outcome, _)| values_of(outcome)).collect()
+}
+
+fn values_of(outcome: &Outcome) -> Vec<u64> {
+    outcome.0.iter().map(|value| value.0).collect()
 }
 
 /// Returns the values that an instance may show by the prediction.

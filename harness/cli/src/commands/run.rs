@@ -27,6 +27,7 @@ use campaign::targets::SimulatedFallback;
 use campaign::{choice, inputs, shard, targets};
 use clap::Parser;
 use litmus::corpus::PROGRESS_SUITE;
+use results::baseline;
 use results::expectation::{Expectations, Triage};
 use results::folder::{self, Folder};
 use results::wire::{DeviceRecord, PlanRecord, RunLine, VerdictWord};
@@ -421,7 +422,9 @@ impl LoadedRun<'_> {
         let expectations = expectations(arguments, &records)?;
         let expected = Expected::new(expectations, &self.ids, records);
         let skips = |device: &str, id: &str| expected.skips(device, id).map(|place| expect::reason(&place));
-        let plan = &LitmusPlan::new(targets, tests, arguments.model.as_deref(), prediction_time, &skips)?;
+        let mut plan = LitmusPlan::new(targets, tests, arguments.model.as_deref(), prediction_time, &skips)?;
+        plan.expect_baselines(baseline::FOLDER.as_ref(), &say)?;
+        let plan = &plan;
 
         // Signals are handled from the moment the journal exists, so that an interruption leaves a valid one.
         let interrupted = interrupt_flag()?;
@@ -578,8 +581,8 @@ fn report_end(ended: &Ended, arguments: &Run, expected: &Expected, quiet: bool, 
 /// Saves the verdicts as baselines of the devices.
 fn save_baseline(ended: &Ended, quiet: bool) -> Outcome {
     let planned = folder::planned(ended.folder.path());
-    let saved = planned.map_err(results::baseline::BaselineError::from).and_then(|plan| match plan {
-        Some(plan) => results::baseline::save(results::baseline::FOLDER.as_ref(), &plan, &ended.lines),
+    let saved = planned.map_err(baseline::BaselineError::from).and_then(|plan| match plan {
+        Some(plan) => baseline::save(baseline::FOLDER.as_ref(), &plan, &ended.lines),
         None => Ok(Vec::new()),
     });
     match saved {

@@ -11,6 +11,7 @@ mod peers;
 mod phases;
 mod progress;
 mod random;
+mod spread;
 mod stages;
 mod stress;
 mod tangles;

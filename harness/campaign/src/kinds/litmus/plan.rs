@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use litmus::convert::guard_forced_reads;
-use litmus::{Dialect, Lowered, LoweringError, Prediction, Term, Test};
+use litmus::{Dialect, Lowered, LoweringError, Outcome, Prediction, Term, Test};
 use model::{Model, Options, predict};
 use plan::Capabilities;
 use results::portability::{HsaComparison, beside};
@@ -110,6 +110,8 @@ pub struct DeviceTest {
     pub kernel: String,
     /// The ids of the test's mutants on the same device.
     pub mutants: Vec<String>,
+    /// Weak outcomes that the model allows and that a baseline of the device has.
+    pub expected: Vec<Outcome>,
 }
 
 /// The plan of a run of litmus tests.
@@ -174,7 +176,8 @@ impl LitmusPlan {
                     (Err(missing), _) => (Err(missing), String::new()),
                 };
                 let beside = besides.get(&(item, model.argument.clone())).cloned();
-                DeviceTest { item, target, model, ready, beside, kernel, mutants: Vec::new() }
+                let (mutants, expected) = (Vec::new(), Vec::new());
+                DeviceTest { item, target, model, ready, beside, kernel, mutants, expected }
             })
             .collect::<Vec<DeviceTest>>();
         let mutants = super::mutants::of(&items, &cells);

@@ -6,8 +6,9 @@ use litmus::{Observation, Overlap, Prediction, Test};
 use model::{Budget, Options, settle};
 use results::again::recompute;
 use results::read::MOST_INSTANCES_OF_DISPATCH;
-use results::wire::{Hashes, RunContext, RunLine};
+use results::wire::{Hashes, RunContext, RunLine, SpreadRun};
 use results::{Ending, Evidence, Judgement, Reason, Twin, judge};
+use runner::SpreadPart;
 use runner::pool::{Attempt, End, JobReport};
 use runner::wire::{JobResult, Snapshot, WireObservation};
 
@@ -30,6 +31,8 @@ struct Attempts {
     memory: Option<String>,
     /// Why the host counted outcomes instead of the device.
     counted_by_host: Option<String>,
+    /// The part under another layout.
+    spread: Option<SpreadPart>,
     /// The stage runs its invocations one after another.
     serial_stage: bool,
     /// Messages of the validation layers.
@@ -46,6 +49,7 @@ impl Attempts {
             twin: None,
             memory: None,
             counted_by_host: None,
+            spread: None,
             serial_stage: false,
             validation: Vec::new(),
         };
@@ -63,6 +67,9 @@ impl Attempts {
                 self.add_seen(&answer.observation, answer.twin.as_ref());
                 self.memory.clone_from(&answer.memory);
                 self.counted_by_host.clone_from(&answer.counted_by_host);
+                if let Some(spread) = &answer.spread {
+                    self.spread.get_or_insert_default().merge_from(spread);
+                }
                 self.serial_stage = answer.serial_stage;
                 self.validation.extend(answer.validation.iter().cloned());
             }
@@ -142,7 +149,7 @@ fn is_excused(message: &str, racy: bool, mixed: bool) -> bool {
 
 /// Returns the line of a skipped test.
 pub fn skipped(run: &Litmus<'_>, cell: &DeviceTest, missing: &str) -> RunLine {
-    line(run, cell, &[], &Judgement::skipped(missing), None, None)
+    line(run, cell, &[], &Judgement::skipped(missing), RunFacts::default())
 }
 
 /// Recomputes a recorded line from its counts and the prediction.
@@ -218,8 +225,25 @@ fn line_of(run: &Litmus<'_>, cell: &DeviceTest, ran: &Attempts) -> RunLine {
         bound: bound.as_deref(),
         serial_stage: ran.serial_stage,
     });
-    let (memory, by_host) = (ran.memory.clone(), ran.counted_by_host.clone());
-    line(run, cell, &prediction.observables, &judgement, memory, by_host)
+    let facts = RunFacts {
+        memory: ran.memory.clone(),
+        counted_by_host: ran.counted_by_host.clone(),
+        spread: ran.spread.as_ref().map(spread_run),
+    };
+    line(run, cell, &prediction.observables, &judgement, facts)
+}
+
+fn spread_run(part: &SpreadPart) -> SpreadRun {
+    let stress = part.stress.as_ref().and_then(|stress| stress.to_toml().ok()).unwrap_or_default();
+    SpreadRun { first: part.first, second: part.second, weak: part.weak, stress }
+}
+
+/// Facts about a run that no verdict follows from.
+#[derive(Default)]
+struct RunFacts {
+    memory: Option<String>,
+    counted_by_host: Option<String>,
+    spread: Option<SpreadRun>,
 }
 
 fn line(
@@ -227,8 +251,7 @@ fn line(
     cell: &DeviceTest,
     observables: &[litmus::Observable],
     judgement: &Judgement,
-    memory: Option<String>,
-    counted_by_host: Option<String>,
+    facts: RunFacts,
 ) -> RunLine {
     let Litmus { plan, options, seed, .. } = run;
     let item = &plan.items[cell.item];
@@ -246,8 +269,9 @@ fn line(
             seed: *seed,
             stress: target.stress.name.clone(),
             replay: replay_command(run, &item.loaded.source.argument, target.device(), instances),
-            memory,
-            counted_by_host,
+            memory: facts.memory,
+            counted_by_host: facts.counted_by_host,
+            spread: facts.spread,
             hashes: Hashes {
                 test: item.hash.clone(),
                 model: cell.model.hash.clone(),

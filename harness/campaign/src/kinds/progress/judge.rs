@@ -457,6 +457,7 @@ fn line(
         replay,
         memory: None,
         counted_by_host: None,
+        spread: None,
         drift: None,
         progress,
         shader: None,

@@ -401,6 +401,7 @@ fn line(
         replay,
         memory: None,
         counted_by_host: None,
+        spread: None,
         drift: None,
         progress: None,
         shader: Some(ShaderRun {

@@ -1,0 +1,69 @@
+//! Runs whose first part shows no weak outcome that was seen before: the rest has another layout.
+
+use std::ops::ControlFlow;
+
+use litmus::{Observation, Outcome, Value};
+use plan::Device;
+use runner::{Known, RunBudget, RunSettings, RunVariant, SpreadPart};
+use sim::{Fault, SimDevice};
+
+use crate::common::stress;
+
+const INSTANCES: u64 = 20_000;
+
+/// Runs a test of the corpus that is expected to show an outcome.
+fn run(id: &str, expected: Vec<Outcome>, seed: u64) -> (Observation, Option<SpreadPart>) {
+    let all = litmus::corpus::tests();
+    let entry = all.iter().find(|entry| entry.id == id).unwrap();
+    let test = litmus::parse(entry.text, &entry.path).unwrap();
+    let device = SimDevice::new(Fault::None);
+    let told = runner::told(&test, RunVariant::default(), &stress(&device), device.capabilities()).unwrap();
+    let budget = RunBudget::instances(INSTANCES);
+    let settings = RunSettings { expected, ..RunSettings::new(stress(&device), budget, seed) };
+    let (mut known, go_on) = (Known::default(), &mut |_: &dyn Fn() -> Observation| ControlFlow::Continue(()));
+    let ran = runner::run_ways(&device, &told.program, &told.way(), &test, &settings, &mut known, go_on);
+    (ran.unwrap(), known.spread)
+}
+
+fn outcome(values: &[u64]) -> Outcome {
+    Outcome(values.iter().copied().map(Value).collect())
+}
+
+fn counts(seen: &Observation) -> Vec<(&Outcome, u64)> {
+    seen.histogram.counts.iter().map(|(outcome, count)| (outcome, *count)).collect()
+}
+
+#[test]
+fn a_run_that_shows_what_is_expected_stays_as_it_is() {
+    let (plain, none) = run("sb/SB+rlx-rlx", Vec::new(), 1);
+    let weak = outcome(&[0, 0]);
+    assert!(none.is_none() && plain.histogram.counts[&weak] > 0);
+    let (same, spread) = run("sb/SB+rlx-rlx", vec![weak], 1);
+    assert_eq!((counts(&same), spread), (counts(&plain), None));
+}
+
+/// Both parts count, together as many as the budget, and the seed decides them.
+#[test]
+fn a_run_that_does_not_has_another_layout_for_the_rest() {
+    let run = || run("sb/SB+rlx-rlx", vec![outcome(&[7, 7])], 1);
+    let (seen, spread) = run();
+    let spread = spread.unwrap();
+    assert_eq!((seen.accounted_instances(), spread.weak), (spread.first + spread.second, 0));
+    assert!(spread.first >= INSTANCES / 2 && spread.first + spread.second >= INSTANCES, "{spread:?}");
+    let (was, now) = (stress(&SimDevice::new(Fault::None)), spread.stress.clone().unwrap());
+    assert!(now.spacing.1 > was.spacing.1 && now.padding.1 > was.padding.1 && now.hold.1 > was.hold.1);
+    let (again, part) = run();
+    assert_eq!((counts(&again), part), (counts(&seen), Some(spread)));
+}
+
+/// An outcome that only the second part of a run shows is counted there.
+#[test]
+fn a_rare_outcome_of_the_second_part_is_counted_there() {
+    let weak = outcome(&[1, 0, 1, 0]);
+    let found = (0..100).find_map(|seed| {
+        let (seen, spread) = run("iriw/IRIW+rel-acq", vec![weak.clone()], seed);
+        Some((seen.histogram.counts.get(&weak).copied(), spread.filter(|spread| spread.weak > 0)?.weak))
+    });
+    let (all, second) = found.unwrap();
+    assert_eq!(all, Some(second));
+}
