@@ -3,6 +3,7 @@
  * VK_LITMUS_LAYER_FAULT says what goes wrong, and where it can, in which call or in one of how many:
  *
  *     empty-submission:N     one submission in N executes nothing, and its fence is signalled
+ *     earlier-commands:N     one submission in N executes the commands of the one before it
  *     early-fence:N          the fence of one submission in N is signalled before its work, which is done with the next one
  *     device-lost:N          the submission with this number loses the device
  *     garbage:N              from the wait with this number on, whatever the host can read is overwritten before it does
@@ -17,9 +18,16 @@
  *     more-dispatch:N        one dispatch in N has one workgroup more
  *     double-dispatch:N      one dispatch in N has twice as many
  *     second-row:N           one dispatch in N has its workgroups a second time, in another row of y
+ *     rotated-dispatch:N     one dispatch in N has its workgroups in y instead of x
+ *     old-sets:N             one binding of descriptor sets in N is left out, so that those before it stay
+ *     old-pipeline:N         the same of pipelines
+ *     no-barrier:N           the same of barriers
+ *     swapped-bindings:N     one update of descriptors in N exchanges the first two buffers that differ
  *     larger-local:N         the workgroups of one shader in N are larger by one invocation in x
  *     double-local:N         they are twice as large
  *     off-by-one:N           one shader in N has `<=` for each `<` of unsigned numbers, as a faulty compiler might
+ *     adds-products:N        one shader in N adds where it should multiply
+ *     ors-sums:N             one shader in N has the bitwise or of two numbers for their sum
  *     no-draw:N, twice-draw:N, half-draw:N
  *                            the same of what draws vertices, of which half are left
  *     more-draw:N, double-draw:N
@@ -27,10 +35,25 @@
  *     old-constants:N        one update of push constants in N is left out, so that those before it stay
  *     no-fill:N, no-copy:N   the same of what fills a buffer, and of what copies one to another
  *     copy-hole:N            one copy in N of more than 128 bytes leaves 64 bytes in its middle as they were
+ *     short-fill:N           one fill in N ends after 64 bytes
+ *     copy-shift:N           one copy in N writes 4 bytes further than it should
  *     copy-swap:N            one copy in N of at least 16 bytes exchanges the first two words
+ *     shadow-map:N           one mapping in N is of a copy, so that the host sees no write of the device and the device none of the host
+ *     shifted-map:N          one mapping in N starts 64 bytes late
+ *     endless-wait:N         from the wait with this number on, waits say that their time is over
+ *     ticks-back             each timestamp is less than the one before it
  *     memory-types           the driver says that it has 1,000 memory types
+ *     zero-heaps             the heaps of memory have no bytes
+ *     device-only            no type of memory is visible to the host
+ *     all-flags              every type of memory has every property
+ *     bad-heap               every type of memory is in a heap that does not exist
+ *     zero-limits, huge-limits
+ *                            every limit is zero, or has all bits
+ *     no-types, zero-size, zero-alignment
+ *                            a buffer needs no type of memory, no bytes, or an alignment of zero
  *     no-device, list-fails  the driver lists nothing, or fails to
- *     fail:CALL              the call is out of memory
+ *     fail:CALL, lost:CALL, unknown:CALL
+ *                            the call is out of memory, loses the device, or returns a code that no version of Vulkan has
  *     crash:CALL, hang:CALL  the call does so
  *     memory:CALL            the call allocates memory without end
  *     fork:CALL              the call leaves a process behind, which has everything open that the program has
@@ -78,6 +101,37 @@ typedef struct Allocation {
     uint32_t memory_type;
 } Allocation;
 
+typedef struct MemoryProperties {
+    uint32_t type_count;
+    struct { uint32_t flags, heap; } types[32];
+    uint32_t heap_count;
+    struct { uint64_t size; uint32_t flags; } heaps[16];
+} MemoryProperties;
+enum { HOST_VISIBLE = 2, ALL_FLAGS = 15 };
+
+/* Bytes before the limits in VkPhysicalDeviceProperties, bytes of these, and bytes before both in the newer structure. */
+enum { BEFORE_LIMITS = 296, LIMITS = 504, BEFORE_PROPERTIES = 16 };
+
+typedef struct Requirements {
+    uint64_t size, alignment;
+    uint32_t types;
+} Requirements;
+
+typedef struct BufferRange {
+    uint64_t buffer, offset, range;
+} BufferRange;
+
+typedef struct DescriptorWrite {
+    int32_t type;
+    const void *next;
+    uint64_t set;
+    uint32_t binding, element, count;
+    int32_t kind;
+    const void *images;
+    const BufferRange *buffers;
+    const void *views;
+} DescriptorWrite;
+
 /* What goes wrong. */
 
 static const char *kind(void) {
@@ -117,11 +171,15 @@ static Result fault(const char *call) {
         sleep(600);
         _exit(0);
     }
+    if (is("lost")) return DEVICE_LOST;
+    if (is("unknown")) return -123456;
     return is("fail") ? OUT_OF_DEVICE_MEMORY : SUCCESS;
 }
 
 static Result (*enumerate)(Handle, uint32_t *, Handle *);
-static void (*memory_properties)(Handle, uint32_t *);
+static void (*memory_properties)(Handle, MemoryProperties *);
+static void (*properties)(Handle, char *);
+static void (*properties2)(Handle, char *);
 
 /* Memory that the program can read. */
 
@@ -240,14 +298,24 @@ static Result layer_vkMapMemory(
     if (result) return result;
     result = ((Result(*)(Handle, uint64_t, uint64_t, uint64_t, uint32_t, void **))below(handle, "vkMapMemory"))(
         handle, memory, offset, size, flags, pointer);
-    for (unsigned i = 0; i < mapped_count; i++)
-        if (result == SUCCESS && mapped[i].memory == memory) mapped[i].pointer = (char *)*pointer - offset;
+    static unsigned long maps;
+    for (unsigned i = 0; i < mapped_count; i++) {
+        if (result != SUCCESS || mapped[i].memory != memory) continue;
+        if (is("shadow-map") && left_out(&maps)) {
+            void *copy = malloc(mapped[i].size);
+            if (!copy) return OUT_OF_HOST_MEMORY;
+            *pointer = memcpy(copy, *pointer, mapped[i].size);
+        }
+        mapped[i].pointer = (char *)*pointer - offset;
+    }
+    if (result == SUCCESS && is("shifted-map") && left_out(&maps)) *pointer = (char *)*pointer + 64;
     return result;
 }
 
 /* Shaders that are compiled incorrectly. */
 
-enum { SPIRV_HEADER = 5, OP_EXECUTION_MODE = 16, MODE_LOCAL_SIZE = 17, OP_U_LESS_THAN = 176, OP_U_LESS_THAN_EQUAL = 178 };
+enum { SPIRV_HEADER = 5, OP_EXECUTION_MODE = 16, MODE_LOCAL_SIZE = 17, OP_I_ADD = 128, OP_I_MUL = 132,
+       OP_U_LESS_THAN = 176, OP_U_LESS_THAN_EQUAL = 178, OP_BITWISE_OR = 197 };
 
 /* Returns the workgroup size of a module in x, or NULL. */
 static uint32_t *local_size(uint32_t *words, size_t count) {
@@ -264,16 +332,18 @@ static Result layer_vkCreateShaderModule(Handle handle, const ModuleInfo *info, 
     Result (*create)(Handle, const ModuleInfo *, const void *, uint64_t *) =
         (Result(*)(Handle, const ModuleInfo *, const void *, uint64_t *))below(handle, "vkCreateShaderModule");
     int resized = is("larger-local") || is("double-local");
-    if (!resized && !is("off-by-one")) return create(handle, info, allocator, made);
+    uint32_t from = is("off-by-one") ? OP_U_LESS_THAN : is("adds-products") ? OP_I_MUL : is("ors-sums") ? OP_I_ADD : 0;
+    uint32_t to = is("off-by-one") ? OP_U_LESS_THAN_EQUAL : is("adds-products") ? OP_I_ADD : OP_BITWISE_OR;
+    if (!resized && !from) return create(handle, info, allocator, made);
     uint32_t *words = malloc(info->bytes);
     if (!words) return OUT_OF_HOST_MEMORY;
     memcpy(words, info->words, info->bytes);
     size_t count = info->bytes / 4;
     uint32_t *size = resized ? local_size(words, count) : NULL;
     if (size && left_out(&modules)) *size = is("double-local") ? *size * 2 : *size + 1;
-    if (is("off-by-one") && left_out(&modules))
+    if (from && left_out(&modules))
         for (size_t at = SPIRV_HEADER; at < count && words[at] >> 16; at += words[at] >> 16)
-            if ((words[at] & 0xffff) == OP_U_LESS_THAN) words[at] += OP_U_LESS_THAN_EQUAL - OP_U_LESS_THAN;
+            if ((words[at] & 0xffff) == from) words[at] += to - from;
     ModuleInfo wrong = *info;
     wrong.words = words;
     result = create(handle, &wrong, allocator, made);
@@ -293,6 +363,10 @@ static void layer_vkCmdDispatch(Handle commands, uint32_t x, uint32_t y, uint32_
     if (is("more-dispatch") && left_out(&recorded)) x += 1;
     if (is("double-dispatch") && left_out(&recorded)) x *= 2;
     if (is("second-row") && left_out(&recorded)) y += 1;
+    if (is("rotated-dispatch") && left_out(&recorded)) {
+        y *= x;
+        x = 1;
+    }
     dispatch(commands, x, y, z);
 }
 
@@ -308,6 +382,68 @@ static void layer_vkCmdDraw(Handle commands, uint32_t vertices, uint32_t instanc
     draw(commands, vertices, instances, first, instance);
 }
 
+static void layer_vkCmdBindPipeline(Handle commands, int32_t point, uint64_t pipeline) {
+    static unsigned long recorded;
+    if (is("old-pipeline") && left_out(&recorded)) return;
+    ((void (*)(Handle, int32_t, uint64_t))below(commands, "vkCmdBindPipeline"))(commands, point, pipeline);
+}
+
+static void layer_vkCmdBindDescriptorSets(
+    Handle commands, int32_t point, uint64_t layout, uint32_t first, uint32_t count, const uint64_t *sets,
+    uint32_t offset_count, const uint32_t *offsets) {
+    static unsigned long recorded;
+    if (is("old-sets") && left_out(&recorded)) return;
+    ((void (*)(Handle, int32_t, uint64_t, uint32_t, uint32_t, const uint64_t *, uint32_t, const uint32_t *))below(
+        commands, "vkCmdBindDescriptorSets"))(commands, point, layout, first, count, sets, offset_count, offsets);
+}
+
+static void layer_vkCmdPipelineBarrier(
+    Handle commands, uint32_t from, uint32_t to, uint32_t flags, uint32_t memories, const void *memory,
+    uint32_t buffers, const void *buffer, uint32_t images, const void *image) {
+    static unsigned long recorded;
+    if (is("no-barrier") && left_out(&recorded)) return;
+    ((void (*)(Handle, uint32_t, uint32_t, uint32_t, uint32_t, const void *, uint32_t, const void *, uint32_t, const void *))
+         below(commands, "vkCmdPipelineBarrier"))(
+        commands, from, to, flags, memories, memory, buffers, buffer, images, image);
+}
+
+static void layer_vkUpdateDescriptorSets(
+    Handle handle, uint32_t count, const DescriptorWrite *writes, uint32_t copies, const void *copied) {
+    static unsigned long updates;
+    DescriptorWrite *wrong = calloc(count ? count : 1, sizeof *wrong);
+    if (!wrong) abort();
+    memcpy(wrong, writes, count * sizeof *wrong);
+    if (is("swapped-bindings") && left_out(&updates))
+        for (uint32_t i = 1; i < count; i++)
+            if (wrong[0].kind == wrong[i].kind && wrong[0].buffers && wrong[i].buffers &&
+                wrong[0].buffers->buffer != wrong[i].buffers->buffer) {
+                wrong[0].buffers = writes[i].buffers;
+                wrong[i].buffers = writes[0].buffers;
+                break;
+            }
+    ((void (*)(Handle, uint32_t, const DescriptorWrite *, uint32_t, const void *))below(handle, "vkUpdateDescriptorSets"))(
+        handle, count, wrong, copies, copied);
+    free(wrong);
+}
+
+static void layer_vkGetBufferMemoryRequirements(Handle handle, uint64_t buffer, Requirements *needs) {
+    ((void (*)(Handle, uint64_t, Requirements *))below(handle, "vkGetBufferMemoryRequirements"))(handle, buffer, needs);
+    if (is("no-types")) needs->types = 0;
+    if (is("zero-size")) needs->size = 0;
+    if (is("zero-alignment")) needs->alignment = 0;
+}
+
+static Result layer_vkGetQueryPoolResults(
+    Handle handle, uint64_t pool, uint32_t first, uint32_t count, size_t bytes, uint64_t *ticks, uint64_t stride,
+    uint32_t flags) {
+    static uint64_t last = UINT64_MAX;
+    Result result = ((Result(*)(Handle, uint64_t, uint32_t, uint32_t, size_t, uint64_t *, uint64_t, uint32_t))below(
+        handle, "vkGetQueryPoolResults"))(handle, pool, first, count, bytes, ticks, stride, flags);
+    if (is("ticks-back"))
+        for (size_t at = 0; at < bytes / sizeof *ticks; at++) ticks[at] = last -= 1000;
+    return result;
+}
+
 static void layer_vkCmdPushConstants(
     Handle commands, uint64_t layout, uint32_t stages, uint32_t offset, uint32_t size, const void *values) {
     static unsigned long recorded;
@@ -319,6 +455,7 @@ static void layer_vkCmdPushConstants(
 static void layer_vkCmdFillBuffer(Handle commands, uint64_t buffer, uint64_t offset, uint64_t size, uint32_t with) {
     static unsigned long recorded;
     if (is("no-fill") && left_out(&recorded)) return;
+    if (is("short-fill") && size > 64 && left_out(&recorded)) size = 64;
     ((void (*)(Handle, uint64_t, uint64_t, uint64_t, uint32_t))below(commands, "vkCmdFillBuffer"))(
         commands, buffer, offset, size, with);
 }
@@ -337,6 +474,14 @@ static void layer_vkCmdCopyBuffer(Handle commands, uint64_t from, uint64_t to, u
         parts[2].size -= 8;
         ((void (*)(Handle, uint64_t, uint64_t, uint32_t, const void *))below(commands, "vkCmdCopyBuffer"))(
             commands, from, to, 3, parts);
+        return;
+    }
+    if (is("copy-shift") && count == 1 && whole->size >= 16 && left_out(&recorded)) {
+        BufferCopy shifted = *whole;
+        shifted.to += 4;
+        shifted.size -= 4;
+        ((void (*)(Handle, uint64_t, uint64_t, uint32_t, const void *))below(commands, "vkCmdCopyBuffer"))(
+            commands, from, to, 1, &shifted);
         return;
     }
     if (is("copy-hole") && count == 1 && whole->size > 2 * HOLE && left_out(&recorded)) {
@@ -364,6 +509,23 @@ static Result layer_vkQueueSubmit(Handle queue, uint32_t count, const Submit *su
     submissions++;
     last_queue = queue;
     if (is("device-lost") && submissions >= number()) return DEVICE_LOST;
+    static struct { uint32_t count; Handle commands[8]; } earlier;
+    if (is("earlier-commands") && count == 1 && submits->command_count <= sizeof earlier.commands / sizeof(Handle)) {
+        Submit stale = *submits;
+        Handle commands[8];
+        stale.commands = memcpy(commands, submits->commands, submits->command_count * sizeof(Handle));
+        if (earlier.count && submissions % number() == 0) {
+            /* Commands that may still run cannot be submitted again. */
+            result = ((Result(*)(Handle))below(queue, "vkQueueWaitIdle"))(queue);
+            if (result) return result;
+            stale.command_count = earlier.count;
+            stale.commands = earlier.commands;
+        }
+        result = submit(queue, 1, &stale, fence);
+        memcpy(earlier.commands, commands, submits->command_count * sizeof(Handle));
+        earlier.count = submits->command_count;
+        return result;
+    }
     if (is("early-fence")) {
         if (held.commands) {
             result = submit(held.queue, 1, &held.work, 0);
@@ -406,6 +568,7 @@ static Result layer_vkWaitForFences(Handle handle, uint32_t count, const uint64_
         handle, count, fences, all, time);
     static unsigned long waits;
     if (result == SUCCESS && ++waits >= number()) {
+        if (is("endless-wait")) return TIME_IS_OVER;
         if (is("garbage")) spoil(0x5eed1234u);
         if (is("zeros")) spoil(0);
     }
@@ -424,10 +587,31 @@ static Result layer_vkEnumeratePhysicalDevices(Handle instance, uint32_t *count,
     return enumerate(instance, count, found);
 }
 
-/* The number of memory types is the first of what is told of memory. */
-static void layer_vkGetPhysicalDeviceMemoryProperties(Handle device, uint32_t *told) {
+static void layer_vkGetPhysicalDeviceMemoryProperties(Handle device, MemoryProperties *told) {
     memory_properties(device, told);
-    if (is("memory-types")) *told = 1000;
+    for (uint32_t type = 0; type < told->type_count; type++) {
+        if (is("device-only")) told->types[type].flags &= ~HOST_VISIBLE;
+        if (is("all-flags")) told->types[type].flags = ALL_FLAGS;
+        if (is("bad-heap")) told->types[type].heap = 15;
+    }
+    for (uint32_t heap = 0; heap < told->heap_count; heap++)
+        if (is("zero-heaps")) told->heaps[heap].size = 0;
+    if (is("memory-types")) told->type_count = 1000;
+}
+
+static void spoil_limits(char *told) {
+    if (is("zero-limits")) memset(told + BEFORE_LIMITS, 0, LIMITS);
+    if (is("huge-limits")) memset(told + BEFORE_LIMITS, 0xff, LIMITS);
+}
+
+static void layer_vkGetPhysicalDeviceProperties(Handle device, char *told) {
+    properties(device, told);
+    spoil_limits(told);
+}
+
+static void layer_vkGetPhysicalDeviceProperties2(Handle device, char *told) {
+    properties2(device, told);
+    spoil_limits(told + BEFORE_PROPERTIES);
 }
 
 static Result layer_vkCreateInstance(const void *info, const void *allocator, Handle *made) {
@@ -436,6 +620,8 @@ static Result layer_vkCreateInstance(const void *info, const void *allocator, Ha
     if (result == SUCCESS) {
         OF_INSTANCE(enumerate, "vkEnumeratePhysicalDevices");
         OF_INSTANCE(memory_properties, "vkGetPhysicalDeviceMemoryProperties");
+        OF_INSTANCE(properties, "vkGetPhysicalDeviceProperties");
+        OF_INSTANCE(properties2, "vkGetPhysicalDeviceProperties2");
     }
     return result;
 }
@@ -453,6 +639,12 @@ static Function own(const char *name) {
     OWN(vkFreeMemory)
     OWN(vkMapMemory)
     OWN(vkCreateShaderModule)
+    OWN(vkCmdBindPipeline)
+    OWN(vkCmdBindDescriptorSets)
+    OWN(vkCmdPipelineBarrier)
+    OWN(vkUpdateDescriptorSets)
+    OWN(vkGetBufferMemoryRequirements)
+    OWN(vkGetQueryPoolResults)
     OWN(vkCmdDispatch)
     OWN(vkCmdDraw)
     OWN(vkCmdPushConstants)
@@ -462,5 +654,7 @@ static Function own(const char *name) {
     OWN(vkWaitForFences)
     OWN(vkEnumeratePhysicalDevices)
     OWN(vkGetPhysicalDeviceMemoryProperties)
+    OWN(vkGetPhysicalDeviceProperties)
+    OWN(vkGetPhysicalDeviceProperties2)
     return NULL;
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 typedef int32_t Result;
-enum { SUCCESS = 0, OUT_OF_HOST_MEMORY = -1, OUT_OF_DEVICE_MEMORY = -2, INITIALIZATION_FAILED = -3, DEVICE_LOST = -4 };
+enum { SUCCESS = 0, TIME_IS_OVER = 2, OUT_OF_HOST_MEMORY = -1, OUT_OF_DEVICE_MEMORY = -2, INITIALIZATION_FAILED = -3, DEVICE_LOST = -4 };
 enum { LOADER_INSTANCE_CREATE_INFO = 47, LOADER_DEVICE_CREATE_INFO = 48 };
 
 /* Dispatchable handles point at a pointer that tells instances and devices apart. */

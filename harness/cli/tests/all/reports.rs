@@ -426,7 +426,11 @@ fn edited_records_are_refused() {
         let ran = in_folder(folder.path(), arguments);
         assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{arguments:?}: {ran:?}");
         let what = "its `allowed` of P1:r0=1 P1:r1=0 is true, the model's answer is false";
-        assert!(ran.stderr.contains(what) && ran.stderr.contains("mp/MP+rel-acq"), "{arguments:?}: {ran:?}");
+        let text = ran.stderr.replace("\n  │ ", " ");
+        assert!(
+            text.contains(what) && text.contains("avvis/MP+rel-acq.semav-semvis"),
+            "{arguments:?}: {ran:?}"
+        );
     }
     assert!(!folder.path().join("merged").exists());
 }
