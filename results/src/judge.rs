@@ -391,7 +391,8 @@ fn verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, Option<S
                 proofs.push(format!("the run ended early: {} ({how})", reason.word()));
             }
             let lacks = unexplained(evidence, observation).then(|| missing(observation));
-            let (verdict, detail) = weigh_violation(&proofs.join("; "), lacks.as_deref(), Checked::Alone);
+            let (verdict, detail) =
+                weigh_violation(&proofs.join("; "), lacks.as_deref(), EvidenceCheck::Alone);
             return (verdict, Some(detail));
         }
     }
@@ -612,7 +613,7 @@ const WEAK_EVIDENCE: &str = "weak evidence";
 
 /// How it was checked that the driver executed what a record counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Checked {
+pub enum EvidenceCheck {
     /// Each workgroup has a receipt, so the record was executed even if others were not.
     Alone,
     /// Only dispatches next to it have receipts.
@@ -624,11 +625,11 @@ pub enum Checked {
 /// `proof` names the results. `missing` describes what the driver did not execute as requested: it may have
 /// failed elsewhere undetected, so the explanation starts with it. Then only records that were checked alone
 /// prove a violation.
-pub fn weigh_violation(proof: &str, missing: Option<&str>, checked: Checked) -> (Verdict, String) {
+pub fn weigh_violation(proof: &str, missing: Option<&str>, checked: EvidenceCheck) -> (Verdict, String) {
     let Some(missing) = missing else { return (Verdict::Violates, proof.to_owned()) };
     let verdict = match checked {
-        Checked::Alone => Verdict::Violates,
-        Checked::ByNeighbours => Verdict::Inconclusive(Reason::NotExecuted),
+        EvidenceCheck::Alone => Verdict::Violates,
+        EvidenceCheck::ByNeighbours => Verdict::Inconclusive(Reason::NotExecuted),
     };
     (verdict, format!("{WEAK_EVIDENCE} ({missing}): {proof}"))
 }

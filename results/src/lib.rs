@@ -71,6 +71,6 @@ pub mod write;
 pub use answer::{Answer, answer};
 pub use checksum::sources_hash;
 pub use judge::{
-    Checked, Ending, Evidence, Judgement, OutcomeCount, Reason, Twin, Unexpected, Verdict, describe_misread,
-    describe_weak_violations, excess, is_weak_violation, judge, weigh_violation,
+    Ending, Evidence, EvidenceCheck, Judgement, OutcomeCount, Reason, Twin, Unexpected, Verdict,
+    describe_misread, describe_weak_violations, excess, is_weak_violation, judge, weigh_violation,
 };

@@ -4,25 +4,19 @@
 //! A line is copied unchanged if its test or model is not available any more, or if the model finds no answer
 //! in time. No verdict follows from an incomplete prediction.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use litmus::{Outcome, Prediction};
-use model::{Budget, Options, predict, settle};
 use results::read::Results;
 use results::wire::{ModelRecord, RunLine, VerdictWord};
 use results::write::number::plural;
 use results::{again, show};
 
 use crate::choice::{self, Chosen};
-use crate::kinds::litmus::plan::{PlannedTest, mark_filtered};
+use crate::kinds::litmus::recorded::{RECORD_PATIENCE, predict_again};
 use crate::parallel::map;
-use crate::patience::patience;
 use crate::{Failure, reasons};
-
-/// Time limit of the model for one test: several times that of a run, so that another machine confirms it too.
-pub const RECORD_PATIENCE: Duration = Duration::from_secs(20);
 
 /// Time limit for all records of one command.
 const ALL_RECORDS_PATIENCE: Duration = Duration::from_secs(300);
@@ -92,48 +86,6 @@ pub fn judged_again(old: &Results, model: Option<&str>) -> Result<Again, Failure
     Ok(Again { results, kept })
 }
 
-/// Returns the model's prediction for a test, complete enough to judge the outcomes in `lines`.
-fn predict_again(
-    planned: &PlannedTest,
-    chosen: &Chosen,
-    lines: &[&RunLine],
-    time: Duration,
-) -> Result<Prediction, String> {
-    let test = &planned.judged;
-    let stop = patience(time);
-    let options = Options { budget: Budget::until(&stop), ..Options::default() };
-    let mut prediction = predict(test, &chosen.model, &options).map_err(|error| error.to_string())?;
-    if !prediction.complete {
-        let rows = |line: &&RunLine| again::listed(line, test, &prediction.observables);
-        let listed: BTreeSet<Outcome> = lines.iter().flat_map(rows).collect();
-        let stop = patience(time);
-        let options = Options { budget: Budget::until(&stop), ..Options::default() };
-        let settled = settle(&prediction, test, &chosen.model, listed.iter(), &options);
-        // A prediction that was cut short proves nothing: a missing outcome may still be allowed.
-        prediction = settled
-            .map_err(|error| error.to_string())?
-            .ok_or_else(|| format!("no answer within the time limit for {}", chosen.model.name()))?;
-    }
-    mark_filtered(&planned.loaded.test, &mut prediction);
-    Ok(prediction)
-}
-
-/// Recomputes one recorded line. Without an answer of the model within `time`, its verdict is dropped.
-///
-/// # Errors
-/// What differs from the record.
-pub fn recompute_alone(
-    line: &RunLine,
-    planned: &PlannedTest,
-    chosen: &Chosen,
-    time: Duration,
-) -> Result<RunLine, String> {
-    match predict_again(planned, chosen, &[line], time) {
-        Ok(prediction) => again::recompute(line, &planned.judged, &prediction, &chosen.hash),
-        Err(why) => Ok(again::distrust(line, &why)),
-    }
-}
-
 /// Recorded results whose verdicts were recomputed.
 #[derive(Clone, Debug)]
 pub struct Recomputed {
@@ -145,7 +97,7 @@ pub struct Recomputed {
     pub notes: Vec<String>,
 }
 
-/// What became of a record.
+/// The result of recomputing a record.
 enum Record {
     Confirmed(RunLine),
     /// No shipped model or no text: the reason.
@@ -176,14 +128,14 @@ pub fn recompute(results: Results) -> Result<Recomputed, Failure> {
         let lines: Vec<&RunLine> = indices.iter().filter_map(|index| results.lines.get(*index)).collect();
         let copied = |why: String| lines.iter().map(|_| Ok(Record::Copied(why.clone()))).collect::<Vec<_>>();
         let Some(chosen) = models.get(model).and_then(Option::as_ref) else {
-            return copied(format!("this version does not ship the model `{}`", show::line(model)));
+            return copied(format!("the model `{}` is not shipped", show::line(model)));
         };
         if *model_hash != chosen.hash {
-            return copied(format!("another version of the model `{}` judged them", show::line(model)));
+            return copied(format!("recorded by another version of the model `{}`", show::line(model)));
         }
         let text = texts.get(id).copied().unwrap_or_default();
         let Some(planned) = reasons::planned(id, hash, text) else {
-            return copied("the texts of their tests are not available".to_owned());
+            return copied("no text of the test is available".to_owned());
         };
         let left = deadline.saturating_duration_since(Instant::now());
         let prediction = predict_again(&planned, chosen, &lines, left.min(RECORD_PATIENCE));

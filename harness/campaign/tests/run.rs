@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use campaign::book::{Done, RunPlace};
 use campaign::kinds::litmus::plan::LitmusPlan;
+use campaign::kinds::litmus::recorded;
 use campaign::kinds::litmus::{Litmus, TestBudget};
 use campaign::kinds::{RunOptions, progress};
 use campaign::misbehave::Misbehaviour;
@@ -19,7 +20,7 @@ use campaign::shard::{Shard, part};
 use campaign::source::Loaded;
 use campaign::targets::DeviceTarget;
 use campaign::workers::Process;
-use campaign::{Failure, again, choice, inputs, probe};
+use campaign::{Failure, choice, inputs, probe};
 use litmus::{Observation, Outcome, Value};
 use results::wire::{PlanRecord, RunLine, VerdictWord};
 use results::write::RunWriter;
@@ -447,8 +448,8 @@ fn a_record_that_no_prediction_confirms_loses_its_verdict() {
     let (came, _) = run(&plan, &options, &place(folder.path(), false, Some(1)), &never(), &good).unwrap();
     let (line, chosen) = (&came.ended.lines[0], choice::load("vulkan").unwrap());
     assert_eq!(line.verdict, VerdictWord::Conforms);
-    let recomputed = |time: Duration| again::recompute_alone(line, &plan.items[0], &chosen, time).unwrap();
-    assert_eq!(recomputed(again::RECORD_PATIENCE), *line);
+    let recomputed = |time: Duration| recorded::recompute_alone(line, &plan.items[0], &chosen, time).unwrap();
+    assert_eq!(recomputed(recorded::RECORD_PATIENCE), *line);
     let dropped = recomputed(Duration::ZERO);
     assert_eq!((dropped.verdict, dropped.reason.as_deref()), (VerdictWord::Inconclusive, Some("timed out")));
     assert!(dropped.detail.unwrap().starts_with("recorded as `conforms`, which no prediction confirms"));

@@ -4,7 +4,7 @@ use crate::fixture::{Between, observation, outcome, prediction, store_buffering}
 use litmus::{Observation, Prediction, Race, Test};
 use results::judge::find_contradiction;
 use results::wire::{RaceWord, RunLine, ShaderRun, UnexpectedValues, VerdictWord};
-use results::{Checked, Ending, Evidence, Judgement, Reason, Twin, Verdict, judge, weigh_violation};
+use results::{Ending, Evidence, EvidenceCheck, Judgement, Reason, Twin, Verdict, judge, weigh_violation};
 
 fn verdict_of(test: &Test, prediction: &Prediction, observation: &Observation, ending: Ending) -> Judgement {
     judge(&Evidence {
@@ -435,12 +435,12 @@ fn one_instance_that_was_not_executed_is_enough() {
 fn missing_results_weaken_a_violation() {
     let weak = "weak evidence (2 dispatches wrote nothing): x=7 seen";
     for (missing, checked, verdict, detail) in [
-        (None, Checked::Alone, Verdict::Violates, "x=7 seen"),
-        (None, Checked::ByNeighbours, Verdict::Violates, "x=7 seen"),
-        (Some("2 dispatches wrote nothing"), Checked::Alone, Verdict::Violates, weak),
+        (None, EvidenceCheck::Alone, Verdict::Violates, "x=7 seen"),
+        (None, EvidenceCheck::ByNeighbours, Verdict::Violates, "x=7 seen"),
+        (Some("2 dispatches wrote nothing"), EvidenceCheck::Alone, Verdict::Violates, weak),
         (
             Some("2 dispatches wrote nothing"),
-            Checked::ByNeighbours,
+            EvidenceCheck::ByNeighbours,
             Verdict::Inconclusive(Reason::NotExecuted),
             weak,
         ),

@@ -1,7 +1,7 @@
 //! Tests of every report format, on one set of records.
 
 use crate::lines::{check_lines, rejected, run_lines, whole_plan};
-use results::Checked;
+use results::EvidenceCheck;
 use results::expectation::Triage;
 use results::read::Results;
 use results::report::Report;
@@ -307,7 +307,12 @@ fn the_conclusion_marks_weak_evidence() {
         let violating = lines.iter_mut().filter(|line| line.verdict == VerdictWord::Violates);
         for line in violating.take(weak) {
             line.detail = Some(
-                results::weigh_violation("forbidden", Some("1 of 9 dispatches discarded"), Checked::Alone).1,
+                results::weigh_violation(
+                    "forbidden",
+                    Some("1 of 9 dispatches discarded"),
+                    EvidenceCheck::Alone,
+                )
+                .1,
             );
         }
         let text = results::conclusion::text(&whole_plan(), &lines);

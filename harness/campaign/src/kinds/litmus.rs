@@ -4,6 +4,7 @@
 mod expected;
 pub mod mutants;
 pub mod plan;
+pub mod recorded;
 mod verdict;
 
 use std::time::{Duration, Instant};

@@ -422,9 +422,8 @@ impl LoadedRun<'_> {
         let expectations = expectations(arguments, &records)?;
         let expected = Expected::new(expectations, &self.ids, records);
         let skips = |device: &str, id: &str| expected.skips(device, id).map(|place| expect::reason(&place));
-        let mut plan = LitmusPlan::new(targets, tests, arguments.model.as_deref(), prediction_time, &skips)?;
-        plan.expect_baselines(baseline::FOLDER.as_ref(), &say)?;
-        let plan = &plan;
+        let plan = &LitmusPlan::new(targets, tests, arguments.model.as_deref(), prediction_time, &skips)?
+            .with_baselines(baseline::FOLDER.as_ref(), &say)?;
 
         // Signals are handled from the moment the journal exists, so that an interruption leaves a valid one.
         let interrupted = interrupt_flag()?;

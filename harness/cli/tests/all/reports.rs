@@ -457,7 +457,7 @@ fn lists_are_recomputed_where_the_model_is_the_same() {
         .collect();
     let sealed = lines.iter().flat_map(|line| results::journal::sealed(line).unwrap());
     std::fs::write(&journal, sealed.collect::<Vec<u8>>()).unwrap();
-    let note = "note: 4 verdicts copied without judging again: another version of the model `vulkan`";
+    let note = "note: 4 verdicts copied without judging again: recorded by another version of the model";
     let copied = table();
     assert!(copied.code == 0 && copied.stderr.starts_with(note), "{copied:?}");
 }

@@ -18,7 +18,7 @@ impl LitmusPlan {
     ///
     /// # Errors
     /// If the stress of a device cannot be serialized.
-    pub fn expect_baselines(&mut self, folder: &Path, tell: Tell<'_>) -> Result<(), Failure> {
+    pub fn with_baselines(mut self, folder: &Path, tell: Tell<'_>) -> Result<LitmusPlan, Failure> {
         for target in 0..self.targets.len() {
             let path = folder.join(baseline::file_name(&device_record(&self.targets[target])?));
             if !path.is_file() {
@@ -29,7 +29,7 @@ impl LitmusPlan {
                 Err(error) => tell(&format!("warning: the baseline is not used: {error}")),
             }
         }
-        Ok(())
+        Ok(self)
     }
 
     /// Notes the weak outcomes of the same tests in a baseline that the model allows.

@@ -13,8 +13,8 @@ use runner::pool::{Attempt, End, JobReport};
 use runner::wire::{JobResult, Snapshot, WireObservation};
 
 use super::plan::{DeviceTest, LitmusPlan, mark_filtered};
+use super::recorded::{RECORD_PATIENCE, recompute_alone};
 use super::{Litmus, TestBudget};
-use crate::again::{RECORD_PATIENCE, recompute_alone};
 use crate::kinds::{driver_record, quoted};
 use crate::patience::patience;
 use crate::run::{JudgedJob, ending, failure_of};

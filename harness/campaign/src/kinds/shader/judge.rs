@@ -11,7 +11,7 @@ use results::wire::{
     ClaimRecord, ContentRecord, Hashes, RUN_SCHEMA, RaceWord, RunLine, RunOutcome, ShaderBuffer, ShaderRun,
     UnexpectedValues, VerdictWord,
 };
-use results::{Checked, Ending, Reason, Verdict, weigh_violation};
+use results::{Ending, EvidenceCheck, Reason, Verdict, weigh_violation};
 use runner::pool::{Attempt, End, JobReport};
 use runner::shader::{Answer, Content, ShaderObservations};
 
@@ -151,7 +151,7 @@ fn says(
                     .to_owned()
             })),
         };
-        let (verdict, detail) = weigh_violation(&what, missing.as_deref(), Checked::ByNeighbours);
+        let (verdict, detail) = weigh_violation(&what, missing.as_deref(), EvidenceCheck::ByNeighbours);
         return match verdict {
             Verdict::Inconclusive(reason) => LineVerdict::inconclusive(reason, detail),
             _ => LineVerdict { verdict: VerdictWord::Violates, reason: None, detail: Some(detail) },

@@ -1,0 +1,61 @@
+//! Recomputes recorded lines of litmus tests from a new prediction.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use litmus::{Outcome, Prediction};
+use model::{Budget, Options, predict, settle};
+use results::again;
+use results::wire::RunLine;
+
+use super::plan::{PlannedTest, mark_filtered};
+use crate::choice::Chosen;
+use crate::patience::patience;
+
+/// Time limit of the model for one test: several times that of a run, so that another machine confirms it too.
+pub const RECORD_PATIENCE: Duration = Duration::from_secs(20);
+
+/// Returns the model's prediction for a test, complete enough to judge the outcomes in `lines`.
+///
+/// # Errors
+/// Why there is none.
+pub fn predict_again(
+    planned: &PlannedTest,
+    chosen: &Chosen,
+    lines: &[&RunLine],
+    time: Duration,
+) -> Result<Prediction, String> {
+    let test = &planned.judged;
+    let stop = patience(time);
+    let options = Options { budget: Budget::until(&stop), ..Options::default() };
+    let mut prediction = predict(test, &chosen.model, &options).map_err(|error| error.to_string())?;
+    if !prediction.complete {
+        let rows = |line: &&RunLine| again::listed(line, test, &prediction.observables);
+        let listed: BTreeSet<Outcome> = lines.iter().flat_map(rows).collect();
+        let stop = patience(time);
+        let options = Options { budget: Budget::until(&stop), ..Options::default() };
+        let settled = settle(&prediction, test, &chosen.model, listed.iter(), &options);
+        // A prediction that was cut short proves nothing: a missing outcome may still be allowed.
+        prediction = settled
+            .map_err(|error| error.to_string())?
+            .ok_or_else(|| format!("no answer within the time limit for {}", chosen.model.name()))?;
+    }
+    mark_filtered(&planned.loaded.test, &mut prediction);
+    Ok(prediction)
+}
+
+/// Recomputes one recorded line. Without an answer of the model within `time`, its verdict is dropped.
+///
+/// # Errors
+/// What differs from the record.
+pub fn recompute_alone(
+    line: &RunLine,
+    planned: &PlannedTest,
+    chosen: &Chosen,
+    time: Duration,
+) -> Result<RunLine, String> {
+    match predict_again(planned, chosen, &[line], time) {
+        Ok(prediction) => again::recompute(line, &planned.judged, &prediction, &chosen.hash),
+        Err(why) => Ok(again::distrust(line, &why)),
+    }
+}
