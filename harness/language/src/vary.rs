@@ -110,7 +110,7 @@ fn in_class(
             if access.place.location != location {
                 continue;
             }
-            let mut access = access.clone();
+            let mut access = *access;
             access.place.class = class;
             let text = InstructionKind::Access(access).to_text(test, ThreadId(other));
             if (ThreadId(other), at) == (thread, index) {
@@ -129,7 +129,7 @@ fn single_variations(kind: &InstructionKind) -> Vec<(VariedPart, InstructionKind
     match kind {
         InstructionKind::Access(access) => {
             for (part, strength) in strengths(access) {
-                found.push((part, InstructionKind::Access(MemoryAccess { strength, ..access.clone() })));
+                found.push((part, InstructionKind::Access(MemoryAccess { strength, ..*access })));
             }
         }
         InstructionKind::Fence { scope, semantics } => {
