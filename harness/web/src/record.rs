@@ -9,6 +9,7 @@ use results::wire::{
     PlanRecord, PlaygroundAnswer, PlaygroundFile, PlaygroundGpuRun, PlaygroundQuestion, RejectedLine,
     TestRecord,
 };
+use runner::text_hash;
 
 use crate::question::{FILE, Question, whole};
 
@@ -34,12 +35,12 @@ pub fn record(
         not_executed: run.not_executed,
     })
     .map_err(|error| whole(error.to_string()))?;
-    let hash = |text: &str| runner::text_hash(text);
     let model_hash = sources_hash(model.sources());
     line.seed = run.seed;
     line.stress = DEVICE.to_owned();
     line.seconds = run.milliseconds as f64 / 1000.0;
-    line.hashes = Hashes { test: hash(&asked.text), model: model_hash.clone(), kernel: hash(&run.kernel) };
+    line.hashes =
+        Hashes { test: text_hash(&asked.text), model: model_hash.clone(), kernel: text_hash(&run.kernel) };
     line.driver =
         Some(DriverRecord { name: "WebGPU".to_owned(), info: run.browser.clone(), id: 0, version: 0 });
 
