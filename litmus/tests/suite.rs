@@ -1,4 +1,5 @@
 //! Selections of tests by globs and variants.
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use litmus::Suite;
 use litmus::suite::{MAX_VARIANTS, SuiteError, expand_braces};

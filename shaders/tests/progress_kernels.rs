@@ -1,4 +1,5 @@
 //! Kernels that ask about forward progress.
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use shaders::CompileError;
 use shaders::progress::{Level, ProgressConfig, ProgressKernel, compile};

@@ -1,4 +1,5 @@
 //! Tables of outcomes, and the kernels that count them.
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use shaders::classify::{BufferRole, CountedMemory, MAX_ROWS, RowColumn, RowTable, WordSource, count, reset};
 

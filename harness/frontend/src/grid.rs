@@ -224,6 +224,11 @@ pub struct GridReport {
 }
 
 impl GridReport {
+    /// Returns the lines that no invocation reached, as `lines 4-6, 9`, or `None` if all were reached.
+    pub fn unreached_lines(&self, module: &SpirvModule) -> Option<String> {
+        line_ranges(module, &self.unreached)
+    }
+
     /// Returns an empty report for a kernel that was lifted without a walk.
     pub(crate) fn from_lifted(lifted: &crate::lift::Lifted, entry: String) -> GridReport {
         let most = |of: fn(&InvocationId) -> [u32; 3]| {

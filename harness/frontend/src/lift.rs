@@ -226,6 +226,9 @@ pub struct Lifted {
     pub notes: Vec<String>,
 }
 
+/// For each function and loop header, the variables that are dead there; filled on demand.
+type DeadVariables = RefCell<HashMap<(u32, u32), Rc<HashSet<u32>>>>;
+
 /// The context that all symbolic executors share.
 pub(crate) struct LiftContext<'a> {
     pub specialized: &'a Specialized<'a>,
@@ -260,8 +263,7 @@ pub(crate) struct LiftContext<'a> {
     annotated: bool,
     canonical: HashMap<u32, u32>,
     loops: HashMap<u32, HashMap<u32, (u32, usize)>>,
-    /// For each function and loop header, the variables that are dead there; filled on demand.
-    dead_variables: RefCell<HashMap<(u32, u32), Rc<HashSet<u32>>>>,
+    dead_variables: DeadVariables,
 }
 
 impl<'a> LiftContext<'a> {

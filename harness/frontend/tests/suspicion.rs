@@ -1,4 +1,5 @@
 //! Accesses that are out of bounds for some values only.
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use frontend::{AnalysisOptions, FindingKind, ModelQuery};
 use litmus::Race;

@@ -401,7 +401,7 @@ fn compare(profiles: &[TextProfile], make: &impl Fn(u64) -> RandomProgram) -> Ve
 
 /// Random programs that the coverage of the generator is measured with, and those of them that every run of the tests tries.
 const COVERAGE: (u64, u64) = (3_000, 40);
-/// Without `VK_LITMUS_SOAK`, one of so many mutants is tried.
+/// Sampling interval of the mutants without `VK_LITMUS_SOAK`.
 const SAMPLED_MUTANTS: usize = 5;
 
 /// Coverage of the generator: the mutants of the model's statements that random programs kill. With

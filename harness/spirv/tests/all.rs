@@ -1,4 +1,5 @@
 //! Decoded instructions: the operands of each, and the places of errors.
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use arithmetic::Instruction;
 use rspirv::spirv::{GlslStd450Op, Op};

@@ -207,6 +207,7 @@ impl RaceDetector {
             inputs: inputs.mode,
             save_case: self.case_file.as_deref(),
             smallest: self.has_tests,
+            unset_overrides: &source.unset,
         };
         // A module that cannot be read is refused below.
         let mut lints: Vec<FindingRecord> = match self.has_lints {

@@ -396,7 +396,7 @@ impl OrderingState {
 /// The view that one invocation has of one storage class.
 #[derive(Clone, Debug, Default)]
 pub struct HappensBeforeView {
-    /// What happens before, and what is available.
+    /// The accesses that happen before, and the available writes.
     pub ordering: OrderingState,
     /// Writes that visibility operations made visible to the invocation, indexed as in
     /// [`AvailabilityClocks`].
