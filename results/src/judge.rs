@@ -611,7 +611,7 @@ fn missing(seen: &Observation) -> String {
 /// The first words of the detail of a verdict on a run in which the driver failed otherwise.
 const WEAK_EVIDENCE: &str = "weak evidence";
 
-/// How it was checked that the driver executed what a record counts.
+/// The check that the driver executed the invocations of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EvidenceCheck {
     /// Each workgroup has a receipt, so the record was executed even if others were not.

@@ -11,7 +11,6 @@ mod kernels;
 mod matrix;
 mod program;
 mod progress;
-mod progress_kernels;
 mod refused;
 mod row_table;
 mod shape;

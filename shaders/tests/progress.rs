@@ -1,9 +1,12 @@
-//! Kernels of forward progress are valid for spirv-val and for the check, for every test that has one.
+//! Kernels of forward progress: the level of each, and their validity for spirv-val and for the check.
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use crate::common;
 
 use common::Validator;
-use shaders::progress::{ProgressConfig, compile};
+use shaders::CompileError;
+use shaders::progress::{Level, ProgressConfig, ProgressKernel, compile};
+use shaders::rules::Rule;
 use shaders::variant::SpirvVersion;
 
 /// Configurations of devices: few turns, many turns, and no device scope.
@@ -53,6 +56,9 @@ fn every_kernel_is_valid() {
             match compile(&test, &config) {
                 Ok(kernel) => {
                     assert_eq!(shaders::check::check(&kernel.words).unwrap(), [], "{}", entry.id);
+                    for instruction in shaders::load(&kernel.words).unwrap().all_inst_iter() {
+                        assert!(shaders::OPCODES.contains(&instruction.class.opcode), "{instruction:?}");
+                    }
                     validator.verdict(&kernel.words, SpirvVersion::Vulkan12).unwrap();
                     kernels += 1;
                 }
@@ -62,4 +68,29 @@ fn every_kernel_is_valid() {
     }
     assert!(kernels >= 100, "{kernels} kernels; refused: {refused:#?}");
     assert!(refused.iter().all(|line| line.contains("barrier")), "{refused:#?}");
+}
+
+fn kernel(id: &str) -> Result<ProgressKernel, CompileError> {
+    let entry = litmus::corpus::progress_tests().into_iter().find(|entry| entry.id == id).unwrap();
+    let [roomy, ..] = CONFIGS;
+    let config = ProgressConfig { max_workgroup_invocations: 256, settles: true, ..roomy };
+    compile(&litmus::parse(entry.text, &entry.id).unwrap(), &config)
+}
+
+#[test]
+fn threads_part_at_their_highest_common_level() {
+    let at = |id: &str| {
+        let kernel = kernel(id).unwrap();
+        (kernel.level, kernel.units, kernel.copies, kernel.workgroup_size)
+    };
+    assert_eq!(at("progress/handoff-down"), (Level::Workgroups, 2, 64, 8));
+    assert_eq!(at("progress/handoff-down.subgroups"), (Level::Subgroups, 2, 16, 256));
+    assert_eq!(at("progress/handoff-down.lanes"), (Level::Invocations, 2, 4, 8));
+    assert_eq!(at("progress/two-level-handoff"), (Level::Workgroups, 2, 64, 16));
+}
+
+#[test]
+fn a_barrier_that_only_some_may_reach_is_refused_by_name() {
+    let error = kernel("progress/barrier-in-loop").unwrap_err();
+    assert_eq!(error.to_string(), CompileError::from(Rule::GuardedBarrier).to_string());
 }

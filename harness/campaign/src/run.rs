@@ -98,7 +98,7 @@ pub trait RunKind: Sync {
     /// Returns a recorded line as it follows from its counts.
     ///
     /// # Errors
-    /// What does not follow from them.
+    /// The first part of the line that does not follow from them.
     fn recorded(&self, _cell: usize, line: &RunLine) -> Result<RunLine, String> {
         Ok(line.clone())
     }

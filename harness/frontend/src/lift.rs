@@ -271,7 +271,7 @@ impl<'a> LiftContext<'a> {
         self.specialized.module
     }
 
-    /// Returns the variables that are dead at a loop header, or nothing if there is no such function.
+    /// Returns the variables that are dead at a loop header, or `None` without such a function.
     pub fn dead_variables(&self, function: u32, header: u32) -> Option<Rc<HashSet<u32>>> {
         let code = self.module().functions.get(&function)?;
         let mut known = self.dead_variables.borrow_mut();

@@ -8,8 +8,8 @@
 use std::ops::Range;
 
 use litmus::{
-    Access, AccessKind, Dialect, Instruction, InstructionKind, LocationId, MemoryAccess, Order, Scope,
-    Semantics, StorageClass, StorageClassSet, Test, ThreadId,
+    Access, AccessKind, ControlBarrier, Dialect, Instruction, InstructionKind, LocationId, MemoryAccess,
+    Order, Scope, Semantics, SplitBarrier, StorageClass, StorageClassSet, Test, ThreadId,
 };
 
 /// The part of an instruction in which a variation differs.
@@ -138,24 +138,14 @@ fn single_variations(kind: &InstructionKind) -> Vec<(VariedPart, InstructionKind
             found.extend(synchronization(*scope, *semantics, StorageClass::Buffer, orders).map(fence));
         }
         InstructionKind::ControlBarrier(barrier) => {
-            let semantics = barrier.semantics.unwrap_or(Semantics::RELAXED);
-            for (part, memory_scope, semantics) in
-                synchronization(barrier.memory_scope, semantics, StorageClass::Buffer, |_| true)
-            {
-                let mut barrier = barrier.clone();
-                barrier.memory_scope = memory_scope;
-                barrier.semantics = (semantics.order != Order::Relaxed).then_some(semantics);
+            for (part, memory_scope, semantics) in of_barrier(barrier.memory_scope, barrier.semantics) {
+                let barrier = ControlBarrier { memory_scope, semantics, ..barrier.clone() };
                 found.push((part, InstructionKind::ControlBarrier(barrier)));
             }
         }
         InstructionKind::SplitBarrier(barrier) => {
-            let semantics = barrier.semantics.unwrap_or(Semantics::RELAXED);
-            for (part, memory_scope, semantics) in
-                synchronization(barrier.memory_scope, semantics, StorageClass::Buffer, |_| true)
-            {
-                let mut barrier = barrier.clone();
-                barrier.memory_scope = memory_scope;
-                barrier.semantics = (semantics.order != Order::Relaxed).then_some(semantics);
+            for (part, memory_scope, semantics) in of_barrier(barrier.memory_scope, barrier.semantics) {
+                let barrier = SplitBarrier { memory_scope, semantics, ..barrier.clone() };
                 found.push((part, InstructionKind::SplitBarrier(barrier)));
             }
         }
@@ -167,6 +157,18 @@ fn single_variations(kind: &InstructionKind) -> Vec<(VariedPart, InstructionKind
         | InstructionKind::Flow(_) => {}
     }
     found
+}
+
+/// Returns other scopes and semantics of a barrier, which has none if it is relaxed.
+fn of_barrier(
+    scope: Scope,
+    semantics: Option<Semantics>,
+) -> impl Iterator<Item = (VariedPart, Scope, Option<Semantics>)> {
+    let semantics = semantics.unwrap_or(Semantics::RELAXED);
+    let varied = synchronization(scope, semantics, StorageClass::Buffer, |_| true);
+    varied.map(|(part, scope, semantics)| {
+        (part, scope, (semantics.order != Order::Relaxed).then_some(semantics))
+    })
 }
 
 /// Returns other strengths of an access.

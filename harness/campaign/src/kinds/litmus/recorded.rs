@@ -47,7 +47,7 @@ pub fn predict_again(
 /// Recomputes one recorded line. Without an answer of the model within `time`, its verdict is dropped.
 ///
 /// # Errors
-/// What differs from the record.
+/// The first difference from the record.
 pub fn recompute_alone(
     line: &RunLine,
     planned: &PlannedTest,

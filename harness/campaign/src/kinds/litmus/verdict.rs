@@ -155,7 +155,7 @@ pub fn skipped(run: &Litmus<'_>, cell: &DeviceTest, missing: &str) -> RunLine {
 /// Recomputes a recorded line from its counts and the prediction.
 ///
 /// # Errors
-/// What differs from the record.
+/// The first difference from the record.
 pub fn recorded(run: &Litmus<'_>, cell: &DeviceTest, line: &RunLine) -> Result<RunLine, String> {
     let most = most_instances(run);
     if line.instances > most {
