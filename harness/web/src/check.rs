@@ -1,17 +1,16 @@
 //! The prediction of a model, as `check` publishes it.
 
 use answers::{CheckError, CheckNote, TestQuestion, check_test, name_without_chains};
-use model::Model;
 use results::wire::{PlaygroundAnswer, PlaygroundQuestion, PlaygroundWarning, RejectedLine};
 
-use crate::question::{FILE, Question, placed, whole};
+use crate::question::{FILE, Question, placed, shipped_model, whole};
 
 /// Predicts the outcomes of a test.
 pub fn check(asked: &PlaygroundQuestion) -> Result<PlaygroundAnswer, Vec<RejectedLine>> {
     let Question { test, model, budget } = &Question::read(asked)?;
     // Queries marked NOCHAINS are about another model.
     let twin = match &test.khronos {
-        Some(_) => name_without_chains(model.name()).and_then(Model::shipped).and_then(Result::ok),
+        Some(_) => name_without_chains(model.name()).and_then(|name| shipped_model(name).ok()),
         None => None,
     };
     let question = TestQuestion {
@@ -20,7 +19,7 @@ pub fn check(asked: &PlaygroundQuestion) -> Result<PlaygroundAnswer, Vec<Rejecte
         id: &test.name,
         file: FILE,
         model,
-        without_chains: twin.as_ref(),
+        without_chains: twin.as_deref(),
         unroll: None,
         progress: None,
         budget: *budget,

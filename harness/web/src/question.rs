@@ -1,5 +1,8 @@
 //! A question of a request: the parsed test, its model and its limit.
 
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
 use litmus::{ParseErrors, Span, Test};
 use model::cat::{CatError, CatErrors};
 use model::{Budget, Model, PredictError};
@@ -17,7 +20,7 @@ const STEPS: u64 = 500_000;
 /// A test and its model.
 pub struct Question {
     pub test: Test,
-    pub model: Model,
+    pub model: Arc<Model>,
     pub budget: Budget<'static>,
 }
 
@@ -29,21 +32,33 @@ impl Question {
     pub fn read(asked: &PlaygroundQuestion) -> Result<Question, Vec<RejectedLine>> {
         let test = litmus::parse(&asked.text, FILE).map_err(|errors| mistakes(&errors))?;
         let name = asked.model.as_deref().unwrap_or(Model::default_for_test(&test));
-        let model = match (&asked.cat, Model::shipped(name)) {
-            (Some(text), _) => {
-                Model::from_text(MODEL_FILE, text, &|_| None).map_err(|errors| cat_mistakes(&errors))?
-            }
-            (None, Some(Ok(model))) => model,
-            (None, Some(Err(error))) => return Err(whole(error.to_string())),
-            (None, None) => {
-                return Err(whole(format!("unknown model `{name}`: `catalogue` lists the models")));
-            }
+        let model = match &asked.cat {
+            Some(text) => Arc::new(
+                Model::from_text(MODEL_FILE, text, &|_| None).map_err(|errors| cat_mistakes(&errors))?,
+            ),
+            None => shipped_model(name)?,
         };
         if !model.judges(test.dialect) {
             return Err(whole(format!("the model `{}` does not judge tests of this dialect", model.name())));
         }
         Ok(Question { test, model, budget: Budget::steps(asked.steps.unwrap_or(STEPS)) })
     }
+}
+
+/// Returns a shipped model, which later requests share: a page checks after each change of the text.
+///
+/// # Errors
+/// The model is unknown.
+pub fn shipped_model(name: &str) -> Result<Arc<Model>, Vec<RejectedLine>> {
+    static LOADED: LazyLock<Mutex<HashMap<String, Arc<Model>>>> = LazyLock::new(Mutex::default);
+    let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(model) = loaded.get(name) {
+        return Ok(Arc::clone(model));
+    }
+    let model = Model::shipped(name)
+        .ok_or_else(|| whole(format!("unknown model `{name}`: `catalogue` lists the models")))?
+        .map_err(|error| whole(error.to_string()))?;
+    Ok(Arc::clone(loaded.entry(name.to_owned()).or_insert(Arc::new(model))))
 }
 
 /// Returns every mistake of a text with its position.

@@ -7,13 +7,12 @@ use answers::scan::without_comments;
 use answers::wgsl::{self, OverrideValues};
 use answers::{FixEdits, RacePhase, RaceQuestion, StopFunction, fix_edits};
 use frontend::{AnalysisOptions, InputMode};
-use model::Model;
 use results::wire::{
     MendRecord, PlaygroundAnswer, PlaygroundFix, PlaygroundLanguage, PlaygroundShader, RaceLine, RaceVerdict,
     RejectedLine,
 };
 
-use crate::question::whole;
+use crate::question::{shipped_model, whole};
 
 /// The most bytes of a shader.
 const MAX_TEXT: usize = 1 << 20;
@@ -31,8 +30,7 @@ pub fn find_races(shader: &PlaygroundShader) -> Result<PlaygroundAnswer, Vec<Rej
             shader.text.len()
         )));
     }
-    let model = Model::shipped("vulkan").transpose().map_err(|error| whole(error.to_string()))?;
-    let model = model.ok_or_else(|| whole("no model `vulkan`".to_owned()))?;
+    let model = shipped_model("vulkan")?;
     let given: Vec<(String, String)> = shader.overrides.clone().into_iter().collect();
     let (file, module, overrides) = match shader.language {
         PlaygroundLanguage::Wgsl => {
