@@ -3,3 +3,5 @@ export { Decoration, EditorView, GutterMarker, gutterLineClass, hoverTooltip, ke
 export { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 export { autocompletion, completeAnyWord, completionKeymap, startCompletion } from "@codemirror/autocomplete";
 export { lintKeymap, setDiagnostics } from "@codemirror/lint";
+export { HighlightStyle, StreamLanguage, syntaxHighlighting } from "@codemirror/language";
+export { tags } from "@lezer/highlight";

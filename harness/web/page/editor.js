@@ -5,6 +5,7 @@ import {
   completeAnyWord, completionKeymap, defaultKeymap, gutterLineClass, history, historyKeymap,
   hoverTooltip, keymap, lineNumbers, lintKeymap, setDiagnostics, startCompletion,
 } from "./codemirror.js";
+import { highlighting } from "./highlight.js";
 import { element } from "./view.js";
 
 const setMarked = StateEffect.define();
@@ -95,7 +96,7 @@ class TextEditor extends HTMLElement {
     return EditorState.create({
       doc: text,
       extensions: [
-        lineNumbers(), history(), marked, theme, this.#attributes.of([]),
+        lineNumbers(), history(), marked, theme, highlighting(key), this.#attributes.of([]),
         EditorState.tabSize.of(4),
         autocompletion({ override: [(context) => this.#complete(context)], icons: false, maxRenderedOptions: 200 }),
         hoverTooltip((_, offset) => this.#hover(offset)),

@@ -32,6 +32,7 @@ page_files! {
     "engine.js" "text/javascript; charset=utf-8",
     "explanation.js" "text/javascript; charset=utf-8",
     "gallery.js" "text/javascript; charset=utf-8",
+    "highlight.js" "text/javascript; charset=utf-8",
     "issue.js" "text/javascript; charset=utf-8",
     "link.js" "text/javascript; charset=utf-8",
     "races.js" "text/javascript; charset=utf-8",
