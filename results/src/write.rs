@@ -56,8 +56,13 @@ pub enum FormatError {
     #[error("unknown format `{}`: expected one of {}", .0, Format::ALL.map(Format::name).join(", "))]
     Unknown(String),
     /// The command has no output in this format.
-    #[error("format `{0}` is not available")]
-    NotAvailable(&'static str),
+    #[error("no output in the format `{format}`: expected one of {expected}")]
+    NotAvailable {
+        /// The name of the format.
+        format: &'static str,
+        /// The names of the formats that the command has.
+        expected: &'static str,
+    },
 }
 
 impl Format {
@@ -246,7 +251,9 @@ pub fn check_writer<'a>(
         Format::Csv => Ok(Box::new(csv::CsvCheckWriter::new(out))),
         Format::Herd => Ok(Box::new(herd::HerdCheckWriter::new(out))),
         Format::Sarif => Ok(Box::new(sarif::SarifCheckWriter::new(out))),
-        other => Err(FormatError::NotAvailable(other.name())),
+        Format::Junit | Format::Gtest => {
+            Err(FormatError::NotAvailable { format: format.name(), expected: "text, json, csv, herd, sarif" })
+        }
     }
 }
 
@@ -265,6 +272,10 @@ pub fn run_writer<'a>(
         Format::Csv => Ok(Box::new(csv::CsvRunWriter::new(out))),
         Format::Junit => Ok(Box::new(junit::JunitRunWriter::new(out))),
         Format::Herd => Ok(Box::new(herd::HerdRunWriter::new(out))),
-        other => Err(FormatError::NotAvailable(other.name())),
+        // Gtest is the protocol of a runner, which writes it itself.
+        Format::Gtest | Format::Sarif => Err(FormatError::NotAvailable {
+            format: format.name(),
+            expected: "text, json, csv, junit, herd, gtest",
+        }),
     }
 }

@@ -49,7 +49,8 @@ pub fn load(argument: &str) -> Result<Chosen, Failure> {
     let folder: PathBuf = path.parent().map(Path::to_owned).unwrap_or_default();
     let include = |name: &str| path_within(&folder, name).ok().and_then(|path| read_text(&path).ok());
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
-    let model = Model::from_text(&name, &text, &include).map_err(Failure::input)?;
+    let model = Model::from_text(&name, &text, &include)
+        .map_err(|errors| Failure::input(errors.in_file(&path.display().to_string())))?;
     Ok(Chosen { hash: hash_of(&model), model, argument: argument.to_owned() })
 }
 

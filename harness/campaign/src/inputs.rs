@@ -14,6 +14,7 @@ use litmus::syntax::MAX_TEXT_BYTES;
 use results::show;
 use walkdir::WalkDir;
 
+use crate::shader::source::is_shader;
 use crate::similar::{meant, similar};
 use crate::source::{Loaded, Origin, TestSource, Unreadable};
 use crate::{Failure, cts};
@@ -115,6 +116,10 @@ pub fn of_argument(argument: &str) -> Vec<TestSource> {
     let path = Path::new(argument);
     match std::fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => of_folder(argument),
+        Ok(_) if is_shader(argument) => {
+            let commands = "`race`, `lint`, `check`, `explain`, `refine` and `run` read shaders";
+            vec![without_text(argument, format!("a shader, where a litmus test is expected; {commands}"))]
+        }
         Ok(_) => vec![of_file(path, stem(path))],
         Err(error) => {
             let found: Vec<TestSource> = match_embedded(argument);

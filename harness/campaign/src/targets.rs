@@ -223,10 +223,13 @@ pub(crate) fn no_such_device(error: &plan::DeviceError, all: &[Listed], trouble:
     let why = trouble.text().map_or_else(String::new, |why| format!("{why}\n"));
     let known = all.iter().map(|device| device.identity.name.as_str());
     let (meant, compilers) = match error {
-        plan::DeviceError::NoSuchDevice(word) if word.contains(':') => {
+        plan::DeviceError::NoSuchDevice(word)
+            if word.contains(':') || vendor::VENDORS.iter().any(|vendor| vendor.word == word) =>
+        {
             let words: Vec<String> =
                 vendor::VENDORS.iter().map(|vendor| format!("{}:", vendor.word)).collect();
-            (String::new(), format!(", and compile-only ones start with {}", words.join(" ")))
+            let listing = "`devices --compile-only` lists them";
+            (String::new(), format!(", and compile-only ones start with {}; {listing}", words.join(", ")))
         }
         plan::DeviceError::NoSuchDevice(word) => (meant(word, known), String::new()),
         _ => (String::new(), String::new()),

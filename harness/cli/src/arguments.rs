@@ -534,7 +534,8 @@ pub struct Convert {
 /// A syntax that `convert` prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Syntax {
-    /// The native syntax: the Vulkan dialect of herd's format.
+    /// The native syntax: the Vulkan dialect of herd's format, which Dartagnan reads too.
+    #[value(alias = "herd", alias = "dartagnan")]
     Litmus,
     /// The syntax of the Khronos tests.
     Khronos,

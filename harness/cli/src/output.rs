@@ -8,6 +8,7 @@ use std::path::Path;
 
 use results::show::block as shown_lines;
 use results::write::TextLayout;
+use textwrap::{WordSeparator, WordSplitter};
 
 use crate::arguments::ListFormat;
 use crate::exit::{Failure, Outcome};
@@ -232,6 +233,9 @@ pub fn complain(report: &miette::Report) {
     let mut plain = String::new();
     let theme = miette::GraphicalTheme::unicode_nocolor();
     let handler = miette::GraphicalReportHandler::new_themed(theme).with_width(WIDTH).with_context_lines(1);
+    let handler = handler
+        .with_word_separator(WordSeparator::AsciiSpace)
+        .with_word_splitter(WordSplitter::NoHyphenation);
     let rendered = handler.with_links(false).render_report(&mut plain, report.as_ref());
     print_coloured(if rendered.is_ok() { &plain } else { "" }, &format!("{report:?}"));
 }
@@ -308,6 +312,9 @@ pub fn set_up_diagnostics() {
             .terminal_links(false)
             .width(WIDTH)
             .context_lines(1)
+            // Names with hyphens stay whole, so that they can be copied.
+            .word_separator(WordSeparator::AsciiSpace)
+            .word_splitter(WordSplitter::NoHyphenation)
             .build();
         Box::new(handler)
     }));

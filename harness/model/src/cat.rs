@@ -12,6 +12,7 @@ pub mod options;
 mod parser;
 pub mod plan;
 mod prelude;
+mod similar;
 pub mod source;
 mod specialize;
 pub mod vocabulary;

@@ -412,10 +412,17 @@ faults! {
 
 /// The error for a name that no fault has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown fault `{name}`; expected one of {}", FAULTS.iter().map(|row| row.name).collect::<Vec<_>>().join(", "))]
+#[error("unknown fault `{name}`{}; `faults` lists all", similar_fault(name))]
 pub struct UnknownFault {
     /// The unknown name.
     pub name: String,
+}
+
+/// Returns ` (did you mean \`NAME\`?)` if a fault's name is at most three edits away.
+fn similar_fault(name: &str) -> String {
+    let near = FAULTS.iter().map(|row| (strsim::damerau_levenshtein(name, row.name), row.name)).min();
+    near.filter(|(distance, _)| *distance <= 3)
+        .map_or_else(String::new, |(_, near)| format!(" (did you mean `{near}`?)"))
 }
 
 impl FromStr for Fault {
@@ -463,8 +470,11 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_fault_names_the_known_ones() {
-        let error = "gremlin".parse::<Fault>().unwrap_err().to_string();
-        assert!(error.starts_with("unknown fault `gremlin`; expected one of release-no-flush, "), "{error}");
+    fn an_unknown_fault_names_a_similar_one() {
+        let error = |name: &str| name.parse::<Fault>().unwrap_err().to_string();
+        assert_eq!(error("gremlin"), "unknown fault `gremlin`; `faults` lists all");
+        let similar =
+            "unknown fault `release-no-flsh` (did you mean `release-no-flush`?); `faults` lists all";
+        assert_eq!(error("release-no-flsh"), similar);
     }
 }

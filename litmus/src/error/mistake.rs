@@ -35,7 +35,12 @@ pub enum ParseError {
     },
     /// The first word is not a dialect.
     #[error("unknown dialect `{word}`")]
-    #[diagnostic(code(litmus::parse::unknown_dialect))]
+    #[diagnostic(
+        code(litmus::parse::unknown_dialect),
+        help(
+            "docs/howto/port-tests.md shows how to write tests of herd's C, PTX and other dialects in this one"
+        )
+    )]
     UnknownDialect {
         word: String,
         #[label("expected `VULKAN` or `HSA`")]
@@ -356,6 +361,15 @@ pub enum ParseError {
         word: String,
         expected: &'static str,
         #[label("expected {expected}")]
+        span: Span,
+    },
+    /// A word that is not a modifier but resembles one, or names one in another language.
+    #[error("unknown modifier `.{word}`")]
+    #[diagnostic(code(litmus::parse::misspelt_modifier))]
+    MisspeltModifier {
+        word: String,
+        similar: &'static str,
+        #[label("did you mean `.{similar}`?")]
         span: Span,
     },
     /// An unknown word in place of a scope.

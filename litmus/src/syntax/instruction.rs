@@ -21,6 +21,11 @@ fn names_class(word: &str) -> bool {
     word.starts_with("semsc") || words::is_class_of_semantics(word)
 }
 
+/// Returns true for `sc` or `semsc` and a number.
+fn names_storage_class(word: &str) -> bool {
+    word.trim_start_matches("sem").strip_prefix("sc").is_some_and(|rest| rest.parse::<u32>().is_ok())
+}
+
 /// An order of an instruction as written.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct OrderWord {
@@ -261,6 +266,15 @@ impl<'a> Parser<'a> {
         while self.accept(TokenKind::Dot) {
             let token = self.expect(TokenKind::Word, "a modifier after `.`")?;
             list.push((self.token_text(token), token.span));
+        }
+        if matches!(self.token_text(mnemonic), "ld" | "st" | "rmw" | "membar" | "cbar") {
+            // Words in the form of a storage class have their own error.
+            let unknown = list.iter().find(|(word, _)| !is_modifier(word) && !names_storage_class(word));
+            if let Some((word, span)) = unknown
+                && let Some(similar) = words::similar_modifier(word)
+            {
+                return Err(ParseError::MisspeltModifier { word: (*word).to_owned(), similar, span: *span });
+            }
         }
         // The words after `.uneq_acq` belong to it, except the type, which ends all modifiers.
         let unequal =

@@ -264,20 +264,41 @@ pub(super) fn is_class_of_semantics(word: &str) -> bool {
     lookup(SEMANTICS_CLASSES, word).is_some() || lookup(IGNORED_CLASSES, word).is_some()
 }
 
+/// Returns the modifiers of accesses, fences and barriers, except types.
+fn modifiers() -> impl Iterator<Item = &'static str> {
+    fn names<T>(words: Words<T>) -> impl Iterator<Item = &'static str> {
+        words.iter().map(|(word, _)| *word)
+    }
+    let scopes = names(SCOPES).chain(names(EXECUTION_SCOPES));
+    let classes = names(CLASSES).chain(names(SEMANTICS_CLASSES)).chain(names(IGNORED_CLASSES));
+    let orders = names(ORDERS).chain([SEQUENTIAL]);
+    scopes.chain(classes).chain(orders).chain(names(OPERATIONS)).chain(PLAIN_MODIFIERS.iter().copied())
+}
+
 /// Returns true if `word` is a modifier of some instruction.
 pub(super) fn is_modifier(word: &str) -> bool {
-    fn member<T>(words: Words<T>, word: &str) -> bool {
-        words.iter().any(|(candidate, _)| *candidate == word)
-    }
-    PLAIN_MODIFIERS.contains(&word)
-        || member(SCOPES, word)
-        || member(EXECUTION_SCOPES, word)
-        || member(CLASSES, word)
-        || is_class_of_semantics(word)
-        || member(ORDERS, word)
-        || word == SEQUENTIAL
-        || member(OPERATIONS, word)
-        || AccessType::from_word(word).is_some()
+    modifiers().any(|modifier| modifier == word) || AccessType::from_word(word).is_some()
+}
+
+/// Words of other languages for modifiers.
+const FOREIGN: &[(&str, &str)] = &[
+    ("acquire", "acq"),
+    ("release", "rel"),
+    ("acqrel", "acq_rel"),
+    ("device", "dv"),
+    ("gpu", "dv"),
+    ("workgroup", "wg"),
+    ("cta", "wg"),
+    ("subgroup", "sg"),
+    ("warp", "sg"),
+];
+
+/// Returns the modifier that an unknown word probably means: one edit away, two for words of four or more letters.
+pub(super) fn similar_modifier(word: &str) -> Option<&'static str> {
+    let most = if word.chars().count() < 4 { 1 } else { 2 };
+    let near = modifiers().filter(|modifier| strsim::damerau_levenshtein(word, modifier) <= most);
+    let nearest = || near.max_by(|one, other| strsim::jaro(word, one).total_cmp(&strsim::jaro(word, other)));
+    lookup(FOREIGN, word).or_else(nearest)
 }
 
 /// Returns true for `prefix` followed by at least one digit and nothing else.

@@ -294,8 +294,9 @@ fn a_table_without_rows_has_its_header() {
 
 #[test]
 fn what_is_not_built_is_refused_by_name() {
-    let refused = run_writer(Format::Gtest, Vec::new(), TextLayout::default()).err();
-    assert_eq!(refused, Some(FormatError::NotAvailable("gtest")));
+    let refused = run_writer(Format::Sarif, Vec::new(), TextLayout::default()).err();
+    let expected = "text, json, csv, junit, herd, gtest";
+    assert_eq!(refused, Some(FormatError::NotAvailable { format: "sarif", expected }));
     assert_eq!("yaml".parse::<Format>(), Err(FormatError::Unknown("yaml".into())));
 }
 

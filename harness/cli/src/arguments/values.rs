@@ -19,10 +19,11 @@ pub(super) fn memory_size(text: &str) -> Result<u64, String> {
 /// Parses a duration: `15s`, `2m 30s`; a bare number is in seconds.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let duration = match text.parse::<f64>() {
-        Ok(seconds) => Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())?,
-        Err(_) => humantime::parse_duration(text).map_err(|error| error.to_string())?,
+        Ok(seconds) => Duration::try_from_secs_f64(seconds).ok(),
+        Err(_) => humantime::parse_duration(text).ok(),
     };
-    if duration.is_zero() { Err("expected some time".to_owned()) } else { Ok(duration) }
+    let expected = || "expected a duration above zero, such as 500ms, 15s or 2m".to_owned();
+    duration.filter(|duration| !duration.is_zero()).ok_or_else(expected)
 }
 
 #[cfg(test)]

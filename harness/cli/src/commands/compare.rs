@@ -12,6 +12,7 @@ use results::state::state;
 use results::wire::{
     COMPARE_SCHEMA, CompareRecord, CompareRow, DifferenceWord, NextTest, RaceWord, SynthesizedRecord,
 };
+use results::write::number;
 
 use crate::arguments::{Compare, ListFormat};
 use crate::commands::clauses::difference_word;
@@ -251,7 +252,7 @@ fn text(record: &CompareRecord) -> String {
         }
     }
     let [first, second] = &record.models;
-    text +=
-        &format!("{} tests: {first} and {second} differ on {}\n", record.compared, record.differences.len());
+    let compared = number::plural(record.compared as u64, "test");
+    text += &format!("{compared}: {first} and {second} differ on {}\n", record.differences.len());
     text
 }

@@ -46,6 +46,10 @@ pub fn lint(arguments: &LintArguments, quiet: bool) -> Result<Outcome, Failure> 
             text += &format!("{line}\n");
             continue;
         }
+        if findings.is_empty() && !quiet {
+            let rules = frontend::RULES.len();
+            say(&format!("{file}: no finding by {rules} rules; `race` executes the shader"));
+        }
         for finding in &findings {
             let place = finding.at.first();
             let file = place.and_then(|place| place.file.as_deref()).unwrap_or(file);

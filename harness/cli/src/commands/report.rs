@@ -50,6 +50,9 @@ pub fn report(arguments: &arguments::Report, quiet: bool) -> Result<Outcome, Fai
         let plots =
             plots::files(&report, &site::device_files(&report)).map_err(Failure::environment_error)?;
         write_files(folder, &plots)?;
+        if !quiet {
+            say(&format!("plots in {}", folder.display()));
+        }
         return Ok(outcome);
     }
     if let Some(folder) = &arguments.site {
@@ -61,6 +64,9 @@ pub fn report(arguments: &arguments::Report, quiet: bool) -> Result<Outcome, Fai
         let pictures = explain_outcomes(&report);
         let files = site::files(&results, &report, &pictures).map_err(Failure::environment_error)?;
         write_site(folder, &files)?;
+        if !quiet {
+            say(&format!("site in {}", folder.join("index.html").display()));
+        }
         return Ok(outcome);
     }
     let pictures = match arguments.format {

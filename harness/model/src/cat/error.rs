@@ -19,7 +19,7 @@ pub enum CatProblem {
     TextTooLong { bytes: usize, limit: usize },
 
     #[error("unexpected {found}")]
-    Unexpected { found: String, expected: &'static str },
+    Unexpected { found: String, expected: &'static str, similar: Option<&'static str> },
     #[error("`{word}` is not supported in cat")]
     Unsupported { word: String },
     #[error("expressions nested more than {limit} deep")]
@@ -136,6 +136,9 @@ impl CatProblem {
     fn help_text(&self) -> Option<String> {
         match self {
             CatProblem::UnknownName { similar: Some(similar), .. } => {
+                Some(format!("did you mean `{similar}`?"))
+            }
+            CatProblem::Unexpected { similar: Some(similar), .. } => {
                 Some(format!("did you mean `{similar}`?"))
             }
             CatProblem::UnknownOption { known, .. } => Some(format!("the options are {}", known.join(", "))),
@@ -299,5 +302,15 @@ impl CatErrors {
             errors.push(CatError { problem: CatProblem::NotShown { more }, related: Vec::new(), ..last });
         }
         CatErrors { name, errors }
+    }
+
+    /// Names the model's file in each message; a model read from a file has the file's stem as its name.
+    #[must_use]
+    pub fn in_file(mut self, file: &str) -> Self {
+        for error in self.errors.iter_mut().filter(|error| error.source.name() == self.name) {
+            error.source = NamedSource::new(file, Arc::clone(error.source.inner()));
+        }
+        file.clone_into(&mut self.name);
+        self
     }
 }

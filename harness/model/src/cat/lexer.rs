@@ -86,6 +86,11 @@ const KEYWORDS: &[(&str, Keyword)] = &[
     ("try", Keyword::Try),
 ];
 
+/// Returns the keywords of the language.
+pub(super) fn keywords() -> impl Iterator<Item = &'static str> {
+    KEYWORDS.iter().map(|(word, _)| *word)
+}
+
 const UNSUPPORTED: &[&str] = &[
     "when",
     "fun",

@@ -5,8 +5,9 @@ use super::ast::{
     StatementKind,
 };
 use super::error::CatProblem;
-use super::lexer::{CatToken, Keyword};
+use super::lexer::{CatToken, Keyword, keywords};
 use super::plan::AxiomKind;
+use super::similar::similar_word;
 use super::source::CatSpan;
 use std::sync::Arc;
 
@@ -109,7 +110,13 @@ impl CatParser {
     fn report_unexpected(&mut self, expected: &'static str) -> ParseAborted {
         let problem = match self.peek_token() {
             CatToken::Unsupported(word) => CatProblem::Unsupported { word: word.clone() },
-            token => CatProblem::Unexpected { found: token.describe(), expected },
+            token => {
+                let similar = match token {
+                    CatToken::Name(word) => similar_word(word, keywords()),
+                    _ => None,
+                };
+                CatProblem::Unexpected { found: token.describe(), expected, similar }
+            }
         };
         self.report_problem(problem, self.current_span())
     }
@@ -127,12 +134,19 @@ impl CatParser {
         Err(self.report_unexpected(expected))
     }
 
-    /// The words before the first statement.
+    /// Parses the name before the first statement: words and a string on one line.
     fn parse_model_name(&mut self) -> Option<String> {
         let mut words = Vec::new();
-        while let CatToken::Name(word) | CatToken::Text(word) = self.peek_token() {
+        let line = self.current_span().line;
+        while let token @ (CatToken::Name(word) | CatToken::Text(word)) = self.peek_token()
+            && self.current_span().line == line
+        {
             words.push(word.clone());
+            let is_last = matches!(token, CatToken::Text(_));
             self.next_token();
+            if is_last {
+                break;
+            }
         }
         (!words.is_empty()).then(|| words.join(" "))
     }

@@ -4,6 +4,7 @@ use super::{BoundName, CatCompiler, ErrorReported, ScopeId};
 use crate::cat::ast::{Bindings, CatDefinition, CatExpression, ExpressionKind, Iterated};
 use crate::cat::error::CatProblem;
 use crate::cat::prelude;
+use crate::cat::similar::similar_word;
 use crate::cat::source::CatSpan;
 use crate::cat::vocabulary::VocabularyEntry;
 
@@ -93,14 +94,7 @@ impl<'m> CatCompiler<'m> {
         for name in prelude::iter_names().chain(BUILTINS.iter().map(|(name, _)| *name)) {
             candidates.push(name);
         }
-        // One edit, and one more for every four letters.
-        let furthest = 1 + name.len() / 4;
-        candidates
-            .into_iter()
-            .map(|candidate| (edit_distance(name, candidate), candidate))
-            .filter(|(distance, candidate)| *distance <= furthest && *distance < candidate.len())
-            .min_by_key(|(distance, _)| *distance)
-            .map(|(_, candidate)| candidate.to_owned())
+        similar_word(name, candidates).map(str::to_owned)
     }
 
     /// Checks the parameters of a function and the names in its body, which is not lowered before it is called.
@@ -210,21 +204,4 @@ impl<'m> CatCompiler<'m> {
             local.extend(names());
         }
     }
-}
-
-/// Levenshtein's distance of two names, letter case ignored.
-fn edit_distance(a: &str, b: &str) -> usize {
-    let b: Vec<u8> = b.bytes().map(|byte| byte.to_ascii_lowercase()).collect();
-    // One row of the table at a time; `diagonal` is the cell above and to the left.
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().map(|byte| byte.to_ascii_lowercase()).enumerate() {
-        let mut diagonal = i;
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let substituted = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row.last().copied().unwrap_or(0)
 }

@@ -1,0 +1,6 @@
+override count: u32;
+@group(0) @binding(0) var<storage, read_write> values: array<u32>;
+@compute @workgroup_size(64)
+fn main(@builtin(local_invocation_index) i: u32) {
+    if (count > 4000u) { values[0] = i; }
+}
