@@ -77,7 +77,7 @@ impl fmt::Debug for RaceQuestion<'_> {
 pub fn find_races(question: RaceQuestion<'_>) -> Vec<(RaceLine, Vec<Option<Test>>)> {
     let RaceQuestion { file, options, .. } = question;
     let refused = |why: String| vec![(refused_line(file, "", options, why), Vec::new())];
-    let module = match frontend::read_module(question.module) {
+    let module = match frontend::read_bound_module(question.module, options) {
         Ok(module) => module,
         Err(why) => return refused(placed_refusal_text(file, &why)),
     };

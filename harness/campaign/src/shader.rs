@@ -1,5 +1,6 @@
 //! User shaders: compiles their sources and selects their entry points.
 
+pub mod open;
 pub mod race;
 pub mod read;
 pub mod refine;

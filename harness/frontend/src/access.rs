@@ -221,7 +221,7 @@ impl Walk<'_> {
         if let Some(stored) = self.knowledge.domains.get(&cell) {
             domain.union_with(stored);
         }
-        domain.union_with_open(self.setting.open_values(cell), cell);
+        domain.union_with_open(self.setting.open_memory(cell), cell);
         Ok(domain)
     }
 
@@ -334,7 +334,9 @@ impl Walk<'_> {
     }
 
     pub(crate) fn is_shared(&self, cell: MemoryCell) -> bool {
-        self.setting.keep_all || self.knowledge.touched.get(&cell).is_some_and(|touch| touch.is_shared())
+        self.setting.keep_all
+            || self.setting.open_memory(cell).is_some()
+            || self.knowledge.touched.get(&cell).is_some_and(|touch| touch.is_shared())
     }
 
     pub(crate) fn note_access(&mut self, cell: MemoryCell, reads: bool, writes: bool, ordered: bool) {

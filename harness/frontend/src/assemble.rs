@@ -73,7 +73,7 @@ pub(crate) fn case(
         if let Some(stored) = round.facts.domains.get(cell) {
             domain.union_with(stored);
         }
-        domain.union_with_open(setting.open_values(*cell), *cell);
+        domain.union_with_open(setting.open_memory(*cell), *cell);
         domains.push(domain);
     }
     let barriers = Barriers::new(invocations, &walked);

@@ -113,6 +113,10 @@ fn absent(module: &SpirvModule, options: &AnalysisOptions) -> Vec<String> {
             format!("{what} for {set}.{binding}, which the kernel does not have ({})", places())
         })
         .collect();
+    let unbound = options.aliases.keys().filter(|from| !module.aliases().contains_key(from));
+    absent.extend(unbound.map(|(set, binding)| {
+        format!("an alias for {set}.{binding}, which the kernel does not have ({})", places())
+    }));
     let mut unknown: Vec<&u32> = options.specialization.keys().filter(|id| !constants.contains(id)).collect();
     unknown.sort_unstable();
     let known = || has(constants.iter().map(u32::to_string).collect());
@@ -138,7 +142,29 @@ fn misfits(module: &SpirvModule, options: &AnalysisOptions) -> Vec<String> {
         let there: Vec<&str> = there.iter().copied().collect();
         (!fits).then(|| format!("{what} for {}.{}, which is {}", place.0, place.1, there.join(" and ")))
     };
-    given_at(options).filter_map(misfit).collect()
+    given_at(options).filter_map(misfit).chain(misfit_aliases(module, options)).collect()
+}
+
+/// Returns the aliases of other memory than storage buffers.
+fn misfit_aliases(module: &SpirvModule, options: &AnalysisOptions) -> Vec<String> {
+    let is_buffer = |id: &u32| {
+        module.variables.get(id).is_some_and(|variable| variable.class == StorageClass::StorageBuffer)
+    };
+    let mut wrong = Vec::new();
+    for (from, id) in module.aliases() {
+        let Some(to) = options.aliases.get(from) else { continue };
+        let own: Vec<u32> = module.aliases().values().copied().collect();
+        let target = module.variables_at(*to).into_iter().find(|id| !own.contains(id));
+        let why = match target {
+            None => "which the kernel does not have",
+            Some(target) if !is_buffer(id) || !is_buffer(&target) => {
+                "but only storage buffers can share memory by an alias"
+            }
+            Some(_) => continue,
+        };
+        wrong.push(format!("{}.{} as an alias of {}.{}, {why}", from.0, from.1, to.0, to.1));
+    }
+    wrong
 }
 
 /// Returns the addresses whose location does not exist.

@@ -5,9 +5,10 @@ use std::fmt;
 
 use toml::{Table, Value};
 
-use crate::error::Problem;
+use crate::error::{self, Problem, Refusal};
 use crate::grid::Sampler;
 use crate::lift::{AnalysisOptions, DEFAULT_BYTES};
+use spirv_reader::SpirvModule;
 pub use spirv_reader::annotations::parse_binding;
 
 /// Upper bound on the size of a buffer.
@@ -215,7 +216,12 @@ pub fn parse_case_file(text: &str, beside: SiblingReader<'_>) -> Result<CaseFile
                 for (name, buffer) in buffers {
                     let place = parse_binding(name).ok_or_else(|| invalid_key(key, "SET.BINDING"))?;
                     let buffer = buffer.as_table().ok_or_else(|| invalid_key(key, "tables"))?;
-                    options.buffers.insert(place, parse_contents(key, buffer, &[], beside)?);
+                    match buffer.get("alias") {
+                        Some(alias) => _ = options.aliases.insert(place, parse_alias(name, buffer, alias)?),
+                        None => {
+                            options.buffers.insert(place, parse_contents(key, buffer, &[], beside)?);
+                        }
+                    }
                 }
             }
             ("image", Value::Table(images)) => {
@@ -252,7 +258,22 @@ pub fn parse_case_file(text: &str, beside: SiblingReader<'_>) -> Result<CaseFile
             _ => return Err(Problem::Input(format!("unknown key `{key}`, or a value of the wrong type"))),
         }
     }
+    // One step, so that the order of the descriptors does not matter.
+    let chained = options.aliases.iter().find(|(_, to)| options.aliases.contains_key(to));
+    if let Some(((set, binding), (to_set, to_binding))) = chained {
+        let expected = format!(
+            "for {set}.{binding}, an alias of a buffer that is not an alias itself, as {to_set}.{to_binding} is"
+        );
+        return Err(invalid_key("buffer", &expected));
+    }
     Ok(case)
+}
+
+/// Parses the descriptor whose buffer another descriptor is bound to.
+fn parse_alias(name: &str, buffer: &Table, alias: &Value) -> Result<(u32, u32), Problem> {
+    reject_unknown_keys("buffer", buffer, &["alias"])?;
+    let alias = alias.as_str().filter(|alias| *alias != name).and_then(parse_binding);
+    alias.ok_or_else(|| invalid_key("buffer", "alias = \"SET.BINDING\" of another buffer"))
 }
 
 fn parse_image(key: &str, image: &Table, beside: SiblingReader<'_>) -> Result<ImageInput, Problem> {
@@ -522,6 +543,9 @@ pub fn write_case_file(options: &AnalysisOptions) -> String {
         text += &format!("\n[buffer.\"{set}.{binding}\"]\n");
         contents(&mut text, bytes, &scalars.collect::<Vec<_>>());
     }
+    for ((set, binding), (to_set, to_binding)) in &options.aliases {
+        text += &format!("\n[buffer.\"{set}.{binding}\"]\nalias = \"{to_set}.{to_binding}\"\n");
+    }
     for ((set, binding), image) in &options.images {
         let (size, levels) = (image.size, image.levels);
         let texels = match &image.texels {
@@ -543,10 +567,23 @@ pub fn write_case_file(options: &AnalysisOptions) -> String {
     text
 }
 
+/// Reads a module, and moves the descriptors that the options bind to the buffer of another one.
+///
+/// # Errors
+/// As for [`read_module`](crate::read_module).
+pub fn read_bound_module(bytes: &[u8], options: &AnalysisOptions) -> Result<SpirvModule, Refusal> {
+    let mut module = error::read_module(bytes)?;
+    for (from, to) in &options.aliases {
+        module.alias_descriptor(*from, *to);
+    }
+    Ok(module)
+}
+
 /// Merges a case file into options; existing options win.
 pub fn merge_options(mut first: AnalysisOptions, second: AnalysisOptions) -> AnalysisOptions {
     first.case_inputs = Some(Box::new(AnalysisOptions {
         buffers: second.buffers.keys().map(|place| (*place, Vec::new())).collect(),
+        aliases: second.aliases.clone(),
         images: second.images.keys().map(|place| (*place, ImageInput::default())).collect(),
         samplers: second.samplers.clone(),
         specialization: second.specialization.clone(),
@@ -568,6 +605,9 @@ pub fn merge_options(mut first: AnalysisOptions, second: AnalysisOptions) -> Ana
     let mut buffers = second.buffers;
     buffers.extend(first.buffers);
     first.buffers = buffers;
+    let mut aliases = second.aliases;
+    aliases.extend(first.aliases);
+    first.aliases = aliases;
     let mut given = second.stage_inputs;
     given.extend(first.stage_inputs);
     first.stage_inputs = given;

@@ -64,6 +64,7 @@ mod layout;
 mod lift;
 mod lint;
 mod mend;
+mod open;
 mod order;
 mod outcomes;
 mod overwritten;
@@ -89,6 +90,7 @@ pub use choose::{InputChoice, InputGrid, InputMode, InputNeeds, choose_inputs};
 pub use dispatch::{DispatchBuffer, DispatchImage, KernelDispatch, element_names, plan_dispatch};
 pub use error::{Problem, Refusal, read_module};
 pub use foreign::{resolve_names, unused_inputs};
+pub use inputs::read_bound_module;
 pub use judge::{Judged, beside_races, judge, judge_choice, wider};
 pub use lift::{
     AnalysisOptions, DEFAULT_UNROLL, FindingKind, InvocationId, LiftFinding, Lifted, LiftedCase, Spot, lift,
@@ -98,13 +100,14 @@ pub use mend::{
     FixResult, KernelChange, MissingSync, SuggestedChange, WalkFixes, find_missing_sync, fix_races,
     fix_walk_findings,
 };
+pub use open::{OpenMemory, OpenPart, OpenParts};
 pub use outcomes::{FinalCell, FinalContent, FinalContents, final_contents};
-pub use question::{Claim, check_claim, claim};
+pub use question::{Claim, check_claim, claim, resolve_open_part};
 pub use refine::{
-    Counterexample, OpenDescriptors, OpenMemory, Refinement, RefinementCoverage, RefinementQuery,
-    RefinementVerdict, refine,
+    Counterexample, Refinement, RefinementCoverage, RefinementQuery, RefinementVerdict, refine,
+    with_open_memory,
 };
 pub use smallest::smallest;
-pub use spirv_reader::annotations::{self, parse_formula};
+pub use spirv_reader::annotations::{self, Formula, FormulaTerm, parse_formula};
 pub use spirv_reader::{Assembled, SourceLine, SourcePosition, SpirvModule, Stage, assemble_text};
 pub use until::Until;

@@ -22,10 +22,10 @@ use crate::grid::Sampler;
 use crate::inputs::{AddressInput, ImageInput};
 use crate::launch::{Launch, reflected};
 use crate::layout::{Specialized, is_storage_image, known_number};
+use crate::open::OpenMemory;
 use crate::order::storage_class_of;
 use crate::overwritten::overwritten;
 use crate::question::ResolvedQuestion;
-use crate::refine::OpenMemory;
 use crate::section::Sections;
 use crate::stage;
 use crate::state::PathState;
@@ -67,6 +67,9 @@ pub struct AnalysisOptions {
     pub named_buffers: BTreeMap<String, Vec<u8>>,
     /// Buffer contents by set and binding.
     pub buffers: BTreeMap<(u32, u32), Vec<u8>>,
+    /// Descriptors that are bound to the buffer of another one, by set and binding; see
+    /// [`read_bound_module`](crate::read_bound_module).
+    pub aliases: BTreeMap<(u32, u32), (u32, u32)>,
     /// Images by set and binding.
     pub images: BTreeMap<(u32, u32), ImageInput>,
     /// Samplers by set and binding, including those of combined image samplers.
@@ -311,11 +314,11 @@ impl<'a> LiftContext<'a> {
         self.class_of(cell.object.variable) == Some(litmus::StorageClass::Buffer)
     }
 
-    /// Returns the values that others write to a cell; empty if it is closed.
-    pub fn open_values(&self, cell: MemoryCell) -> &'a [u64] {
+    /// Returns the memory that others write, if a cell belongs to it.
+    pub fn open_memory(&self, cell: MemoryCell) -> Option<&'a OpenMemory> {
         let decorations = self.module().decorations_of(cell.object.variable);
         let binding = decorations.binding.map(|binding| (decorations.set.unwrap_or(0), binding));
-        self.open.filter(|open| open.contains(binding)).map_or(&[], |open| &open.values)
+        self.open.filter(|open| open.contains(binding, cell.offset, cell.bytes))
     }
 
     /// Returns the storage class of a shared variable; `None` for private ones and for outputs of graphics

@@ -7,6 +7,7 @@ use litmus::{Comparison, Condition, Question, QuestionKind, Span, Term};
 
 use crate::error::{Problem, Refusal, SourcePosition};
 use crate::lift::{AnalysisOptions, LiftContext, with_context};
+use crate::open::OpenPart;
 use crate::order::storage_class_of;
 use crate::value::{MemoryCell, ObjectId};
 use spirv_reader::SpirvModule;
@@ -23,6 +24,8 @@ pub(crate) struct ResolvedQuestion {
 
 /// The source of a command line claim.
 const ASSERTION: &str = "--assert";
+/// The source of a term of `refine --open`.
+const OPEN: &str = "--open";
 /// Upper bound on the names that an error lists.
 const MAX_LISTED: usize = 12;
 
@@ -285,6 +288,30 @@ impl Resolved {
             }
         }
     }
+}
+
+/// Returns the scalar that a term such as `0.1[2]` names.
+///
+/// # Errors
+/// Fails if the descriptor or the element does not exist.
+pub fn resolve_open_part(
+    module: &SpirvModule,
+    options: &AnalysisOptions,
+    term: &FormulaTerm,
+) -> Result<OpenPart, Refusal> {
+    with_context(module, options, |setting| {
+        let mut asked = ResolvedQuestion { cells: BTreeSet::new(), text: None, question: None, filter: None };
+        let side = asked.side(setting, OPEN, term);
+        let side = side.map_err(|problem| problem.located_at(SourcePosition::Module))?;
+        let number = || Problem::Annotation(format!("--open {term}: a number, expected SET.BINDING[INDEX]"));
+        let cell = side.err().ok_or_else(|| number().located_at(SourcePosition::Module))?;
+        let own = module.decorations_of(cell.object.variable);
+        Ok(OpenPart {
+            set: own.set.unwrap_or(0),
+            binding: own.binding.unwrap_or(0),
+            scalar: Some((cell.offset, cell.bytes)),
+        })
+    })
 }
 
 /// A claim about final contents, to check observed ones.

@@ -11,10 +11,13 @@
 //!
 //! If none decides, the answer is `unknown`. A BEFORE without defined behaviour allows anything.
 //!
-//! Bounds: loops that depend on read values have the lifter's bound. The values of loads are those that the
-//! kernels store, 0, 1, and those near constants that the code compares with. Descriptors do not alias unless
-//! they have one binding. Numbers computed with floats are compared only by a walk in a closed world.
+//! Bounds: loops that depend on read values have the lifter's bound. In the simulation, a load returns any number;
+//! a kernel that is not executable so, for example since a read value is an index, is not proved. Environments
+//! write 0, 1, a number near each constant of the code, and an unusual one. Descriptors do not alias unless they
+//! have one binding, also by an alias in the options. Numbers computed with floats are compared only by a walk
+//! in a closed world.
 
+mod condition;
 mod environment;
 mod expression;
 mod program;
@@ -31,10 +34,11 @@ use crate::grid::{GridReport, GridVerdict, NeededInput};
 use crate::judge::judge;
 use crate::launch::Launch;
 use crate::lift::{AnalysisOptions, FindingKind, InvocationId, Lifted, MAX_INVOCATIONS, Spot, lift};
+use crate::open::{OpenMemory, OpenPart, OpenParts, is_open};
 use crate::outcomes::{FinalContents, enumerate_contents};
 use crate::tried;
 use environment::{EnvironmentSearch, find_environment};
-use program::Program;
+use program::{CellKey, Program};
 use simulation::{Mismatch, NoProof, Simulation};
 use spirv_reader::{SpirvModule, Stage};
 
@@ -45,25 +49,6 @@ const MAX_OPEN_VALUES: usize = 6;
 /// A value that no constant of the code is likely to equal.
 const UNUSUAL: u64 = 42;
 
-/// The memory that others write while a kernel runs.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct OpenMemory {
-    /// Descriptor sets and bindings; `None` for all shared memory.
-    pub bindings: Option<BTreeSet<(u32, u32)>>,
-    /// The values that they write.
-    pub values: Vec<u64>,
-}
-
-impl OpenMemory {
-    /// Returns true if others write to a descriptor, or to memory without one.
-    pub(crate) fn contains(&self, binding: Option<(u32, u32)>) -> bool {
-        self.bindings.as_ref().is_none_or(|open| binding.is_some_and(|binding| open.contains(&binding)))
-    }
-}
-
-/// Descriptor sets and bindings that others may access; `None` for all.
-pub type OpenDescriptors = Option<BTreeSet<(u32, u32)>>;
-
 /// A comparison of two modules.
 #[derive(Clone, Copy)]
 pub struct RefinementQuery<'q> {
@@ -73,9 +58,8 @@ pub struct RefinementQuery<'q> {
     pub budget: Budget<'q>,
     /// When to give up.
     pub stop: &'q dyn Fn() -> bool,
-    /// Descriptor sets and bindings that others access; `None` in the inner option for all. Default: a closed
-    /// world.
-    pub open: Option<&'q OpenDescriptors>,
+    /// The memory that others access; `None` in the inner option for all. Default: a closed world.
+    pub open: Option<&'q OpenParts>,
 }
 
 /// The inputs and contexts that an answer covers.
@@ -191,9 +175,12 @@ pub fn refine(
 ) -> Result<Refinement, Refusal> {
     check_interfaces(before, after)?;
     let judged = judge(before.0, before.1, query.model, query.budget);
-    // A module without defined behaviour allows anything, so this is decided before any comparison.
-    if let Some(undefined) = judged.as_ref().ok().and_then(undefined_reason) {
-        return Ok(Refinement::undefined_before(&undefined));
+    let undefined = judged.as_ref().ok().and_then(undefined_reason);
+    // A module without defined behaviour allows anything. In an open world, that holds for these contents of
+    // memory: an environment that acts after all invocations of BEFORE orders none of them. Other contents
+    // may be free of races.
+    if let Some(undefined) = undefined.as_deref().filter(|_| query.open.is_none()) {
+        return Ok(Refinement::undefined_before(undefined));
     }
     let proof = prove_by_simulation(before, after, query);
     let (mismatch, why) = match proof {
@@ -216,6 +203,9 @@ pub fn refine(
             (mismatch, why)
         }
     };
+    if let Some(undefined) = undefined {
+        return Ok(Refinement::undefined_before(&undefined));
+    }
     // In an open world, equal contents of one closed run prove nothing.
     if query.open.is_some() {
         let mut unknown = Refinement::unknown(format!(
@@ -310,8 +300,8 @@ enum Proof {
 /// Returns the options for lifting with all shared memory open.
 fn open_options(
     options: &AnalysisOptions,
-    values: &[u64],
-    bindings: Option<BTreeSet<(u32, u32)>>,
+    values: Option<&[u64]>,
+    parts: OpenParts,
     only: &[InvocationId],
 ) -> AnalysisOptions {
     AnalysisOptions {
@@ -320,13 +310,23 @@ fn open_options(
         assertion: None,
         ignore_filter: true,
         only_invocations: only.to_vec(),
-        open: Some(OpenMemory { bindings, values: values.to_vec() }),
+        open: Some(OpenMemory { parts, values: values.map(<[u64]>::to_vec) }),
         ..options.clone()
     }
 }
 
-/// Returns the values that others may write, from the constants of both modules.
-fn open_values(modules: [(&SpirvModule, &AnalysisOptions); 2]) -> Vec<u64> {
+/// Returns options for lifting a kernel whose memory others access.
+pub fn with_open_memory(
+    module: &SpirvModule,
+    options: &AnalysisOptions,
+    parts: OpenParts,
+) -> AnalysisOptions {
+    let values = Some(open_values(&[(module, options)]));
+    AnalysisOptions { open: Some(OpenMemory { parts, values }), ..options.clone() }
+}
+
+/// Returns the values that others may write, from the constants of modules.
+fn open_values(modules: &[(&SpirvModule, &AnalysisOptions)]) -> Vec<u64> {
     let mut values = vec![0, 1];
     for (module, options) in modules {
         let near = crate::lift::with_context(module, options, |setting| {
@@ -374,9 +374,37 @@ fn list_invocations(
 }
 
 /// Simulates each invocation of AFTER by BEFORE.
+///
+/// If the code cannot be executed for every number that a load may return, some numbers are tried. They may show
+/// where the modules differ, but they prove nothing.
 fn prove_by_simulation(
     before: (&SpirvModule, &AnalysisOptions),
     after: (&SpirvModule, &AnalysisOptions),
+    query: &RefinementQuery<'_>,
+) -> Proof {
+    let why = match simulate(before, after, None, query) {
+        Proof::Limit(why) => why,
+        decided => return decided,
+    };
+    let values = open_values(&[before, after]);
+    match simulate(before, after, Some(&values), query) {
+        Proof::Complete { .. } => {
+            let values: Vec<String> = values.iter().map(u64::to_string).collect();
+            Proof::Limit(format!(
+                "{why}; the events agree if loads return {}, other values were not compared",
+                values.join(", ")
+            ))
+        }
+        Proof::OrderOnly(_) | Proof::Limit(_) => Proof::Limit(why),
+        mismatch @ Proof::Mismatch(_) => mismatch,
+    }
+}
+
+/// Simulates each invocation, if loads of shared memory return some values or, by default, every number.
+fn simulate(
+    before: (&SpirvModule, &AnalysisOptions),
+    after: (&SpirvModule, &AnalysisOptions),
+    values: Option<&[u64]>,
     query: &RefinementQuery<'_>,
 ) -> Proof {
     let limit = |refusal: &Refusal| Proof::Limit(format!("the events are not known: {refusal}"));
@@ -384,14 +412,13 @@ fn prove_by_simulation(
         Ok(listed) => listed,
         Err(refusal) => return limit(&refusal),
     };
-    let values = open_values([before, after]);
     let (mut is_stronger, mut is_cut, mut is_opaque) = (false, false, false);
     let mut barriers = BTreeMap::new();
     // The events of an invocation do not depend on the others here, since every load may return any
     // value. So chunks can be lifted separately.
     for only in all.chunks(MAX_INVOCATIONS) {
         let lifted = |(module, options): (&SpirvModule, &AnalysisOptions)| {
-            lift(module, &open_options(options, &values, None, only))
+            lift(module, &open_options(options, values, None, only))
         };
         let (first, second) = match (lifted(before), lifted(after)) {
             (Ok(first), Ok(second)) => (first, second),
@@ -456,18 +483,23 @@ fn incomparable(before: &Lifted, after: &Lifted) -> Option<String> {
 fn search_environment(
     before: (&SpirvModule, &AnalysisOptions),
     after: (&SpirvModule, &AnalysisOptions),
-    (mismatch, open): (&Option<Mismatch>, &OpenDescriptors),
+    (mismatch, open): (&Option<Mismatch>, &OpenParts),
     query: &RefinementQuery<'_>,
 ) -> Option<Counterexample> {
-    let values = open_values([before, after]);
-    let is_open =
-        |set: u32, binding: u32| open.as_ref().is_none_or(|bindings| bindings.contains(&(set, binding)));
+    let values = open_values(&[before, after]);
+    let is_open = |key: &CellKey| match key {
+        CellKey::Buffer { set, binding, offset, bytes, .. } => {
+            is_open(open, Some((*set, *binding)), *offset, *bytes)
+        }
+        CellKey::Workgroup { .. } => false,
+    };
     let search =
         EnvironmentSearch { model: query.model, budget: query.budget, stop: query.stop, is_open: &is_open };
     // All buffers, but no workgroup memory, which only the kernel can access.
-    let bindings = open.clone().unwrap_or_else(|| before.0.descriptors());
+    let whole = |(set, binding)| OpenPart { set, binding, scalar: None };
+    let parts = open.clone().unwrap_or_else(|| before.0.descriptors().into_iter().map(whole).collect());
     let lifted = |(module, options): (&SpirvModule, &AnalysisOptions)| {
-        lift(module, &open_options(options, &values, Some(bindings.clone()), &[])).ok()
+        lift(module, &open_options(options, Some(&values), Some(parts.clone()), &[])).ok()
     };
     let (first, second) = (lifted(before)?, lifted(after)?);
     find_environment((&first, before.0), (&second, after.0), mismatch.as_ref(), &search)

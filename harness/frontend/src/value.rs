@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
+use crate::open::OpenMemory;
+
 /// The identity of a memory object as one invocation sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ObjectId {
@@ -172,7 +174,12 @@ impl NumberDomain {
     }
 
     /// Adds the values that others write to a cell.
-    pub fn union_with_open(&mut self, values: &[u64], cell: MemoryCell) {
+    pub fn union_with_open(&mut self, open: Option<&OpenMemory>, cell: MemoryCell) {
+        let Some(open) = open else { return };
+        let Some(values) = &open.values else {
+            *self = NumberDomain::Any;
+            return;
+        };
         let narrow = arithmetic::mask(cell.bytes.saturating_mul(8));
         for value in values {
             self.union_with(&NumberDomain::from_value(*value & narrow));

@@ -355,7 +355,8 @@ impl<'a> Walk<'a> {
                 .knowledge
                 .touched
                 .get(cell)
-                .is_some_and(|touch| !touch.is_shared() && touch.writers == 1 << self.thread);
+                .is_some_and(|touch| !touch.is_shared() && touch.writers == 1 << self.thread)
+                && setting.open_memory(*cell).is_none();
             if let Some((bytes, value)) =
                 state.memory.get(&(cell.object, cell.offset)).filter(|_| mine).cloned()
             {

@@ -6,9 +6,7 @@
 //! `breaks` for some. `VK_LITMUS_TRANSFORMATIONS` sets the number of legal transformations.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
-use std::collections::BTreeSet;
-
-use frontend::{AnalysisOptions, OpenDescriptors, RefinementQuery, RefinementVerdict, SpirvModule};
+use frontend::{AnalysisOptions, OpenPart, OpenParts, RefinementQuery, RefinementVerdict, SpirvModule};
 use model::{Budget, Model};
 
 use crate::grids::Random;
@@ -188,7 +186,8 @@ fn module_of(steps: &[Step]) -> SpirvModule {
 /// Returns the verdict if others may access words and flags.
 fn verdict(model: &Model, before: &[Step], after: &[Step]) -> RefinementVerdict {
     let (before, after) = (module_of(before), module_of(after));
-    let open: OpenDescriptors = Some(BTreeSet::from([(0, 0), (0, 1)]));
+    let whole = |binding| OpenPart { set: 0, binding, scalar: None };
+    let open: OpenParts = Some([0, 1].map(whole).into());
     let options = AnalysisOptions { grid: Some([1; 3]), ..AnalysisOptions::default() };
     let query = RefinementQuery { model, budget: Budget::default(), stop: &|| false, open: Some(&open) };
     frontend::refine((&before, &options), (&after, &options), &query).unwrap().verdict

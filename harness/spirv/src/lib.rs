@@ -4,6 +4,7 @@
 //! functions with their positions and source lines. It is the only reader of the product: lifting, the walk
 //! over grids and the simulated GPU use it.
 
+mod alias;
 pub mod annotations;
 mod atomic;
 mod control_flow;

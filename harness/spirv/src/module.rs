@@ -164,7 +164,9 @@ pub struct Decorations {
 #[derive(Clone, Debug, Default)]
 #[expect(missing_docs, reason = "the names are those of the SPIR-V specification")]
 pub struct SpirvModule {
-    words: Vec<u32>,
+    pub(crate) words: Vec<u32>,
+    /// See [`SpirvModule::aliases`].
+    pub(crate) aliases: BTreeMap<(u32, u32), u32>,
     pub types: FxHashMap<u32, SpirvType>,
     /// Type and value.
     pub constants: FxHashMap<u32, (u32, SpirvConstant)>,
@@ -739,13 +741,21 @@ impl SpirvModule {
         matches!(self.types.get(&ty), Some(SpirvType::Struct { members }) if members.len() == 1)
     }
 
-    /// Returns the variable at a set and binding.
+    /// Returns the variable at a set and binding, also of a descriptor that is an alias.
     pub fn variable_at(&self, at: (u32, u32)) -> Option<u32> {
-        let place = |id: &u32| {
-            let decorations = self.decorations_of(*id);
-            decorations.binding.map(|binding| (decorations.set.unwrap_or(0), binding))
+        if let Some(id) = self.aliases.get(&at) {
+            return Some(*id);
+        }
+        self.variables_at(at).first().copied()
+    }
+
+    /// Returns the variables of a descriptor, in the order of their ids.
+    pub fn variables_at(&self, at: (u32, u32)) -> Vec<u32> {
+        let is_there = |id: &u32| {
+            let own = self.decorations_of(*id);
+            (own.set.unwrap_or(0), own.binding) == (at.0, Some(at.1))
         };
-        self.variables.keys().filter(|id| place(id) == Some(at)).min().copied()
+        self.variables.keys().copied().filter(is_there).collect()
     }
 
     /// Returns the descriptor sets and bindings of the variables.

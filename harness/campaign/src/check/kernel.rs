@@ -69,7 +69,7 @@ pub fn check_module(
             return vec![Checked::Rejected(Rejected { line, failure: error.failure() })];
         }
     };
-    let module = match frontend::read_module(&shader.bytes) {
+    let module = match frontend::read_bound_module(&shader.bytes, options) {
         Ok(module) => module,
         Err(refusal) => return vec![refused(&refusal)],
     };

@@ -63,7 +63,9 @@ fn read_module(
 ) -> Result<Vec<AnalyzedShader>, Failure> {
     let file = given.file;
     let wrong = |refusal: &Refusal| Failure::input_message(placed_refusal_text(file, refusal));
-    let module = Arc::new(frontend::read_module(&shader.bytes).map_err(|refusal| wrong(&refusal))?);
+    let module = Arc::new(
+        frontend::read_bound_module(&shader.bytes, given.options).map_err(|refusal| wrong(&refusal))?,
+    );
     let entries = entries(file, &module, given.options).map_err(|refusal| wrong(&refusal))?;
     if entries.is_empty() {
         return Err(Failure::input_message(format!("{file}: {}", module.no_entry_point())));

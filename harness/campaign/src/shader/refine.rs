@@ -6,13 +6,14 @@ use std::time::{Duration, Instant};
 
 use answers::{needed_record, placed_refusal_text, source_place};
 use frontend::{
-    AnalysisOptions, InputGrid, InputMode, OpenDescriptors, Refinement, RefinementQuery, RefinementVerdict,
+    AnalysisOptions, InputGrid, InputMode, OpenParts, Refinement, RefinementQuery, RefinementVerdict,
     SpirvModule, Spot, Until,
 };
 use model::{Budget, Model};
 use results::wire::{FindingPlace, REFINE_SCHEMA, RefineDifference, RefineLine, RefineVerdict};
 
 use super::entries;
+use super::open::{OpenTerms, resolve_open_terms};
 use super::source::{Compilation, load, run_to_end};
 use crate::Failure;
 use crate::patience::patience;
@@ -34,18 +35,28 @@ pub struct RefineRequest {
     pub timeout: Duration,
     /// How missing inputs are supplied.
     pub inputs: InputMode,
-    /// The descriptors that others may access; `None` inside for all. `None` for a closed world.
-    pub open: Option<OpenDescriptors>,
+    /// The memory that others may access; `None` inside for all. `None` for a closed world.
+    pub open: Option<OpenTerms>,
 }
 
 impl RefineRequest {
-    /// Returns the open descriptors for output.
+    /// Returns the open memory for output.
     fn open_words(&self) -> Vec<String> {
         match &self.open {
             None => Vec::new(),
             Some(None) => vec!["all".to_owned()],
-            Some(Some(open)) => open.iter().map(|(set, binding)| format!("{set}.{binding}")).collect(),
+            Some(Some(open)) => open.iter().map(|term| term.text().to_owned()).collect(),
         }
+    }
+
+    /// Returns the open parts of a module.
+    fn open_parts(
+        &self,
+        named: &NamedModule<'_>,
+        options: &AnalysisOptions,
+    ) -> Result<Option<OpenParts>, Failure> {
+        let parts = |terms| resolve_open_terms(named.file, &named.module, options, terms);
+        self.open.as_ref().map(parts).transpose()
     }
 }
 
@@ -55,24 +66,15 @@ struct NamedModule<'a> {
     module: SpirvModule,
 }
 
-fn read_file<'a>(file: &'a str, compilation: &Compilation) -> Result<(NamedModule<'a>, Vec<u8>), Failure> {
+fn read_file<'a>(
+    file: &'a str,
+    compilation: &Compilation,
+    options: &AnalysisOptions,
+) -> Result<(NamedModule<'a>, Vec<u8>), Failure> {
     let source = load(file, compilation).map_err(|error| error.failure())?;
-    let module = frontend::read_module(&source.bytes)
+    let module = frontend::read_bound_module(&source.bytes, options)
         .map_err(|refusal| Failure::input_message(placed_refusal_text(file, &refusal)))?;
     Ok((NamedModule { file, module }, source.bytes))
-}
-
-/// Checks that the open descriptors exist.
-fn check_open(before: &NamedModule<'_>, request: &RefineRequest) -> Result<(), Failure> {
-    let Some(Some(open)) = &request.open else { return Ok(()) };
-    let known = before.module.descriptors();
-    let Some((set, binding)) = open.difference(&known).next() else { return Ok(()) };
-    let known: Vec<String> = known.iter().map(|(set, binding)| format!("{set}.{binding}")).collect();
-    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-    Err(Failure::input_message(format!(
-        "--open {set}.{binding}: {} has no such descriptor; expected one of {known}: pass `--open all` for every one",
-        before.file
-    )))
 }
 
 /// Compares two shaders: one line for each entry point of `before`, or for the one in `options`.
@@ -86,19 +88,19 @@ pub fn compare_files(
     model: &Model,
     request: &RefineRequest,
 ) -> Result<Vec<RefineLine>, Failure> {
-    let (first, _) = read_file(before, compilation)?;
-    check_open(&first, request)?;
-    let (second, _) = read_file(after, compilation)?;
-    compare_modules(&first, &second, options, model, request)
+    let (first, _) = read_file(before, compilation, options)?;
+    let open = request.open_parts(&first, options)?;
+    let (second, _) = read_file(after, compilation, options)?;
+    compare_modules((&first, &second), options, model, request, open.as_ref())
 }
 
 /// Compares the entry points of two modules.
 fn compare_modules(
-    before: &NamedModule<'_>,
-    after: &NamedModule<'_>,
+    (before, after): (&NamedModule<'_>, &NamedModule<'_>),
     options: &AnalysisOptions,
     model: &Model,
     request: &RefineRequest,
+    open: Option<&OpenParts>,
 ) -> Result<Vec<RefineLine>, Failure> {
     let wrong =
         |refusal: &frontend::Refusal| Failure::input_message(placed_refusal_text(before.file, refusal));
@@ -146,8 +148,7 @@ fn compare_modules(
             }
         }
         let stop = patience(request.timeout);
-        let query =
-            RefinementQuery { model, budget: Budget::until(&stop), stop: &stop, open: request.open.as_ref() };
+        let query = RefinementQuery { model, budget: Budget::until(&stop), stop: &stop, open };
         let mut answers = Vec::with_capacity(inputs.len());
         for chosen in inputs {
             let deadline = Some(Until::new(patience(request.timeout)));
@@ -232,8 +233,8 @@ pub fn compare_through(
     request: &RefineRequest,
 ) -> Result<Vec<RefineLine>, Failure> {
     let started = Instant::now();
-    let (before, bytes) = read_file(file, compilation)?;
-    check_open(&before, request)?;
+    let (before, bytes) = read_file(file, compilation, options)?;
+    let open = request.open_parts(&before, options)?;
     let words = to_binary(file, &bytes)?;
     let failed = |reason: String| RefineLine {
         schema: REFINE_SCHEMA.to_owned(),
@@ -249,9 +250,9 @@ pub fn compare_through(
         micros: u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
     };
     let compared = |command: &str| -> Result<Vec<RefineLine>, String> {
-        let module = compile(&words, command)?;
+        let module = compile(&words, command, options)?;
         let after = NamedModule { file: command, module };
-        compare_modules(&before, &after, options, model, request)
+        compare_modules((&before, &after), options, model, request, open.as_ref())
             .map_err(|failure| failure.report().to_string())
     };
     let mut lines = match compared(command) {
@@ -295,14 +296,15 @@ fn to_binary(file: &str, bytes: &[u8]) -> Result<Vec<u8>, Failure> {
 }
 
 /// Runs a command line on a module and reads the module that it writes.
-fn compile(words: &[u8], command: &str) -> Result<SpirvModule, String> {
+fn compile(words: &[u8], command: &str, options: &AnalysisOptions) -> Result<SpirvModule, String> {
     let (bytes, printed) = run_command(words, command)?;
     if bytes.is_empty() {
         return Err(format!(
             "the command wrote no {{out}}{printed}; expected a SPIR-V module: run `{command}` by hand"
         ));
     }
-    frontend::read_module(&bytes).map_err(|refusal| format!("the command wrote an invalid module: {refusal}"))
+    frontend::read_bound_module(&bytes, options)
+        .map_err(|refusal| format!("the command wrote an invalid module: {refusal}"))
 }
 
 /// Runs a command line, and returns the file that it wrote and what it printed.

@@ -18,8 +18,8 @@ pub struct Refine {
     /// Command line of a compiler from SPIR-V `{in}` to SPIR-V `{out}`.
     #[arg(long, value_name = "COMMAND")]
     pub through: Option<String>,
-    /// Descriptors that others may read and write at any time, or `all` [default: none].
-    #[arg(long, value_name = "all|SET.BINDING", value_delimiter = ',')]
+    /// Memory that others may read and write at any time: descriptors, elements of their buffers, or `all` [default: none].
+    #[arg(long, value_name = "all|SET.BINDING[[INDEX]]", value_delimiter = ',')]
     pub open: Vec<String>,
     /// The model: a shipped one or a cat file [default: vulkan].
     #[arg(long, value_name = "M", default_value = "vulkan", hide_default_value = true)]

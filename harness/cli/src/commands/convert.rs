@@ -5,11 +5,13 @@ use std::path::{Component, Path, PathBuf};
 use answers::placed_refusal_text;
 use campaign::inputs;
 use campaign::repro::shader;
+use campaign::shader::open::resolve_open_terms;
 use campaign::shader::source::{is_shader, load};
 use campaign::source::TestSource;
 use litmus::convert::{to_khronos, to_vulkan};
 use litmus::glsl::to_glsl;
 
+use super::refine::open_terms;
 use crate::arguments::{Convert, Syntax};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Data, complain, make_folder, write_file};
@@ -114,8 +116,15 @@ fn convert_shader(arguments: &Convert, file: &str) -> Result<Outcome, Failure> {
     }
     let wrong = |refusal: &frontend::Refusal| Failure::input_message(placed_refusal_text(file, refusal));
     let shader = load(file, &arguments.kernel.compilation()?).map_err(|error| error.failure())?;
-    let module = frontend::read_module(&shader.bytes).map_err(|refusal| wrong(&refusal))?;
     let options = arguments.kernel.options(arguments.unroll)?;
+    let module = frontend::read_bound_module(&shader.bytes, &options).map_err(|refusal| wrong(&refusal))?;
+    let options = match open_terms(&arguments.open)? {
+        Some(terms) => {
+            let parts = resolve_open_terms(file, &module, &options, &terms)?;
+            frontend::with_open_memory(&module, &options, parts)
+        }
+        None => options,
+    };
     let lifted = frontend::lift(&module, &options).map_err(|refusal| wrong(&refusal))?;
     if let Some(case) = lifted.cases.first() {
         Data::new().print(&litmus::print(&case.test))?;

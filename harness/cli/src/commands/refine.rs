@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use campaign::choice;
+use campaign::shader::open::{OpenTerm, OpenTerms};
 use campaign::shader::refine::{RefineRequest, compare_files, compare_through};
-use frontend::OpenDescriptors;
 use results::wire::{FindingPlace, RefineLine, RefineVerdict};
 
 use super::race::files::expand;
@@ -23,7 +23,7 @@ pub fn refine(arguments: &Refine, quiet: bool) -> Result<Outcome, Failure> {
     let request = RefineRequest {
         timeout: arguments.timeout,
         inputs: arguments.kernel.inputs(),
-        open: open_descriptors(&arguments.open)?,
+        open: open_terms(&arguments.open)?,
     };
     let mut output = Data::new();
     let mut outcome = Outcome::Success;
@@ -78,7 +78,10 @@ pub fn refine(arguments: &Refine, quiet: bool) -> Result<Outcome, Failure> {
 }
 
 /// Parses `--open`.
-fn open_descriptors(words: &[String]) -> Result<Option<OpenDescriptors>, Failure> {
+///
+/// # Errors
+/// If a word is no descriptor.
+pub fn open_terms(words: &[String]) -> Result<Option<OpenTerms>, Failure> {
     if words.is_empty() {
         return Ok(None);
     }
@@ -86,9 +89,9 @@ fn open_descriptors(words: &[String]) -> Result<Option<OpenDescriptors>, Failure
         return Ok(Some(None));
     }
     let parse = |word: &String| {
-        frontend::inputs::parse_binding(word).ok_or_else(|| {
+        OpenTerm::parse(word).ok_or_else(|| {
             Failure::input_message(format!(
-                "--open {word}: no descriptor; expected `all` or SET.BINDING: pass `--open 0.1`"
+                "--open {word}: no descriptor; expected `all`, SET.BINDING or SET.BINDING[INDEX]: pass `--open 0.1`"
             ))
         })
     };

@@ -518,7 +518,12 @@ impl ObjectBuilder<'_> {
             StorageClass::Uniform if !block => Some(litmus::StorageClass::Buffer),
             _ => None,
         };
-        let size = program.specialized.size_of(ty)?;
+        // The largest of the variables of a descriptor determines the object.
+        let mut size = program.specialized.size_of(ty)?;
+        for other in program.module.variables_at(at).iter().filter(|_| index.is_none()) {
+            let other = program.module.variables.get(other).map_or(0, |other| program.type_size(other.ty));
+            size = size.max(other);
+        }
         let said = self.said.get(&variable);
         let last =
             said.into_iter().flatten().map(|(offset, bytes, _)| offset.saturating_add((*bytes).into())).max();

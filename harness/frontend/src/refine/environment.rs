@@ -77,6 +77,12 @@ impl<'a> LocatedKernel<'a> {
         Some(LocatedKernel { lifted, case, keys: cell_keys(case, module) })
     }
 
+    /// Returns the locations that hold numbers computed with floats, which have no value in the test.
+    fn opaque_keys(&self) -> impl Iterator<Item = CellKey> {
+        let cells = self.case.cells.iter().zip(&self.keys);
+        cells.filter(|(cell, _)| self.case.opaque.contains(cell)).map(|(_, key)| key.clone())
+    }
+
     /// Returns the values that a location may hold, other than the initial one.
     fn other_values(&self, key: &CellKey) -> Vec<u64> {
         let Some(position) = self.keys.iter().position(|known| known == key) else { return Vec::new() };
@@ -117,14 +123,18 @@ impl<'a> LocatedKernel<'a> {
                     keys.len() - 1
                 }
             };
+            let class = match test.locations[position].reference {
+                Some(Reference::Image) => StorageClass::Image,
+                _ => StorageClass::Buffer,
+            };
             let location = LocationId(u16::try_from(position).ok()?);
-            Some(Target { location, class: StorageClass::Buffer, scalar: None })
+            Some(Target { location, class, scalar: None })
         };
         let atomic = |order, make_available, make_visible| Access::Atomic {
             scope: Scope::QueueFamily,
             semantics: Semantics {
                 order,
-                classes: StorageClassSet::EMPTY.with(StorageClass::Buffer),
+                classes: StorageClassSet::EMPTY.with(StorageClass::Buffer).with(StorageClass::Image),
                 make_available,
                 make_visible,
                 ..Semantics::RELAXED
@@ -177,9 +187,9 @@ impl<'a> LocatedKernel<'a> {
             span: Span::default(),
         });
         let buffers = (0..test.locations.len())
-            .filter(|index| test.locations[*index].reference == Some(Reference::Buffer))
+            .filter(|index| test.locations[*index].reference != Some(Reference::Workgroup))
             .map(|index| LocationId(index as u16));
-        // The outcome is the final content of all buffers.
+        // The outcome is the final content of all buffers and images.
         test.listed = buffers.map(|location| Term::Location(location, 0)).collect();
         (test.question, test.filter) = (None, None);
         case.names.resize_with(keys.len(), String::new);
@@ -213,7 +223,12 @@ impl Combined {
     }
 
     /// Returns the compared part of an outcome. Other locations keep their initial value.
-    fn seen(&self, prediction: &Prediction, outcome: &Outcome, known: &BTreeMap<CellKey, Location>) -> Seen {
+    fn seen(
+        &self,
+        prediction: &Prediction,
+        outcome: &Outcome,
+        (known, opaque): (&BTreeMap<CellKey, Location>, &BTreeSet<CellKey>),
+    ) -> Seen {
         let mut cells: BTreeMap<CellKey, u64> =
             known.iter().map(|(key, location)| (key.clone(), initial_value(location))).collect();
         let mut loaded = None;
@@ -231,8 +246,8 @@ impl Combined {
                 }
             }
         }
-        // Only buffers outlive the kernel.
-        cells.retain(|key, _| matches!(key, CellKey::Buffer { .. }));
+        // Only buffers and images outlive the kernel.
+        cells.retain(|key, _| matches!(key, CellKey::Buffer { .. }) && !opaque.contains(key));
         (cells, loaded)
     }
 }
@@ -242,8 +257,8 @@ pub(super) struct EnvironmentSearch<'s> {
     pub model: &'s Model,
     pub budget: Budget<'s>,
     pub stop: &'s dyn Fn() -> bool,
-    /// Returns true if others may access the descriptor.
-    pub is_open: &'s dyn Fn(u32, u32) -> bool,
+    /// Returns true if others may access the location.
+    pub is_open: &'s dyn Fn(&CellKey) -> bool,
 }
 
 /// Searches for an environment that tells the kernels apart.
@@ -255,11 +270,14 @@ pub(super) fn find_environment(
 ) -> Option<Counterexample> {
     let (before, after) =
         (LocatedKernel::new(before, before_module)?, LocatedKernel::new(after, after_module)?);
+    let opaque: BTreeSet<CellKey> = before.opaque_keys().chain(after.opaque_keys()).collect();
     let mut known: BTreeMap<CellKey, Location> = BTreeMap::new();
     for kernel in [&after, &before] {
         known.extend(kernel.keys.iter().cloned().zip(kernel.case.test.locations.iter().cloned()));
     }
-    for environment in candidates(&before, &after, mismatch, search).into_iter().take(MAX_ENVIRONMENTS) {
+    let is_open = |key: &CellKey| (search.is_open)(key) && !opaque.contains(key);
+    let environments = candidates(&before, &after, mismatch, &is_open);
+    for environment in environments.into_iter().take(MAX_ENVIRONMENTS) {
         if (search.stop)() {
             return None;
         }
@@ -272,7 +290,8 @@ pub(super) fn find_environment(
         let Some(second) = after.with(&environment, &known) else { continue };
         let Some(shown) = second.predict(search.model, search.budget) else { continue };
         let race = shown.race == Race::Racy && !shown.race_thin_air;
-        let outcome = if race { None } else { new_outcome((&first, &allowed), (&second, &shown), &known) };
+        let outcome =
+            if race { None } else { new_outcome((&first, &allowed), (&second, &shown), (&known, &opaque)) };
         if !race && outcome.is_none() || !is_defined(&before, &first, search) {
             continue;
         }
@@ -312,7 +331,7 @@ fn is_defined(before: &LocatedKernel<'_>, combined: &Combined, search: &Environm
 fn new_outcome(
     (first, allowed): (&Combined, &Prediction),
     (second, shown): (&Combined, &Prediction),
-    known: &BTreeMap<CellKey, Location>,
+    (known, opaque): (&BTreeMap<CellKey, Location>, &BTreeSet<CellKey>),
 ) -> Option<String> {
     // An outcome is new only if all outcomes of BEFORE are known.
     let is_complete = allowed.complete && allowed.truncated_runs == 0 && shown.race == Race::Free;
@@ -321,11 +340,11 @@ fn new_outcome(
     }
     let of_before: BTreeSet<Seen> = (allowed.outcomes.iter())
         .filter(|(_, verdict)| verdict.allowed)
-        .map(|(outcome, _)| first.seen(allowed, outcome, known))
+        .map(|(outcome, _)| first.seen(allowed, outcome, (known, opaque)))
         .collect();
     let mut of_after = shown.outcomes.iter().filter(|(_, verdict)| verdict.allowed && !verdict.thin_air);
     let (cells, loaded) = of_after.find_map(|(outcome, _)| {
-        Some(second.seen(shown, outcome, known)).filter(|seen| !of_before.contains(seen))
+        Some(second.seen(shown, outcome, (known, opaque))).filter(|seen| !of_before.contains(seen))
     })?;
     let initial = |key: &CellKey| known.get(key).map_or(0, initial_value);
     let mut parts: Vec<String> = (cells.iter())
@@ -341,12 +360,8 @@ fn candidates(
     before: &LocatedKernel<'_>,
     after: &LocatedKernel<'_>,
     mismatch: Option<&Mismatch>,
-    search: &EnvironmentSearch<'_>,
+    is_open: &dyn Fn(&CellKey) -> bool,
 ) -> Vec<Environment> {
-    let is_open = |key: &CellKey| match key {
-        CellKey::Buffer { set, binding, .. } => (search.is_open)(*set, *binding),
-        CellKey::Workgroup { .. } => false,
-    };
     let open = |cells: BTreeSet<CellKey>| cells.into_iter().filter(|key| is_open(key)).collect::<Vec<_>>();
     // The environment can wait only for what the kernel writes, and publish only what it reads,
     // both atomically.

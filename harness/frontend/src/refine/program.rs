@@ -9,7 +9,8 @@ use litmus::{
 };
 use spirv_reader::SpirvModule;
 
-use super::expression::{Expression, LiveRegisters, Registers, Symbol};
+use super::condition::{Condition, Facts, Truth};
+use super::expression::{Expression, LiveRegisters, Registers};
 use crate::emit;
 use crate::lift::{LiftedCase, Spot};
 use crate::value::NumberDomain;
@@ -136,8 +137,8 @@ pub(super) struct Machine {
 pub(super) enum Step {
     /// The next event; the machine stands behind it.
     Event(Event),
-    /// A branch depends on this value.
-    Split(Symbol),
+    /// A branch depends on this condition.
+    Split(Condition),
     /// The thread ends.
     End,
     /// The thread loops forever without an event.
@@ -163,10 +164,15 @@ pub(super) struct Program<'a> {
 
 /// Returns the identities of the locations of a test.
 pub(super) fn cell_keys(case: &LiftedCase, module: &SpirvModule) -> Vec<CellKey> {
+    let code = module.functions.values().flat_map(|function| &function.code);
+    let used: BTreeSet<u32> = code.flat_map(|one| module.operands_of(one)).copied().collect();
+    // Compilers remove variables that no code uses.
     let workgroup: Vec<u32> = module
         .variables
         .iter()
-        .filter(|(_, variable)| variable.class == rspirv::spirv::StorageClass::Workgroup)
+        .filter(|(id, variable)| {
+            variable.class == rspirv::spirv::StorageClass::Workgroup && used.contains(id)
+        })
         .map(|(id, _)| *id)
         .collect();
     let key = |cell: &crate::value::MemoryCell| {
@@ -242,7 +248,7 @@ impl<'a> Program<'a> {
     }
 
     /// Executes up to the next event.
-    pub fn advance(&self, machine: &mut Machine) -> Step {
+    pub fn advance(&self, machine: &mut Machine, facts: &Facts) -> Step {
         let code = &self.case.test.threads[self.thread].instructions;
         for _ in 0..MAX_SILENT_STEPS {
             let Some(instruction) = code.get(machine.at) else { return Step::End };
@@ -282,24 +288,14 @@ impl<'a> Program<'a> {
                         return Step::Undefined(what.to_owned());
                     }
                     let (left, right) = (value(*left), value(*right));
-                    if left == right && left.first_symbol().is_some() {
-                        // Equal expressions need no values.
-                        machine.at = if relation.holds(0, 0) { self.jump(*target) } else { at + 1 };
-                        continue;
-                    }
-                    let (Expression::Known(left), Expression::Known(right)) = (&left, &right) else {
-                        let symbol = left.first_symbol().or_else(|| right.first_symbol());
-                        return match symbol {
-                            Some(symbol) => Step::Split(symbol),
-                            None => Step::Unsupported("a branch without a value".to_owned()),
-                        };
+                    let holds = match Condition::of(*relation, left, right) {
+                        Truth::Known(holds) => holds,
+                        Truth::Open { condition, holds_if } => match facts.get(&condition) {
+                            Some(known) => *known == holds_if,
+                            None => return Step::Split(condition),
+                        },
                     };
-                    let signed = |value: u64| i64::from(value as u32 as i32);
-                    machine.at = if relation.holds(signed(*left), signed(*right)) {
-                        self.jump(*target)
-                    } else {
-                        at + 1
-                    };
+                    machine.at = if holds { self.jump(*target) } else { at + 1 };
                 }
                 kind @ (InstructionKind::Access(_)
                 | InstructionKind::Fence { .. }

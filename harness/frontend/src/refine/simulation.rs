@@ -3,8 +3,8 @@
 //! Long because the rules of elimination and of reordering refer to one state.
 //!
 //! Both threads are executed in lockstep: each event of AFTER has to be an event of BEFORE. A value that is
-//! read is a symbol, and a branch on it is decided for each value of its domain. BEFORE may be ahead by plain
-//! accesses (`pending`). The rules are those of Ševčík, *Safe optimisations for shared-memory concurrent
+//! read is a symbol. A branch on it is decided both ways, for each value of its domain if that is finite. BEFORE may
+//! be ahead by plain accesses (`pending`). The rules are those of Ševčík, *Safe optimisations for shared-memory concurrent
 //! programs* (PLDI 2011), and of Morisset, Pawan and Zappa Nardelli, *Compiler testing via a theory of sound
 //! optimisations in the C11/C++11 memory model* (PLDI 2013):
 //!
@@ -28,6 +28,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use litmus::{Access, Semantics};
 
+use super::condition::{Condition, Facts, substitute_facts};
 use super::expression::{Expression, Symbol};
 use super::program::{CellKey, Event, Machine, Operation, Program, Step};
 use crate::error::SourcePosition;
@@ -98,6 +99,10 @@ struct State {
     /// The plain accesses of AFTER since its last synchronizing event.
     repeatable: BTreeMap<CellKey, (Expression, Access)>,
     domains: BTreeMap<Symbol, Option<Vec<u64>>>,
+    /// The conditions that the branches of the path decided.
+    facts: Facts,
+    /// True if the facts exclude each other.
+    is_infeasible: bool,
     next_symbol: Symbol,
     matched: usize,
     /// Number of matched control barriers.
@@ -118,6 +123,7 @@ struct Key {
     known: BTreeMap<CellKey, LastAccess>,
     repeatable: BTreeMap<CellKey, (Expression, Access)>,
     domains: Vec<Option<Vec<u64>>>,
+    facts: Facts,
 }
 
 impl State {
@@ -135,6 +141,10 @@ impl State {
         }
         self.known.values_mut().for_each(|(value, _)| change(value));
         self.repeatable.values_mut().for_each(|(value, _)| change(value));
+        match substitute_facts(&self.facts, replace) {
+            Some(facts) => self.facts = facts,
+            None => self.is_infeasible = true,
+        }
     }
 
     fn key(&self, before: &Program<'_>, after: &Program<'_>) -> Key {
@@ -155,6 +165,8 @@ impl State {
         state.repeatable.values().for_each(|(value, _)| value.collect_symbols(&mut symbols));
         // Renamed in the order of their first use, so that states that differ only in names have
         // one key.
+        // A fact about a value that nothing reads any more decides no branch.
+        state.facts.retain(|condition, _| condition.symbols().iter().all(|one| symbols.contains(one)));
         let numbers: HashMap<Symbol, Symbol> =
             symbols.iter().enumerate().map(|(number, symbol)| (*symbol, number as Symbol)).collect();
         state.substitute(&|symbol| Expression::Symbol(numbers.get(&symbol).copied().unwrap_or(symbol)));
@@ -174,6 +186,7 @@ impl State {
             known: state.known,
             repeatable: state.repeatable,
             domains: symbols.iter().map(|symbol| self.domains.get(symbol).cloned().flatten()).collect(),
+            facts: state.facts,
         }
     }
 }
@@ -237,6 +250,8 @@ impl<'a> Simulation<'a> {
             known: BTreeMap::new(),
             repeatable: BTreeMap::new(),
             domains: BTreeMap::new(),
+            facts: Facts::new(),
+            is_infeasible: false,
             next_symbol: 0,
             matched: 0,
             barriers: 0,
@@ -246,6 +261,9 @@ impl<'a> Simulation<'a> {
     }
 
     fn prove(&mut self, state: State, depth: usize) -> Result<(), NoProof> {
+        if state.is_infeasible {
+            return Ok(());
+        }
         if depth > MAX_DEPTH {
             return Err(NoProof::Limit(format!("more than {MAX_DEPTH} nested branches on read values")));
         }
@@ -281,12 +299,12 @@ impl<'a> Simulation<'a> {
             }
             if state.wanted.is_none() {
                 let from = state.after.at;
-                state.wanted = Some(match self.after.advance(&mut state.after) {
+                state.wanted = Some(match self.after.advance(&mut state.after, &state.facts) {
                     Step::Event(event) => NextStep::Event(event),
                     Step::End => NextStep::End,
                     Step::Hang => NextStep::Hang,
                     Step::Undefined(what) => NextStep::Undefined(what),
-                    Step::Split(symbol) => return self.decide(&state, symbol, depth),
+                    Step::Split(condition) => return self.decide_condition(&state, condition, depth),
                     Step::Cut => {
                         self.is_cut = true;
                         return Ok(());
@@ -321,9 +339,9 @@ impl<'a> Simulation<'a> {
             if ahead > MAX_AHEAD || state.pending.len() > MAX_PENDING {
                 return self.fail(state, None, depth);
             }
-            match self.before.advance(&mut state.before) {
+            match self.before.advance(&mut state.before, &state.facts) {
                 Step::Event(event) => perform_before(&mut state, event),
-                Step::Split(symbol) => return self.decide(&state, symbol, depth),
+                Step::Split(condition) => return self.decide_condition(&state, condition, depth),
                 // Everything is allowed.
                 Step::Undefined(_) => return Ok(()),
                 Step::Unsupported(what) => return Err(NoProof::Limit(what)),
@@ -350,10 +368,31 @@ impl<'a> Simulation<'a> {
         }
     }
 
+    /// Continues for each value of a condition.
+    ///
+    /// The facts of a path over-approximate: they may allow values that exclude each other.
+    fn decide_condition(&mut self, state: &State, condition: Condition, depth: usize) -> Result<(), NoProof> {
+        let is_finite = |symbol: &Symbol| state.domains.get(symbol).is_some_and(Option::is_some);
+        if let Some(symbol) = condition.symbols().into_iter().find(is_finite) {
+            return self.decide(state, symbol, depth);
+        }
+        for holds in [true, false] {
+            let mut one = state.clone();
+            match condition.implied_value().filter(|_| holds) {
+                Some((symbol, value)) => one.substitute(&|other| {
+                    if other == symbol { value.clone() } else { Expression::Symbol(other) }
+                }),
+                None => _ = one.facts.insert(condition.clone(), holds),
+            }
+            self.prove(one, depth + 1)?;
+        }
+        Ok(())
+    }
+
     /// Continues for each value of a symbol.
     fn decide(&mut self, state: &State, symbol: Symbol, depth: usize) -> Result<(), NoProof> {
         let Some(values) = state.domains.get(&symbol).cloned().flatten() else {
-            return Err(NoProof::Limit("a branch depends on a value that may be any number".to_owned()));
+            return Err(NoProof::Limit("an event depends on a value that may be any number".to_owned()));
         };
         for value in values {
             let mut one = state.clone();

@@ -58,7 +58,7 @@ fn explain_module(
     (time, inputs): (Duration, InputMode),
 ) -> Result<(), Failure> {
     let shader = shader.map_err(|error| error.failure())?;
-    let module = frontend::read_module(&shader.bytes)
+    let module = frontend::read_bound_module(&shader.bytes, options)
         .map_err(|refusal| Failure::input_message(placed_refusal_text(file, &refusal)))?;
     let entries = entries(file, &module, options)
         .map_err(|refusal| Failure::input_message(placed_refusal_text(file, &refusal)))?;

@@ -1,0 +1,14 @@
+// open: all
+// expect: unknown
+// why: the changed branch is taken for the value 48 only, which no constant of the code names
+#version 450
+#pragma use_vulkan_memory_model
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_GOOGLE_include_directive : require
+layout(local_size_x = 1) in;
+#include "world.glsl"
+void main() {
+    if ((x >> 4) == 3u) {
+        b = 1u;
+    }
+}

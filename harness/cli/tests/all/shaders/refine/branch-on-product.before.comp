@@ -1,0 +1,14 @@
+// open: all
+// expect: breaks
+// why: a store under a condition that only computed values satisfy is removed
+#version 450
+#pragma use_vulkan_memory_model
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_GOOGLE_include_directive : require
+layout(local_size_x = 1) in;
+#include "world.glsl"
+void main() {
+    if (x * 3u == 21u) {
+        b = 1u;
+    }
+}

@@ -1,0 +1,14 @@
+// open: all
+// expect: unknown
+// why: the number that both store is computed in one of them only
+#version 450
+#pragma use_vulkan_memory_model
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_GOOGLE_include_directive : require
+layout(local_size_x = 1) in;
+#include "world.glsl"
+layout(set = 0, binding = 3) devicecoherent buffer Real { float r; float q; };
+void main() {
+    q = r * 0.0 + 3.0;
+    release_f(1u);
+}

@@ -1,0 +1,15 @@
+#version 450
+#pragma use_vulkan_memory_model
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_GOOGLE_include_directive : require
+layout(local_size_x = 2) in;
+#include "world.glsl"
+void main() {
+    if (acquire_g() == 0u) {
+        b = gl_LocalInvocationIndex;
+    }
+    if (gl_LocalInvocationIndex == 0u) {
+        release_f(1u);
+        x = 1u;
+    }
+}
