@@ -24,7 +24,7 @@ pub use kernel::KernelArguments;
 pub use lists::{Clauses, Devices, List, Models, Patterns, Reference, Tests};
 pub use measured::{Bench, Tune};
 use model::progress::{Fairness, ProgressModel};
-pub use refine::Refine;
+pub use refine::{Refine, RefineFormat};
 pub use repro::Repro;
 use results::write::Format;
 

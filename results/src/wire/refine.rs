@@ -31,6 +31,8 @@ pub struct RefineLine {
     pub difference: Option<RefineDifference>,
     /// The shortest command line that still breaks, if a shorter one was found.
     pub reduced: Option<String>,
+    /// The smallest litmus test that `reduced`, or `after`, still breaks; only if the shader is a test.
+    pub smallest: Option<String>,
     /// Time in microseconds.
     pub micros: u64,
 }

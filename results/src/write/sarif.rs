@@ -9,7 +9,9 @@ use std::io::{self, Write};
 use serde_json::{Value, json};
 
 use super::CheckWriter;
-use crate::wire::{CheckLine, FindingPlace, FindingRecord, MendRecord, NeededRecord, RejectedLine};
+use crate::wire::{
+    CheckLine, FindingPlace, FindingRecord, MendRecord, NeededRecord, RefineLine, RefineVerdict, RejectedLine,
+};
 
 /// Writer of one SARIF log, written at the end.
 pub struct SarifCheckWriter<W> {
@@ -41,6 +43,22 @@ impl<W: Write> SarifCheckWriter<W> {
         for needed in needs {
             self.say("needs-inputs", &needed.sentence(), &[physical(file, None, None)]);
         }
+    }
+
+    /// Adds a comparison of a shader before and after a compiler.
+    pub fn comparison(&mut self, line: &RefineLine) {
+        let (rule, places) = match line.verdict {
+            RefineVerdict::Refines | RefineVerdict::Stronger => return,
+            RefineVerdict::Breaks => ("refinement-broken", line.difference.as_ref()),
+            RefineVerdict::Unknown => ("refinement-unknown", None),
+            RefineVerdict::Failed => ("compiler-failed", None),
+        };
+        let places = places.into_iter().flat_map(|difference| [&difference.before, &difference.after]);
+        let mut at: Vec<Value> = places.flatten().map(|place| sarif_location(&line.before, place)).collect();
+        if at.is_empty() {
+            at.push(physical(&line.before, None, None));
+        }
+        self.say(rule, &format!("{}: {}", line.after, line.reason), &at);
     }
 
     /// Writes the log and returns the stream.
@@ -121,6 +139,9 @@ fn describe_rule(rule: &str) -> (&'static str, &'static str) {
         "needs-inputs" => ("The answer depends on an input that is not given", "note"),
         "hang" => ("An invocation may wait forever", "error"),
         "claim" => ("An assertion does not hold", "error"),
+        "refinement-broken" => ("A compiler added a behaviour to a shader", "error"),
+        "refinement-unknown" => ("Nothing shows that a compiler preserved a shader", "note"),
+        "compiler-failed" => ("A compiler failed or wrote no valid module", "error"),
         "rejected" => ("The shader cannot be read or lifted", "error"),
         _ => ("An instruction without its intended effect", "warning"),
     }

@@ -1,14 +1,18 @@
 //! Compares shaders before and after a compiler, and reduces the list of passes that breaks one.
 
+mod subject;
+
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use answers::{needed_record, placed_refusal_text, source_place};
+use codegen::shrink;
 use frontend::{
     AnalysisOptions, InputGrid, InputMode, OpenParts, Refinement, RefinementQuery, RefinementVerdict,
     SpirvModule, Spot, Until,
 };
+use litmus::Test;
 use model::{Budget, Model};
 use results::wire::{FindingPlace, REFINE_SCHEMA, RefineDifference, RefineLine, RefineVerdict};
 
@@ -17,9 +21,12 @@ use super::open::{OpenTerms, resolve_open_terms};
 use super::source::{Compilation, load, run_to_end};
 use crate::Failure;
 use crate::patience::patience;
+pub use subject::{RefineSubject, SubjectError, workgroups_of};
 
 /// Upper bound on the runs of a compiler that reduce one list of passes.
 const MAX_REDUCTIONS: usize = 64;
+/// Upper bound on the runs of a compiler that reduce one test.
+const MAX_SMALLER_TESTS: u32 = 100;
 /// The first word of a SPIR-V binary.
 const MAGIC: [u8; 4] = [0x03, 0x02, 0x23, 0x07];
 /// The length of the header of a module.
@@ -215,61 +222,93 @@ fn line_of(
         reason: reason_of(found),
         difference,
         reduced: None,
+        smallest: None,
         micros: 0,
     }
 }
 
-/// Compiles a shader with a command line, and compares the entry points. A failure of the command is a line
-/// too.
-///
-/// # Errors
-/// If the shader itself is invalid.
-pub fn compare_through(
-    file: &str,
-    command: &str,
-    compilation: &Compilation,
-    options: &AnalysisOptions,
-    model: &Model,
-    request: &RefineRequest,
-) -> Result<Vec<RefineLine>, Failure> {
-    let started = Instant::now();
-    let (before, bytes) = read_file(file, compilation, options)?;
-    let open = request.open_parts(&before, options)?;
-    let words = to_binary(file, &bytes)?;
-    let failed = |reason: String| RefineLine {
-        schema: REFINE_SCHEMA.to_owned(),
-        before: file.to_owned(),
-        after: command.to_owned(),
-        entry: String::new(),
-        model: model.name().to_owned(),
-        open: request.open_words(),
-        verdict: RefineVerdict::Failed,
-        reason,
-        difference: None,
-        reduced: None,
-        micros: u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
-    };
-    let compared = |command: &str| -> Result<Vec<RefineLine>, String> {
-        let module = compile(&words, command, options)?;
-        let after = NamedModule { file: command, module };
-        compare_modules((&before, &after), options, model, request, open.as_ref())
-            .map_err(|failure| failure.report().to_string())
-    };
-    let mut lines = match compared(command) {
-        Ok(lines) => lines,
-        Err(reason) => return Ok(vec![failed(reason)]),
-    };
-    if lines.iter().any(|line| line.verdict == RefineVerdict::Breaks) {
-        let breaks = |command: &str| {
-            compared(command)
+/// How shaders are compiled and compared.
+#[derive(Clone, Copy)]
+pub struct ThroughCompiler<'a> {
+    /// How sources become SPIR-V.
+    pub compilation: &'a Compilation,
+    /// The inputs.
+    pub options: &'a AnalysisOptions,
+    /// The model that decides races and outcomes.
+    pub model: &'a Model,
+    /// The limits and the world.
+    pub request: &'a RefineRequest,
+}
+
+impl ThroughCompiler<'_> {
+    /// Compiles a shader with a command line, and compares the entry points. A failure of the command is a
+    /// line too. What breaks a shader is reduced.
+    ///
+    /// # Errors
+    /// If the shader itself is invalid.
+    pub fn compare(&self, subject: &RefineSubject, command: &str) -> Result<Vec<RefineLine>, Failure> {
+        let mut lines = self.compare_once(subject, command)?;
+        let is_broken = |line: &&mut RefineLine| line.verdict == RefineVerdict::Breaks;
+        if !lines.iter_mut().any(|line| is_broken(&line)) {
+            return Ok(lines);
+        }
+        let breaks = |subject: &RefineSubject, command: &str| {
+            self.compare_once(subject, command)
                 .is_ok_and(|lines| lines.iter().any(|line| line.verdict == RefineVerdict::Breaks))
         };
-        let reduced = reduce_passes(command, &expand_passes(&words, command), breaks);
-        for line in lines.iter_mut().filter(|line| line.verdict == RefineVerdict::Breaks) {
+        let words = read_file(&subject.path, self.compilation, self.options)
+            .and_then(|(_, bytes)| to_binary(&subject.name, &bytes))?;
+        let reduced =
+            reduce_passes(command, &expand_passes(&words, command), |command| breaks(subject, command));
+        let shortest = reduced.as_deref().unwrap_or(command);
+        let smallest = subject.test.as_ref().and_then(|test| {
+            let folder = tempfile::Builder::new().prefix("vk-litmus-").tempdir().ok()?;
+            let mut still_breaks = |test: &Test| {
+                let smaller = RefineSubject::of_test(&subject.name, test, folder.path());
+                smaller.is_ok_and(|smaller| breaks(&smaller, shortest))
+            };
+            let shrunk = shrink(test, MAX_SMALLER_TESTS, &|_| Vec::new(), &mut still_breaks);
+            Some(litmus::print(&shrunk.test))
+        });
+        for line in lines.iter_mut().filter(is_broken) {
             line.reduced.clone_from(&reduced);
+            line.smallest.clone_from(&smallest);
         }
+        Ok(lines)
     }
-    Ok(lines)
+
+    fn compare_once(&self, subject: &RefineSubject, command: &str) -> Result<Vec<RefineLine>, Failure> {
+        let started = Instant::now();
+        let mut options = self.options.clone();
+        if let Some((grid, subgroup_size)) = subject.dispatch {
+            options.grid = options.grid.or(Some(grid));
+            options.subgroup_size = options.subgroup_size.or(subgroup_size);
+        }
+        let (mut before, bytes) = read_file(&subject.path, self.compilation, &options)?;
+        before.file = &subject.name;
+        let open = self.request.open_parts(&before, &options)?;
+        let words = to_binary(&subject.name, &bytes)?;
+        let compared = compile(&words, command, &options).and_then(|module| {
+            let after = NamedModule { file: command, module };
+            compare_modules((&before, &after), &options, self.model, self.request, open.as_ref())
+                .map_err(|failure| failure.report().to_string())
+        });
+        let failed = |reason: String| RefineLine {
+            schema: REFINE_SCHEMA.to_owned(),
+            before: subject.name.clone(),
+            after: command.to_owned(),
+            entry: String::new(),
+            model: self.model.name().to_owned(),
+            open: self.request.open_words(),
+            verdict: RefineVerdict::Failed,
+            reason,
+            difference: None,
+            reduced: None,
+            smallest: None,
+            micros: u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
+        };
+        Ok(compared.unwrap_or_else(|reason| vec![failed(reason)]))
+    }
 }
 
 /// Returns a module as bytes of a binary.

@@ -1,23 +1,28 @@
 //! The arguments of `refine`.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
+use super::KernelArguments;
 use super::values::duration;
-use super::{KernelArguments, ListFormat};
 
 /// `refine`.
 #[derive(Debug, Args)]
 pub struct Refine {
     /// The shader before and after a compiler; with --through, shaders to compile.
     ///
-    /// SPIR-V or a source, as for `check`. With --through, also folders: every shader below them.
-    #[arg(value_name = "BEFORE AFTER|SHADER", required = true)]
+    /// SPIR-V or a source, as for `check`. With --through, also folders: every shader below them. Also tests and
+    /// ids of tests: a test is compared as GLSL, in an open world each of its workgroups separately.
+    #[arg(value_name = "BEFORE AFTER|SHADER|TEST")]
     pub shaders: Vec<String>,
-    /// Command line of a compiler from SPIR-V `{in}` to SPIR-V `{out}`.
+    /// An embedded suite of tests, with --through.
+    #[arg(long, value_name = "NAME", requires = "through")]
+    pub suite: Option<String>,
+    /// Command line of a compiler from SPIR-V `{in}` to SPIR-V `{out}`; may be repeated.
     #[arg(long, value_name = "COMMAND")]
-    pub through: Option<String>,
+    pub through: Vec<String>,
     /// Memory that others may read and write at any time: descriptors, elements of their buffers, or `all` [default: none].
     #[arg(long, value_name = "all|SET.BINDING[[INDEX]]", value_delimiter = ',')]
     pub open: Vec<String>,
@@ -32,7 +37,21 @@ pub struct Refine {
     pub unroll: Option<u32>,
     /// Output format.
     #[arg(long, value_enum, default_value = "text")]
-    pub format: ListFormat,
+    pub format: RefineFormat,
+    /// Number of comparisons at a time [default: the number of processors].
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<NonZeroU32>,
     #[command(flatten)]
     pub kernel: KernelArguments,
+}
+
+/// The format of `refine`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RefineFormat {
+    /// Text for terminals.
+    Text,
+    /// One JSON object per comparison.
+    Json,
+    /// SARIF, for GitHub and editors.
+    Sarif,
 }

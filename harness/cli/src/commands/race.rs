@@ -1,7 +1,7 @@
 //! `race`: races and other undefined behaviour in shaders, over whole grids.
 
 pub(crate) mod files;
-mod summary;
+pub(crate) mod summary;
 
 use campaign::compilers::kernels::numbered;
 use campaign::parallel::in_order_on;

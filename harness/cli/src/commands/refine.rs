@@ -1,16 +1,26 @@
 //! `refine`: compares shaders before and after a compiler.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
-use campaign::choice;
+use campaign::parallel::in_order_on;
 use campaign::shader::open::{OpenTerm, OpenTerms};
-use campaign::shader::refine::{RefineRequest, compare_files, compare_through};
+use campaign::shader::refine::{
+    RefineRequest, RefineSubject, SubjectError, ThroughCompiler, compare_files, workgroups_of,
+};
+use campaign::shader::source::is_shader;
+use campaign::{choice, inputs};
 use results::wire::{FindingPlace, RefineLine, RefineVerdict};
+use results::write::sarif;
 
 use super::race::files::expand;
-use crate::arguments::{ListFormat, Refine};
+use super::race::summary::FileBar;
+use crate::arguments::{Refine, RefineFormat};
 use crate::exit::{Failure, Outcome};
-use crate::output::{Data, complain, say};
+use crate::output::{Data, cannot_print, complain, say};
+
+/// Upper bound on the causes that the table lists.
+const MAX_CAUSES: usize = 20;
 
 /// Runs the command.
 ///
@@ -25,56 +35,151 @@ pub fn refine(arguments: &Refine, quiet: bool) -> Result<Outcome, Failure> {
         inputs: arguments.kernel.inputs(),
         open: open_terms(&arguments.open)?,
     };
-    let mut output = Data::new();
-    let mut outcome = Outcome::Success;
-    let mut all = Vec::new();
-    let mut show = |lines: Vec<RefineLine>, outcome: &mut Outcome| -> Result<(), Failure> {
-        for line in lines {
-            outcome.note(conclusion(line.verdict));
-            output.print(&match arguments.format {
-                ListFormat::Json => {
-                    let text = serde_json::to_string(&line).map_err(Failure::environment_error)?;
-                    format!("{text}\n")
-                }
-                ListFormat::Text => text_of(&line),
-            })?;
-            all.push(line);
-        }
-        Ok(())
-    };
-    match (&arguments.through, &arguments.shaders[..]) {
-        (None, [before, after]) => {
-            let lines = compare_files((before, after), &compilation, &options, &model, &request)?;
-            show(lines, &mut outcome)?;
-        }
-        (None, shaders) => {
+    let mut output = ComparisonWriter::new(arguments.format);
+    if arguments.through.is_empty() {
+        let [before, after] = &arguments.shaders[..] else {
             return Err(Failure::input_message(format!(
                 "{} shaders; expected two, before and after a compiler: pass `BEFORE AFTER`, or `--through 'spirv-opt -O {{in}} -o {{out}}'`",
-                shaders.len()
+                arguments.shaders.len()
+            )));
+        };
+        output.add(compare_files((before, after), &compilation, &options, &model, &request)?)?;
+        return output.finish();
+    }
+    for command in &arguments.through {
+        if !command.contains("{in}") || !command.contains("{out}") {
+            return Err(Failure::input_message(format!(
+                "--through `{command}`: no {{in}} or no {{out}}; expected both: pass 'spirv-opt -O {{in}} -o {{out}}'"
             )));
         }
-        (Some(command), shaders) => {
-            if !command.contains("{in}") || !command.contains("{out}") {
-                return Err(Failure::input_message(format!(
-                    "--through `{command}`: no {{in}} or no {{out}}; expected both: pass 'spirv-opt -O {{in}} -o {{out}}'"
-                )));
+    }
+    let folder =
+        tempfile::Builder::new().prefix("vk-litmus-").tempdir().map_err(Failure::environment_error)?;
+    let Subjects { subjects, unsupported } = collect_subjects(arguments, folder.path())?;
+    let pairs: Vec<(&RefineSubject, &String)> =
+        subjects.iter().flat_map(|one| arguments.through.iter().map(move |command| (one, command))).collect();
+    let workers = arguments.jobs.map_or_else(
+        || std::thread::available_parallelism().map_or(1, usize::from),
+        |jobs| jobs.get() as usize,
+    );
+    let is_many = pairs.len() > 1 && !quiet;
+    let bar = FileBar::new(pairs.len(), is_many);
+    let compiler =
+        ThroughCompiler { compilation: &compilation, options: &options, model: &model, request: &request };
+    let compare = |(subject, command): &(&RefineSubject, &String)| {
+        let lines = compiler.compare(subject, command);
+        bar.advance(&subject.name);
+        lines
+    };
+    let deliver = |lines: Result<Vec<RefineLine>, Failure>| {
+        bar.suspend(|| match lines {
+            Ok(lines) => output.add(lines),
+            Err(failure) => {
+                output.outcome.note(Outcome::from(&failure));
+                complain(failure.report());
+                Ok(())
             }
-            let files = expand(shaders)?;
-            for file in &files {
-                match compare_through(&file.path, command, &compilation, &options, &model, &request) {
-                    Ok(lines) => show(lines, &mut outcome)?,
-                    Err(failure) => {
-                        outcome.note(Outcome::from(&failure));
-                        complain(failure.report());
-                    }
-                }
-            }
-            if files.len() > 1 && !quiet {
-                say(&table(&all));
+        })
+    };
+    in_order_on(workers, &pairs, compare, deliver)?;
+    bar.finish();
+    if is_many {
+        say(&table(&output.all, &unsupported));
+    }
+    output.finish()
+}
+
+/// The shaders to compile, and the number of tests that are no shaders, by cause.
+struct Subjects {
+    subjects: Vec<RefineSubject>,
+    unsupported: BTreeMap<String, usize>,
+}
+
+/// Returns the shaders that the arguments name. Tests are printed below `folder`.
+fn collect_subjects(arguments: &Refine, folder: &Path) -> Result<Subjects, Failure> {
+    let is_test = |argument: &&String| !Path::new(argument).is_dir() && !is_shader(argument);
+    let (tests, shaders): (Vec<&String>, Vec<&String>) = arguments.shaders.iter().partition(is_test);
+    let shaders: Vec<String> = shaders.into_iter().cloned().collect();
+    let files = expand(&shaders)?;
+    let mut subjects: Vec<RefineSubject> =
+        files.iter().map(|file| RefineSubject::of_shader(&file.path)).collect();
+    let mut unsupported: BTreeMap<String, usize> = BTreeMap::new();
+    if tests.is_empty() && arguments.suite.is_none() {
+        if subjects.is_empty() {
+            return Err(Failure::input_message(
+                "no shaders and no tests; expected files, folders or ids: pass a shader, or `--suite full`"
+                    .to_owned(),
+            ));
+        }
+        return Ok(Subjects { subjects, unsupported });
+    }
+    let tests: Vec<String> = tests.into_iter().cloned().collect();
+    // Variants are forms of kernels, which GLSL does not have.
+    let mut known = BTreeSet::new();
+    for source in inputs::collect(&tests, arguments.suite.as_deref(), None, || Ok(Vec::new()))? {
+        let loaded = source.load().map_err(|rejected| rejected.failure)?;
+        let name = loaded.source.id.split('@').next().unwrap_or_default().to_owned();
+        if !known.insert(name.clone()) {
+            continue;
+        }
+        let parts = match arguments.open.is_empty() {
+            true => vec![(name, loaded.test)],
+            false => workgroups_of(&name, &loaded.test),
+        };
+        for (name, test) in parts {
+            match RefineSubject::of_test(&name, &test, folder) {
+                Ok(subject) => subjects.push(subject),
+                Err(SubjectError::Convert(why)) => *unsupported.entry(why.to_string()).or_default() += 1,
+                Err(SubjectError::Write(failure)) => return Err(failure),
             }
         }
     }
-    Ok(outcome)
+    Ok(Subjects { subjects, unsupported })
+}
+
+/// Prints comparisons in a format, and notes their outcome.
+struct ComparisonWriter {
+    format: RefineFormat,
+    output: Data,
+    log: sarif::SarifCheckWriter<Vec<u8>>,
+    all: Vec<RefineLine>,
+    outcome: Outcome,
+}
+
+impl ComparisonWriter {
+    fn new(format: RefineFormat) -> ComparisonWriter {
+        ComparisonWriter {
+            format,
+            output: Data::new(),
+            log: sarif::SarifCheckWriter::new(Vec::new()),
+            all: Vec::new(),
+            outcome: Outcome::Success,
+        }
+    }
+
+    fn add(&mut self, lines: Vec<RefineLine>) -> Result<(), Failure> {
+        for line in lines {
+            self.outcome.note(conclusion(line.verdict));
+            match self.format {
+                RefineFormat::Json => {
+                    let text = serde_json::to_string(&line).map_err(Failure::environment_error)?;
+                    self.output.print(&format!("{text}\n"))?;
+                }
+                RefineFormat::Text => self.output.print(&text_of(&line))?,
+                RefineFormat::Sarif => self.log.comparison(&line),
+            }
+            self.all.push(line);
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Outcome, Failure> {
+        if self.format == RefineFormat::Sarif {
+            let written = self.log.written().map_err(cannot_print)?;
+            self.output.print(&String::from_utf8_lossy(&written))?;
+        }
+        Ok(self.outcome)
+    }
 }
 
 /// Parses `--open`.
@@ -135,15 +240,72 @@ fn text_of(line: &RefineLine) -> String {
     if let Some(reduced) = &line.reduced {
         text += &format!("  shortest command that breaks it: {reduced}\n");
     }
+    if let Some(smallest) = &line.smallest {
+        text += "  smallest test that it breaks:\n";
+        smallest.lines().for_each(|line| text += &format!("    {line}\n"));
+    }
     text
 }
 
-/// Returns the number of entry points by verdict.
-fn table(lines: &[RefineLine]) -> String {
-    let mut counts: BTreeMap<RefineVerdict, usize> = BTreeMap::new();
+/// Returns the number of entry points by command and verdict, and the causes of open answers.
+fn table(lines: &[RefineLine], unsupported: &BTreeMap<String, usize>) -> String {
+    let verdicts = [
+        RefineVerdict::Refines,
+        RefineVerdict::Stronger,
+        RefineVerdict::Breaks,
+        RefineVerdict::Unknown,
+        RefineVerdict::Failed,
+    ];
+    let mut commands: Vec<&str> = Vec::new();
     for line in lines {
-        *counts.entry(line.verdict).or_default() += 1;
+        if !commands.contains(&line.after.as_str()) {
+            commands.push(&line.after);
+        }
     }
-    let rows = counts.iter().map(|(verdict, count)| format!("{:<10}{count:>6}", verdict.as_str()));
-    rows.chain([format!("{:<10}{:>6}", "all", lines.len())]).collect::<Vec<_>>().join("\n")
+    let heads = verdicts.map(|verdict| format!("{:>9}", verdict.as_str())).concat();
+    let mut text = format!("{heads}  seconds  command\n");
+    for command in commands {
+        let own: Vec<&RefineLine> = lines.iter().filter(|line| line.after == command).collect();
+        for verdict in verdicts {
+            text += &format!("{:>9}", own.iter().filter(|line| line.verdict == verdict).count());
+        }
+        let micros: u64 = own.iter().map(|line| line.micros).sum();
+        text += &format!("{:>9.1}  {command}\n", micros as f64 / 1e6);
+    }
+    let mut causes: BTreeMap<String, usize> = BTreeMap::new();
+    for line in lines {
+        if matches!(line.verdict, RefineVerdict::Unknown | RefineVerdict::Failed) {
+            *causes.entry(format!("{}: {}", line.verdict.as_str(), cause_of(&line.reason))).or_default() += 1;
+        }
+    }
+    for (why, count) in unsupported {
+        *causes.entry(format!("not compared: {why}")).or_default() += count;
+    }
+    let mut causes: Vec<(String, usize)> = causes.into_iter().collect();
+    causes.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    for (cause, count) in causes.iter().take(MAX_CAUSES) {
+        text += &format!("{count:>9}  {cause}\n");
+    }
+    text.trim_end().to_owned()
+}
+
+/// Returns a reason without numbers and names, so that equal causes are counted together.
+fn cause_of(reason: &str) -> String {
+    let first = reason.split(';').next().unwrap_or_default();
+    let mut cause = String::new();
+    for (index, part) in first.split('`').enumerate() {
+        match index % 2 {
+            0 => cause += part,
+            _ => cause += "…",
+        }
+    }
+    let mut short = String::new();
+    for character in cause.chars() {
+        match character.is_ascii_digit() {
+            true if short.ends_with('#') => {}
+            true => short.push('#'),
+            false => short.push(character),
+        }
+    }
+    short
 }
