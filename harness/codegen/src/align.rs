@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use litmus::{AccessKind, LocationId, MemoryPlace, Reference, StorageClass, Test, ThreadId};
+use litmus::{AccessKind, LocationId, MemoryPlace, Reference, StorageClass, Term, Test, ThreadId};
 use shaders::ResultSlot;
 
 use crate::form::FormKernel;
@@ -32,6 +32,8 @@ pub struct Alignment {
     certain: Vec<LineSource>,
     /// Sources whose line is certain if results are written last.
     likely: Vec<LineSource>,
+    /// Loads without a line, each with the earlier load whose value they return.
+    merged: Vec<(LineSource, LineSource)>,
 }
 
 impl Alignment {
@@ -41,6 +43,11 @@ impl Alignment {
     /// Other matches depend on program order, which compilers may change.
     pub fn is_certain(&self, source: LineSource) -> bool {
         self.certain.contains(&source)
+    }
+
+    /// Returns the earlier load of the location whose line a load without a line shares.
+    pub fn merged_into(&self, source: LineSource) -> Option<LineSource> {
+        self.merged.iter().find(|(load, _)| *load == source).map(|(_, earlier)| *earlier)
     }
 
     /// Returns true if the line is certain, or is so if a thread's results are written after its accesses, as
@@ -86,7 +93,7 @@ pub fn align(test: &Test, unit: &FormKernel, machine: &Disassembly) -> Alignment
     let (certain, likely) =
         if by_address { (Vec::new(), Vec::new()) } else { certain_sources(&expected, machine, &places) };
     let mut current: Option<ThreadId> = None;
-    let sources = machine
+    let sources: Vec<Option<LineSource>> = machine
         .lines
         .iter()
         .zip(&places)
@@ -101,7 +108,51 @@ pub fn align(test: &Test, unit: &FormKernel, machine: &Disassembly) -> Alignment
             _ => None,
         })
         .collect();
-    Alignment { sources, certain, likely }
+    let merged = merged_loads(test, &expected);
+    Alignment { sources, certain, likely, merged }
+}
+
+/// Returns the loads without a line whose value can only be that of an earlier load with one.
+///
+/// The test observes the value, and its address is known. The thread loads the location before, and does not
+/// write it between the two.
+fn merged_loads(test: &Test, expected: &[ExpectedAccess]) -> Vec<(LineSource, LineSource)> {
+    let is_known = |one: &ExpectedAccess| one.offset.is_some() || one.place.is_some();
+    let same_place = |one: &ExpectedAccess, other: &ExpectedAccess| {
+        (one.path, one.offset, one.place, one.storage)
+            == (other.path, other.offset, other.place, other.storage)
+    };
+    let mut merged = Vec::new();
+    for (at, one) in expected.iter().enumerate() {
+        let LineSource::Instruction(thread, index) = one.source else { continue };
+        if one.found || one.operation != CodeOperation::Load || !is_known(one) {
+            continue;
+        }
+        if !is_observed(test, thread, index) {
+            continue;
+        }
+        // Those of one thread follow each other.
+        let mut earlier = expected[..at].iter().rev().filter(|other| same_place(one, other));
+        if let Some(earlier) = earlier.next().filter(|other| {
+            thread_of(other.source) == thread && other.operation == CodeOperation::Load && other.found
+        }) {
+            merged.push((one.source, earlier.source));
+        }
+    }
+    merged
+}
+
+/// Returns true if the question is about a register that an access writes.
+fn is_observed(test: &Test, thread: ThreadId, index: usize) -> bool {
+    let Some(question) = &test.question else { return false };
+    let instruction = test.thread(thread).instructions.get(index);
+    let registers: Vec<_> = instruction.into_iter().flat_map(|one| one.kind.destinations()).collect();
+    let mut is_observed = false;
+    question.condition.for_each_term(&mut |term| {
+        is_observed |=
+            matches!(term, Term::Register(of, register) if *of == thread && registers.contains(register));
+    });
+    is_observed
 }
 
 /// Returns the certain sources, and those that are certain if results are written last.
@@ -160,7 +211,12 @@ fn match_resources(expected: &mut [ExpectedAccess], machine: &Disassembly, place
         [CodeOperation::Load, CodeOperation::Store, CodeOperation::Atomic]
             .map(|one| operations.iter().filter(|operation| **operation == one).count())
     };
-    if !shown.values().map(counted).eq(meant.values().map(counted)) {
+    // A merged load has no line.
+    let fits = |(shown, meant): ([usize; 3], [usize; 3])| {
+        shown[1..] == meant[1..] && shown[0] <= meant[0] && (shown[0] > 0 || meant[0] == 0)
+    };
+    let pairs = shown.values().map(counted).zip(meant.values().map(counted));
+    if shown.len() != meant.len() || !pairs.into_iter().all(fits) {
         return;
     }
     let of_storage: BTreeMap<u32, u64> = meant.keys().copied().zip(shown.keys().copied()).collect();

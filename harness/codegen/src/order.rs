@@ -49,11 +49,13 @@ pub struct OrderFinding {
     pub why: String,
     /// The source of the requirement.
     pub source: Option<&'static str>,
+    /// True if one load stands for two, across what orders them.
+    pub is_merged: bool,
 }
 
 impl OrderFinding {
     fn new(verdict: OrderKept, why: impl Into<String>) -> OrderFinding {
-        OrderFinding { verdict, why: why.into(), source: None }
+        OrderFinding { verdict, why: why.into(), source: None, is_merged: false }
     }
 }
 
@@ -129,6 +131,13 @@ pub fn check_order(
     target: &str,
 ) -> OrderFinding {
     let line_of = |source| alignment.sources.iter().position(|found| *found == Some(source));
+    if let Some(earlier) = alignment.merged_into(asked.second).filter(|_| line_of(asked.second).is_none()) {
+        if is_before(earlier, asked.first) {
+            let why = "the second access has no line, and the value is that of a load before the first";
+            return OrderFinding { is_merged: true, ..OrderFinding::new(OrderKept::Lost, why) };
+        }
+        return check_order(&RequiredOrder { second: earlier, ..asked.clone() }, machine, alignment, target);
+    }
     let (Some(first), Some(second)) = (line_of(asked.first), line_of(asked.second)) else {
         return OrderFinding::new(OrderKept::Unknown, "an access has no line");
     };
@@ -169,6 +178,16 @@ pub fn check_order(
         return OrderFinding { verdict: OrderKept::Unknown, why, ..found };
     }
     found
+}
+
+/// Returns true if both are instructions of one thread, in this order.
+fn is_before(earlier: LineSource, later: LineSource) -> bool {
+    match (earlier, later) {
+        (LineSource::Instruction(thread, first), LineSource::Instruction(other, second)) => {
+            thread == other && first < second
+        }
+        (LineSource::Instruction(..) | LineSource::Result(_), _) => false,
+    }
 }
 
 fn check_steps(

@@ -135,7 +135,7 @@ pub struct NeededInput {
     pub option: String,
     /// The source lines that were not reached because of it, as ranges; empty if it decides a finding.
     pub lines: String,
-    /// True for the contents of a buffer.
+    /// True for the contents of a storage buffer.
     pub is_contents: bool,
 }
 

@@ -195,6 +195,13 @@ fn judge_widened(
     Ok((report, options))
 }
 
+/// Returns true for a descriptor of storage buffers.
+fn is_storage_buffer(module: &SpirvModule, at: (u32, u32)) -> bool {
+    let ids = module.variables_at(at);
+    let mut variables = ids.iter().filter_map(|id| module.variables.get(id));
+    variables.any(|variable| variable.class == rspirv::spirv::StorageClass::StorageBuffer)
+}
+
 /// Returns the inputs that decide findings or keep lines from being reached.
 pub(crate) fn needed_inputs(
     module: &SpirvModule,
@@ -215,7 +222,10 @@ pub(crate) fn needed_inputs(
             value: input.value(options),
             option: input.option(),
             lines,
-            is_contents: matches!(input.place, InputPlace::Contents(_)),
+            is_contents: match input.place {
+                InputPlace::Contents(at) | InputPlace::Scalar(at, ..) => is_storage_buffer(module, at),
+                _ => false,
+            },
         }),
     };
     for (index, input) in options.assumed.iter().enumerate() {

@@ -174,6 +174,10 @@ pub fn refine(
     query: &RefinementQuery<'_>,
 ) -> Result<Refinement, Refusal> {
     check_interfaces(before, after)?;
+    if before.0.words() == after.0.words() {
+        let answer = Refinement::new(RefinementVerdict::Refines, "the modules are equal, in every context");
+        return Ok(Refinement { coverage: RefinementCoverage::EveryContext, ..answer });
+    }
     let judged = judge(before.0, before.1, query.model, query.budget);
     let undefined = judged.as_ref().ok().and_then(undefined_reason);
     // A module without defined behaviour allows anything. In an open world, that holds for these contents of
@@ -204,7 +208,20 @@ pub fn refine(
         }
     };
     if let Some(undefined) = undefined {
-        return Ok(Refinement::undefined_before(&undefined));
+        // Without a branch on a read value, no contents of memory prevent what is undefined.
+        let values = open_values(&[before]);
+        let lifted = lift(before.0, &open_options(before.1, Some(&values), None, &[])).ok();
+        let threads = lifted.iter().flat_map(|lifted| &lifted.cases).flat_map(|case| &case.test.threads);
+        let mut code = threads.flat_map(|thread| &thread.instructions);
+        let branches = |one: &litmus::Instruction| {
+            matches!(one.kind, litmus::InstructionKind::Flow(litmus::Flow::Branch { .. }))
+        };
+        if lifted.is_some() && !code.any(branches) {
+            return Ok(Refinement::undefined_before(&undefined));
+        }
+        return Ok(Refinement::unknown(format!(
+            "BEFORE has no defined behaviour for these contents of memory ({undefined}), and may have one for others; {why}"
+        )));
     }
     // In an open world, equal contents of one closed run prove nothing.
     if query.open.is_some() {

@@ -23,7 +23,10 @@ use crate::lift::{FindingKind, InvocationId, LiftContext, LiftFinding};
 use crate::section::Side;
 use crate::state::{ActiveLoop, PathState, SymbolicFrame};
 use crate::until::Until;
-use crate::value::{MemoryCell, NumberDomain, ObjectId, SymbolicNumber, SymbolicValue, UndefOrigin};
+use crate::value::{
+    MemoryCell, NumberDomain, ObjectId, OrderRelation, SymbolicNumber, SymbolicTruth, SymbolicValue,
+    UndefOrigin,
+};
 
 mod barrier;
 mod turn;
@@ -462,8 +465,24 @@ impl<'a> Walk<'a> {
             }
             SpirvOperation::Switch { selector, default, cases } => {
                 let value = self.value_of_id(state, selector)?;
-                let selected = self.fork_to_known(state, &value, "a selector")?;
                 let bits = self.specialized().scalar_bits(self.type_of_id(state, selector)?)?;
+                if let SymbolicValue::Register(register) = state.resolve_value(&value) {
+                    let left = SymbolicNumber::Register(register);
+                    if state.domain_of(left).finite_values().is_none() {
+                        // The numbers cannot be listed, so each case is a branch.
+                        for case in switch_cases(cases, bits) {
+                            let (relation, right) =
+                                (OrderRelation::Equal, SymbolicNumber::Known(case.literal));
+                            let truth = SymbolicTruth::Compare { relation, left, right, bits };
+                            let truth = SymbolicValue::Truth(Rc::new(truth));
+                            if self.fork_on_truth(state, &truth, "a selector")? {
+                                return self.jump_to(state, case.target);
+                            }
+                        }
+                        return self.jump_to(state, default);
+                    }
+                }
+                let selected = self.fork_to_known(state, &value, "a selector")?;
                 let case = switch_cases(cases, bits).find(|case| case.literal == selected);
                 self.jump_to(state, case.map_or(default, |case| case.target))
             }

@@ -126,6 +126,9 @@ pub struct CodegenOrdered {
     pub why: String,
     /// The document that states the requirement; null if there is none.
     pub source: Option<String>,
+    /// True if one load stands for two, across what orders them.
+    #[serde(default)]
+    pub is_merged: bool,
 }
 
 /// Whether code implements an order.

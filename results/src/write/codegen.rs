@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::code;
 use crate::wire::{
     CodegenDiffLine, CodegenDiffVerdict, CodegenEditLine, CodegenExploreLine, CodegenExploreVerdict,
-    CodegenKernel, CodegenLine, CodegenOrder, CodegenOrderVerdict, CodegenVerdict,
+    CodegenKernel, CodegenLine, CodegenOrder, CodegenOrderVerdict, CodegenOrdered, CodegenVerdict,
 };
 
 /// The part of a kernel to print.
@@ -404,17 +404,18 @@ fn orders_of(kernel: &CodegenKernel) -> String {
     let mut text = String::new();
     for order in &kernel.orders {
         let CodegenOrder { first, second, code, nir, scope, .. } = order;
-        text += &format!(
-            "  {:9} {} at {scope}: {first} -> {second}: {}\n",
-            word(code.verdict),
-            order.order,
-            code.why
-        );
+        text +=
+            &format!("  {:9} {} at {scope}: {first} -> {second}: {}\n", word_of(code), order.order, code.why);
         if let Some(nir) = nir {
             text += &format!("            in NIR {}: {}\n", word(nir.verdict), nir.why);
         }
     }
     text
+}
+
+/// The published words of an order in code.
+fn word_of(code: &CodegenOrdered) -> &'static str {
+    if code.is_merged { "lost (merged)" } else { word(code.verdict) }
 }
 
 /// The published word.

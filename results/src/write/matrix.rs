@@ -286,7 +286,7 @@ mod tests {
                     scope: "dv".to_owned(),
                     first: "P1.0: ld.atom.acq.dv.sc0.semsc0 r0, f".to_owned(),
                     second: "P1.3: ld.vis.dv.sc2 r1, x".to_owned(),
-                    code: CodegenOrdered { verdict, why: "a bit".to_owned(), source: None },
+                    code: CodegenOrdered { verdict, why: "a bit".to_owned(), source: None, is_merged: false },
                     nir: None,
                 }],
                 ..CodegenKernel::default()

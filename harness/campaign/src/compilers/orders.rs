@@ -44,7 +44,12 @@ fn ordered(found: OrderFinding) -> CodegenOrdered {
         OrderKept::Lost => CodegenOrderVerdict::Lost,
         OrderKept::Unknown => CodegenOrderVerdict::Unknown,
     };
-    CodegenOrdered { verdict, why: found.why, source: found.source.map(str::to_owned) }
+    CodegenOrdered {
+        verdict,
+        why: found.why,
+        source: found.source.map(str::to_owned),
+        is_merged: found.is_merged,
+    }
 }
 
 fn atomic_loads(test: &Test, unit: &FormKernel) -> usize {

@@ -291,7 +291,10 @@ fn table(lines: &[RefineLine], unsupported: &BTreeMap<String, usize>) -> String 
 
 /// Returns a reason without numbers and names, so that equal causes are counted together.
 fn cause_of(reason: &str) -> String {
-    let first = reason.split(';').next().unwrap_or_default();
+    let parts = || reason.split("; ");
+    // An input that is not given is named last.
+    let first = parts().find(|part| part.contains(" is not given")).or_else(|| parts().next());
+    let first = first.unwrap_or_default();
     let mut cause = String::new();
     for (index, part) in first.split('`').enumerate() {
         match index % 2 {

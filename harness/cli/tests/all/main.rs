@@ -13,6 +13,7 @@ mod corpus;
 mod cts;
 mod dispatch;
 mod docs;
+mod drivers;
 mod executors;
 mod expect;
 mod families;

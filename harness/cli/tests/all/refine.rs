@@ -131,7 +131,7 @@ fn wrong_inputs_are_refused_with_what_was_expected() {
         (&[&file, &binding], "AFTER uses the descriptor 0.7, which BEFORE does not have"),
         (&[&file, &file, "--entry", "other"], "no entry point `other`"),
         (&[&file, &file, "--open", "3.1"], "expected one of 0.0, 0.1, 0.2"),
-        (&[&file, &file, "--open", "data"], "expected `all` or SET.BINDING"),
+        (&[&file, &file, "--open", "data"], "expected `all`, SET.BINDING or SET.BINDING[INDEX]"),
         (&["--through", "cp {in} out.spv", &file], "no {in} or no {out}"),
     ];
     for (arguments, expected) in cases {
@@ -174,4 +174,164 @@ fn a_proof_names_the_inputs_that_could_refute_it() {
             lines[0].reason.contains("`key` is not given") && lines[0].reason.contains("--push 0=VALUE");
         assert_eq!(names, verdict == RefineVerdict::Unknown, "{inputs:?}: {ran:?}");
     }
+}
+
+/// Writes a shader with two buffers and a flag, whose body is `body`.
+fn two_buffers(folder: &Path, name: &str, body: &str) -> String {
+    let text = format!(
+        "#version 450\n#pragma use_vulkan_memory_model\n#extension GL_KHR_memory_scope_semantics : require\n\
+         layout(local_size_x = 1) in;\n\
+         layout(set = 0, binding = 0) devicecoherent buffer First {{ uint x[2]; }};\n\
+         layout(set = 0, binding = 1) devicecoherent buffer Second {{ uint y[4]; }};\n\
+         layout(set = 0, binding = 2) buffer Out {{ uint a; uint b; }};\n\
+         layout(set = 0, binding = 3) buffer Flags {{ uint f; uint g; }};\n\
+         uint acquire() {{ return atomicLoad(g, gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsAcquire | gl_SemanticsMakeVisible); }}\n\
+         void release() {{ atomicStore(f, 1u, gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsRelease | gl_SemanticsMakeAvailable); }}\n\
+         void main() {{\n{body}\n}}\n"
+    );
+    let path = folder.join(name);
+    fs::write(&path, text).unwrap();
+    path.display().to_string()
+}
+
+/// Two descriptors of one buffer alias: a store through one of them changes what the other one loads.
+#[test]
+fn a_store_through_an_alias_is_between_two_loads() {
+    if !installed("glslangValidator") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let before = two_buffers(folder.path(), "before.comp", "a = x[1]; y[1] = 7u; b = x[1];");
+    let after = two_buffers(folder.path(), "after.comp", "a = x[1]; y[1] = 7u; b = a;");
+    let case = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let alias = case("alias.toml", "[buffer.\"0.1\"]\nalias = \"0.0\"\n");
+    let reversed = case("reversed.toml", "[buffer.\"0.0\"]\nalias = \"0.1\"\n");
+    let apart = case("apart.toml", "[buffer.\"0.1\"]\nbytes = 16\n");
+    for (case, verdict) in [
+        (&alias, RefineVerdict::Breaks),
+        (&reversed, RefineVerdict::Breaks),
+        (&apart, RefineVerdict::Refines),
+    ] {
+        let (ran, lines) = refine(&[&before, &after, "--case", case]);
+        assert_eq!(lines[0].verdict, verdict, "{case}: {ran:?}");
+    }
+    // The same in the other commands: 7 is read back, and a store beyond the smaller type is inside the buffer.
+    let far = two_buffers(folder.path(), "far.comp", "y[3] = 7u; y[1] = 5u; a = x[1];");
+    for (case, holds) in [(&alias, true), (&reversed, true), (&apart, false)] {
+        let check = Ran::of(&mut vk_litmus(["check", &far, "--case", case, "--assert", "0.2[0] == 5"]));
+        assert_eq!(check.code, i32::from(!holds), "{case}: {check:?}");
+        let race = Ran::of(&mut vk_litmus(["race", &far, "--case", case]));
+        assert_eq!(race.code, 0, "{case}: {race:?}");
+        let run = ["run", &far, "--case", case, "--device", "sim", "--no-out", "--assert", "0.2[0] == 5"];
+        let ran = Ran::of(&mut vk_litmus(run));
+        assert_eq!(ran.code, i32::from(!holds), "{case}: {ran:?}");
+    }
+    // Two invocations that write through different names race on one word.
+    let both = two_buffers(
+        folder.path(),
+        "both.comp",
+        "if (gl_WorkGroupID.x == 0u) { x[0] = 1u; } else { y[0] = 2u; }",
+    );
+    for (case, code) in [(&alias, 1), (&apart, 0)] {
+        let ran = Ran::of(&mut vk_litmus(["race", &both, "--grid", "2", "--case", case]));
+        assert_eq!(ran.code, code, "{case}: {ran:?}");
+    }
+    for (text, expected) in [
+        ("[buffer.\"0.1\"]\nalias = \"0.9\"\n", "0.1 as an alias of 0.9, which the kernel does not have"),
+        ("[buffer.\"0.1\"]\nalias = \"first\"\n", "alias = \"SET.BINDING\" of another buffer expected"),
+        ("[buffer.\"0.1\"]\nalias = \"0.1\"\n", "alias = \"SET.BINDING\" of another buffer expected"),
+        ("[buffer.\"0.1\"]\nalias = \"0.0\"\nbytes = 4\n", "alias, not `bytes`, expected"),
+        (
+            "[buffer.\"0.1\"]\nalias = \"0.0\"\n[buffer.\"0.0\"]\nalias = \"0.2\"\n",
+            "an alias of a buffer that is not an alias itself, as 0.0 is",
+        ),
+    ] {
+        let wrong = case("wrong.toml", text);
+        let ran = Ran::of(&mut vk_litmus(["race", &far, "--case", &wrong]));
+        assert_ne!(ran.code, 0, "{text}: {ran:?}");
+        let shown = format!("{} {}", ran.stdout, ran.stderr);
+        let words: Vec<&str> = shown.split_whitespace().filter(|word| !["│", "×"].contains(word)).collect();
+        assert!(words.join(" ").contains(expected), "{expected}: {ran:?}");
+    }
+}
+
+/// Only the named words of a buffer are open.
+#[test]
+fn single_words_are_opened_by_set_binding_and_index() {
+    if !installed("glslangValidator") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let lease = |again: &str| format!("a = x[1]; release(); if (acquire() == 1u) {{ b = {again}; }}");
+    let before = two_buffers(folder.path(), "before.comp", &lease("x[1]"));
+    let after = two_buffers(folder.path(), "after.comp", &lease("a"));
+    let flags = "0.3[0],0.3[1]";
+    for (open, verdict) in [
+        ("0.0[1],0.3", RefineVerdict::Breaks),
+        (&format!("0.0[1],{flags}"), RefineVerdict::Breaks),
+        ("0.0.x[1],0.3.f,0.3.g", RefineVerdict::Breaks),
+        ("0.0[0],0.3", RefineVerdict::Unknown),
+    ] {
+        let (ran, lines) = refine(&[&before, &after, "--open", open]);
+        assert_eq!(lines[0].verdict, verdict, "{open}: {ran:?}");
+        assert_eq!(lines[0].open.join(","), open);
+    }
+    for (open, expected) in [
+        ("0.0[2]", "the index 2 is beyond the 2 elements"),
+        ("0.9[0]", "expected one of 0.0, 0.1, 0.2, 0.3"),
+        ("x[0]", "expected `all`, SET.BINDING or SET.BINDING[INDEX]"),
+    ] {
+        let ran = Ran::of(&mut vk_litmus(["refine", &before, &after, "--open", open]));
+        assert_eq!(ran.code, 2, "{open}: {ran:?}");
+        let words: Vec<&str> =
+            ran.stderr.split_whitespace().filter(|word| !["│", "×"].contains(word)).collect();
+        assert!(words.join(" ").contains(expected), "{open}: {}", ran.stderr);
+    }
+    // A load of memory that the shader never writes stays in its test if others may write it.
+    let loads = |open: &[&str]| {
+        let ran = Ran::of(&mut vk_litmus(["convert", "--to", "litmus", &before].iter().chain(open).copied()));
+        assert_eq!(ran.code, 0, "{ran:?}");
+        ran.stdout.lines().filter(|line| line.contains("ld.") && line.contains(", x")).count()
+    };
+    assert_eq!((loads(&[]), loads(&["--open", "0.0[1],0.3"])), (0, 2));
+    assert_eq!(loads(&["--open", "0.3"]), 0);
+}
+
+/// Tests are compared as GLSL: whole in a closed world, and each workgroup with read-only buffers in an open one.
+#[test]
+fn tests_are_compared_through_several_compilers() {
+    if !installed("glslangValidator") || !installed("spirv-opt") {
+        return;
+    }
+    let merge = "spirv-opt --strip-debug --redundancy-elimination {in} -o {out}";
+    let through = ["--through", "cp {in} {out}", "--through", merge, "--jobs", "2"];
+    let test = "lease/Lease+rel-acq";
+    let (ran, lines) = refine(&[&through[..], &[test]].concat());
+    assert_eq!((ran.code, lines.len()), (0, 2), "{ran:?}");
+    assert!(lines.iter().all(|line| line.verdict == RefineVerdict::Refines), "{ran:?}");
+    let table: Vec<&str> = ran.stderr.lines().collect();
+    assert!(table[0].contains("refines") && table[0].ends_with("command"), "{ran:?}");
+    assert!(table[1].ends_with("cp {in} {out}") && table[2].ends_with(merge), "{ran:?}");
+    let (_, lines) = refine(&[&through[..2], &[test, "--open", "all"]].concat());
+    let names: Vec<&str> = lines.iter().map(|line| line.before.as_str()).collect();
+    assert_eq!(names, [&format!("{test} P0"), &format!("{test} P1")]);
+    let ran = Ran::of(&mut vk_litmus(["refine", "--suite", "quick"]));
+    assert_eq!(ran.code, 2, "{ran:?}");
+}
+
+#[test]
+fn a_broken_shader_is_a_result_of_sarif() {
+    let file = path("readonly-lease.spvasm");
+    let ran = Ran::of(&mut vk_litmus(["refine", "--format", "sarif", &file, &file]));
+    let log: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((ran.code, log["runs"][0]["results"].as_array().map(Vec::len)), (0, Some(0)), "{ran:?}");
+    let ran =
+        Ran::of(&mut vk_litmus(["refine", "--format", "sarif", "--through", "false {in} {out}", &file]));
+    let log: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(log["runs"][0]["results"][0]["ruleId"], "compiler-failed", "{ran:?}");
+    assert_eq!(ran.code, 3);
 }

@@ -17,21 +17,31 @@ pub(super) enum Expression {
 }
 
 impl Expression {
-    /// Applies an operation, and folds constants.
+    /// Applies an operation, and returns the normal form of the result.
+    ///
+    /// Sums and multiples are linear forms, so that differently grouped ones are equal.
     pub fn apply(operation: ArithmeticOperation, left: Expression, right: Expression) -> Expression {
         use ArithmeticOperation::{Add, And, Divide, Maximum, Minimum, Multiply, Or, Subtract, Xor};
-        let compute = |left: u64, right: u64| {
-            // Registers have 32 bits.
-            let narrow = |value| Value(value & u64::from(u32::MAX));
-            operation.apply(narrow(left), narrow(right), ScalarType::U32).0
-        };
         if let (Expression::Known(left), Expression::Known(right)) = (&left, &right) {
-            return Expression::Known(compute(*left, *right));
+            // Registers have 32 bits.
+            let narrow = |value: &u64| Value(value & u64::from(u32::MAX));
+            return Expression::Known(operation.apply(narrow(left), narrow(right), ScalarType::U32).0);
         }
-        // Normal form: subtraction of a constant is addition of its negation.
-        if let (Subtract, Expression::Known(right)) = (operation, &right) {
-            let negated = Expression::Known(u64::from((*right as u32).wrapping_neg()));
-            return Expression::apply(Add, left, negated);
+        let linear = |operands: [(&Expression, u32); 2]| {
+            let mut sum = LinearForm::default();
+            for (operand, factor) in operands {
+                sum.add(operand, factor);
+            }
+            sum.into_expression()
+        };
+        let zero = Expression::Known(0);
+        match (operation, &left, &right) {
+            (Add, ..) => return linear([(&left, 1), (&right, 1)]),
+            (Subtract, ..) => return linear([(&left, 1), (&right, u32::MAX)]),
+            (Multiply, Expression::Known(factor), other) | (Multiply, other, Expression::Known(factor)) => {
+                return linear([(other, *factor as u32), (&zero, 0)]);
+            }
+            _ => {}
         }
         let commutes = match operation {
             Add | Multiply | And | Or | Xor | Minimum | Maximum => true,
@@ -39,19 +49,9 @@ impl Expression {
         };
         // Known operands come first.
         let (left, right) = if commutes && right < left { (right, left) } else { (left, right) };
-        // Constants of nested operations of one kind are combined (associativity), so that
-        // differently grouped sums are equal.
-        if let (Expression::Known(outer), Expression::Apply(inner, known, rest)) = (&left, &right)
-            && let Expression::Known(known) = **known
-            && *inner == operation
-            && commutes
-        {
-            let folded = Expression::Known(compute(*outer, known));
-            return Expression::apply(operation, folded, (**rest).clone());
-        }
         match (operation, &left) {
-            (Add | Or | Xor, Expression::Known(0)) | (Multiply, Expression::Known(1)) => right,
-            (Multiply | And, Expression::Known(0)) => Expression::Known(0),
+            (Or | Xor, Expression::Known(0)) => right,
+            (And, Expression::Known(0)) => Expression::Known(0),
             _ => Expression::Apply(operation, Rc::new(left), Rc::new(right)),
         }
     }
@@ -89,6 +89,54 @@ impl Expression {
             Expression::Known(_) => None,
             Expression::Symbol(symbol) => Some(*symbol),
             Expression::Apply(_, left, right) => left.first_symbol().or_else(|| right.first_symbol()),
+        }
+    }
+}
+
+/// A sum of multiples of expressions, modulo 2^32.
+#[derive(Default)]
+struct LinearForm {
+    constant: u32,
+    factors: BTreeMap<Expression, u32>,
+}
+
+impl LinearForm {
+    /// Adds a multiple of an expression in normal form.
+    fn add(&mut self, term: &Expression, factor: u32) {
+        match term {
+            Expression::Known(known) => {
+                self.constant = self.constant.wrapping_add((*known as u32).wrapping_mul(factor));
+            }
+            Expression::Apply(ArithmeticOperation::Add, left, right) => {
+                self.add(left, factor);
+                self.add(right, factor);
+            }
+            Expression::Apply(ArithmeticOperation::Multiply, left, right)
+                if matches!(**left, Expression::Known(_)) =>
+            {
+                let own = if let Expression::Known(own) = **left { own } else { 1 };
+                self.add(right, (own as u32).wrapping_mul(factor));
+            }
+            other => {
+                let own = self.factors.entry(other.clone()).or_default();
+                *own = own.wrapping_add(factor);
+            }
+        }
+    }
+
+    fn into_expression(self) -> Expression {
+        let known = |number: u32| Expression::Known(u64::from(number));
+        let join = |operation, left, right| Expression::Apply(operation, Rc::new(left), Rc::new(right));
+        let terms = self.factors.into_iter().filter(|(_, factor)| *factor != 0);
+        let terms = terms.map(|(term, factor)| match factor {
+            1 => term,
+            _ => join(ArithmeticOperation::Multiply, known(factor), term),
+        });
+        let sum = terms.reduce(|sum, term| join(ArithmeticOperation::Add, sum, term));
+        match sum {
+            None => known(self.constant),
+            Some(sum) if self.constant == 0 => sum,
+            Some(sum) => join(ArithmeticOperation::Add, known(self.constant), sum),
         }
     }
 }

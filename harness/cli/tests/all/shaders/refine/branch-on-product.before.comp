@@ -1,6 +1,6 @@
 // open: all
-// expect: breaks
-// why: a store under a condition that only computed values satisfy is removed
+// expect: unknown
+// why: a store under a condition that no number of the environments satisfies is removed
 #version 450
 #pragma use_vulkan_memory_model
 #extension GL_KHR_memory_scope_semantics : require
