@@ -528,8 +528,6 @@ pub struct Convert {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub unroll: Option<u32>,
     /// Memory that others may read and write at any time: descriptors, elements of their buffers, or `all` [default: none].
-    ///
-    /// Accesses of a shader to this memory stay in its test, also if the shader itself never writes it.
     #[arg(long, value_name = "all|SET.BINDING[[INDEX]]", value_delimiter = ',')]
     pub open: Vec<String>,
     #[command(flatten)]

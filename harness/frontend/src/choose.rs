@@ -22,10 +22,10 @@ use crate::assumed::{
 use crate::axes::{AxisUse, grid_axis, local_axis};
 use crate::error::{Problem, Refusal, SourcePosition};
 use crate::grid::{Blocked, FindingKey, GridFinding, NeededInput, Trial};
-use crate::judge::{describe_choice, needed_inputs};
 use crate::launch::Launch;
 use crate::layout::Specialized;
 use crate::lift::{AnalysisOptions, DEFAULT_BYTES, FindingKind, local_size_of};
+use crate::needs::{describe_choice, needed_inputs};
 
 /// Upper bound on the bytes of a buffer whose contents are chosen.
 const MAX_BLOCK: u64 = 1 << 24;

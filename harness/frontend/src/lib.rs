@@ -64,6 +64,7 @@ mod layout;
 mod lift;
 mod lint;
 mod mend;
+mod needs;
 mod open;
 mod order;
 mod outcomes;

@@ -25,15 +25,17 @@ pub enum EntryValue {
 /// Returns the initialized registers by number, or the reason why the layout is unknown.
 ///
 /// RADV fills `s[0:1]` with data for scratch memory, then descriptor sets, then the used push constants, then
-/// workgroup and wave indices if used.
+/// workgroup and wave indices if used. From GFX11 on, Mesa 26 has no data for scratch memory there, so that
+/// descriptor sets are in `s0`. The kernels of tests do not use scratch memory.
 pub fn infer_entry(program: &MachineProgram, address: bool) -> Result<Vec<(u16, EntryValue)>, String> {
     let live = live_at_entry(program);
     let mut found: Vec<(u16, EntryValue)> = Vec::new();
     let mut rest: Vec<u16> = Vec::new();
-    for register in live.into_iter().filter(|register| *register >= 2) {
+    let first = if live.contains(&0) { 0 } else { 2 };
+    for register in live.into_iter().filter(|register| *register >= first) {
         match program.instructions.iter().find_map(|instruction| wave_number(instruction, register)) {
             Some(shift) => found.push((register, EntryValue::WaveInWorkgroup { shift })),
-            None if register == 2 => found.push((register, EntryValue::Descriptors)),
+            None if register == first => found.push((register, EntryValue::Descriptors)),
             None => rest.push(register),
         }
     }
@@ -156,4 +158,28 @@ fn register_uses(instruction: &MachineInstruction) -> (Vec<u16>, Vec<u16>) {
         }
     }
     (reads, writes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::parse;
+
+    /// Returns the values at entry of a kernel with one buffer, whose descriptor sets begin in `s[first:first + 1]`.
+    fn entry(first: u16, id: u16) -> Result<Vec<(u16, EntryValue)>, String> {
+        let high = first + 1;
+        let text = format!(
+            "BB0:\n  s_bitcmp0_b32 s{id}, 0\n  s_cbranch_scc0 BB1\n  s_movk_i32 s{high}, 0x8000\n  \
+             s_load_b128 s[4:7], s[{first}:{high}], 0x20\nBB1:\n  s_endpgm\n"
+        );
+        infer_entry(&parse(&text).map_err(|error| error.to_string())?, false)
+    }
+
+    #[test]
+    fn descriptor_sets_are_in_the_first_register_that_is_read() {
+        let expected = |first, id| Ok(vec![(first, EntryValue::Descriptors), (id, EntryValue::WorkgroupId)]);
+        // Mesa 22 to 25 have scratch memory in s[0:1], Mesa 26 has not.
+        assert_eq!(entry(2, 3), expected(2, 3));
+        assert_eq!(entry(0, 1), expected(0, 1));
+    }
 }

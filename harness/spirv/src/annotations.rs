@@ -257,7 +257,9 @@ impl<'t> FormulaParser<'t> {
     /// Parses the name of a buffer without a name, `SET.BINDING`.
     fn parse_binding(&mut self) -> Option<String> {
         let end = self.rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-        let (name, rest) = self.rest.split_at_checked(end)?;
+        // The last point is before a member.
+        let name = self.rest.get(..end)?.trim_end_matches('.');
+        let rest = self.rest.get(name.len()..)?;
         parse_binding(name).filter(|_| rest.starts_with(['[', '.']))?;
         self.rest = rest;
         Some(name.to_owned())

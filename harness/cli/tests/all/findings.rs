@@ -461,3 +461,18 @@ fn t2_a_second_wait_is_refused() {
     let told = "a second `cbar.wait` (VUID-RuntimeSpirv-OpControlBarrierWaitEXT-13560)";
     assert!(ran.stderr.contains(told), "{}", ran.stderr);
 }
+
+#[test]
+fn f10_two_reads_of_a_nonwritable_buffer_are_one_load() {
+    if !has("spirv-opt") {
+        return;
+    }
+    let [command] = commands("F10-nonwritable-loads.md");
+    let ran = run(&command, &[]);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(ran.stdout.contains("breaks (open: 0.0, 0.1)"), "{ran:?}");
+    let steps: Vec<&str> = ran.stdout.lines().filter(|line| line.starts_with("  others: ")).collect();
+    let page = std::fs::read_to_string(root().join("docs/findings/F10-nonwritable-loads.md")).unwrap();
+    assert_eq!(steps.len(), 4, "{ran:?}");
+    assert!(steps.iter().all(|step| page.contains(step)), "{ran:?}");
+}

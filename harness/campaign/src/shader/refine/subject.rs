@@ -46,7 +46,9 @@ impl RefineSubject {
                 source.replace(&format!("buffer Memory{index} "), &format!("readonly buffer Memory{index} "));
         }
         let file: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-        let path = folder.join(format!("{file}.comp")).display().to_string();
+        // Only fragments have no subgroup size.
+        let extension = if glsl.subgroup_size.is_some() { "comp" } else { "frag" };
+        let path = folder.join(format!("{file}.{extension}")).display().to_string();
         std::fs::write(&path, source)
             .map_err(|error| SubjectError::Write(Failure::environment_error(error)))?;
         let dispatch = Some((glsl.grid, glsl.subgroup_size));
@@ -84,6 +86,11 @@ pub fn workgroups_of(name: &str, test: &Test) -> Vec<(String, Test)> {
         }
         _ => None,
     };
+    // What orders threads otherwise names them, and GLSL has none of it.
+    let is_device = |thread: &litmus::Thread| workgroup_of(&thread.place).is_some();
+    if !test.system_sync.is_empty() || !test.threads.iter().all(is_device) {
+        return vec![(name.to_owned(), test.clone())];
+    }
     let all: BTreeSet<_> = test.threads.iter().filter_map(|thread| workgroup_of(&thread.place)).collect();
     all.into_iter()
         .map(|workgroup| {

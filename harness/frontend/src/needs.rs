@@ -1,0 +1,128 @@
+//! The inputs that an answer needs and that no option supplies, and the choice of values for them.
+
+use spirv_reader::SpirvModule;
+
+use crate::assumed::{AssumedInput, InputPlace};
+use crate::grid::{Blocked, NeededInput, line_ranges};
+use crate::lift::AnalysisOptions;
+
+/// Returns true for a descriptor of storage buffers.
+fn is_storage_buffer(module: &SpirvModule, at: (u32, u32)) -> bool {
+    let ids = module.variables_at(at);
+    let mut variables = ids.iter().filter_map(|id| module.variables.get(id));
+    variables.any(|variable| variable.class == rspirv::spirv::StorageClass::StorageBuffer)
+}
+
+/// Returns the inputs that decide findings or keep lines from being reached.
+pub(crate) fn needed_inputs(
+    module: &SpirvModule,
+    options: &AnalysisOptions,
+    blocked: &[Blocked],
+    dependent: &[usize],
+    by_branches: bool,
+) -> Vec<NeededInput> {
+    let mut all: Vec<NeededInput> = Vec::new();
+    let add = |all: &mut Vec<NeededInput>, input: &AssumedInput, lines: String| match all
+        .iter_mut()
+        .find(|one| one.name == input.name)
+    {
+        Some(known) if known.lines.is_empty() => known.lines = lines,
+        Some(_) => {}
+        None => all.push(NeededInput {
+            name: input.name.clone(),
+            value: input.value(options),
+            option: input.option(),
+            lines,
+            is_contents: match input.place {
+                InputPlace::Contents(at) | InputPlace::Scalar(at, ..) => is_storage_buffer(module, at),
+                _ => false,
+            },
+        }),
+    };
+    for (index, input) in options.assumed.iter().enumerate() {
+        let blocked = blocked.iter().filter(|blocked| blocked.inputs.contains(&index));
+        let lines: std::collections::BTreeSet<u32> =
+            blocked.flat_map(|blocked| blocked.lines.iter().copied()).collect();
+        if !lines.is_empty() {
+            add(
+                &mut all,
+                input,
+                line_ranges(module, &lines).unwrap_or_else(|| "code without line numbers".to_owned()),
+            );
+        }
+        if dependent.contains(&index) {
+            add(&mut all, input, String::new());
+        }
+    }
+    if all.is_empty() {
+        // A branch that an input decided led to the finding.
+        for input in options.assumed.iter().filter(|input| is_number(input) && by_branches) {
+            add(&mut all, input, String::new());
+        }
+    }
+    all
+}
+
+/// Returns the specialization constants whose values were chosen.
+pub(crate) fn chosen_constants(
+    module: &SpirvModule,
+    given: &AnalysisOptions,
+    chosen: &AnalysisOptions,
+) -> Vec<NeededInput> {
+    let mut all: Vec<(&u32, &u64)> =
+        chosen.specialization.iter().filter(|(id, _)| !given.specialization.contains_key(id)).collect();
+    all.sort_unstable();
+    let name = |id: u32| {
+        let decorated = module.decorations.iter().filter(|(_, own)| own.specialization == Some(id));
+        decorated.map(|(result, _)| module.display_name(*result)).min().unwrap_or_default()
+    };
+    all.into_iter()
+        .map(|(id, value)| NeededInput {
+            name: name(*id),
+            value: value.to_string(),
+            option: format!("--spec {id}=VALUE"),
+            lines: String::new(),
+            is_contents: false,
+        })
+        .collect()
+}
+
+fn is_number(input: &AssumedInput) -> bool {
+    matches!(input.place, InputPlace::Push(..) | InputPlace::Scalar(..) | InputPlace::Constant(_))
+}
+
+/// Upper bound on the inputs that a line lists.
+const MAX_LISTED: usize = 12;
+
+/// Lists the chosen inputs that are not zeros or defaults.
+pub(crate) fn describe_choice(given: &AnalysisOptions, chosen: &AnalysisOptions) -> String {
+    let mut all = Vec::new();
+    if let (None, Some([x, y, z])) = (given.grid, chosen.grid) {
+        all.push(format!("--grid {x},{y},{z}"));
+    }
+    let mut constants: Vec<(&u32, &u64)> =
+        chosen.specialization.iter().filter(|(id, _)| !given.specialization.contains_key(id)).collect();
+    constants.sort_unstable();
+    all.extend(constants.iter().map(|(id, value)| format!("--spec {id}={value}")));
+    for input in &chosen.assumed {
+        let value = input.value(chosen);
+        let default = match input.place {
+            InputPlace::Push(..) | InputPlace::Scalar(..) => value == "0",
+            InputPlace::Contents(_) => value == "zeros",
+            InputPlace::Length(at) => {
+                chosen.buffers.get(&at).is_none_or(|bytes| bytes.len() as u64 == crate::lift::DEFAULT_BYTES)
+            }
+            InputPlace::Image(at) => !chosen.images.contains_key(&at),
+            InputPlace::Constant(_) => true,
+        };
+        if !default {
+            all.push(format!("{} = {value}", input.name));
+        }
+    }
+    let more = all.len().saturating_sub(MAX_LISTED);
+    all.truncate(MAX_LISTED);
+    if more > 0 {
+        all.push(format!("{more} more"));
+    }
+    all.join(", ")
+}
