@@ -140,6 +140,9 @@ fn f2_two_reads_are_one_load() {
         // The second read, `P0.4`, has no instruction.
         assert!(consumer.contains("P0.0:") && !consumer.contains("P0.4:"), "{form}: {consumer}");
     }
+    let orders = run(&f2().merged.replace("--emit asm", "--emit order"), &[]);
+    assert_eq!(orders.code, 1, "{orders:?}");
+    assert_eq!(orders.stdout.matches("lost (merged) acquire at dv: P0.2: ").count(), 2, "{orders:?}");
 }
 
 #[test]
