@@ -300,7 +300,7 @@ fn single_words_are_opened_by_set_binding_and_index() {
     let loads = |open: &[&str]| {
         let ran = Ran::of(&mut vk_litmus(["convert", "--to", "litmus", &before].iter().chain(open).copied()));
         assert_eq!(ran.code, 0, "{ran:?}");
-        ran.stdout.lines().filter(|line| line.contains("ld.") && line.contains(", x")).count()
+        ran.stdout.lines().filter(|line| line.contains("ld.") && line.contains(", First")).count()
     };
     assert_eq!((loads(&[]), loads(&["--open", "0.0[1],0.3"])), (0, 2));
     assert_eq!(loads(&["--open", "0.3"]), 0);
