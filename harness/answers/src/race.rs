@@ -18,7 +18,6 @@ use results::wire::{
 };
 
 use crate::shader::{EntryOptions, entry_options, placed_refusal_text, source_place, source_refusal_text};
-use crate::wgsl::UnsetOverride;
 
 /// A function that returns true once a limit is reached.
 pub type StopFunction = Arc<dyn Fn() -> bool + Send + Sync>;
@@ -58,8 +57,6 @@ pub struct RaceQuestion<'a> {
     pub start_limit: &'a dyn Fn(RacePhase) -> StopFunction,
     /// Also creates a litmus test for each finding that has one.
     pub has_tests: bool,
-    /// The pipeline-overridable constants whose values the compiler was not given.
-    pub unset_overrides: &'a [UnsetOverride],
     /// Receives warnings.
     pub warn: &'a dyn Fn(String),
     /// Receives the inputs that were used; an error refuses the entry point.
@@ -134,20 +131,7 @@ fn find_entry_races(
     let wanted = report.findings.iter().enumerate().filter(|_| question.has_tests);
     let tests = wanted.map(test).collect();
     let fixes = fix_walk_findings(module, &options, &report, &*start_limit(RacePhase::Fixes));
-    let unreached = report.unreached_lines(module);
     let mut line = race_line(file, module, report);
-    // The compiler has put the assumed values into the module, so all that is not reached may depend on them.
-    if let (RaceVerdict::Clean, Some(lines)) = (line.verdict, unreached) {
-        for UnsetOverride { name, value } in question.unset_overrides {
-            line.verdict = RaceVerdict::NeedsInputs;
-            line.needs.push(NeededRecord {
-                name: name.clone(),
-                value: value.clone(),
-                option: format!("--spec {name}=VALUE"),
-                lines: lines.clone(),
-            });
-        }
-    }
     add_fixes(&mut line, module, &fixes);
     if !question.has_tests {
         group_by_cause(&mut line.findings);

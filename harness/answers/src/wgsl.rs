@@ -6,19 +6,12 @@
 #[cfg(feature = "naga")]
 mod compile;
 
+use frontend::{OverrideValue, UnsetOverride};
+
 use crate::scan::{has_word, words};
 
 #[cfg(feature = "naga")]
 pub use compile::{COMPILER, WgslError, compile};
-
-/// A pipeline-overridable constant without a value, and the value that was assumed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnsetOverride {
-    /// Its name.
-    pub name: String,
-    /// The assumed value.
-    pub value: String,
-}
 
 /// The values of pipeline-overridable constants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -49,7 +42,7 @@ impl OverrideValues {
 
     /// Returns the names with their values.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        let unset = self.unset.iter().map(|unset| (unset.name.as_str(), unset.value.as_str()));
+        let unset = self.unset.iter().map(|unset| (unset.name.as_str(), unset.value.value.as_str()));
         self.set.iter().map(|(name, value)| (name.as_str(), value.as_str())).chain(unset)
     }
 }
@@ -125,19 +118,19 @@ fn overrides(plain: &str) -> Vec<OverrideDeclaration> {
 }
 
 /// Returns the value to assume for an override without one: a usual workgroup size where it is one.
-fn assumed_value(declared: &OverrideDeclaration, plain: &str) -> String {
+fn assumed_value(declared: &OverrideDeclaration, plain: &str) -> OverrideValue {
     let sizes =
         plain.split("@workgroup_size").skip(1).filter_map(|size| size.split_once('(')?.1.split_once(')'));
     let dimension = sizes
         .flat_map(|(size, _)| size.split(',').enumerate())
         .find(|(_, size)| has_word(size, &declared.name));
-    match (declared.kind.as_str(), dimension) {
-        ("bool", _) => "false",
-        (_, Some((0, _))) => "64",
-        (_, Some(_)) => "1",
-        _ => "1",
-    }
-    .to_owned()
+    let (value, is_number) = match (declared.kind.as_str(), dimension) {
+        ("bool", _) => ("false", false),
+        (_, Some((0, _))) => ("64", false),
+        (_, Some(_)) => ("1", false),
+        _ => ("1", true),
+    };
+    OverrideValue { value: value.to_owned(), is_number }
 }
 
 #[cfg(test)]

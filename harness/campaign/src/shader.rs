@@ -7,21 +7,23 @@ pub mod refine;
 pub mod source;
 
 use answers::{EntryOptions, entry_options};
-use frontend::{AnalysisOptions, Refusal, SpirvModule};
+use frontend::{AnalysisOptions, Refusal, SpirvModule, UnsetOverride};
 
 /// Returns the options for each entry point of a module, or for the one that they name. Warns of inputs that
-/// the module does not use.
+/// the module does not use. `unset` has the overrides whose values its compiler assumed.
 ///
 /// # Errors
 /// If inputs name nothing in the module, or have the wrong type.
 pub fn entries(
     file: &str,
     module: &SpirvModule,
+    unset: &[UnsetOverride],
     options: &AnalysisOptions,
 ) -> Result<Vec<AnalysisOptions>, Refusal> {
     let EntryOptions { entries, unused } = entry_options(module, options)?;
     for unused in unused {
         tracing::warn!("{file}: unused input: {unused}");
     }
-    Ok(entries)
+    let with_unset = |entry| AnalysisOptions { unset_overrides: unset.to_vec(), ..entry };
+    Ok(entries.into_iter().map(with_unset).collect())
 }

@@ -12,7 +12,7 @@ use crate::dataflow::called_functions;
 use crate::error::Problem;
 use crate::inputs::{FILL_WORDS, fill_bytes};
 use crate::layout::Specialized;
-use crate::lift::{AnalysisOptions, DEFAULT_BYTES, local_size_of};
+use crate::lift::{AnalysisOptions, DEFAULT_BYTES, FindingKind, local_size_of};
 
 /// Upper bound on the scalars of one block that are separate inputs.
 const MAX_SCALARS: usize = 48;
@@ -36,6 +36,35 @@ pub enum InputPlace {
     Image(Binding),
     /// A specialization constant.
     Constant(u32),
+    /// A pipeline-overridable constant that the compiler has replaced by a value.
+    Override(OverrideValue),
+}
+
+/// The value of a pipeline-overridable constant that no option sets.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct OverrideValue {
+    /// The assumed value.
+    pub value: String,
+    /// True for a number that is not part of a workgroup size. Findings may exist for this number only.
+    pub is_number: bool,
+}
+
+impl OverrideValue {
+    /// Returns true if another value may remove findings of this kind.
+    ///
+    /// An array may fit only other workgroup sizes.
+    pub(crate) fn may_decide(&self, kind: FindingKind) -> bool {
+        self.is_number || matches!(kind, FindingKind::OutOfBounds | FindingKind::UndefinedBehaviour)
+    }
+}
+
+/// A pipeline-overridable constant that no option sets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnsetOverride {
+    /// Its name.
+    pub name: String,
+    /// The value that the compiler used.
+    pub value: OverrideValue,
 }
 
 /// The kind of a scalar.
@@ -75,6 +104,7 @@ impl AssumedInput {
             InputPlace::Length((set, binding)) => format!("--buffer {set}.{binding}=zeros:BYTES"),
             InputPlace::Image((set, binding)) => format!("--image {set}.{binding}=WIDTHxHEIGHT"),
             InputPlace::Constant(id) => format!("--spec {id}=VALUE"),
+            InputPlace::Override(_) => format!("--spec {}=VALUE", self.name),
         }
     }
 
@@ -123,6 +153,7 @@ impl AssumedInput {
                 Some(value) => value.to_string(),
                 None => "its default".to_owned(),
             },
+            InputPlace::Override(OverrideValue { value, .. }) => value.clone(),
         }
     }
 
@@ -266,6 +297,12 @@ pub(crate) fn missing_inputs(
         }
     }
     all.extend(constants);
+    let overrides = options.unset_overrides.iter().map(|UnsetOverride { name, value }| AssumedInput {
+        place: InputPlace::Override(value.clone()),
+        name: name.clone(),
+        kind: InputKind::Other,
+    });
+    all.extend(overrides);
     all.sort_by(|one, other| one.place.cmp(&other.place));
     Ok(all)
 }

@@ -224,11 +224,6 @@ pub struct GridReport {
 }
 
 impl GridReport {
-    /// Returns the lines that no invocation reached, as `lines 4-6, 9`, or `None` if all were reached.
-    pub fn unreached_lines(&self, module: &SpirvModule) -> Option<String> {
-        line_ranges(module, &self.unreached)
-    }
-
     /// Returns an empty report for a kernel that was lifted without a walk.
     pub(crate) fn from_lifted(lifted: &crate::lift::Lifted, entry: String) -> GridReport {
         let most = |of: fn(&InvocationId) -> [u32; 3]| {
@@ -331,7 +326,7 @@ fn explore_schedules(
             blocked: Vec::new(),
             reached: Vec::new(),
         };
-        let mut influence = influence::InputInfluence::of_inputs(options.assumed.len());
+        let mut influence = influence::InputInfluence::of_inputs(&options.assumed);
         // A claim about other memory than buffers is for the model.
         let claim = question::claim(module, options).ok().flatten();
         let mut first_contents: Option<Vec<FinalBuffer>> = None;
@@ -532,7 +527,7 @@ fn add_findings(findings: &mut Vec<GridFinding>, machine: &Interpreter<'_>) {
             sites.sort_unstable();
             let influence = &machine.influence;
             findings.push(GridFinding {
-                inputs: value::inputs_in(found.inputs, influence.count),
+                inputs: influence.inputs_of(found.kind, found.inputs),
                 control: influence.control_of(found.kind),
                 blocks: sites.iter().filter_map(|site| machine.program.block_of(*site)).collect(),
                 sites,

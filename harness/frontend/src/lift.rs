@@ -16,7 +16,7 @@ use litmus::Test;
 use rspirv::spirv::StorageClass;
 
 use crate::assemble;
-use crate::assumed::AssumedInput;
+use crate::assumed::{AssumedInput, UnsetOverride};
 use crate::error::{ONE_WORKGROUP, Problem, Refusal, SourcePosition, malformed};
 use crate::grid::Sampler;
 use crate::inputs::{AddressInput, ImageInput};
@@ -70,6 +70,8 @@ pub struct AnalysisOptions {
     /// Descriptors that are bound to the buffer of another one, by set and binding; see
     /// [`read_bound_module`](crate::read_bound_module).
     pub aliases: BTreeMap<(u32, u32), (u32, u32)>,
+    /// The pipeline-overridable constants whose values the compiler assumed.
+    pub unset_overrides: Vec<UnsetOverride>,
     /// Images by set and binding.
     pub images: BTreeMap<(u32, u32), ImageInput>,
     /// Samplers by set and binding, including those of combined image samplers.

@@ -113,7 +113,7 @@ pub(crate) fn describe_choice(given: &AnalysisOptions, chosen: &AnalysisOptions)
                 chosen.buffers.get(&at).is_none_or(|bytes| bytes.len() as u64 == crate::lift::DEFAULT_BYTES)
             }
             InputPlace::Image(at) => !chosen.images.contains_key(&at),
-            InputPlace::Constant(_) => true,
+            InputPlace::Constant(_) | InputPlace::Override(_) => true,
         };
         if !default {
             all.push(format!("{} = {value}", input.name));

@@ -52,7 +52,11 @@ pub fn find_races(shader: &PlaygroundShader) -> Result<PlaygroundAnswer, Vec<Rej
             RacePhase::Model | RacePhase::SmallestTest => MODEL_POLLS,
         })
     };
-    let options = AnalysisOptions { grid: shader.grid, ..AnalysisOptions::default() };
+    let options = AnalysisOptions {
+        grid: shader.grid,
+        unset_overrides: overrides.unset.clone(),
+        ..AnalysisOptions::default()
+    };
     let question = RaceQuestion {
         file,
         module: &module,
@@ -61,7 +65,6 @@ pub fn find_races(shader: &PlaygroundShader) -> Result<PlaygroundAnswer, Vec<Rej
         model: &model,
         start_limit: &|phase: RacePhase| count_polls(polls(phase)),
         has_tests: false,
-        unset_overrides: &overrides.unset,
         warn: &|_| {},
         save_inputs: None,
     };
@@ -75,7 +78,7 @@ pub fn find_races(shader: &PlaygroundShader) -> Result<PlaygroundAnswer, Vec<Rej
         }
     }
     let fixes = lines.iter().flat_map(|line| line_fixes(line, file, &shader.text)).collect();
-    let assumed = overrides.unset.into_iter().map(|unset| (unset.name, unset.value)).collect();
+    let assumed = overrides.unset.into_iter().map(|unset| (unset.name, unset.value.value)).collect();
     Ok(PlaygroundAnswer::Races { lines, assumed, fixes })
 }
 

@@ -73,7 +73,7 @@ pub fn check_module(
         Ok(module) => module,
         Err(refusal) => return vec![refused(&refusal)],
     };
-    let entries = match entries(file, &module, options) {
+    let entries = match entries(file, &module, &shader.unset, options) {
         Ok(entries) => entries,
         Err(refusal) => return vec![refused(&refusal)],
     };

@@ -5,7 +5,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use answers::wgsl::UnsetOverride;
 use answers::{FixEdits, RacePhase, RaceQuestion, StopFunction, find_races};
 use explanation::{ShaderAnswer, ShaderFinding, ShaderPlace};
 use frontend::{AnalysisOptions, FindingKind, InputMode};
@@ -107,8 +106,6 @@ pub struct RaceOptions<'a> {
     pub save_case: Option<&'a Path>,
     /// Also creates a litmus test for each finding that has one.
     pub smallest: bool,
-    /// The pipeline-overridable constants whose values the compiler was not given.
-    pub unset_overrides: &'a [UnsetOverride],
 }
 
 /// Analyses each entry point of a module, or the one in `options`. Returns each line with the litmus tests of
@@ -141,7 +138,6 @@ pub fn lines(
         model,
         start_limit: &start_limit,
         has_tests: asked.smallest,
-        unset_overrides: asked.unset_overrides,
         warn: &|warning| tracing::warn!("{warning}"),
         save_inputs: save.as_ref().map(|save| save as &dyn Fn(&AnalysisOptions) -> Result<(), String>),
     })

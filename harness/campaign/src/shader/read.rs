@@ -66,7 +66,7 @@ fn read_module(
     let module = Arc::new(
         frontend::read_bound_module(&shader.bytes, given.options).map_err(|refusal| wrong(&refusal))?,
     );
-    let entries = entries(file, &module, given.options).map_err(|refusal| wrong(&refusal))?;
+    let entries = entries(file, &module, &shader.unset, given.options).map_err(|refusal| wrong(&refusal))?;
     if entries.is_empty() {
         return Err(Failure::input_message(format!("{file}: {}", module.no_entry_point())));
     }

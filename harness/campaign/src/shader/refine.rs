@@ -10,7 +10,7 @@ use answers::{needed_record, placed_refusal_text, source_place};
 use codegen::shrink;
 use frontend::{
     AnalysisOptions, InputGrid, InputMode, OpenParts, Refinement, RefinementQuery, RefinementVerdict,
-    SpirvModule, Spot, Until,
+    SpirvModule, Spot, UnsetOverride, Until,
 };
 use litmus::Test;
 use model::{Budget, Model};
@@ -71,6 +71,8 @@ impl RefineRequest {
 struct NamedModule<'a> {
     file: &'a str,
     module: SpirvModule,
+    /// The overrides whose values its compiler assumed.
+    unset: Vec<UnsetOverride>,
 }
 
 fn read_file<'a>(
@@ -81,7 +83,7 @@ fn read_file<'a>(
     let source = load(file, compilation).map_err(|error| error.failure())?;
     let module = frontend::read_bound_module(&source.bytes, options)
         .map_err(|refusal| Failure::input_message(placed_refusal_text(file, &refusal)))?;
-    Ok((NamedModule { file, module }, source.bytes))
+    Ok((NamedModule { file, module, unset: source.unset }, source.bytes))
 }
 
 /// Compares two shaders: one line for each entry point of `before`, or for the one in `options`.
@@ -111,7 +113,8 @@ fn compare_modules(
 ) -> Result<Vec<RefineLine>, Failure> {
     let wrong =
         |refusal: &frontend::Refusal| Failure::input_message(placed_refusal_text(before.file, refusal));
-    let known = entries(before.file, &before.module, options).map_err(|refusal| wrong(&refusal))?;
+    let known =
+        entries(before.file, &before.module, &before.unset, options).map_err(|refusal| wrong(&refusal))?;
     if known.is_empty() {
         let what = before.module.no_entry_point();
         return Err(Failure::input_message(format!("{}: {what}", before.file)));
@@ -142,7 +145,11 @@ fn compare_modules(
         let mut needs = choice.needs(&before.module);
         let mut inputs = choice.all(given);
         // Code that only AFTER has may need other inputs to be reached.
-        let renamed = AnalysisOptions { entry: Some(other.clone()), ..given.clone() };
+        let renamed = AnalysisOptions {
+            entry: Some(other.clone()),
+            unset_overrides: after.unset.clone(),
+            ..given.clone()
+        };
         if let Ok(own) = choose(&after.module, &renamed) {
             for needed in own.needs(&after.module).inputs {
                 // Optimizers remove names.
@@ -289,7 +296,7 @@ impl ThroughCompiler<'_> {
         let open = self.request.open_parts(&before, &options)?;
         let words = to_binary(&subject.name, &bytes)?;
         let compared = compile(&words, command, &options).and_then(|module| {
-            let after = NamedModule { file: command, module };
+            let after = NamedModule { file: command, module, unset: Vec::new() };
             compare_modules((&before, &after), &options, self.model, self.request, open.as_ref())
                 .map_err(|failure| failure.report().to_string())
         });

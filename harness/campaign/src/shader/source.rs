@@ -24,11 +24,11 @@ use answers::scan;
 use answers::wgsl::{self, OverrideValues};
 use compilers::{COMPILERS, Compiler};
 use entry_points::EntryPoint;
+use frontend::UnsetOverride;
 use includes::{IncludeTree, find_folder, folder_of};
 use scan::{has_function, has_word, without_comments};
 use stage::{COMPUTE, ShaderLanguage, SourceStage};
 
-pub use answers::wgsl::UnsetOverride;
 pub use definitions::{CommandFlags, CompileCommands, parse_definitions};
 pub use error::SourceError;
 pub(crate) use process::run_to_end;

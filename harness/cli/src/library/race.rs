@@ -200,14 +200,13 @@ impl RaceDetector {
     /// ```
     pub fn find_races(&self, shader: &ShaderModule, inputs: &ShaderInputs) -> Vec<RaceAnswer> {
         let ShaderModule { file, source } = shader;
-        let options = self.options(inputs);
+        let options = AnalysisOptions { unset_overrides: source.unset.clone(), ..self.options(inputs) };
         let asked = RaceOptions {
             walks: self.time_limit,
             model: self.model_time_limit,
             inputs: inputs.mode,
             save_case: self.case_file.as_deref(),
             smallest: self.has_tests,
-            unset_overrides: &source.unset,
         };
         // A module that cannot be read is refused below.
         let mut lints: Vec<FindingRecord> = match self.has_lints {

@@ -184,7 +184,7 @@ impl ShaderModule {
     /// assert_eq!(ShaderModule::from_spirv("race", []).assumed_constants().count(), 0);
     /// ```
     pub fn assumed_constants(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.source.unset.iter().map(|unset| (unset.name.as_str(), unset.value.as_str()))
+        self.source.unset.iter().map(|unset| (unset.name.as_str(), unset.value.value.as_str()))
     }
 
     /// Returns the names of the entry points.

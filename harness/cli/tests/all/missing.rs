@@ -84,13 +84,54 @@ fn an_answer_names_the_inputs_that_it_needs() {
         ("race", "json"),
         ("race", "sarif"),
         ("race", "html"),
+        ("check", "text"),
         ("check", "json"),
+        ("check", "sarif"),
+        ("check", "html"),
         ("explain", "text"),
+        ("explain", "html"),
     ] {
         let ran = Ran::of(&mut vk_litmus([command, &file, "--format", format]));
         assert_eq!(ran.code, 3, "{command} {format}: {ran:?}");
         for word in ["needs-inputs", "key", "line 13", "--push 0=VALUE"] {
             assert!(ran.stdout.contains(word), "{command} {format}, {word}: {ran:?}");
+        }
+    }
+}
+
+/// Each command names each kind of input, except that no dispatch of `run` binds addresses.
+#[test]
+fn every_command_names_every_kind_of_input() {
+    if !installed("glslangValidator") || !installed("naga") {
+        return;
+    }
+    let out = tempfile::tempdir().unwrap();
+    let out = out.path().to_str().unwrap();
+    let commands = [
+        &["race", "--grid", "2"][..],
+        &["check"],
+        &["explain"],
+        &["run", "--device", "sim", "--instances", "8", "--out", out],
+    ];
+    for (file, macros, name, option) in [
+        ("hash.comp", None, "key", "--push 0=VALUE"),
+        ("key.comp", Some("UNIFORM"), "key", "--buffer 0.1=FILE"),
+        ("key.comp", Some("BUFFER"), "K", "--buffer 0.1=FILE"),
+        ("key.comp", Some("IMAGE"), "picture", "--image 0.1=WIDTHxHEIGHT"),
+        ("key.comp", Some("CONSTANT"), "key", "--spec 3=VALUE"),
+        ("key.comp", Some("ADDRESS"), "at", "--bind push@0=at"),
+        ("override-guard.wgsl", None, "limit", "--spec limit=VALUE"),
+        ("override-stride.wgsl", None, "count", "--spec count=VALUE"),
+    ] {
+        let file = format!("{}/{file}", folder());
+        for command in commands.iter().filter(|command| command[0] != "run" || macros != Some("ADDRESS")) {
+            let macros = macros.iter().flat_map(|name| ["-D", name]);
+            let ran = Ran::of(vk_litmus(command.iter().copied()).arg(&file).args(macros));
+            assert_eq!(ran.code, 3, "{command:?} {file}: {ran:?}");
+            let all = format!("{}{}", ran.stdout, ran.stderr);
+            for word in ["needs-inputs", &format!("`{name}` is not given"), option] {
+                assert!(all.contains(word), "{command:?} {file}, {word}: {ran:?}");
+            }
         }
     }
 }

@@ -302,7 +302,8 @@ impl InputSearch<'_> {
                 | InputPlace::Scalar(..)
                 | InputPlace::Length(_)
                 | InputPlace::Image(_)
-                | InputPlace::Constant(_) => {}
+                | InputPlace::Constant(_)
+                | InputPlace::Override(_) => {}
             }
         }
         options
@@ -335,6 +336,8 @@ impl InputSearch<'_> {
                     .map(|word| Candidate::Fill(word.to_owned()))
                     .into()
             }
+            // The module has no place for another value.
+            (InputPlace::Override(_), _) => Vec::new(),
             (InputPlace::Length(_), _) => {
                 [self.local * 4, self.local * 16, 1 << 20].map(Candidate::Bits).into()
             }
@@ -437,7 +440,11 @@ fn set_scalar(options: &mut AnalysisOptions, input: &AssumedInput, bits: u64) {
                 }
             }
         }
-        InputPlace::Contents(_) | InputPlace::Length(_) | InputPlace::Image(_) | InputPlace::Constant(_) => {}
+        InputPlace::Contents(_)
+        | InputPlace::Length(_)
+        | InputPlace::Image(_)
+        | InputPlace::Constant(_)
+        | InputPlace::Override(_) => {}
     }
 }
 

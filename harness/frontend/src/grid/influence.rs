@@ -15,6 +15,7 @@ use super::compute::flatten_components;
 use super::machine::{Interpreter, InvocationCtx, Step};
 use super::trial::depends_on_control;
 use super::value::{INPUT_MASK, SCHEDULE_DEPENDENT, Taint, inputs_in};
+use crate::assumed::{AssumedInput, InputPlace, OverrideValue};
 use crate::lift::FindingKind;
 
 /// Upper bound on the numbers that are recorded for an input.
@@ -29,6 +30,8 @@ const MAX_DEPTH: u32 = 4;
 pub(super) struct InputInfluence {
     /// Number of assumed inputs.
     pub count: usize,
+    /// The inputs that the compiler replaced by values, so that no taint tracks them.
+    pub overrides: Vec<(usize, OverrideValue)>,
     /// The inputs that decided a branch.
     pub control: Taint,
     /// The inputs that decided a branch together with a value that the schedule decides, such as a counter.
@@ -45,9 +48,20 @@ pub(super) struct InputInfluence {
 }
 
 impl InputInfluence {
-    /// Returns the influence of `count` inputs before the first step.
-    pub fn of_inputs(count: usize) -> InputInfluence {
-        InputInfluence { count, ..InputInfluence::default() }
+    /// Returns the influence of inputs before the first step.
+    pub fn of_inputs(assumed: &[AssumedInput]) -> InputInfluence {
+        let value = |(index, input): (usize, &AssumedInput)| match &input.place {
+            InputPlace::Override(value) => Some((index, value.clone())),
+            _ => None,
+        };
+        let overrides = assumed.iter().enumerate().filter_map(value).collect();
+        InputInfluence { count: assumed.len(), overrides, ..InputInfluence::default() }
+    }
+
+    /// Returns the inputs that the values or addresses of a finding depend on.
+    pub fn inputs_of(&self, kind: FindingKind, taint: Taint) -> Vec<usize> {
+        let overrides = self.overrides.iter().filter(|(_, value)| value.may_decide(kind));
+        inputs_in(taint, self.count).into_iter().chain(overrides.map(|(index, _)| *index)).collect()
     }
 
     /// Returns the inputs that an address or operand at a site depends on.

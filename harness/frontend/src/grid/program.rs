@@ -582,6 +582,22 @@ impl<'m> DecodedProgram<'m> {
         left
     }
 
+    /// Returns the blocks with an instruction on one of these lines, by the number of their label instruction.
+    pub fn blocks_with_lines(&self, lines: &BTreeSet<u32>) -> BTreeSet<u32> {
+        let mut blocks = BTreeSet::new();
+        for function in &self.functions {
+            let mut block = function.first_site;
+            for (site, inst) in (function.first_site..).zip(&function.code) {
+                if inst.operation == SpirvOperation::Label {
+                    block = site;
+                } else if lines.contains(&inst.raw.line) {
+                    blocks.insert(block);
+                }
+            }
+        }
+        blocks
+    }
+
     /// Returns what no invocation reached because of the branch at a site: the blocks that begin at one of its
     /// targets.
     pub fn skipped_by(&self, site: u32, reached: &[bool]) -> SkippedCode {

@@ -109,7 +109,7 @@ pub(super) fn with_interpreter<T>(
     if !options.assumed.is_empty() {
         notes.remove(NOTHING_PUSHED);
     }
-    let influence = InputInfluence::of_inputs(options.assumed.len());
+    let influence = InputInfluence::of_inputs(&options.assumed);
     let setup = WalkSetup {
         grid,
         annotated_values: said,

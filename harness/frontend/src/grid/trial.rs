@@ -119,7 +119,16 @@ pub(super) fn blocked_lines(
         }
         (!lines.is_empty()).then(|| Blocked { inputs: inputs_in(*taint, influence.count), lines, blocks })
     };
-    influence.branches.iter().filter_map(blocked).collect()
+    let mut all: Vec<Blocked> = influence.branches.iter().filter_map(blocked).collect();
+    // No branch on an override is left, so each other line may be unreached because of it.
+    let lines: BTreeSet<u32> =
+        unreached.into_iter().filter(|line| !all.iter().any(|one| one.lines.contains(line))).collect();
+    if !lines.is_empty() && !influence.overrides.is_empty() {
+        let inputs = influence.overrides.iter().map(|(index, _)| *index).collect();
+        let blocks = program.blocks_with_lines(&lines);
+        all.push(Blocked { inputs, lines, blocks });
+    }
+    all
 }
 
 /// Walks a kernel once, with at most `most` steps.
@@ -149,7 +158,7 @@ pub(crate) fn run_trial(
             sites.sort_unstable();
             let key = (kind_group(found.kind), sites);
             let known = findings.entry(key).or_default();
-            known.inputs.extend(inputs_in(found.inputs, influence.count));
+            known.inputs.extend(influence.inputs_of(found.kind, found.inputs));
             known.control = influence.control_of(found.kind);
             known.has_read |= found.at.iter().any(|at| at.2 == Some(false));
         }

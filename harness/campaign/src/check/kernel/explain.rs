@@ -60,7 +60,7 @@ fn explain_module(
     let shader = shader.map_err(|error| error.failure())?;
     let module = frontend::read_bound_module(&shader.bytes, options)
         .map_err(|refusal| Failure::input_message(placed_refusal_text(file, &refusal)))?;
-    let entries = entries(file, &module, options)
+    let entries = entries(file, &module, &shader.unset, options)
         .map_err(|refusal| Failure::input_message(placed_refusal_text(file, &refusal)))?;
     for given in entries {
         let choice = frontend::choose_inputs(&module, &given, inputs, InputGrid::One)
