@@ -20,6 +20,7 @@ use crate::assumed::{
     missing_inputs, written_members,
 };
 use crate::axes::{AxisUse, grid_axis, local_axis};
+use crate::dispatch::uses_subgroups;
 use crate::error::{Problem, Refusal, SourcePosition};
 use crate::grid::{Blocked, FindingKey, GridFinding, NeededInput, Trial};
 use crate::launch::Launch;
@@ -31,6 +32,9 @@ use crate::needs::{describe_choice, needed_inputs};
 const MAX_BLOCK: u64 = 1 << 24;
 /// Trials without a finding, or with it, from which on it counts as independent of its inputs.
 const ROBUST_TRIALS: usize = 3;
+
+/// Subgroup sizes of many devices; the first is chosen where none is given.
+pub(crate) const COMMON_SUBGROUP_SIZES: [u32; 2] = [32, 64];
 
 /// How missing inputs are supplied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -97,7 +101,10 @@ impl InputChoice {
             Some(first) if !self.is_default => {
                 AnalysisOptions { deadline: given.deadline.clone(), ..first.clone() }
             }
-            _ => given.clone(),
+            first => {
+                let subgroup_size = first.and_then(|first| first.subgroup_size);
+                AnalysisOptions { subgroup_size, ..given.clone() }
+            }
         }
     }
 
@@ -198,11 +205,10 @@ impl InputChoice {
             return true;
         }
         let is_conventional = self.conventions.hold_for(options);
-        let only = |inputs: &[usize]| -> Vec<usize> {
-            let assumed = |input: &usize| is_conventional && self.conventions.settle(found.kind, *input);
-            inputs.iter().copied().filter(|input| !assumed(input)).collect()
-        };
-        let (inputs, control) = (only(&found.inputs), only(&found.control));
+        let (mut inputs, mut control) = (found.inputs.clone(), found.control.clone());
+        if is_conventional {
+            self.conventions.remove_settled(found.kind, &mut inputs, &mut control);
+        }
         if inputs.is_empty() && control.is_empty() {
             return false;
         }
@@ -234,14 +240,17 @@ impl InputChoice {
                 .map(|(options, _)| inputs.iter().map(|input| value(input, options)).collect::<Vec<_>>());
             values.collect::<BTreeSet<_>>().len()
         };
-        // Elements that were always equal say nothing of others.
-        let is_contents = |input: &&usize| {
-            let place = options.assumed.get(**input).map(|input| &input.place);
-            matches!(place, Some(InputPlace::Contents(_)))
-        };
+        let place = |input: &usize| options.assumed.get(*input).map(|input| &input.place);
+        let is_contents = |input: &&usize| matches!(place(input), Some(InputPlace::Contents(_)));
+        // Elements that were always equal say nothing of others, nor does the one value of an override.
+        let is_alone =
+            |input: &&usize| is_contents(input) || matches!(place(input), Some(InputPlace::Override(_)));
         let is_varied = distinct(&inputs) >= ROBUST_TRIALS
-            && inputs.iter().filter(is_contents).all(|input| distinct(&[*input]) >= ROBUST_TRIALS);
-        !everywhere || !is_varied || found.kind == FindingKind::UndefinedBehaviour
+            && inputs.iter().filter(is_alone).all(|input| distinct(&[*input]) >= ROBUST_TRIALS);
+        // No choice of contents meets what positions or lists of indices have in common.
+        let is_beyond =
+            found.kind == FindingKind::OutOfBounds && inputs.iter().any(|input| is_contents(&input));
+        !everywhere || !is_varied || is_beyond || found.kind == FindingKind::UndefinedBehaviour
     }
 
     /// Returns true if a trial reached the code of a finding without it.
@@ -294,6 +303,12 @@ impl Conventions {
         of_kind && self.inputs.contains(&input)
     }
 
+    /// Removes the inputs that the convention decides from those of a finding.
+    fn remove_settled(&self, kind: FindingKind, inputs: &mut Vec<usize>, control: &mut Vec<usize>) {
+        inputs.retain(|input| !self.settle(kind, *input));
+        control.retain(|input| !self.settle(kind, *input));
+    }
+
     /// Returns true if these inputs are zeros.
     fn hold_for(&self, options: &AnalysisOptions) -> bool {
         let assumed = |input: &usize| options.assumed.get(*input);
@@ -321,6 +336,10 @@ pub fn choose_inputs(
     }
     let entry = module.find_entry(options.entry.as_deref())?;
     let (function, stage) = (entry.function, entry.shader_stage());
+    let is_subgroup_free = grid == InputGrid::Chosen
+        && options.subgroup_size.is_none()
+        && module.annotations == spirv_reader::annotations::Annotations::default()
+        && uses_subgroups(module);
     let is_grid_free = grid == InputGrid::Chosen && is_grid_free(module, options);
     let is_launch_free = is_grid_free && stage.has_workgroups();
     let launch_for = |axes: &AxisUse| {
@@ -329,6 +348,11 @@ pub fn choose_inputs(
         if is_launch_free {
             local_axes = choose_launch(module, options, function, axes, &mut start);
         }
+        let local_size = local_size_of(module, &start.specialization, &Default::default(), function);
+        let invocations = local_size.map_or(1, |size| size.iter().product());
+        start.subgroup_size = start
+            .subgroup_size
+            .or(Some(COMMON_SUBGROUP_SIZES[0]).filter(|size| is_subgroup_free && invocations > *size));
         (start, local_axes)
     };
     let search_for = |axes: AxisUse| -> Result<InputChoice, Refusal> {

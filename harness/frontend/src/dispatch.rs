@@ -600,6 +600,11 @@ fn is_subgroup_capability(capability: Capability) -> bool {
     name.starts_with("Group") || name.starts_with("Subgroup")
 }
 
+/// Returns true if a module declares a capability of subgroup operations or sizes.
+pub(crate) fn uses_subgroups(module: &SpirvModule) -> bool {
+    declared_capabilities(module).filter_map(Capability::from_u32).any(is_subgroup_capability)
+}
+
 /// Returns the declared capabilities.
 fn declared_capabilities(module: &SpirvModule) -> impl Iterator<Item = u32> {
     let mut rest = module.words().get(HEADER_WORDS..).unwrap_or_default();

@@ -50,7 +50,7 @@ pub use sampler::{AddressMode, Sampler};
 use schedule::SchedulePolicy;
 pub(crate) use setup::{default_image, initial_texels};
 use spirv_reader::{SpirvModule, Stage};
-pub(crate) use trial::{Blocked, FindingKey, Trial, run_trial};
+pub(crate) use trial::{Blocked, FindingKey, Trial, TrialFinding, run_trial};
 
 /// Upper bound on the steps of all walks of a kernel.
 const MAX_STEPS: u64 = 150_000_000;

@@ -9,7 +9,7 @@ use model::{Budget, Model};
 use spirv_reader::{SpirvModule, Stage, annotations::Annotations};
 
 use crate::answer::{ModelQuery, answer_with_model};
-use crate::choose::InputChoice;
+use crate::choose::{COMMON_SUBGROUP_SIZES, InputChoice};
 use crate::error::{Problem, Refusal};
 use crate::grid::{self, GridFinding, GridReport, GridSpot, GridVerdict, NeededInput, describe_unreached};
 use crate::lift::{AnalysisOptions, FindingKind, InvocationId, Lifted, Spot, lift};
@@ -75,6 +75,7 @@ pub fn judge_choice(
         .partition(|found| !choice.depends_on_values(found, &first));
     let (mut due_to_grid, mut certain): (Vec<_>, Vec<_>) =
         certain.into_iter().partition(|found| choice.is_due_to_grid(found, &first));
+    let due_to_subgroups = take_due_to_subgroup_size(module, (given, &first), &report, &mut certain);
     let noted = describe_unreached(module, &report.unreached);
     let mut others = Vec::new();
     for other in choices {
@@ -134,7 +135,7 @@ pub fn judge_choice(
         if report.needs.is_empty() {
             report.needs = chosen_constants(module, given, &first);
         }
-    } else if needs_grid || !due_to_grid.is_empty() {
+    } else if needs_grid || !due_to_grid.is_empty() || !due_to_subgroups.is_empty() {
         report.verdict = GridVerdict::NeedsInputs;
     }
     if let (Some(found), true, Some([x, y, z])) = (due_to_grid.first(), certain.is_empty(), first.grid) {
@@ -143,6 +144,18 @@ pub fn judge_choice(
         report.coverage += &format!("; {words}");
         report.two_workgroup_finding = Some(words);
         report.needs.push(NeededInput::grid_of(grid));
+    }
+    if let (Some(found), true, Some(size)) =
+        (due_to_subgroups.first(), certain.is_empty(), first.subgroup_size)
+    {
+        report.coverage += &format!("; the subgroup size is not given: with {size}: {}", found.message);
+        report.needs.push(NeededInput {
+            name: "subgroup size".to_owned(),
+            value: size.to_string(),
+            option: "--subgroup-size N".to_owned(),
+            lines: String::new(),
+            is_contents: false,
+        });
     }
     if needs_grid && report.verdict == GridVerdict::NeedsInputs {
         report.needs.push(NeededInput::grid());
@@ -169,6 +182,35 @@ pub fn judge_choice(
         report.coverage = format!("these inputs (chosen by the tool: {chosen}){rest}");
     }
     Ok(Judged { report, options, chosen })
+}
+
+/// Removes and returns the findings that another common subgroup size does not have, unless the size is given.
+fn take_due_to_subgroup_size(
+    module: &SpirvModule,
+    (given, chosen): (&AnalysisOptions, &AnalysisOptions),
+    report: &GridReport,
+    findings: &mut Vec<GridFinding>,
+) -> Vec<GridFinding> {
+    let mut taken = Vec::new();
+    if given.subgroup_size == chosen.subgroup_size {
+        return taken;
+    }
+    let invocations = report.local_size.iter().product();
+    let is_other = |size: &u32| Some(*size) != chosen.subgroup_size && *size <= invocations;
+    for size in COMMON_SUBGROUP_SIZES.into_iter().filter(is_other) {
+        if findings.is_empty() {
+            break;
+        }
+        let other = AnalysisOptions { subgroup_size: Some(size), ..chosen.clone() };
+        let Ok(report) = grid::analyze_grid(module, &other) else { continue };
+        if matches!(report.verdict, GridVerdict::Clean | GridVerdict::Racy) {
+            let stays = |found: &GridFinding| report.findings.iter().any(|other| other.key() == found.key());
+            let (stay, gone) = std::mem::take(findings).into_iter().partition(stays);
+            *findings = stay;
+            taken.extend::<Vec<_>>(gone);
+        }
+    }
+    taken
 }
 
 /// Analyzes a kernel for one choice; with two workgroups if it uses no position in the grid and they are clean too.

@@ -100,6 +100,9 @@ pub(crate) fn describe_choice(given: &AnalysisOptions, chosen: &AnalysisOptions)
     if let (None, Some([x, y, z])) = (given.grid, chosen.grid) {
         all.push(format!("--grid {x},{y},{z}"));
     }
+    if let (None, Some(size)) = (given.subgroup_size, chosen.subgroup_size) {
+        all.push(format!("--subgroup-size {size}"));
+    }
     let mut constants: Vec<(&u32, &u64)> =
         chosen.specialization.iter().filter(|(id, _)| !given.specialization.contains_key(id)).collect();
     constants.sort_unstable();

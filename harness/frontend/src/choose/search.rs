@@ -8,14 +8,14 @@ use spirv_reader::{SpirvModule, SpirvType};
 
 use super::{Conventions, InputChoice, LaunchChoice};
 use crate::assumed::{AssumedInput, Binding, InputKind, InputPlace};
-use crate::grid::{Trial, run_trial};
+use crate::grid::{Trial, TrialFinding, run_trial};
 use crate::inputs::{AddressInput, AddressTarget, ImageInput, TexelInput, fill_bytes};
 use crate::lift::{AnalysisOptions, DEFAULT_BYTES};
 
 /// Upper bounds on the trials, on the steps of one trial and of all.
 const MAX_TRIALS: usize = 120;
 const MAX_TRIAL_STEPS: u64 = 3_000_000;
-const MAX_STEPS: u64 = 40_000_000;
+const MAX_STEPS: u64 = 100_000_000;
 /// Upper bound on the choices that are kept, each of which reaches further blocks.
 const MAX_CHOICES: usize = 6;
 /// The bytes of buffers where longer ones exceed the steps of a trial.
@@ -70,7 +70,9 @@ impl InputSearch<'_> {
             if !self.trials[trial].1.is_complete {
                 shorten_buffers(&mut start);
             }
-            let better = best.is_none_or(|best| self.rank(trial) > self.rank(best));
+            // Of equal trials, the one with more steps has more invocations that do not return early.
+            let merit = |at: usize| (self.rank(at), self.trials[at].1.steps);
+            let better = best.is_none_or(|best| merit(trial) > merit(best));
             if better {
                 best = Some(trial);
             }
@@ -179,10 +181,8 @@ impl InputSearch<'_> {
         let most = MAX_TRIAL_STEPS.min(MAX_STEPS - self.steps);
         let mut trial = run_trial(self.module, &options, most).ok()?;
         if self.conventions.hold_for(&options) {
-            for ((kind, _), found) in trial.findings.iter_mut() {
-                let keeps = |input: &usize| !self.conventions.settle(*kind, *input);
-                found.inputs.retain(keeps);
-                found.control.retain(keeps);
+            for ((kind, _), TrialFinding { inputs, control, .. }) in trial.findings.iter_mut() {
+                self.conventions.remove_settled(*kind, inputs, control);
             }
         }
         // Even a short trial has the cost of its setup.

@@ -1,4 +1,4 @@
-// expect: race
+// expect: racy
 // The workgroup lacks a barrier, whatever its size.
 override size: u32;
 var<workgroup> shared_ids: array<u32, 128>;
