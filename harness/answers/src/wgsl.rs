@@ -20,6 +20,8 @@ pub struct OverrideValues {
     pub set: Vec<(String, String)>,
     /// Constants without a value.
     pub unset: Vec<UnsetOverride>,
+    /// The first given name that no constant has, and the names that the source has.
+    pub unknown: Option<(String, Vec<String>)>,
 }
 
 impl OverrideValues {
@@ -27,9 +29,15 @@ impl OverrideValues {
     /// text without comments; `given` has names or numbers.
     pub fn of_source(plain: &str, given: &[(String, String)]) -> OverrideValues {
         let mut values = OverrideValues::default();
-        for declared in overrides(plain) {
-            let is_named =
-                |(name, _): &&(String, String)| *name == declared.name || Some(name) == declared.id.as_ref();
+        let declared = overrides(plain);
+        let names = |declared: &OverrideDeclaration, name: &String| {
+            *name == declared.name || Some(name) == declared.id.as_ref()
+        };
+        let unknown = given.iter().find(|(name, _)| !declared.iter().any(|declared| names(declared, name)));
+        values.unknown = unknown
+            .map(|(name, _)| (name.clone(), declared.iter().map(|declared| declared.name.clone()).collect()));
+        for declared in declared {
+            let is_named = |(name, _): &&(String, String)| names(&declared, name);
             if let Some((_, value)) = given.iter().find(is_named) {
                 values.set.push((declared.name, value.clone()));
             } else if declared.is_unset {

@@ -25,6 +25,11 @@ const FINDINGS: &[(&str, &str, &str)] = &[
         "mp/MP+early-read-rel-acq",
     ),
     ("F8", "Mesa 26: an image read is no longer made visible", "storage/MP+fence-fence.sc2-payload"),
+    (
+        "F10",
+        "spirv-opt: two reads of a `NonWritable` buffer become one across an acquire",
+        "lease/Lease+rel-acq",
+    ),
 ];
 
 /// The start of the origin of an example in a specification.

@@ -210,7 +210,12 @@ impl ShaderSource<'_> {
             language = ShaderLanguage::Hlsl;
         }
         let (overrides, tree) = if language == ShaderLanguage::Wgsl {
-            (OverrideValues::of_source(&plain, &given.overrides), IncludeTree::default())
+            let overrides = OverrideValues::of_source(&plain, &given.overrides);
+            if let Some((name, known)) = overrides.unknown {
+                let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+                return Err(SourceError::UnknownOverride { file: file.to_owned(), name, known });
+            }
+            (overrides, IncludeTree::default())
         } else {
             let tree = IncludeTree::read(Path::new(file), &text, &given.includes);
             (OverrideValues::default(), tree)

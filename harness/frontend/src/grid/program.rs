@@ -598,6 +598,24 @@ impl<'m> DecodedProgram<'m> {
         blocks
     }
 
+    /// Returns the unreached blocks of entered functions whose effects others can observe, each with a line of such an
+    /// instruction, by the number of their label instruction.
+    pub fn unreached_effects(&self, reached: &[bool]) -> Vec<(u32, u32)> {
+        let is_reached = |site: u32| reached.get(site as usize).copied().unwrap_or_default();
+        let mut found = Vec::new();
+        for function in self.functions.iter().filter(|function| is_reached(function.first_site)) {
+            let mut block = function.first_site;
+            for (site, inst) in (function.first_site..).zip(&function.code) {
+                if inst.operation == SpirvOperation::Label {
+                    block = site;
+                } else if !is_reached(block) && inst.raw.line > 0 && self.has_effect(inst) {
+                    found.push((block, inst.raw.line));
+                }
+            }
+        }
+        found
+    }
+
     /// Returns what no invocation reached because of the branch at a site: the blocks that begin at one of its
     /// targets.
     pub fn skipped_by(&self, site: u32, reached: &[bool]) -> SkippedCode {

@@ -120,12 +120,22 @@ pub(super) fn blocked_lines(
         (!lines.is_empty()).then(|| Blocked { inputs: inputs_in(*taint, influence.count), lines, blocks })
     };
     let mut all: Vec<Blocked> = influence.branches.iter().filter_map(blocked).collect();
+    if influence.overrides.is_empty() {
+        return all;
+    }
     // No branch on an override is left, so each other line may be unreached because of it.
-    let lines: BTreeSet<u32> =
+    let mut lines: BTreeSet<u32> =
         unreached.into_iter().filter(|line| !all.iter().any(|one| one.lines.contains(line))).collect();
-    if !lines.is_empty() && !influence.overrides.is_empty() {
+    let mut blocks = program.blocks_with_lines(&lines);
+    // A statement may be on the line of its condition.
+    for (block, line) in program.unreached_effects(reached) {
+        if !all.iter().any(|one| one.blocks.contains(&block)) {
+            lines.insert(line);
+            blocks.insert(block);
+        }
+    }
+    if !lines.is_empty() {
         let inputs = influence.overrides.iter().map(|(index, _)| *index).collect();
-        let blocks = program.blocks_with_lines(&lines);
         all.push(Blocked { inputs, lines, blocks });
     }
     all

@@ -30,6 +30,9 @@ pub enum SourceError {
     /// The source has no entry point, or not the one that was named.
     #[error("{file}: {what}")]
     NoEntryPoint { file: String, what: String },
+    /// A value is given to a pipeline-overridable constant that the source does not have.
+    #[error("{file}: --spec {name}: no such override; expected one of {known}")]
+    UnknownOverride { file: String, name: String, known: String },
     /// The definitions leave out an entry point.
     #[error(
         "{file}: {compiler} does not find the entry point `{entry}` with these definitions; expected a function of this name: check `-D`"
@@ -75,6 +78,7 @@ impl SourceError {
         match self {
             SourceError::File { .. } => "file cannot be read",
             SourceError::NoShader { .. } => "unknown shader extension",
+            SourceError::UnknownOverride { .. } => "unknown override",
             SourceError::NoCompiler { .. } => "no compiler installed",
             SourceError::NotOfLanguage { .. } => "compiler of another language",
             SourceError::NoPreprocessor { .. } => "compiler without preprocessor",
