@@ -527,8 +527,8 @@ pub struct Convert {
     /// Largest number of iterations of a loop [default: as for `check`].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub unroll: Option<u32>,
-    /// Memory that others may read and write at any time: descriptors, elements of their buffers, or `all` [default: none].
-    #[arg(long, value_name = "all|SET.BINDING[[INDEX]]", value_delimiter = ',')]
+    /// Memory that others may read and write at any time [default: none].
+    #[arg(long, value_name = "all|SET.BINDING", value_delimiter = ',')]
     pub open: Vec<String>,
     #[command(flatten)]
     pub kernel: KernelArguments,

@@ -194,8 +194,9 @@ pub struct GridReport {
     pub is_schedule_dependent: bool,
     /// True if the axiomatic model decided every execution where the walk was incomplete.
     pub decided_by_model: bool,
-    /// True if lanes of a subgroup executed a subgroup operation without others that were still running. The
-    /// walk tries one reconvergence, and others are possible.
+    /// True if lanes of a subgroup executed a subgroup operation without others. The walk tries one
+    /// reconvergence, and others are possible: lanes that diverged before, and ended lanes were among them, need
+    /// not have come together again.
     pub has_partial_subgroups: bool,
     /// Number of schedules tried.
     pub schedules: u64,

@@ -90,7 +90,7 @@ mod tests {
         let ids: Vec<String> = corpus::tests().into_iter().map(|test| test.id).collect();
         let collections = collections();
         let counts: Vec<usize> = collections.iter().map(|collection| collection.tests.len()).collect();
-        assert_eq!(counts, [8, 17, 6]);
+        assert_eq!(counts, [9, 17, 6]);
         for test in collections.iter().flat_map(|collection| &collection.tests) {
             assert!(ids.contains(&test.name), "{}", test.name);
         }

@@ -23,8 +23,10 @@ pub struct Refine {
     /// Command line of a compiler from SPIR-V `{in}` to SPIR-V `{out}`; may be repeated.
     #[arg(long, value_name = "COMMAND")]
     pub through: Vec<String>,
-    /// Memory that others may read and write at any time: descriptors, elements of their buffers, or `all` [default: none].
-    #[arg(long, value_name = "all|SET.BINDING[[INDEX]]", value_delimiter = ',')]
+    /// Memory that others may read and write at any time [default: none].
+    ///
+    /// Descriptors such as `0.1`, elements of their buffers such as `0.1[3]`, or `all`.
+    #[arg(long, value_name = "all|SET.BINDING", value_delimiter = ',')]
     pub open: Vec<String>,
     /// The model: a shipped one or a cat file [default: vulkan].
     #[arg(long, value_name = "M", default_value = "vulkan", hide_default_value = true)]
@@ -39,7 +41,7 @@ pub struct Refine {
     #[arg(long, value_enum, default_value = "text")]
     pub format: RefineFormat,
     /// Number of comparisons at a time [default: the number of processors].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", hide_short_help = true)]
     pub jobs: Option<NonZeroU32>,
     #[command(flatten)]
     pub kernel: KernelArguments,

@@ -178,7 +178,7 @@ pub(super) struct Interpreter<'a> {
     pub reported: std::collections::BTreeSet<(FindingKind, Vec<u32>)>,
     /// True if the schedule decided control flow or an address.
     pub schedule_dependent: bool,
-    /// True if a subgroup operation was executed without lanes that were still running.
+    /// True if a subgroup operation was executed without some lanes, running or ended.
     pub has_partial_subgroups: bool,
     /// The first atomic write whose order with another decides the final value, as a sentence.
     pub unordered_write: Option<String>,

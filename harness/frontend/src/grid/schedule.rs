@@ -395,9 +395,7 @@ impl Interpreter<'_> {
                 // a lane that bypasses it (VK-SW-10).
                 self.release_from_barrier(workgroup, &together, self.control_barrier_at(site)?.1, false);
             } else {
-                let ended = |index: usize| workgroup.invocations[index].state == InvocationState::Ended;
-                self.has_partial_subgroups |=
-                    lanes.clone().any(|index| !together.contains(&index) && !ended(index));
+                self.has_partial_subgroups |= together.len() < lanes.len();
                 let done = self.execute_collective(workgroup, &together);
                 into_problem(done).map_err(|problem| problem.located_at(self.source_position(site)))?;
             }
