@@ -70,9 +70,7 @@ impl InputSearch<'_> {
             if !self.trials[trial].1.is_complete {
                 shorten_buffers(&mut start);
             }
-            // Of equal trials, the one with more steps has more invocations that do not return early.
-            let merit = |at: usize| (self.rank(at), self.trials[at].1.steps);
-            let better = best.is_none_or(|best| merit(trial) > merit(best));
+            let better = best.is_none_or(|best| self.rank(trial) > self.rank(best));
             if better {
                 best = Some(trial);
             }
