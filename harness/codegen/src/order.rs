@@ -49,7 +49,7 @@ pub struct OrderFinding {
     pub why: String,
     /// The source of the requirement.
     pub source: Option<&'static str>,
-    /// True if one load stands for two, across what orders them.
+    /// True if the compiler merged two loads across an operation that orders them.
     pub is_merged: bool,
 }
 

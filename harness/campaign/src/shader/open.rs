@@ -23,7 +23,7 @@ impl OpenTerm {
         if let Some(at) = frontend::inputs::parse_binding(text) {
             return Some(own(at, None));
         }
-        // A term alone is no claim.
+        // The parser of claims needs a comparison.
         let Ok(Formula::Compare(term @ FormulaTerm::Element(..), ..)) =
             frontend::parse_formula(&format!("{text} == 0"))
         else {

@@ -234,10 +234,10 @@ fn line_of(
     }
 }
 
-/// How shaders are compiled and compared.
+/// The compilation of shaders and the terms of their comparison.
 #[derive(Clone, Copy)]
 pub struct ThroughCompiler<'a> {
-    /// How sources become SPIR-V.
+    /// The compilation of sources to SPIR-V.
     pub compilation: &'a Compilation,
     /// The inputs.
     pub options: &'a AnalysisOptions,

@@ -185,7 +185,7 @@ impl ComparisonWriter {
 /// Parses `--open`.
 ///
 /// # Errors
-/// If a word is no descriptor.
+/// If a word does not name a descriptor.
 pub fn open_terms(words: &[String]) -> Result<Option<OpenTerms>, Failure> {
     if words.is_empty() {
         return Ok(None);

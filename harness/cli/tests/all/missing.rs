@@ -93,7 +93,7 @@ fn an_answer_names_the_inputs_that_it_needs() {
     ] {
         let ran = Ran::of(&mut vk_litmus([command, &file, "--format", format]));
         assert_eq!(ran.code, 3, "{command} {format}: {ran:?}");
-        // The text of `check` has its answers on standard output, and what they rest on beside it.
+        // `check` prints the answer to standard output and the assumed inputs to standard error.
         let all = if (command, format) == ("check", "text") { ran.stdout + &ran.stderr } else { ran.stdout };
         for word in ["needs-inputs", "key", "line 13", "--push 0=VALUE"] {
             assert!(all.contains(word), "{command} {format}, {word}: {all}");

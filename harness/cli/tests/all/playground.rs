@@ -243,7 +243,7 @@ fn axe() -> Option<Vec<u8>> {
     axe
 }
 
-/// A browser with a profile of its own, and the messages of its console.
+/// A browser with a new profile, and the messages on its console.
 struct Browser {
     process: std::process::Child,
     messages: std::thread::JoinHandle<Vec<String>>,

@@ -56,7 +56,7 @@ impl RefineSubject {
     }
 }
 
-/// The reason why a test is no subject.
+/// The reason why a test cannot be compared.
 #[derive(Debug)]
 pub enum SubjectError {
     /// GLSL cannot express it.
