@@ -14,7 +14,7 @@ use crate::order::access_strength;
 use crate::stage;
 use crate::state::PathState;
 use crate::value::{
-    MemoryCell, NumberDomain, ObjectId, SymbolicNumber, SymbolicPointer, SymbolicValue, UndefOrigin,
+    MemoryCell, NumberDomain, ObjectId, SymbolicNumber, SymbolicPointer, SymbolicValue, UndefOrigin, ValueSet,
 };
 use crate::walk::{SCRATCH, Step, Walk};
 
@@ -357,7 +357,7 @@ impl Walk<'_> {
     pub(crate) fn note_given(&mut self, cell: MemoryCell, domain: &NumberDomain) {
         self.note_stored(cell, domain);
         let known = self.round.facts.generations.entry(cell).or_default();
-        known.extend(domain.finite_values().into_iter().flatten().map(|value| (*value, 0)));
+        known.extend(domain.finite_values().into_iter().flat_map(ValueSet::iter).map(|value| (*value, 0)));
     }
 
     /// Records the values of a read-modify-write, up to the possible number of them.
@@ -379,14 +379,14 @@ impl Walk<'_> {
         *mine = (*mine).max(*updates);
         let Some(values) = old.finite_values() else { return self.note_stored(cell, &NumberDomain::Any) };
         let bound = self.knowledge.updates_of(cell);
-        for value in values {
+        for value in values.iter() {
             let generation = self.knowledge.min_generation(cell, *value) + 1;
             if generation > bound {
                 continue;
             }
             let stored = NumberDomain::from_value(*value).map_values(operand, &computed);
             self.note_stored(cell, &stored);
-            for stored in stored.finite_values().into_iter().flatten() {
+            for stored in stored.finite_values().into_iter().flat_map(ValueSet::iter) {
                 let known = self.round.facts.generations.entry(cell).or_default();
                 let known = known.entry(*stored).or_insert(generation);
                 *known = (*known).min(generation);

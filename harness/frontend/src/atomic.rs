@@ -146,7 +146,7 @@ impl Walk<'_> {
                 .domain_of(expected)
                 .finite_values()
                 .zip(domain.finite_values())
-                .is_none_or(|(wanted, held)| wanted.iter().any(|value| held.contains(value)));
+                .is_none_or(|(wanted, held)| wanted.iter().any(|value| held.contains(*value)));
             if success {
                 self.note_given(cell, &state.domain_of(value));
             }

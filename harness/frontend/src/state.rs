@@ -136,7 +136,7 @@ impl PathState {
         match (&own, &computed) {
             (NumberDomain::Any, _) => computed,
             (_, NumberDomain::Any) => own,
-            (_, NumberDomain::Values(possible)) => own.filter_values(|value| possible.contains(&value)),
+            (_, NumberDomain::Values(possible)) => own.filter_values(|value| possible.contains(value)),
         }
     }
 
@@ -253,11 +253,11 @@ impl PathState {
             if let (SymbolicNumber::Register(from), Some(right)) =
                 (left, self.domain_of(right).single_value())
             {
-                self.narrow_register(from, &|value| results.contains(&result(value, right)), depth + 1);
+                self.narrow_register(from, &|value| results.contains(result(value, right)), depth + 1);
             }
             if let (SymbolicNumber::Register(from), Some(left)) = (right, self.domain_of(left).single_value())
             {
-                self.narrow_register(from, &|value| results.contains(&result(left, value)), depth + 1);
+                self.narrow_register(from, &|value| results.contains(result(left, value)), depth + 1);
             }
         }
         Rc::make_mut(&mut self.ranges).insert(register, narrowed);

@@ -1,6 +1,5 @@
 //! Symbolic values: known numbers, registers of the emitted thread, comparisons, and unspecified values.
 
-use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use crate::open::OpenMemory;
@@ -121,10 +120,37 @@ pub(crate) enum SymbolicTruth {
     Same(Rc<SymbolicTruth>, Rc<SymbolicTruth>),
 }
 
+/// A set of numbers, in ascending order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ValueSet(Vec<u64>);
+
+impl ValueSet {
+    pub fn iter(&self) -> std::slice::Iter<'_, u64> {
+        self.0.iter()
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub fn contains(&self, value: u64) -> bool {
+        self.0.binary_search(&value).is_ok()
+    }
+}
+
+impl FromIterator<u64> for ValueSet {
+    fn from_iter<I: IntoIterator<Item = u64>>(values: I) -> ValueSet {
+        let mut values: Vec<u64> = values.into_iter().collect();
+        values.sort_unstable();
+        values.dedup();
+        ValueSet(values)
+    }
+}
+
 /// The set of values that a register may hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NumberDomain {
-    Values(Rc<BTreeSet<u64>>),
+    Values(Rc<ValueSet>),
     Any,
 }
 
@@ -133,14 +159,14 @@ pub(crate) const MAX_VALUES: usize = 128;
 
 impl NumberDomain {
     pub fn from_value(value: u64) -> NumberDomain {
-        NumberDomain::Values(Rc::new(BTreeSet::from([value])))
+        NumberDomain::Values(Rc::new(ValueSet(vec![value])))
     }
 
     pub fn empty() -> NumberDomain {
-        NumberDomain::Values(Rc::new(BTreeSet::new()))
+        NumberDomain::Values(Rc::new(ValueSet(Vec::new())))
     }
 
-    pub fn finite_values(&self) -> Option<&BTreeSet<u64>> {
+    pub fn finite_values(&self) -> Option<&ValueSet> {
         match self {
             NumberDomain::Values(values) => Some(values),
             NumberDomain::Any => None,
@@ -149,7 +175,7 @@ impl NumberDomain {
 
     pub fn single_value(&self) -> Option<u64> {
         let values = self.finite_values()?;
-        if values.len() == 1 { values.first().copied() } else { None }
+        if let [value] = values.0[..] { Some(value) } else { None }
     }
 
     /// Adds the values of another domain; returns true if any was new.
@@ -161,10 +187,10 @@ impl NumberDomain {
                 true
             }
             (NumberDomain::Values(mine), NumberDomain::Values(theirs)) => {
-                if theirs.is_subset(mine) {
+                if theirs.iter().all(|value| mine.contains(*value)) {
                     return false;
                 }
-                Rc::make_mut(mine).extend(theirs.iter());
+                *mine = Rc::new(mine.iter().chain(theirs.iter()).copied().collect());
                 if mine.len() > MAX_VALUES {
                     *self = NumberDomain::Any;
                 }
@@ -204,8 +230,7 @@ impl NumberDomain {
         if left.len() * right.len() > MAX_VALUES * MAX_VALUES {
             return NumberDomain::Any;
         }
-        let values: BTreeSet<u64> =
-            left.iter().flat_map(|l| right.iter().map(|r| function(*l, *r))).collect();
+        let values: ValueSet = left.iter().flat_map(|l| right.iter().map(|r| function(*l, *r))).collect();
         if values.len() > MAX_VALUES { NumberDomain::Any } else { NumberDomain::Values(Rc::new(values)) }
     }
 }
