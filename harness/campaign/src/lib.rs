@@ -10,6 +10,7 @@
 
 pub mod again;
 pub mod book;
+pub mod certificates;
 pub mod check;
 pub mod choice;
 pub mod compilers;

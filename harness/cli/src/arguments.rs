@@ -284,6 +284,12 @@ pub struct Check {
     /// Print up to N consistent executions of each test instead, those that satisfy its condition first.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), conflicts_with = "progress")]
     pub executions: Option<u32>,
+    /// Write a certificate of the answer for each test to DIR instead: executions and a proof.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["progress", "executions", "format"])]
+    pub certify: Option<PathBuf>,
+    /// Verify the certificates in DIR, or a single one, instead.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["tests", "suite", "model", "progress", "executions", "format", "certify"])]
+    pub verify: Option<PathBuf>,
     /// Time limit for each test, including parsing.
     #[arg(long, value_name = "DUR", default_value = "5s", value_parser = values::duration)]
     pub timeout: Duration,

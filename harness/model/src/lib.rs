@@ -39,6 +39,7 @@ mod allows;
 mod budget;
 pub mod cat;
 mod cells;
+pub mod certify;
 pub mod clauses;
 mod combine;
 mod error;

@@ -677,14 +677,14 @@ pub(crate) fn base_value<M: Matrix>(
     .ok_or_else(|| PredictError::UnknownBase { name: name.to_owned() })
 }
 
-fn rf_may<M: Matrix>(n: usize, reads: &[ReadChoice]) -> M {
+pub(crate) fn rf_may<M: Matrix>(n: usize, reads: &[ReadChoice]) -> M {
     M::from_pairs(
         n,
         reads.iter().flat_map(|choice| choice.candidates.iter().map(|write| (*write, choice.read))),
     )
 }
 
-fn rf_must<M: Matrix>(n: usize, reads: &[ReadChoice]) -> M {
+pub(crate) fn rf_must<M: Matrix>(n: usize, reads: &[ReadChoice]) -> M {
     M::from_pairs(
         n,
         reads

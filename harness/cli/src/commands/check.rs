@@ -1,5 +1,6 @@
 //! `check`: the outcomes that a model allows, test by test.
 
+mod certificates;
 mod executions;
 mod page;
 
@@ -20,6 +21,12 @@ use crate::output::{Data, cannot_print, reject, say};
 /// # Errors
 /// Returns the error that ended it early; a mistake in a single test is printed and does not.
 pub fn check(arguments: &Check, quiet: bool) -> Result<Outcome, Failure> {
+    if let Some(folder) = &arguments.certify {
+        return certificates::certify(arguments, folder);
+    }
+    if let Some(path) = &arguments.verify {
+        return certificates::verify(path);
+    }
     if let Some(most) = arguments.executions {
         return executions::show(arguments, most as usize);
     }

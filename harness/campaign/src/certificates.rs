@@ -1,0 +1,102 @@
+//! Certificates of a model's answers: made, verified and compared with what the program derives again.
+
+use std::time::Duration;
+
+use certificate::{Certificate, CertificateError, Verified, verify};
+use model::certify::{CertifiedTest, NotCertified, certify, derive_structures, model_text};
+use model::{Budget, Model, Options};
+
+use crate::check::CheckModels;
+use crate::patience::patience;
+use crate::source::{Rejected, TestSource};
+
+/// The reason that a certificate does not verify.
+#[derive(Debug, thiserror::Error)]
+pub enum VerificationError {
+    /// It is not JSON of the certificate's format.
+    #[error("not a certificate: {0}")]
+    Format(#[from] serde_json::Error),
+    /// The checker rejects it.
+    #[error(transparent)]
+    Rejected(#[from] CertificateError),
+    /// The text of the model is not a model.
+    #[error("the text of the model: {0}")]
+    Model(String),
+    /// The program ships another text under the name of the model.
+    #[error("`{0}` is a shipped model with another text")]
+    OtherModel(String),
+    /// The event structures cannot be derived again.
+    #[error("the event structures cannot be derived: {0}")]
+    Underivable(NotCertified),
+    /// The event structures are not those of the test.
+    #[error("the event structures are not those of the test and the model")]
+    OtherStructures,
+}
+
+/// The result of certifying one source.
+#[derive(Debug)]
+pub enum Certification {
+    /// The verified certificate as JSON, and its size.
+    Certified(String, Verified),
+    /// The answer has no certificate.
+    NotCertified(String),
+    /// The source is not a test.
+    Rejected(Rejected),
+}
+
+/// Predicts a test and proves the prediction; verifies the certificate before returning it.
+pub fn certify_source(
+    source: TestSource,
+    models: &CheckModels,
+    timeout: Duration,
+    unroll: Option<u32>,
+) -> Certification {
+    let loaded = match source.load() {
+        Ok(loaded) => loaded,
+        Err(rejected) => return Certification::Rejected(rejected),
+    };
+    let chosen = match models.of(&loaded) {
+        Ok(chosen) => chosen,
+        Err(failure) => return Certification::NotCertified(failure.report().to_string()),
+    };
+    let stop = patience(timeout);
+    let options = Options { budget: Budget::until(&stop), unroll: unroll.unwrap_or(1) };
+    let subject = CertifiedTest { name: &loaded.source.id, text: &loaded.text, test: &loaded.test };
+    let certified = certify(subject, &chosen.model, &options);
+    let verified = certified.map_err(|error| error.to_string()).and_then(|certificate| {
+        // No certificate leaves that its checker rejects.
+        let verified = verify(&certificate).map_err(|error| format!("the checker: {error}"))?;
+        let text = serde_json::to_string(&certificate).map_err(|error| error.to_string())?;
+        Ok((text, verified))
+    });
+    match verified {
+        Ok((text, verified)) => Certification::Certified(text, verified),
+        Err(reason) => Certification::NotCertified(reason),
+    }
+}
+
+/// Verifies a certificate, and that its event structures are those of its test and model.
+///
+/// # Errors
+/// The first part that does not hold.
+pub fn verify_certificate(text: &str) -> Result<(Certificate, Verified), VerificationError> {
+    let certificate: Certificate = serde_json::from_str(text)?;
+    let verified = verify(&certificate)?;
+    let written = &certificate.model;
+    if let Some(Ok(shipped)) = Model::shipped(&written.name)
+        && model_text(&shipped) != *written
+    {
+        return Err(VerificationError::OtherModel(written.name.clone()));
+    }
+    let include = |name: &str| written.includes.get(name).cloned();
+    let model = Model::from_text(&written.name, &written.text, &include)
+        .map_err(|errors| VerificationError::Model(errors.to_string()))?;
+    let test = litmus::parse(&certificate.test, &certificate.name)
+        .map_err(|errors| CertificateError::Test(errors.to_string()))?;
+    let derived =
+        derive_structures(&test, &model, certificate.bound).map_err(VerificationError::Underivable)?;
+    if derived.structures != certificate.structures || derived.domain != certificate.domain {
+        return Err(VerificationError::OtherStructures);
+    }
+    Ok((certificate, verified))
+}

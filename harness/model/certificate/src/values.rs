@@ -1,0 +1,254 @@
+//! The values of reads and the outcomes that a choice of sources determines.
+
+use litmus::{ArithmeticOperation, BranchRelation, ScalarType, Value};
+
+use crate::format::{Constraint, Expression, FinalValue, Structure};
+
+/// Returns true if the one write certainly precedes the other.
+pub type Order<'o> = dyn Fn(usize, usize) -> bool + 'o;
+
+const OPERATIONS: [(&str, ArithmeticOperation); 9] = [
+    ("add", ArithmeticOperation::Add),
+    ("sub", ArithmeticOperation::Subtract),
+    ("mul", ArithmeticOperation::Multiply),
+    ("div", ArithmeticOperation::Divide),
+    ("and", ArithmeticOperation::And),
+    ("or", ArithmeticOperation::Or),
+    ("xor", ArithmeticOperation::Xor),
+    ("min", ArithmeticOperation::Minimum),
+    ("max", ArithmeticOperation::Maximum),
+];
+const RELATIONS: [(&str, BranchRelation); 6] = [
+    ("==", BranchRelation::Equal),
+    ("!=", BranchRelation::NotEqual),
+    (">=", BranchRelation::GreaterOrEqual),
+    ("<=", BranchRelation::LessOrEqual),
+    (">", BranchRelation::Greater),
+    ("<", BranchRelation::Less),
+];
+const TYPES: [(&str, ScalarType); 10] = [
+    ("u8", ScalarType::U8),
+    ("u16", ScalarType::U16),
+    ("u32", ScalarType::U32),
+    ("u64", ScalarType::U64),
+    ("i8", ScalarType::I8),
+    ("i16", ScalarType::I16),
+    ("i32", ScalarType::I32),
+    ("i64", ScalarType::I64),
+    ("f32", ScalarType::F32),
+    ("f64", ScalarType::F64),
+];
+
+fn find<T: Copy>(table: &[(&str, T)], word: &str) -> Option<T> {
+    table.iter().find(|(known, _)| *known == word).map(|(_, item)| *item)
+}
+
+fn word_of<T: PartialEq>(table: &[(&'static str, T)], item: T) -> &'static str {
+    table.iter().find(|(_, known)| *known == item).map_or("", |(word, _)| word)
+}
+
+impl Expression {
+    /// An operation on two values of a type.
+    pub fn operation(
+        operation: ArithmeticOperation,
+        scalar: ScalarType,
+        left: Expression,
+        right: Expression,
+    ) -> Expression {
+        let (operation, scalar) = (word_of(&OPERATIONS, operation), word_of(&TYPES, scalar));
+        Expression::Apply(operation.to_owned(), scalar.to_owned(), Box::new((left, right)))
+    }
+
+    /// Returns true if all words are known and `is_read` holds for every read.
+    pub(crate) fn is_valid(&self, is_read: &dyn Fn(usize) -> bool) -> bool {
+        match self {
+            Expression::Known(_) => true,
+            Expression::Read(read) => is_read(*read),
+            Expression::Apply(operation, scalar, operands) => {
+                find(&OPERATIONS, operation).is_some()
+                    && find(&TYPES, scalar).is_some()
+                    && operands.0.is_valid(is_read)
+                    && operands.1.is_valid(is_read)
+            }
+            Expression::Part(before, bytes, whole) => {
+                *before < 8 && (1..=8).contains(bytes) && whole.is_valid(is_read)
+            }
+            Expression::Join(parts) => parts.iter().all(|(at, part)| *at < 8 && part.is_valid(is_read)),
+        }
+    }
+
+    /// Returns the value; `None` if it depends on an unknown read.
+    pub(crate) fn evaluate(&self, read: &dyn Fn(usize) -> Option<u64>) -> Option<u64> {
+        match self {
+            Expression::Known(value) => Some(*value),
+            Expression::Read(event) => read(*event),
+            Expression::Apply(operation, scalar, operands) => {
+                let (left, right) = (operands.0.evaluate(read)?, operands.1.evaluate(read)?);
+                let (operation, scalar) = (find(&OPERATIONS, operation)?, find(&TYPES, scalar)?);
+                Some(operation.apply(Value(left), Value(right), scalar).0)
+            }
+            Expression::Part(before, bytes, whole) => {
+                let shifted = whole.evaluate(read)? >> (8 * before);
+                Some(if *bytes < 8 { shifted & ((1 << (8 * bytes)) - 1) } else { shifted })
+            }
+            Expression::Join(parts) => {
+                parts.iter().try_fold(0, |all, (at, part)| Some(all | part.evaluate(read)? << (8 * at)))
+            }
+        }
+    }
+
+    /// Adds the reads that the value depends on.
+    fn collect_reads(&self, reads: &mut Vec<usize>) {
+        match self {
+            Expression::Known(_) => {}
+            Expression::Read(read) => reads.push(*read),
+            Expression::Apply(_, _, operands) => {
+                operands.0.collect_reads(reads);
+                operands.1.collect_reads(reads);
+            }
+            Expression::Part(_, _, whole) => whole.collect_reads(reads),
+            Expression::Join(parts) => parts.iter().for_each(|(_, part)| part.collect_reads(reads)),
+        }
+    }
+}
+
+impl Constraint {
+    /// A comparison of two values as signed numbers of a type.
+    pub fn new(
+        relation: BranchRelation,
+        holds: bool,
+        sides: (Expression, Expression),
+        scalar: ScalarType,
+    ) -> Constraint {
+        let (relation, scalar) = (word_of(&RELATIONS, relation), word_of(&TYPES, scalar));
+        let (left, right) = sides;
+        Constraint { relation: relation.to_owned(), holds, left, right, scalar: scalar.to_owned() }
+    }
+
+    pub(crate) fn is_valid(&self, is_read: &dyn Fn(usize) -> bool) -> bool {
+        find(&RELATIONS, &self.relation).is_some()
+            && find(&TYPES, &self.scalar).is_some()
+            && self.left.is_valid(is_read)
+            && self.right.is_valid(is_read)
+    }
+
+    /// Returns true if the values contradict it; false also while they are unknown.
+    pub(crate) fn is_violated(&self, read: &dyn Fn(usize) -> Option<u64>) -> bool {
+        let violated = || {
+            let scalar = find(&TYPES, &self.scalar)?;
+            let signed = |side: &Expression| Some(Value(side.evaluate(read)?).to_signed(scalar));
+            let (left, right) = (signed(&self.left)?, signed(&self.right)?);
+            Some(find(&RELATIONS, &self.relation)?.holds(left, right) != self.holds)
+        };
+        violated() == Some(true)
+    }
+}
+
+/// Returns the outcomes of all executions with these sources of reads, or more; `None` if the sources do not
+/// determine them.
+///
+/// `before` is the known part of modification order. With `domain`, values that depend on themselves have each
+/// value of it that agrees; without, there is no such execution. With `complete`, every read must have a value.
+pub fn outcomes(
+    structure: &Structure,
+    sources: &[Option<usize>],
+    before: &Order<'_>,
+    domain: Option<&[u64]>,
+    complete: bool,
+) -> Option<Vec<Vec<u64>>> {
+    let mut found = Vec::new();
+    let known = Values { structure, sources, before, domain, complete };
+    known.collect(vec![None; structure.events], &mut found)?;
+    Some(found)
+}
+
+struct Values<'a> {
+    structure: &'a Structure,
+    sources: &'a [Option<usize>],
+    before: &'a Order<'a>,
+    domain: Option<&'a [u64]>,
+    complete: bool,
+}
+
+impl Values<'_> {
+    fn stored(&self, write: usize, values: &[Option<u64>]) -> Option<u64> {
+        self.structure.stored.get(write)?.as_ref()?.evaluate(&|read| values[read])
+    }
+
+    /// Adds the outcomes that extend these values; `None` if they are not determined.
+    fn collect(&self, mut values: Vec<Option<u64>>, found: &mut Vec<Vec<u64>>) -> Option<()> {
+        let mut changed = true;
+        while std::mem::take(&mut changed) {
+            for (read, source) in self.sources.iter().enumerate() {
+                let stored = source.and_then(|write| self.stored(write, &values));
+                match (values[read], stored) {
+                    (None, Some(value)) => {
+                        values[read] = Some(value);
+                        changed = true;
+                    }
+                    // A guessed value that its write does not store.
+                    (Some(value), Some(stored)) if value != stored => return Some(()),
+                    _ => {}
+                }
+            }
+        }
+        if self.structure.constraints.iter().any(|constraint| constraint.is_violated(&|read| values[read])) {
+            return Some(());
+        }
+        let needed = self.needed()?;
+        let Some(open) = needed.into_iter().find(|read| values[*read].is_none()) else {
+            let finals = self.structure.finals.iter();
+            let outcome = finals.map(|value| match value {
+                FinalValue::Expression(expression) => expression.evaluate(&|read| values[read]),
+                FinalValue::LastWrite(storage) => self.stored(self.last_write(*storage)?, &values),
+            });
+            found.push(outcome.collect::<Option<Vec<u64>>>()?);
+            return Some(());
+        };
+        // All values that it depends on have a source, so that it depends on itself.
+        for value in self.domain.unwrap_or_default() {
+            let mut guess = values.clone();
+            guess[open] = Some(*value);
+            self.collect(guess, found)?;
+        }
+        Some(())
+    }
+
+    /// The reads that the outcome depends on; `None` if one has no source or a last write is open.
+    fn needed(&self) -> Option<Vec<usize>> {
+        let mut open = Vec::new();
+        if self.complete {
+            open.extend((0..self.sources.len()).filter(|read| self.sources[*read].is_some()));
+        }
+        for value in &self.structure.finals {
+            match value {
+                FinalValue::Expression(expression) => expression.collect_reads(&mut open),
+                FinalValue::LastWrite(storage) => {
+                    let last = self.structure.stored.get(self.last_write(*storage)?)?.as_ref()?;
+                    last.collect_reads(&mut open);
+                }
+            }
+        }
+        let mut needed = Vec::new();
+        while let Some(read) = open.pop() {
+            if !needed.contains(&read) {
+                needed.push(read);
+                let source = self.sources.get(read).copied().flatten()?;
+                self.structure.stored.get(source)?.as_ref()?.collect_reads(&mut open);
+            }
+        }
+        Some(needed)
+    }
+
+    /// The write to a storage that no other write can follow.
+    fn last_write(&self, storage: u16) -> Option<usize> {
+        let is_write = |event: &usize| {
+            self.structure.stored[*event].is_some() && self.structure.storages[*event] == Some(storage)
+        };
+        let writes: Vec<usize> = (0..self.structure.events).filter(is_write).collect();
+        writes
+            .iter()
+            .copied()
+            .find(|last| writes.iter().all(|other| other == last || (self.before)(*other, *last)))
+    }
+}

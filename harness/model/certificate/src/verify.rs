@@ -1,0 +1,556 @@
+//! Checks a certificate: structures, proofs, claims and witnesses.
+
+use litmus::{Outcome, Test, Value};
+
+use crate::cat;
+use crate::format::{
+    Certificate, Choice, Claim, Execution, FinalValue, FlagGroup, NamedSet, SCHEMA, Step, Structure,
+    StructureProof,
+};
+use crate::plan::{self, Bounds, Kind, Leaves, Plan};
+use crate::relation::Relation;
+use crate::values::outcomes;
+
+/// Events of a structure.
+const MAX_EVENTS: usize = 256;
+
+/// The reason that a certificate is rejected.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CertificateError {
+    /// It is not a certificate of this format.
+    #[error("not a certificate: {0}")]
+    Format(String),
+    /// The text of the test is not a test.
+    #[error("the text of the test: {0}")]
+    Test(String),
+    /// The text of the model has an error or a construct that the checker does not support.
+    #[error("the text of the model: {0}")]
+    Model(String),
+    /// The data of an event structure contradict each other.
+    #[error("structure {structure}: {what}")]
+    Structure {
+        /// Its index.
+        structure: usize,
+        /// The contradiction.
+        what: String,
+    },
+    /// A step of a proof does not hold.
+    #[error("structure {structure}, step {step}: {what}")]
+    Step {
+        /// The index of the structure.
+        structure: usize,
+        /// The index of the step.
+        step: usize,
+        /// The reason.
+        what: &'static str,
+    },
+    /// A claim has no proof.
+    #[error("structure {structure}: no proof that {claim:?} covers every execution")]
+    Claim {
+        /// The index of the structure.
+        structure: usize,
+        /// The claim.
+        claim: Claim,
+    },
+    /// An execution is not one that shows what the certificate claims.
+    #[error("the execution of {of}: {what}")]
+    Witness {
+        /// The outcome or flag.
+        of: String,
+        /// The reason.
+        what: &'static str,
+    },
+    /// A list of the certificate disagrees with another part.
+    #[error("{0}")]
+    List(String),
+}
+
+/// The size of a certificate that was verified.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Verified {
+    /// Allowed outcomes, each with an execution.
+    pub allowed: usize,
+    /// Event structures.
+    pub structures: usize,
+    /// Steps of proofs.
+    pub steps: usize,
+}
+
+/// The claims that a step proves.
+#[derive(Clone, Debug, Default)]
+struct Proves {
+    claims: Vec<Claim>,
+    choices: Vec<Choice>,
+}
+
+/// What all structures share.
+struct Context<'a> {
+    certificate: &'a Certificate,
+    test: Test,
+    plan: Plan,
+    domain: Option<&'a [u64]>,
+    /// The claims that each structure needs a proof for, if it can have an outcome.
+    claims: Vec<Claim>,
+}
+
+/// A structure with what follows from it before any choice.
+struct Frame<'a> {
+    structure: &'a Structure,
+    candidates: Vec<Vec<usize>>,
+    reads: Vec<usize>,
+    writes: Vec<usize>,
+    initial: Relation,
+    leaves: Leaves,
+    root: Bounds,
+}
+
+/// Verifies a certificate.
+///
+/// # Errors
+/// The first part that does not hold, with its place.
+pub fn verify(certificate: &Certificate) -> Result<Verified, CertificateError> {
+    if certificate.schema != SCHEMA {
+        return Err(CertificateError::Format(format!("schema {} instead of {SCHEMA}", certificate.schema)));
+    }
+    let test = litmus::parse(&certificate.test, &certificate.name)
+        .map_err(|errors| CertificateError::Test(errors.to_string()))?;
+    let model = cat::parse(&certificate.model).map_err(CertificateError::Model)?;
+    let first = certificate.structures.first();
+    let kind = |name: &str| {
+        first.and_then(|structure| structure.bases.get(name)).map(|set| match set {
+            NamedSet::Events(_) => Kind::Set,
+            NamedSet::Rows(_) => Kind::Relation,
+        })
+    };
+    let plan = plan::compile(&model, classes(certificate), test.has_undefined(), &kind)
+        .map_err(CertificateError::Model)?;
+    let free = model.options.get("values").is_none_or(|values| values == "free");
+    let domain = free.then_some(certificate.domain.as_slice());
+    let claims = needed_claims(certificate, &plan, &test)?;
+    let context = Context { certificate, test, plan, domain, claims };
+    let frames: Vec<Frame<'_>> = certificate
+        .structures
+        .iter()
+        .enumerate()
+        .map(|(index, structure)| {
+            let framed = Frame::new(structure, first.unwrap_or(structure), &context.plan);
+            framed.map_err(|what| CertificateError::Structure { structure: index, what })
+        })
+        .collect::<Result<_, _>>()?;
+    if certificate.proofs.len() != frames.len() {
+        return Err(CertificateError::List("structures and proofs differ in number".to_owned()));
+    }
+    let mut verified = Verified { structures: frames.len(), ..Verified::default() };
+    for (index, (frame, proof)) in frames.iter().zip(&certificate.proofs).enumerate() {
+        context.check_proof(index, frame, proof)?;
+        verified.steps += proof.steps.len();
+    }
+    for allowed in &certificate.allowed {
+        context.check_witness(&frames, &allowed.witness, Some(&allowed.values), None)?;
+        verified.allowed += 1;
+    }
+    for claim in &certificate.flags {
+        if let Some(witness) = &claim.witness {
+            context.check_witness(&frames, witness, None, Some(claim.group))?;
+        }
+    }
+    Ok(verified)
+}
+
+/// The storage classes of accesses and semantics of any structure.
+fn classes(certificate: &Certificate) -> u8 {
+    let occurs = |class: &u8| {
+        let names = [format!("SC{class}"), format!("SEMSC{class}")];
+        certificate.structures.iter().any(|structure| {
+            let bases = names.iter().filter_map(|name| structure.bases.get(name));
+            bases.into_iter().any(|set| matches!(set, NamedSet::Events(events) if !events.is_empty()))
+        })
+    };
+    (0..4).filter(occurs).fold(0, |mask, class| mask | 1 << class)
+}
+
+/// Checks the lists of the certificate and returns the claims that need a proof.
+fn needed_claims(
+    certificate: &Certificate,
+    plan: &Plan,
+    test: &Test,
+) -> Result<Vec<Claim>, CertificateError> {
+    let error = |what: &str| Err(CertificateError::List(what.to_owned()));
+    let observables = test.observables().len();
+    let mut claims = vec![Claim::Outcomes];
+    for (index, allowed) in certificate.allowed.iter().enumerate() {
+        if allowed.values.len() != observables {
+            return error("an outcome with another number of values than the test has observables");
+        }
+        if certificate.allowed.iter().skip(index + 1).any(|other| other.values == allowed.values) {
+            return error("an allowed outcome is listed twice");
+        }
+        if certificate.forbidden.contains(&allowed.values) {
+            return error("an outcome is listed as allowed and as forbidden");
+        }
+    }
+    if certificate.observables.len() != observables
+        || certificate.forbidden.iter().any(|o| o.len() != observables)
+    {
+        return error("another number of observables than the test has");
+    }
+    if certificate.truncated != certificate.structures.iter().any(|structure| structure.cut) {
+        return error("runs are cut off at the loop bound, or none is");
+    }
+    for group in [FlagGroup::Race, FlagGroup::UndefinedExecution, FlagGroup::UninitialisedRead] {
+        let defined = plan.axioms.iter().any(|axiom| axiom.flag == Some(group));
+        let claimed: Vec<_> = certificate.flags.iter().filter(|claim| claim.group == group).collect();
+        match claimed.as_slice() {
+            [] if !defined => {}
+            [claim] if defined => claims.extend(claim.witness.is_none().then_some(Claim::Unflagged(group))),
+            _ => return error("flags of the model without exactly one claim"),
+        }
+    }
+    Ok(claims)
+}
+
+impl<'a> Frame<'a> {
+    fn new(structure: &'a Structure, first: &Structure, plan: &Plan) -> Result<Frame<'a>, String> {
+        let n = structure.events;
+        let fail = |what: &str| Err(what.to_owned());
+        let kind = |set: &NamedSet| matches!(set, NamedSet::Events(_));
+        let names = |s: &Structure| s.bases.iter().map(|(name, set)| (name.clone(), kind(set))).collect();
+        let (own, of_first): (Vec<(String, bool)>, Vec<_>) = (names(structure), names(first));
+        if n > MAX_EVENTS || structure.storages.len() != n || structure.stored.len() != n || own != of_first {
+            return fail("lists of different lengths, or other base names than the first structure");
+        }
+        let base = |name: &str| match structure.bases.get(name)? {
+            NamedSet::Rows(rows) => Relation::from_rows(n, rows.iter().map(String::as_str)),
+            NamedSet::Events(events) => {
+                let row = Relation::from_rows(n.max(1), std::iter::once(events.as_str()))?;
+                let mut set = Relation::empty(n);
+                row.targets(0).for_each(|event| set.insert(event, event));
+                Some(set)
+            }
+        };
+        let demanded = |name: &str| base(name).ok_or_else(|| format!("no valid base {name}"));
+        let [reads, writes, initial, undefined] = ["R", "W", "IW", "UW"].map(demanded);
+        let (reads, writes, initial, undefined) = (reads?, writes?, initial?, undefined?);
+        check_orders(structure, &demanded)?;
+        let is_read = |event: usize| event < n && reads.contains(event, event);
+        let is_write = |event: usize| event < n && writes.contains(event, event);
+        for event in 0..n {
+            let stored = structure.stored[event].as_ref();
+            if stored.is_some() != is_write(event)
+                || (is_read(event) || is_write(event)) && structure.storages[event].is_none()
+                || stored.is_some_and(|value| !value.is_valid(&is_read))
+                || initial.contains(event, event) && !is_write(event)
+            {
+                return Err(format!("event {event}: sets, storage and stored value disagree"));
+            }
+        }
+        let valid = |value: &FinalValue| match value {
+            FinalValue::Expression(expression) => expression.is_valid(&is_read),
+            FinalValue::LastWrite(storage) => structure.storages.contains(&Some(*storage)),
+        };
+        if !structure.finals.iter().all(valid) || !structure.constraints.iter().all(|c| c.is_valid(&is_read))
+        {
+            return fail("a value of something that is no read");
+        }
+        let (rmw, vloc) = (demanded("rmw")?, demanded("vloc")?);
+        let may_read = |read: usize, write: usize| {
+            let known = |other: usize| {
+                if other == read { structure.stored[write].as_ref()?.evaluate(&|_| None) } else { None }
+            };
+            is_write(write)
+                && write != read
+                && structure.storages[write] == structure.storages[read]
+                && !rmw.contains(read, write)
+                && structure.forced.iter().all(|(source, reader)| *reader != read || *source == write)
+                && !structure.constraints.iter().any(|constraint| constraint.is_violated(&known))
+        };
+        let sources = |read: usize| (0..n).filter(|write| is_read(read) && may_read(read, *write)).collect();
+        let candidates: Vec<Vec<usize>> = (0..n).map(sources).collect();
+        let mut rf = (Relation::empty(n), Relation::empty(n));
+        for (read, candidates) in candidates.iter().enumerate() {
+            candidates.iter().for_each(|write| rf.1.insert(*write, read));
+            if let [write] = candidates.as_slice() {
+                rf.0.insert(*write, read);
+            }
+        }
+        let mut co = (Relation::empty(n), Relation::empty(n));
+        let (reads, writes): (Vec<usize>, Vec<usize>) =
+            ((0..n).filter(|e| is_read(*e)).collect(), (0..n).filter(|e| is_write(*e)).collect());
+        for (a, b) in writes.iter().flat_map(|a| writes.iter().map(move |b| (*a, *b))) {
+            let alternatives = undefined.contains(a, a) && undefined.contains(b, b) && vloc.contains(a, b);
+            if a == b || structure.storages[a] != structure.storages[b] || alternatives {
+                continue;
+            }
+            match (initial.contains(a, a), initial.contains(b, b)) {
+                (false, false) => co.1.insert(a, b),
+                (true, false) => co.0.insert(a, b),
+                // Initial writes of several names of one storage have a fixed order.
+                (true, true) if a < b => co.0.insert(a, b),
+                _ => {}
+            }
+        }
+        co.1 = co.1.union(&co.0);
+        let leaves = Leaves { rf, co };
+        let root = plan.evaluate_root(n, &leaves, &base)?;
+        Ok(Frame { structure, candidates, reads, writes, initial, leaves, root })
+    }
+
+    /// Returns true if every read has a source.
+    fn reads_all(&self, sources: &[Option<usize>]) -> bool {
+        self.reads.iter().all(|read| sources[*read].is_some())
+    }
+
+    /// Returns the bounds under some choices; `None` if these are not choices of the structure or contradict.
+    fn choose(&self, choices: &[Choice]) -> Option<(Vec<Option<usize>>, Leaves)> {
+        let mut leaves = self.leaves.clone();
+        let only =
+            |candidates: &Vec<usize>| if let [write] = candidates.as_slice() { Some(*write) } else { None };
+        let mut sources: Vec<Option<usize>> = self.candidates.iter().map(only).collect();
+        for choice in choices {
+            match *choice {
+                Choice::Rf(write, read) => {
+                    let candidates = self.candidates.get(read)?;
+                    if !candidates.contains(&write) || sources[read].is_some_and(|known| known != write) {
+                        return None;
+                    }
+                    sources[read] = Some(write);
+                    candidates
+                        .iter()
+                        .filter(|other| **other != write)
+                        .for_each(|other| leaves.rf.1.remove(*other, read));
+                    leaves.rf.0.insert(write, read);
+                }
+                Choice::Co(first, second) => {
+                    if !self.writes.contains(&first)
+                        || !self.writes.contains(&second)
+                        || !self.leaves.co.1.contains(first, second)
+                    {
+                        return None;
+                    }
+                    leaves.co.0.insert(first, second);
+                }
+            }
+        }
+        leaves.co.0 = leaves.co.0.plus();
+        leaves.co.1 = leaves.co.1.difference(&leaves.co.0.inverse());
+        (!leaves.co.0.has_loop()).then_some((sources, leaves))
+    }
+}
+
+/// Checks the relations whose shape follows from their meaning.
+fn check_orders(
+    structure: &Structure,
+    base: &dyn Fn(&str) -> Result<Relation, String>,
+) -> Result<(), String> {
+    let n = structure.events;
+    let (po, int, loc, rmw) = (base("po")?, base("int")?, base("loc")?, base("rmw")?);
+    let subset = |a: &Relation, b: &Relation| a.difference(b).is_empty();
+    let mut same = Relation::empty(n);
+    for (a, b) in (0..n).flat_map(|a| (0..n).map(move |b| (a, b))) {
+        if structure.storages[a].is_some() && structure.storages[a] == structure.storages[b] {
+            same.insert(a, b);
+        }
+    }
+    let checks = [
+        (
+            po.has_loop() || !subset(&po.compose(&po), &po) || !subset(&po, &int),
+            "po is no order within threads",
+        ),
+        (
+            po.compose(&base("IW")?) != Relation::empty(n) || base("IW")?.compose(&po) != Relation::empty(n),
+            "po has initial writes",
+        ),
+        (int.inverse() != int || !subset(&int.compose(&int), &int), "int is no equivalence"),
+        (!subset(&Relation::identity(n), &int), "int is not reflexive"),
+        (Relation::full(n).difference(&int) != base("ext")?, "ext is not the complement of int"),
+        (loc != same, "loc does not agree with the storages"),
+        (!subset(&rmw, &loc.intersection(&po)), "a read-modify-write of two locations or orders"),
+    ];
+    checks.iter().find(|(wrong, _)| *wrong).map_or(Ok(()), |(_, what)| Err((*what).to_owned()))
+}
+
+impl Context<'_> {
+    fn check_proof(
+        &self,
+        index: usize,
+        frame: &Frame<'_>,
+        proof: &StructureProof,
+    ) -> Result<(), CertificateError> {
+        if frame.structure.finals.len() != self.certificate.observables.len() {
+            let what = "another number of final values than observables".to_owned();
+            return Err(CertificateError::Structure { structure: index, what });
+        }
+        let mut proved: Vec<Proves> = Vec::new();
+        for (number, step) in proof.steps.iter().enumerate() {
+            let checked = self.check_step(frame, step, &proved);
+            proved.push(checked.map_err(|what| CertificateError::Step {
+                structure: index,
+                step: number,
+                what,
+            })?);
+        }
+        for needed in &self.claims {
+            // A run that does not end has no outcome.
+            if *needed == Claim::Outcomes && !frame.structure.terminated {
+                continue;
+            }
+            let step =
+                proof.claims.iter().find(|(claim, _)| claim == needed).and_then(|(_, s)| proved.get(*s));
+            if !step.is_some_and(|step| step.choices.is_empty() && step.claims.contains(needed)) {
+                return Err(CertificateError::Claim { structure: index, claim: *needed });
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks a step and returns what it proves.
+    fn check_step(&self, frame: &Frame<'_>, step: &Step, proved: &[Proves]) -> Result<Proves, &'static str> {
+        let bounds =
+            |choices: &[Choice]| frame.choose(choices).ok_or("choices that the structure does not have");
+        let all = || {
+            let groups = [FlagGroup::Race, FlagGroup::UndefinedExecution, FlagGroup::UninitialisedRead];
+            std::iter::once(Claim::Outcomes).chain(groups.map(Claim::Unflagged)).collect::<Vec<Claim>>()
+        };
+        let earlier = |step: usize| proved.get(step).ok_or("a reference to a later step");
+        match step {
+            Step::Axiom { choices, name } => {
+                let (_, leaves) = bounds(choices)?;
+                let named =
+                    |axiom: &&plan::Axiom| axiom.flag.is_none() && (name.is_none() || *name == axiom.name);
+                let mut axioms = self.plan.axioms.iter().filter(named);
+                if !axioms.any(|axiom| self.plan.is_refuted(axiom, &frame.root, &leaves)) {
+                    return Err("the axiom is not violated");
+                }
+                Ok(Proves { claims: all(), choices: choices.clone() })
+            }
+            Step::Values { choices } => {
+                let (sources, leaves) = bounds(choices)?;
+                let before = |a: usize, b: usize| leaves.co.0.contains(a, b);
+                let shown =
+                    outcomes(frame.structure, &sources, &before, self.domain, frame.reads_all(&sources))
+                        .ok_or("the choices do not determine the outcome")?;
+                let is_listed =
+                    |outcome: &Vec<u64>| self.certificate.allowed.iter().any(|a| a.values == *outcome);
+                let mut claims = all();
+                claims.retain(|claim| match claim {
+                    Claim::Outcomes => shown.iter().all(is_listed),
+                    Claim::Unflagged(_) => !shown.iter().any(|outcome| self.passes_filter(outcome)),
+                });
+                Ok(Proves { claims, choices: choices.clone() })
+            }
+            Step::Unflagged { choices, group } => {
+                let (_, leaves) = bounds(choices)?;
+                let mut flags = self.plan.axioms.iter().filter(|axiom| axiom.flag == Some(*group));
+                if !flags.all(|axiom| self.plan.is_refuted(axiom, &frame.root, &leaves)) {
+                    return Err("a flag may be raised");
+                }
+                Ok(Proves { claims: vec![Claim::Unflagged(*group)], choices: choices.clone() })
+            }
+            Step::Read { read, cases } => {
+                let candidates = frame.candidates.get(*read).filter(|_| frame.reads.contains(read));
+                let candidates = candidates.filter(|candidates| candidates.len() == cases.len());
+                let candidates = candidates.ok_or("not one case for each source of a read")?;
+                let cases = cases
+                    .iter()
+                    .zip(candidates)
+                    .map(|(case, write)| Ok((earlier(*case)?, Choice::Rf(*write, *read))));
+                Ok(combine(&cases.collect::<Result<Vec<_>, _>>()?, all()))
+            }
+            Step::Pair { first, second, forwards, backwards } => {
+                let is_open = |a: usize, b: usize| {
+                    frame.writes.contains(&a) && frame.writes.contains(&b) && frame.leaves.co.1.contains(a, b)
+                };
+                if !is_open(*first, *second) || !is_open(*second, *first) {
+                    return Err("a pair of writes without an open order");
+                }
+                let cases = [
+                    (earlier(*forwards)?, Choice::Co(*first, *second)),
+                    (earlier(*backwards)?, Choice::Co(*second, *first)),
+                ];
+                Ok(combine(&cases, all()))
+            }
+            Step::Implied { step, choices } => {
+                let (sources, leaves) = bounds(choices)?;
+                let known = earlier(*step)?;
+                let follows = known.choices.iter().all(|choice| match *choice {
+                    Choice::Rf(write, read) => sources[read] == Some(write),
+                    Choice::Co(first, second) => leaves.co.0.contains(first, second),
+                });
+                if !follows {
+                    return Err("the choices do not imply those of the step");
+                }
+                Ok(Proves { claims: known.claims.clone(), choices: choices.clone() })
+            }
+        }
+    }
+
+    fn passes_filter(&self, outcome: &[u64]) -> bool {
+        let outcome = Outcome(outcome.iter().map(|value| Value(*value)).collect());
+        self.test
+            .filter
+            .as_ref()
+            .is_none_or(|filter| outcome.meets_condition(&self.test, &self.test.observables(), filter))
+    }
+
+    /// Checks that an execution is consistent and has an outcome, or raises a flag.
+    fn check_witness(
+        &self,
+        frames: &[Frame<'_>],
+        execution: &Execution,
+        outcome: Option<&Vec<u64>>,
+        group: Option<FlagGroup>,
+    ) -> Result<(), CertificateError> {
+        let of = outcome.map_or(format!("{group:?}"), |values| format!("the outcome {values:?}"));
+        let fail = |what: &'static str| CertificateError::Witness { of: of.clone(), what };
+        let frame = frames.get(execution.structure).ok_or(fail("no such structure"))?;
+        if outcome.is_some() && !frame.structure.terminated {
+            return Err(fail("a thread does not end"));
+        }
+        let mut choices: Vec<Choice> =
+            execution.rf.iter().map(|(write, read)| Choice::Rf(*write, *read)).collect();
+        for order in &execution.co {
+            choices.extend(order.windows(2).filter_map(|pair| {
+                let is_initial =
+                    |event: usize| event < frame.structure.events && frame.initial.contains(event, event);
+                (!is_initial(pair[0])).then_some(Choice::Co(pair[0], pair[1]))
+            }));
+        }
+        let (sources, leaves) =
+            frame.choose(&choices).ok_or(fail("choices that the structure does not have"))?;
+        let reads_all = frame.reads_all(&sources);
+        if !reads_all || leaves.co.0 != leaves.co.1 || leaves.rf.0 != leaves.rf.1 {
+            return Err(fail("a read without a source or writes without an order"));
+        }
+        let is_refuted = |axiom: &plan::Axiom| self.plan.is_refuted(axiom, &frame.root, &leaves);
+        if self.plan.axioms.iter().any(|axiom| axiom.flag.is_none() && is_refuted(axiom)) {
+            return Err(fail("an axiom is violated"));
+        }
+        let before = |a: usize, b: usize| leaves.co.0.contains(a, b);
+        let shown = outcomes(frame.structure, &sources, &before, self.domain, true).unwrap_or_default();
+        if outcome.is_some_and(|wanted| !shown.contains(wanted)) {
+            return Err(fail("another outcome"));
+        }
+        if let Some(group) = group {
+            let mut flags = self.plan.axioms.iter().filter(|axiom| axiom.flag == Some(group));
+            if !flags.any(|axiom| !is_refuted(axiom)) {
+                return Err(fail("no flag is raised"));
+            }
+            if !shown.iter().any(|outcome| self.passes_filter(outcome)) {
+                return Err(fail("no values, or only those that the filter excludes"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// One case for each alternative of a choice: what all of them prove, without that choice.
+fn combine(cases: &[(&Proves, Choice)], all: Vec<Claim>) -> Proves {
+    let mut result = Proves { claims: all, choices: Vec::new() };
+    for (case, choice) in cases {
+        result.claims.retain(|claim| case.claims.contains(claim));
+        result.choices.extend(case.choices.iter().filter(|other| *other != choice));
+    }
+    result.choices.sort_unstable();
+    result.choices.dedup();
+    result
+}

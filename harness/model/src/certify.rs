@@ -1,0 +1,276 @@
+//! Certificates of predictions: an execution for each allowed outcome and each raised flag, and a proof that no
+//! other execution exists.
+//!
+//! The `certificate` crate defines the format and checks it. Here [`certify`] produces certificates. It searches
+//! the event structures with the engine's bounds (`search`) and remembers why each branch ends, as conflict-driven
+//! SAT solvers do. [`derive_structures`] is the part that the checker trusts: it derives the event structures from
+//! the text of the test again.
+
+mod derive;
+mod search;
+
+use std::collections::BTreeMap;
+
+use certificate::{
+    AllowedOutcome, Certificate, Claim, Execution, FlagClaim, FlagGroup, ModelText, SCHEMA, Structure,
+    StructureProof,
+};
+use litmus::{Outcome, Prediction, Race, Test, Undefinedness, Value};
+
+use self::derive::derive_structure;
+use self::search::{Finds, Goal, ProofSearch, Stop};
+use crate::budget::BudgetTracker;
+use crate::growing::predict_growing;
+use crate::matrix::{Matrix8, Matrix16, Matrix32, Matrix64, Matrix128, Matrix256};
+use crate::prepared::PreparedPlan;
+use crate::skeleton::Skeleton;
+use crate::{Model, Options, PredictError, predict};
+
+/// Limit of event structures of a certificate.
+const MAX_STRUCTURES: usize = 1 << 12;
+/// Limit of allowed outcomes of a certificate.
+const MAX_OUTCOMES: usize = 1 << 12;
+
+/// The reason that an answer has no certificate.
+#[derive(Debug, thiserror::Error)]
+pub enum NotCertified {
+    /// The model cannot judge the test.
+    #[error(transparent)]
+    Prediction(#[from] PredictError),
+    /// The budget ran out.
+    #[error("the time limit was reached")]
+    Budget,
+    /// The test has too many event structures or outcomes.
+    #[error("the test has more than {limit} {what}")]
+    TooMany {
+        /// Event structures or outcomes.
+        what: &'static str,
+        /// The limit.
+        limit: usize,
+    },
+    /// The proof contradicts the prediction of the engine: one of the two is wrong.
+    #[error("the proof and the prediction differ in {what}")]
+    Differs {
+        /// The part of the answer.
+        what: String,
+    },
+}
+
+/// A test with the text that its certificate holds.
+#[derive(Clone, Copy, Debug)]
+pub struct CertifiedTest<'t> {
+    /// The name of the test.
+    pub name: &'t str,
+    /// Its text.
+    pub text: &'t str,
+    /// The parsed text.
+    pub test: &'t Test,
+}
+
+/// The data of a certificate that a checker trusts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrustedData {
+    /// The values that may appear out of thin air.
+    pub domain: Vec<u64>,
+    /// The event structures.
+    pub structures: Vec<Structure>,
+}
+
+/// Derives the event structures of a test up to a loop bound, as certificates hold them.
+///
+/// # Errors
+///
+/// As for [`predict`](crate::predict), and if there are too many.
+pub fn derive_structures(test: &Test, model: &Model, bound: u32) -> Result<TrustedData, NotCertified> {
+    let skeletons = skeletons(test, model, bound)?;
+    Ok(TrustedData {
+        domain: predict::value_domain(test).iter().map(|value| value.0).collect(),
+        structures: skeletons.iter().map(derive_structure).collect(),
+    })
+}
+
+fn skeletons(test: &Test, model: &Model, bound: u32) -> Result<Vec<Skeleton>, NotCertified> {
+    let mut all = Vec::new();
+    predict::for_each_skeleton(test, model.semantic(), bound, &mut |skeleton| {
+        all.push(skeleton);
+        Ok(all.len() <= MAX_STRUCTURES)
+    })?;
+    if all.len() > MAX_STRUCTURES {
+        return Err(NotCertified::TooMany { what: "combinations of paths", limit: MAX_STRUCTURES });
+    }
+    Ok(all)
+}
+
+/// Returns the text of a model with its includes.
+pub fn model_text(model: &Model) -> ModelText {
+    let sources = &model.ast().sources;
+    let text = |index: usize| sources.get(index).map_or(String::new(), |source| source.text.to_string());
+    let includes = sources.iter().skip(1).map(|source| (source.name.clone(), source.text.to_string()));
+    ModelText { name: model.name().to_owned(), text: text(0), includes: includes.collect() }
+}
+
+/// Predicts a test, with a loop bound that grows as in [`predict_growing`], and proves the prediction.
+///
+/// # Errors
+///
+/// If the answer cannot be proved within the budget.
+pub fn certify(
+    certified: CertifiedTest<'_>,
+    model: &Model,
+    options: &Options<'_>,
+) -> Result<Certificate, NotCertified> {
+    let test = certified.test;
+    let prediction = predict_growing(test, model, options)?;
+    let purse = BudgetTracker::new(options.budget);
+    let compiled = model.compiled_for(test)?;
+    let skeletons = skeletons(test, model, prediction.bound)?;
+    let TrustedData { domain, structures } = TrustedData {
+        domain: predict::value_domain(test).iter().map(|value| value.0).collect(),
+        structures: skeletons.iter().map(derive_structure).collect(),
+    };
+    let free = model.semantic().values_free.then_some(domain.as_slice());
+    let groups = flag_groups(&compiled.plan);
+    let mut finds = Finds::new(test, MAX_OUTCOMES);
+    let mut proofs = Vec::with_capacity(skeletons.len());
+    for (index, (skeleton, structure)) in skeletons.iter().zip(&structures).enumerate() {
+        let prepared = compiled.prepared(skeleton);
+        let subject =
+            Subject { index, skeleton, structure, prepared: &prepared, domain: free, groups: &groups };
+        proofs.push(subject.prove(&mut finds, &purse)?);
+    }
+    let Finds { allowed, raised, .. } = finds;
+    check_prediction(test, &prediction, &allowed, &raised)?;
+    let forbidden = prediction.outcomes.iter().filter(|(_, says)| !says.allowed);
+    let values = |outcome: &Outcome| outcome.0.iter().map(|value| value.0).collect();
+    Ok(Certificate {
+        schema: SCHEMA.to_owned(),
+        name: certified.name.to_owned(),
+        test: certified.text.to_owned(),
+        model: model_text(model),
+        bound: prediction.bound,
+        truncated: structures.iter().any(|structure| structure.cut),
+        observables: prediction
+            .observables
+            .iter()
+            .map(|observable| test.observable_name(*observable))
+            .collect(),
+        allowed: allowed.into_iter().map(|(values, witness)| AllowedOutcome { values, witness }).collect(),
+        forbidden: forbidden.map(|(outcome, _)| values(outcome)).collect(),
+        flags: groups
+            .iter()
+            .map(|group| FlagClaim { group: *group, witness: raised.get(group).cloned() })
+            .collect(),
+        domain,
+        structures,
+        proofs,
+    })
+}
+
+/// The groups of flags that a model defines.
+fn flag_groups(plan: &crate::cat::CompiledModel) -> Vec<FlagGroup> {
+    let mut groups: Vec<FlagGroup> =
+        plan.axioms.iter().filter(|axiom| axiom.flag).map(|axiom| search::group_of(axiom)).collect();
+    groups.sort_unstable();
+    groups.dedup();
+    groups
+}
+
+/// An event structure to prove claims about.
+struct Subject<'a> {
+    index: usize,
+    skeleton: &'a Skeleton,
+    structure: &'a Structure,
+    prepared: &'a PreparedPlan,
+    domain: Option<&'a [u64]>,
+    groups: &'a [FlagGroup],
+}
+
+impl Subject<'_> {
+    fn prove(
+        &self,
+        finds: &mut Finds<'_>,
+        purse: &BudgetTracker<'_>,
+    ) -> Result<StructureProof, NotCertified> {
+        match self.skeleton.len() {
+            0..=8 => self.prove_with::<Matrix8>(finds, purse),
+            9..=16 => self.prove_with::<Matrix16>(finds, purse),
+            17..=32 => self.prove_with::<Matrix32>(finds, purse),
+            33..=64 => self.prove_with::<Matrix64>(finds, purse),
+            65..=128 => self.prove_with::<Matrix128>(finds, purse),
+            _ => self.prove_with::<Matrix256>(finds, purse),
+        }
+    }
+
+    fn prove_with<M: crate::matrix::Matrix>(
+        &self,
+        finds: &mut Finds<'_>,
+        purse: &BudgetTracker<'_>,
+    ) -> Result<StructureProof, NotCertified> {
+        let mut search =
+            ProofSearch::<M>::new(self.skeleton, self.structure, self.prepared, self.domain, purse)?;
+        let mut claims = Vec::new();
+        let mut goals: Vec<Goal> = self.groups.iter().map(|group| Goal::Unflagged(*group)).collect();
+        if self.skeleton.terminated {
+            goals.insert(0, Goal::Outcomes);
+        }
+        for goal in goals {
+            let claim = match goal {
+                Goal::Outcomes => Claim::Outcomes,
+                Goal::Unflagged(group) if finds.raised.contains_key(&group) => continue,
+                Goal::Unflagged(group) => Claim::Unflagged(group),
+            };
+            match search.prove(goal, self.index, finds) {
+                Ok(step) => claims.push((claim, step)),
+                Err(Stop::Raised) => {}
+                Err(Stop::Budget) => return Err(NotCertified::Budget),
+                Err(Stop::Outcomes) => {
+                    return Err(NotCertified::TooMany { what: "allowed outcomes", limit: MAX_OUTCOMES });
+                }
+            }
+        }
+        Ok(StructureProof { steps: search.into_steps(), claims })
+    }
+}
+
+/// Compares what was proved with the engine's prediction.
+fn check_prediction(
+    test: &Test,
+    prediction: &Prediction,
+    allowed: &BTreeMap<Vec<u64>, Execution>,
+    raised: &BTreeMap<FlagGroup, Execution>,
+) -> Result<(), NotCertified> {
+    let differs = |what: String| Err(NotCertified::Differs { what });
+    let values = |outcome: &Outcome| -> Vec<u64> { outcome.0.iter().map(|value: &Value| value.0).collect() };
+    if prediction.complete {
+        let listed = prediction.outcomes.iter().filter(|(_, says)| says.allowed);
+        let listed: Vec<Vec<u64>> = listed.map(|(outcome, _)| values(outcome)).collect();
+        let differing = listed
+            .iter()
+            .find(|outcome| !allowed.contains_key(*outcome))
+            .or_else(|| allowed.keys().find(|outcome| !listed.contains(outcome)));
+        if let Some(outcome) = differing {
+            return differs(format!("the outcome {outcome:?}"));
+        }
+    }
+    let (race, undefined) = (FlagGroup::Race, FlagGroup::UndefinedExecution);
+    let races = raised.contains_key(&race) || raised.contains_key(&undefined);
+    let agrees = match prediction.race {
+        Race::Racy => races,
+        Race::Free => !races,
+        Race::Unknown => true,
+    };
+    if !agrees {
+        return differs("the race".to_owned());
+    }
+    if prediction
+        .level
+        .is_some_and(|level| (level == Undefinedness::Program) != raised.contains_key(&undefined))
+    {
+        return differs("the level of undefinedness".to_owned());
+    }
+    let uninitialised = raised.contains_key(&FlagGroup::UninitialisedRead);
+    if test.has_undefined() && prediction.uninitialised_read.is_some_and(|reads| reads != uninitialised) {
+        return differs("reads of undefined initial values".to_owned());
+    }
+    Ok(())
+}

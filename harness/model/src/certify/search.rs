@@ -1,0 +1,534 @@
+//! Search for a proof about one event structure.
+//!
+//! A branch is a choice of one read's source or of the order of two writes. It ends where the engine's bounds
+//! violate an axiom, where values decide, or where no flag can be raised. The choices that this end needs are
+//! found by leaving out one after the other. A branch that does not need its last choice ends its parent as well
+//! (backjumping), and what ended one branch ends later ones with the same choices (learning).
+//!
+//! Executions that are found on the way are recorded as witnesses.
+
+use std::collections::BTreeMap;
+
+use certificate::{Choice, Execution, FlagGroup, Step, Structure, outcomes};
+use litmus::{Outcome, Test, Value};
+
+use crate::PredictError;
+use crate::budget::BudgetTracker;
+use crate::cat::{Axiom, CatValue, NodeId};
+use crate::interval::{Bounds, NodeQuery, wanted_for};
+use crate::matrix::Matrix;
+use crate::prepared::PreparedPlan;
+use crate::search::{
+    Flags, ReadChoice, axiom_possible, base_value, fix_read, initial_order, rf_may, rf_must,
+};
+use crate::skeleton::{FinalValue, Skeleton, Tags};
+use crate::symbolic::Symbolic;
+
+/// Longest derived step that later branches are compared with.
+const LEARNED_CHOICES: usize = 16;
+
+/// The group of a flag.
+pub(super) fn group_of(axiom: &Axiom) -> FlagGroup {
+    match axiom.name.as_deref() {
+        Some(Flags::UNDEFINED) => FlagGroup::UndefinedExecution,
+        Some(Flags::UNINITIALISED) => FlagGroup::UninitialisedRead,
+        _ => FlagGroup::Race,
+    }
+}
+
+/// A claim to prove.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Goal {
+    /// Every outcome is in [`Finds::allowed`], to which the search adds.
+    Outcomes,
+    /// No execution inside the filter raises a flag of the group.
+    Unflagged(FlagGroup),
+}
+
+/// The reason that a search ended without a proof.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// The budget ran out.
+    Budget,
+    /// A flag is raised.
+    Raised,
+    /// There are too many outcomes.
+    Outcomes,
+}
+
+/// The executions found, of all structures.
+pub(super) struct Finds<'t> {
+    test: &'t Test,
+    /// The allowed outcomes, each with an execution.
+    pub(super) allowed: BTreeMap<Vec<u64>, Execution>,
+    /// The raised groups of flags, each with an execution.
+    pub(super) raised: BTreeMap<FlagGroup, Execution>,
+    most: usize,
+}
+
+impl<'t> Finds<'t> {
+    pub(super) fn new(test: &'t Test, most: usize) -> Finds<'t> {
+        Finds { test, allowed: BTreeMap::new(), raised: BTreeMap::new(), most }
+    }
+
+    fn passes_filter(&self, outcome: &[u64]) -> bool {
+        let outcome = Outcome(outcome.iter().map(|value| Value(*value)).collect());
+        let observables = self.test.observables();
+        let passes = |filter| outcome.meets_condition(self.test, &observables, filter);
+        self.test.filter.as_ref().is_none_or(passes)
+    }
+}
+
+/// A step that ends a branch: the executions with its choices need no further look.
+#[derive(Clone, Debug)]
+struct ClosingStep {
+    step: usize,
+    choices: Vec<Choice>,
+    /// The claim that it proves; none for every claim.
+    only: Option<Goal>,
+}
+
+/// What follows from the decisions of a branch.
+struct BranchState<M> {
+    /// The source of each read.
+    sources: Vec<Option<usize>>,
+    /// The certain part of modification order.
+    before: M,
+}
+
+/// A choice that is not made yet.
+#[derive(Clone, Copy, Debug)]
+enum Variable {
+    /// A read, by its index among the reads.
+    Source(usize),
+    /// The order of two writes.
+    Order(usize, usize),
+}
+
+/// The search for the proofs about one structure.
+pub(super) struct ProofSearch<'a, M: Matrix> {
+    skeleton: &'a Skeleton,
+    structure: &'a Structure,
+    prepared: &'a PreparedPlan,
+    domain: Option<&'a [u64]>,
+    purse: &'a BudgetTracker<'a>,
+    reads: Vec<ReadChoice>,
+    /// Pairs of writes in open order.
+    pairs: Vec<(usize, usize)>,
+    ground: Bounds<M>,
+    order: (M, M),
+    bounds: Bounds<M>,
+    wanted: Vec<NodeQuery>,
+    goal: Goal,
+    index: usize,
+    decisions: Vec<Choice>,
+    steps: Vec<Step>,
+    learned: Vec<ClosingStep>,
+    /// How often recent ends of branches needed a choice about the read, or about the two writes.
+    read_scores: Vec<f64>,
+    pair_scores: Vec<f64>,
+    increment: f64,
+}
+
+impl<'a, M: Matrix> ProofSearch<'a, M> {
+    pub(super) fn new(
+        skeleton: &'a Skeleton,
+        structure: &'a Structure,
+        prepared: &'a PreparedPlan,
+        domain: Option<&'a [u64]>,
+        purse: &'a BudgetTracker<'a>,
+    ) -> Result<ProofSearch<'a, M>, PredictError> {
+        let (n, plan) = (skeleton.len(), &prepared.plan);
+        let is_read = |event: &usize| skeleton.events[*event].tags.has(Tags::R);
+        let reads: Vec<ReadChoice> = (0..n)
+            .filter(is_read)
+            .map(|read| ReadChoice { read, candidates: skeleton.candidates(read) })
+            .collect();
+        let order: (M, M) = initial_order(skeleton);
+        let mut ground: Bounds<M> = Bounds::new(prepared, n);
+        for &(id, base) in &prepared.leaves {
+            ground.set_fixed(id, base_value::<M>(plan, skeleton, plan.node_at(id).kind(), base)?);
+        }
+        for &id in &prepared.rf {
+            ground.set(id, CatValue::Relation(rf_must(n, &reads)), CatValue::Relation(rf_may(n, &reads)));
+        }
+        for &id in &prepared.co {
+            ground.set(id, CatValue::Relation(order.0.clone()), CatValue::Relation(order.1.clone()));
+        }
+        ground.evaluate_all(plan);
+        let roots = plan.axioms.iter().map(|axiom| NodeQuery {
+            node: axiom.node,
+            must: !axiom.negated,
+            may: axiom.negated,
+        });
+        let wanted = wanted_for(prepared, roots, |id| ground.must(id) != ground.may(id));
+        let open = |(a, b): &(usize, usize)| a < b && order.1.contains(*a, *b) && order.1.contains(*b, *a);
+        let pairs: Vec<(usize, usize)> = order.1.pairs().filter(open).collect();
+        let (read_scores, pair_scores) = (vec![0.0; reads.len()], vec![0.0; pairs.len()]);
+        Ok(ProofSearch {
+            skeleton,
+            structure,
+            prepared,
+            domain,
+            purse,
+            reads,
+            pairs,
+            bounds: ground.clone(),
+            ground,
+            order,
+            wanted,
+            goal: Goal::Outcomes,
+            index: 0,
+            decisions: Vec::new(),
+            steps: Vec::new(),
+            learned: Vec::new(),
+            read_scores,
+            pair_scores,
+            increment: 1.0,
+        })
+    }
+
+    /// Proves a claim about structure `index` and returns the step that proves it.
+    pub(super) fn prove(&mut self, goal: Goal, index: usize, finds: &mut Finds<'_>) -> Result<usize, Stop> {
+        (self.goal, self.index) = (goal, index);
+        self.decisions.clear();
+        Ok(self.descend(finds)?.step)
+    }
+
+    pub(super) fn into_steps(self) -> Vec<Step> {
+        self.steps
+    }
+
+    fn descend(&mut self, finds: &mut Finds<'_>) -> Result<ClosingStep, Stop> {
+        if self.purse.spend(1) {
+            return Err(Stop::Budget);
+        }
+        let state = self.state(&self.decisions);
+        if let Some(closing) = self.close_as_learned(&state) {
+            return Ok(closing);
+        }
+        if let Some(closing) = self.close_by_values(finds) {
+            return Ok(closing);
+        }
+        if let Some(closing) = self.close_by_relations()? {
+            return Ok(closing);
+        }
+        let Some(variable) = self.next_variable(&state) else {
+            return self.record_execution(&state, finds);
+        };
+        self.branch(variable, finds)
+    }
+
+    fn branch(&mut self, variable: Variable, finds: &mut Finds<'_>) -> Result<ClosingStep, Stop> {
+        let choices: Vec<Choice> = match variable {
+            Variable::Source(index) => {
+                let ReadChoice { read, candidates } = &self.reads[index];
+                candidates.iter().map(|write| Choice::Rf(*write, *read)).collect()
+            }
+            Variable::Order(a, b) => vec![Choice::Co(a, b), Choice::Co(b, a)],
+        };
+        let mut cases = Vec::with_capacity(choices.len());
+        let mut needed: Vec<Choice> = Vec::new();
+        let mut only = None;
+        for choice in &choices {
+            self.decisions.push(*choice);
+            let closed = self.descend(finds);
+            self.decisions.pop();
+            let closed = closed?;
+            if !closed.choices.contains(choice) {
+                return Ok(closed);
+            }
+            needed.extend(closed.choices.iter().filter(|other| *other != choice));
+            only = only.or(closed.only);
+            cases.push(closed.step);
+        }
+        needed.sort_unstable();
+        needed.dedup();
+        let step = match (variable, cases.as_slice()) {
+            (Variable::Order(first, second), &[forwards, backwards]) => {
+                Step::Pair { first, second, forwards, backwards }
+            }
+            (Variable::Source(index), _) => Step::Read { read: self.reads[index].read, cases },
+            (Variable::Order(..), _) => return Err(Stop::Budget),
+        };
+        Ok(self.learn(step, needed, only))
+    }
+
+    fn learn(&mut self, step: Step, choices: Vec<Choice>, only: Option<Goal>) -> ClosingStep {
+        self.steps.push(step);
+        let closing = ClosingStep { step: self.steps.len() - 1, choices, only };
+        if closing.choices.len() <= LEARNED_CHOICES {
+            self.learned.push(closing.clone());
+        }
+        closing
+    }
+
+    fn state(&self, choices: &[Choice]) -> BranchState<M> {
+        let mut sources = vec![None; self.skeleton.len()];
+        for ReadChoice { read, candidates } in &self.reads {
+            if let [write] = candidates.as_slice() {
+                sources[*read] = Some(*write);
+            }
+        }
+        let mut before = self.order.0.clone();
+        let mut ordered = false;
+        for choice in choices {
+            match *choice {
+                Choice::Rf(write, read) => sources[read] = Some(write),
+                Choice::Co(first, second) => {
+                    before.insert(first, second);
+                    ordered = true;
+                }
+            }
+        }
+        BranchState { sources, before: if ordered { before.plus() } else { before } }
+    }
+
+    /// Ends the branch by an earlier step whose choices are made.
+    fn close_as_learned(&mut self, state: &BranchState<M>) -> Option<ClosingStep> {
+        let holds = |choice: &Choice| match *choice {
+            Choice::Rf(write, read) => state.sources[read] == Some(write),
+            Choice::Co(first, second) => state.before.contains(first, second),
+        };
+        let goal = self.goal;
+        let serves = |closing: &&ClosingStep| closing.only.is_none_or(|only| only == goal);
+        let known = self.learned.iter().filter(serves).find(|closing| closing.choices.iter().all(holds))?;
+        if known.choices.iter().all(|choice| self.decisions.contains(choice)) {
+            return Some(known.clone());
+        }
+        let ClosingStep { step, choices, only } = known.clone();
+        let implied = |decided: &[Choice]| {
+            let state = self.state(decided);
+            choices.iter().all(|choice| match *choice {
+                Choice::Rf(write, read) => state.sources[read] == Some(write),
+                Choice::Co(first, second) => state.before.contains(first, second),
+            })
+        };
+        let choices = leave_out(&self.decisions, implied);
+        self.steps.push(Step::Implied { step, choices: choices.clone() });
+        Some(ClosingStep { step: self.steps.len() - 1, choices, only })
+    }
+
+    /// Returns the outcomes of all executions with these choices, or more; `None` if they are open.
+    fn outcomes(&self, state: &BranchState<M>) -> Option<Vec<Vec<u64>>> {
+        let complete = self.reads.iter().all(|choice| state.sources[choice.read].is_some());
+        let before = |one: usize, other: usize| state.before.contains(one, other);
+        outcomes(self.structure, &state.sources, &before, self.domain, complete)
+    }
+
+    /// Ends the branch if values contradict its path, or if all of its outcomes are settled.
+    fn close_by_values(&mut self, finds: &Finds<'_>) -> Option<ClosingStep> {
+        let closed = |decided: &[Choice]| {
+            let shown = self.outcomes(&self.state(decided))?;
+            let settled = match self.goal {
+                Goal::Outcomes => shown.iter().all(|outcome| finds.allowed.contains_key(outcome)),
+                Goal::Unflagged(_) => !shown.iter().any(|outcome| finds.passes_filter(outcome)),
+            };
+            settled.then_some(shown.is_empty())
+        };
+        closed(&self.decisions)?;
+        let choices = leave_out(&self.decisions, |decided| closed(decided).is_some());
+        let only = if closed(&choices) == Some(true) { None } else { Some(self.goal) };
+        Some(self.learn(Step::Values { choices: choices.clone() }, choices, only))
+    }
+
+    /// Ends the branch if its certain pairs violate an axiom, or if it raises no flag of the claim.
+    fn close_by_relations(&mut self) -> Result<Option<ClosingStep>, Stop> {
+        let decisions = self.decisions.clone();
+        self.evaluate(&decisions);
+        let prepared = self.prepared;
+        let mut axioms = prepared.plan.axioms.iter().filter(|axiom| !axiom.flag);
+        let violated = axioms.find(|axiom| !axiom_possible(axiom, &self.bounds));
+        if let Some(axiom) = violated {
+            let choices = self.minimize(&|search| !axiom_possible(axiom, &search.bounds))?;
+            self.reward(&choices);
+            let step = Step::Axiom { choices: choices.clone(), name: axiom.name.clone() };
+            return Ok(Some(self.learn(step, choices, None)));
+        }
+        let Goal::Unflagged(group) = self.goal else { return Ok(None) };
+        let unflagged = |search: &Self| {
+            let flags = prepared.plan.axioms.iter().filter(|axiom| axiom.flag && group_of(axiom) == group);
+            !flags.into_iter().any(|axiom| axiom_possible(axiom, &search.bounds))
+        };
+        if !unflagged(self) {
+            return Ok(None);
+        }
+        let choices = self.minimize(&unflagged)?;
+        self.reward(&choices);
+        let step = Step::Unflagged { choices: choices.clone(), group };
+        Ok(Some(self.learn(step, choices, Some(self.goal))))
+    }
+
+    /// Returns few of the decisions for which the bounds still have a property.
+    fn minimize(&mut self, has: &dyn Fn(&Self) -> bool) -> Result<Vec<Choice>, Stop> {
+        let mut kept = self.decisions.clone();
+        for index in (0..kept.len()).rev() {
+            if self.purse.spend(1) {
+                return Err(Stop::Budget);
+            }
+            let mut fewer = kept.clone();
+            fewer.remove(index);
+            self.evaluate(&fewer);
+            if has(self) {
+                kept = fewer;
+            }
+        }
+        kept.sort_unstable();
+        Ok(kept)
+    }
+
+    /// Evaluates the bounds of all axioms and flags under some choices.
+    fn evaluate(&mut self, choices: &[Choice]) {
+        let prepared = self.prepared;
+        for id in prepared.rf.iter().chain(&prepared.co) {
+            self.bounds.set(*id, self.ground.must(*id).clone(), self.ground.may(*id).clone());
+        }
+        for choice in choices {
+            if let Choice::Rf(write, read) = *choice {
+                prepared.rf.iter().for_each(|id| fix_read(&mut self.bounds, *id, read, write));
+            }
+        }
+        if !prepared.co.is_empty() {
+            let before = self.state(choices).before;
+            let may = self.order.1.difference(&before.transpose());
+            let set = |bounds: &mut Bounds<M>, id: NodeId| {
+                bounds.set(id, CatValue::Relation(before.clone()), CatValue::Relation(may.clone()));
+            };
+            prepared.co.iter().for_each(|id| set(&mut self.bounds, *id));
+        }
+        self.bounds.evaluate(&prepared.plan, &self.wanted);
+    }
+
+    fn reward(&mut self, choices: &[Choice]) {
+        for choice in choices {
+            match *choice {
+                Choice::Rf(_, read) => {
+                    let index = self.reads.iter().position(|choice| choice.read == read);
+                    index.into_iter().for_each(|index| self.read_scores[index] += self.increment);
+                }
+                Choice::Co(a, b) => {
+                    let index = self.pairs.iter().position(|pair| *pair == (a.min(b), a.max(b)));
+                    index.into_iter().for_each(|index| self.pair_scores[index] += self.increment);
+                }
+            }
+        }
+        self.increment *= 1.05;
+        if self.increment > 1e100 {
+            let scores = self.read_scores.iter_mut().chain(&mut self.pair_scores);
+            scores.for_each(|score| *score /= 1e100);
+            self.increment /= 1e100;
+        }
+    }
+
+    /// Returns the next choice: first those that decide the outcome, then those that ended branches.
+    fn next_variable(&self, state: &BranchState<M>) -> Option<Variable> {
+        let has_choice = |index: &usize| {
+            let choice = &self.reads[*index];
+            state.sources[choice.read].is_none() && choice.candidates.len() != 1
+        };
+        if self.goal == Goal::Outcomes {
+            let needed = self.needed_reads(state);
+            let by_read = |read: &usize| self.reads.iter().position(|choice| choice.read == *read);
+            if let Some(index) = needed.iter().filter_map(by_read).find(has_choice) {
+                return Some(Variable::Source(index));
+            }
+        }
+        let is_open =
+            |(a, b): &(usize, usize)| !state.before.contains(*a, *b) && !state.before.contains(*b, *a);
+        let best = |found: Option<(f64, Variable)>, (score, variable): (f64, Variable)| match found {
+            Some((known, _)) if known >= score => found,
+            _ => Some((score, variable)),
+        };
+        let sources = (0..self.reads.len()).filter(has_choice);
+        let sources = sources.map(|index| (self.read_scores[index], Variable::Source(index)));
+        let orders = (0..self.pairs.len()).filter(|index| is_open(&self.pairs[*index]));
+        let orders = orders.map(|index| {
+            let (a, b) = self.pairs[index];
+            (self.pair_scores[index], Variable::Order(a, b))
+        });
+        sources.chain(orders).fold(None, best).map(|(_, variable)| variable)
+    }
+
+    /// The reads that final values depend on, as far as their sources are known.
+    fn needed_reads(&self, state: &BranchState<M>) -> Vec<usize> {
+        let add = |value: &Symbolic<u16>, open: &mut Vec<usize>| {
+            value.for_each_read(&mut |read| open.push(usize::from(read)));
+        };
+        let mut open = Vec::new();
+        for value in self.skeleton.finals.iter().rev() {
+            match value {
+                FinalValue::Expression(value) => add(value, &mut open),
+                FinalValue::LastWrite(storage) => {
+                    let written = self.skeleton.events.iter().filter(|event| event.storage == Some(*storage));
+                    written.filter_map(|event| event.stored.as_ref()).for_each(|value| add(value, &mut open));
+                }
+            }
+        }
+        let mut needed = Vec::new();
+        while let Some(read) = open.pop() {
+            if !needed.contains(&read) {
+                needed.push(read);
+                if let Some(stored) =
+                    state.sources[read].and_then(|write| self.skeleton.events[write].stored.as_ref())
+                {
+                    add(stored, &mut open);
+                }
+            }
+        }
+        needed
+    }
+
+    /// Records a consistent execution: all choices are made and no axiom is violated.
+    fn record_execution(
+        &mut self,
+        state: &BranchState<M>,
+        finds: &mut Finds<'_>,
+    ) -> Result<ClosingStep, Stop> {
+        let sources = state.sources.iter().enumerate();
+        let execution = Execution {
+            structure: self.index,
+            rf: sources.filter_map(|(read, write)| Some(((*write)?, read))).collect(),
+            co: self.modification_orders(state),
+        };
+        if let Goal::Unflagged(group) = self.goal {
+            // A flag may be raised, and no choice is left that could prevent it.
+            finds.raised.insert(group, execution);
+            return Err(Stop::Raised);
+        }
+        for outcome in self.outcomes(state).unwrap_or_default() {
+            finds.allowed.entry(outcome).or_insert_with(|| execution.clone());
+        }
+        if finds.allowed.len() > finds.most {
+            return Err(Stop::Outcomes);
+        }
+        self.close_by_values(finds).ok_or(Stop::Budget)
+    }
+
+    fn modification_orders(&self, state: &BranchState<M>) -> Vec<Vec<usize>> {
+        let is_write = |event: &usize| self.skeleton.events[*event].tags.has(Tags::W);
+        let order = |storage| {
+            let of_storage = |event: &usize| self.skeleton.events[*event].storage == Some(storage);
+            let mut writes: Vec<usize> =
+                (0..self.skeleton.len()).filter(is_write).filter(of_storage).collect();
+            writes.sort_by_key(|write| {
+                (0..self.skeleton.len()).filter(|e| state.before.contains(*e, *write)).count()
+            });
+            writes
+        };
+        self.skeleton.storages().into_iter().map(order).collect()
+    }
+}
+
+/// Returns few of the choices for which a property that grows with them still holds.
+fn leave_out(choices: &[Choice], has: impl Fn(&[Choice]) -> bool) -> Vec<Choice> {
+    let mut kept = choices.to_vec();
+    for index in (0..kept.len()).rev() {
+        let mut fewer = kept.clone();
+        fewer.remove(index);
+        if has(&fewer) {
+            kept = fewer;
+        }
+    }
+    kept.sort_unstable();
+    kept
+}
