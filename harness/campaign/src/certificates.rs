@@ -1,8 +1,9 @@
 //! Certificates of a model's answers: made, verified and compared with what the program derives again.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use certificate::{Certificate, CertificateError, Verified, verify};
+use certificate::{Certificate, CertificateError, ModelText, Verified, verify};
 use model::certify::{CertifiedTest, NotCertified, certify, derive_structures, model_text};
 use model::{Budget, Model, Options};
 
@@ -75,22 +76,44 @@ pub fn certify_source(
     }
 }
 
+/// The models of verified certificates, each loaded once.
+#[derive(Debug, Default)]
+pub struct VerifiedModels(Mutex<Vec<(ModelText, Arc<Model>)>>);
+
+impl VerifiedModels {
+    fn load(&self, written: &ModelText) -> Result<Arc<Model>, VerificationError> {
+        if let Ok(known) = self.0.lock()
+            && let Some((_, model)) = known.iter().find(|(text, _)| text == written)
+        {
+            return Ok(model.clone());
+        }
+        if let Some(Ok(shipped)) = Model::shipped(&written.name)
+            && model_text(&shipped) != *written
+        {
+            return Err(VerificationError::OtherModel(written.name.clone()));
+        }
+        let include = |name: &str| written.includes.get(name).cloned();
+        let model = Model::from_text(&written.name, &written.text, &include)
+            .map_err(|errors| VerificationError::Model(errors.to_string()))?;
+        let model = Arc::new(model);
+        if let Ok(mut known) = self.0.lock() {
+            known.push((written.clone(), model.clone()));
+        }
+        Ok(model)
+    }
+}
+
 /// Verifies a certificate, and that its event structures are those of its test and model.
 ///
 /// # Errors
 /// The first part that does not hold.
-pub fn verify_certificate(text: &str) -> Result<(Certificate, Verified), VerificationError> {
+pub fn verify_certificate(
+    text: &str,
+    models: &VerifiedModels,
+) -> Result<(Certificate, Verified), VerificationError> {
     let certificate: Certificate = serde_json::from_str(text)?;
     let verified = verify(&certificate)?;
-    let written = &certificate.model;
-    if let Some(Ok(shipped)) = Model::shipped(&written.name)
-        && model_text(&shipped) != *written
-    {
-        return Err(VerificationError::OtherModel(written.name.clone()));
-    }
-    let include = |name: &str| written.includes.get(name).cloned();
-    let model = Model::from_text(&written.name, &written.text, &include)
-        .map_err(|errors| VerificationError::Model(errors.to_string()))?;
+    let model = models.load(&certificate.model)?;
     let test = litmus::parse(&certificate.test, &certificate.name)
         .map_err(|errors| CertificateError::Test(errors.to_string()))?;
     let derived =

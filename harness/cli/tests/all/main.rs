@@ -5,6 +5,7 @@ mod annotated;
 mod beside;
 mod capture;
 mod cases;
+mod certificates;
 mod clauses;
 mod codegen;
 mod common;

@@ -189,10 +189,11 @@ fn needed_claims(
             return error("an outcome is listed as allowed and as forbidden");
         }
     }
-    if certificate.observables.len() != observables
-        || certificate.forbidden.iter().any(|o| o.len() != observables)
+    let names = test.observables().into_iter().map(|observable| test.observable_name(observable));
+    if !certificate.observables.iter().cloned().eq(names)
+        || certificate.forbidden.iter().any(|outcome| outcome.len() != observables)
     {
-        return error("another number of observables than the test has");
+        return error("other observables than those of the test");
     }
     if certificate.truncated != certificate.structures.iter().any(|structure| structure.cut) {
         return error("runs are cut off at the loop bound, or none is");
@@ -500,7 +501,11 @@ impl Context<'_> {
         outcome: Option<&Vec<u64>>,
         group: Option<FlagGroup>,
     ) -> Result<(), CertificateError> {
-        let of = outcome.map_or(format!("{group:?}"), |values| format!("the outcome {values:?}"));
+        let of = match (outcome, group) {
+            (Some(values), _) => format!("the outcome {values:?}"),
+            (None, Some(group)) => format!("the flag {group:?}"),
+            (None, None) => String::new(),
+        };
         let fail = |what: &'static str| CertificateError::Witness { of: of.clone(), what };
         let frame = frames.get(execution.structure).ok_or(fail("no such structure"))?;
         if outcome.is_some() && !frame.structure.terminated {

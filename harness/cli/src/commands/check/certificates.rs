@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use campaign::certificates::{Certification, certify_source, verify_certificate};
+use campaign::certificates::{Certification, VerifiedModels, certify_source, verify_certificate};
 use campaign::check::CheckModels;
 use campaign::inputs;
 use campaign::parallel::in_order;
@@ -35,11 +35,11 @@ pub fn certify(arguments: &Check, folder: &Path) -> Result<Outcome, Failure> {
     }
     make_folder(folder)?;
     let mut names = BTreeSet::new();
-    let named: Vec<(TestSource, PathBuf)> = sources
-        .into_iter()
-        .map(|source| (folder.join(file_name(&source.id, &mut names)), source))
-        .map(|(path, source)| (source, path))
-        .collect();
+    let with_path = |source: TestSource| {
+        let path = folder.join(file_name(&source.id, &mut names));
+        (source, path)
+    };
+    let named: Vec<(TestSource, PathBuf)> = sources.into_iter().map(with_path).collect();
     let work = |(source, path): &(TestSource, PathBuf)| {
         let made = certify_source(source.clone(), &models, arguments.timeout, arguments.unroll);
         (source.id.clone(), path.clone(), made)
@@ -104,13 +104,16 @@ pub fn verify(path: &Path) -> Result<Outcome, Failure> {
         let text = format!("{}: no certificates; `check --certify` writes them", path.display());
         return Err(Failure::input_message(text));
     }
+    let models = VerifiedModels::default();
     let work = |file: &PathBuf| {
         let size = std::fs::metadata(file).map_err(|error| error.to_string())?.len();
         if size > MAX_BYTES {
             return Err(format!("larger than {MAX_BYTES} bytes"));
         }
         let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
-        verify_certificate(&text).map(|(certificate, _)| certificate.name).map_err(|error| error.to_string())
+        verify_certificate(&text, &models)
+            .map(|(certificate, _)| certificate.name)
+            .map_err(|error| error.to_string())
     };
     let (mut outcome, mut data, mut verified) = (Outcome::Success, Data::new(), 0_usize);
     let mut all = files.iter();

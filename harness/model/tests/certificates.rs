@@ -1,0 +1,337 @@
+//! Certificates: made for tests of the corpus and random programs, verified, and rejected after each change.
+#![expect(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "tests")]
+
+use std::collections::BTreeMap;
+
+use certificate::{Certificate, Choice, Claim, FinalValue, NamedSet, Step, verify};
+use litmus::Test;
+use model::certify::{CertifiedTest, NotCertified, certify, derive_structures, model_text};
+use model::{Budget, Model, Options};
+use witness::generate::{
+    Corner, RandomProgram, classes_program, guarded_program, program, split_program, subgroup_program,
+    undefined_program,
+};
+
+/// Every fifth embedded test is certified here; `check --certify` does all.
+const SHARE: usize = 5;
+
+fn shipped(name: &str) -> Model {
+    Model::shipped(name).unwrap_or_else(|| panic!("no model {name}")).unwrap()
+}
+
+fn certificate_of(name: &str, text: &str, model: &Model, unroll: u32) -> Result<Certificate, NotCertified> {
+    let test = litmus::parse(text, name).unwrap_or_else(|errors| panic!("{name}: {errors}"));
+    let options = Options { budget: Budget::steps(5_000_000), unroll };
+    certify(CertifiedTest { name, text, test: &test }, model, &options)
+}
+
+/// Verifies a certificate as `check --verify` does.
+fn is_accepted(certificate: &Certificate, test: &Test, model: &Model) -> bool {
+    let derived = derive_structures(test, model, certificate.bound).unwrap();
+    verify(certificate).is_ok()
+        && certificate.model == model_text(model)
+        && derived.structures == certificate.structures
+        && derived.domain == certificate.domain
+}
+
+#[test]
+fn tests_of_the_corpus_have_certificates() {
+    let models: BTreeMap<&str, Model> = Model::DEFAULTS.iter().map(|name| (*name, shipped(name))).collect();
+    let tests = litmus::corpus::tests().into_iter().chain(litmus::corpus::model_only());
+    let mut certified = 0;
+    for entry in tests.step_by(SHARE) {
+        let test = litmus::parse(entry.text, &entry.id).unwrap();
+        let model = &models[Model::default_for_test(&test)];
+        let certificate =
+            certificate_of(&entry.id, entry.text, model, 1).unwrap_or_else(|e| panic!("{}: {e}", entry.id));
+        verify(&certificate).unwrap_or_else(|error| panic!("{}: {error}", entry.id));
+        let text = serde_json::to_string(&certificate).unwrap();
+        assert_eq!(serde_json::from_str::<Certificate>(&text).unwrap(), certificate);
+        certified += 1;
+    }
+    assert!(certified > 200, "{certified} tests");
+}
+
+/// Returns the number of random programs: small by default, or `VK_LITMUS_CERTIFICATE_PROGRAMS`.
+fn random_programs() -> u64 {
+    let wanted = std::env::var("VK_LITMUS_CERTIFICATE_PROGRAMS").ok();
+    wanted.map_or(300, |text| text.parse().expect("VK_LITMUS_CERTIFICATE_PROGRAMS is a number"))
+}
+
+#[test]
+fn random_programs_have_certificates() {
+    let generators: Vec<Box<dyn Fn(u64) -> RandomProgram>> = vec![
+        Box::new(program),
+        Box::new(undefined_program),
+        Box::new(split_program),
+        Box::new(classes_program),
+        Box::new(subgroup_program),
+        Box::new(guarded_program),
+        Box::new(witness::calls::calls_program),
+        Box::new(|seed| Corner::ALL[seed as usize % Corner::ALL.len()].program(seed)),
+    ];
+    let models = ["vulkan", "vulkan-2019"].map(shipped);
+    let (mut certified, mut refused) = (0_u64, BTreeMap::<String, u64>::new());
+    let count = random_programs();
+    for seed in 0..count {
+        let drawn = generators[seed as usize % generators.len()](seed);
+        let model = &models[seed as usize / generators.len() % models.len()];
+        match certificate_of("random", &drawn.text, model, drawn.bound) {
+            Ok(certificate) => {
+                certified += 1;
+                verify(&certificate).unwrap_or_else(|error| panic!("{seed}: {error}\n{}", drawn.text));
+            }
+            // The engine and the proof contradict each other.
+            Err(NotCertified::Differs { what }) => panic!("{seed}: {what}\n{}", drawn.text),
+            Err(error) => *refused.entry(error.to_string()).or_default() += 1,
+        }
+    }
+    println!("{certified} of {count} programs certified; {refused:?}");
+    assert!(certified * 4 > count * 3, "{certified} of {count}: {refused:?}");
+}
+
+/// A change of a certificate; false if there is nothing to change.
+type Change = fn(&mut Certificate) -> bool;
+
+/// Removes a case of a step that combines one for each source of a read.
+fn drop_leaf(certificate: &mut Certificate) -> bool {
+    let step = certificate.proofs.iter_mut().flat_map(|proof| &mut proof.steps);
+    step.into_iter().any(|step| match step {
+        Step::Read { cases, .. } => cases.pop().is_some(),
+        _ => false,
+    })
+}
+
+fn drop_choice(certificate: &mut Certificate) -> bool {
+    let mut steps = certificate.proofs.iter_mut().flat_map(|proof| &mut proof.steps);
+    steps.any(|step| match step {
+        Step::Axiom { choices, .. } => choices.pop().is_some(),
+        _ => false,
+    })
+}
+
+fn change_choice(certificate: &mut Certificate) -> bool {
+    let mut steps = certificate.proofs.iter_mut().flat_map(|proof| &mut proof.steps);
+    steps.any(|step| match step {
+        Step::Axiom { choices, .. } => match choices.last_mut() {
+            Some(Choice::Rf(write, _)) => {
+                *write += 1;
+                true
+            }
+            Some(Choice::Co(first, second)) => {
+                std::mem::swap(first, second);
+                true
+            }
+            None => false,
+        },
+        _ => false,
+    })
+}
+
+fn rename_axiom(certificate: &mut Certificate) -> bool {
+    let mut steps = certificate.proofs.iter_mut().flat_map(|proof| &mut proof.steps);
+    steps.any(|step| match step {
+        Step::Axiom { name, .. } => name.replace("no-axiom-has-this-name".to_owned()).is_some(),
+        _ => false,
+    })
+}
+
+/// Turns a violated axiom into a statement about values.
+fn flip_lemma(certificate: &mut Certificate) -> bool {
+    let mut steps = certificate.proofs.iter_mut().flat_map(|proof| &mut proof.steps);
+    let Some(step) = steps.find(|step| matches!(step, Step::Axiom { .. })) else { return false };
+    *step = Step::Values { choices: Vec::new() };
+    true
+}
+
+fn drop_claim(certificate: &mut Certificate) -> bool {
+    certificate.proofs.iter_mut().any(|proof| proof.claims.pop().is_some())
+}
+
+fn swap_claims(certificate: &mut Certificate) -> bool {
+    let mut claims = certificate.proofs.iter_mut().flat_map(|proof| &mut proof.claims);
+    claims.any(|(claim, step)| *claim == Claim::Outcomes && std::mem::replace(step, 0) != 0)
+}
+
+fn forbid_allowed(certificate: &mut Certificate) -> bool {
+    let allowed = certificate.allowed.pop();
+    allowed.map(|outcome| certificate.forbidden.push(outcome.values)).is_some()
+}
+
+fn forget_allowed(certificate: &mut Certificate) -> bool {
+    certificate.allowed.pop().is_some()
+}
+
+fn allow_forbidden(certificate: &mut Certificate) -> bool {
+    let (Some(values), Some(allowed)) = (certificate.forbidden.pop(), certificate.allowed.first_mut()) else {
+        return false;
+    };
+    allowed.values = values;
+    true
+}
+
+fn swap_witnesses(certificate: &mut Certificate) -> bool {
+    let [first, second, ..] = certificate.allowed.as_mut_slice() else { return false };
+    std::mem::swap(&mut first.witness, &mut second.witness);
+    true
+}
+
+fn change_rf(certificate: &mut Certificate) -> bool {
+    let pair = certificate.allowed.iter_mut().find_map(|allowed| allowed.witness.rf.first_mut());
+    pair.map(|(write, read)| *write = *read).is_some()
+}
+
+fn drop_rf(certificate: &mut Certificate) -> bool {
+    let structures = &certificate.structures;
+    certificate.allowed.iter_mut().any(|allowed| {
+        // A read with one candidate needs no pair.
+        let of = &structures[allowed.witness.structure];
+        let writes = |read: usize| {
+            let storage = of.storages[read];
+            (0..of.events).filter(|e| of.stored[*e].is_some() && of.storages[*e] == storage).count()
+        };
+        let before = allowed.witness.rf.len();
+        allowed.witness.rf.retain(|(_, read)| writes(*read) < 2);
+        allowed.witness.rf.len() < before
+    })
+}
+
+fn change_co(certificate: &mut Certificate) -> bool {
+    let mut orders = certificate.allowed.iter_mut().flat_map(|allowed| &mut allowed.witness.co);
+    orders.any(|order| order.len() > 2 && order.pop().is_some())
+}
+
+fn change_model(certificate: &mut Certificate) -> bool {
+    let includes = certificate.model.includes.values_mut();
+    includes.into_iter().any(|text| {
+        let without = text.replace("acyclic part?; (locord | rf | fr | asmo) as consistency", "");
+        std::mem::replace(text, without) != *text
+    })
+}
+
+fn change_base(certificate: &mut Certificate) -> bool {
+    certificate.structures.iter_mut().any(|structure| {
+        let Some(NamedSet::Rows(rows)) = structure.bases.get_mut("po") else { return false };
+        rows.pop().is_some()
+    })
+}
+
+fn drop_base(certificate: &mut Certificate) -> bool {
+    certificate.structures.iter_mut().any(|structure| structure.bases.remove("ssg").is_some())
+}
+
+fn change_stored(certificate: &mut Certificate) -> bool {
+    let structure = &mut certificate.structures[0];
+    structure.stored.iter_mut().flatten().any(|value| match value {
+        certificate::Expression::Known(value) => {
+            *value += 1;
+            true
+        }
+        _ => false,
+    })
+}
+
+fn change_final(certificate: &mut Certificate) -> bool {
+    let finals = certificate.structures.iter_mut().flat_map(|structure| &mut structure.finals);
+    let known = FinalValue::Expression(certificate::Expression::Known(77));
+    finals.into_iter().any(|value| std::mem::replace(value, known.clone()) != known)
+}
+
+fn drop_structure(certificate: &mut Certificate) -> bool {
+    certificate.proofs.pop();
+    certificate.structures.pop().is_some()
+}
+
+fn end_threads(certificate: &mut Certificate) -> bool {
+    certificate.structures.iter_mut().any(|structure| std::mem::replace(&mut structure.terminated, false))
+}
+
+fn change_race(certificate: &mut Certificate) -> bool {
+    let witness = certificate.allowed.first().map(|allowed| allowed.witness.clone());
+    certificate.flags.first_mut().is_some_and(|claim| match claim.witness.take() {
+        Some(_) => true,
+        None => {
+            claim.witness = witness;
+            true
+        }
+    })
+}
+
+fn drop_flags(certificate: &mut Certificate) -> bool {
+    certificate.flags.pop().is_some()
+}
+
+const CHANGES: [(&str, Change); 25] = [
+    ("drop_leaf", drop_leaf),
+    ("drop_choice", drop_choice),
+    ("change_choice", change_choice),
+    ("rename_axiom", rename_axiom),
+    ("flip_lemma", flip_lemma),
+    ("drop_claim", drop_claim),
+    ("swap_claims", swap_claims),
+    ("forbid_allowed", forbid_allowed),
+    ("forget_allowed", forget_allowed),
+    ("allow_forbidden", allow_forbidden),
+    ("swap_witnesses", swap_witnesses),
+    ("change_rf", change_rf),
+    ("drop_rf", drop_rf),
+    ("change_co", change_co),
+    ("change_model", change_model),
+    ("change_base", change_base),
+    ("drop_base", drop_base),
+    ("change_stored", change_stored),
+    ("change_final", change_final),
+    ("drop_structure", drop_structure),
+    ("end_threads", end_threads),
+    ("change_race", change_race),
+    ("drop_flags", drop_flags),
+    ("change_schema", |certificate| {
+        certificate.schema.push('0');
+        true
+    }),
+    ("change_observables", |certificate| certificate.observables.pop().is_some()),
+];
+
+/// Changes of trusted parts: only the comparison with derived structures and shipped texts has to notice them.
+const TRUSTED: [&str; 6] =
+    ["change_model", "change_base", "change_stored", "change_final", "drop_structure", "end_threads"];
+
+/// Tests whose certificates have every part that a change needs.
+const CHANGED: [&str; 4] = ["mp/MP+rel-acq", "2+2w/2+2W+fence-fence", "mp/MP+plain", "sb/SB+common-rmw"];
+
+#[test]
+fn changed_certificates_are_rejected() {
+    let model = shipped("vulkan");
+    let mut made: BTreeMap<&str, usize> = BTreeMap::new();
+    for id in CHANGED {
+        let mut entries = litmus::corpus::tests().into_iter();
+        let entry = entries.find(|entry| entry.id == id).unwrap_or_else(|| panic!("no test {id}"));
+        let test = litmus::parse(entry.text, &entry.id).unwrap();
+        let certificate = certificate_of(&entry.id, entry.text, &model, 1).unwrap();
+        assert!(is_accepted(&certificate, &test, &model), "{id}");
+        for (name, change) in CHANGES {
+            let mut changed = certificate.clone();
+            if change(&mut changed) {
+                *made.entry(name).or_default() += 1;
+                assert!(!is_accepted(&changed, &test, &model), "{id}: {name} is accepted");
+                assert!(TRUSTED.contains(&name) || verify(&changed).is_err(), "{id}: {name} verifies");
+            }
+        }
+    }
+    let unused: Vec<&str> =
+        CHANGES.iter().map(|(name, _)| *name).filter(|name| !made.contains_key(name)).collect();
+    assert_eq!(unused, Vec::<&str>::new(), "changes that no certificate has a part for");
+}
+
+/// What only looks like a dependency: the engine knows the value, the checker finds that it depends on itself.
+#[test]
+fn an_answer_without_a_proof_has_no_certificate() {
+    let id = "lb/LB+false-data-data";
+    let entry = litmus::corpus::tests().into_iter().find(|entry| entry.id == id).unwrap();
+    let refused = certificate_of(id, entry.text, &shipped("amdgpu"), 1);
+    assert!(matches!(refused, Err(NotCertified::Differs { .. })), "{refused:?}");
+    let options = Options { budget: Budget::steps(1), unroll: 1 };
+    let test = litmus::parse(entry.text, id).unwrap();
+    let subject = CertifiedTest { name: id, text: entry.text, test: &test };
+    assert!(matches!(certify(subject, &shipped("vulkan"), &options), Err(NotCertified::Budget)));
+}
