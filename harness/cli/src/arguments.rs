@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use campaign::shard::{Shard, shard};
-pub use check_format::CheckFormat;
+pub use check_format::{CheckFormat, CheckOutput};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use codegen::Form;
@@ -281,15 +281,8 @@ pub struct Check {
     /// GitHub and editors show sarif findings at their lines.
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: CheckFormat,
-    /// Print up to N consistent executions of each test instead, those that satisfy its condition first.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), conflicts_with = "progress")]
-    pub executions: Option<u32>,
-    /// Write a certificate of the answer for each test to DIR instead: executions and a proof.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["progress", "executions", "format"])]
-    pub certify: Option<PathBuf>,
-    /// Verify the certificates in DIR, or a single one, instead.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["tests", "suite", "model", "progress", "executions", "format", "certify"])]
-    pub verify: Option<PathBuf>,
+    #[command(flatten)]
+    pub instead: CheckOutput,
     /// Time limit for each test, including parsing.
     #[arg(long, value_name = "DUR", default_value = "5s", value_parser = values::duration)]
     pub timeout: Duration,

@@ -12,7 +12,7 @@ mod search;
 use std::collections::BTreeMap;
 
 use certificate::{
-    AllowedOutcome, Certificate, Claim, Execution, FlagClaim, FlagGroup, ModelText, SCHEMA, Structure,
+    AllowedOutcome, Certificate, Execution, FlagClaim, FlagGroup, ModelText, ProvedClaim, SCHEMA, Structure,
     StructureProof,
 };
 use litmus::{Outcome, Prediction, Race, Test, Undefinedness, Value};
@@ -215,9 +215,9 @@ impl Subject<'_> {
         }
         for goal in goals {
             let claim = match goal {
-                Goal::Outcomes => Claim::Outcomes,
+                Goal::Outcomes => ProvedClaim::Outcomes,
                 Goal::Unflagged(group) if finds.raised.contains_key(&group) => continue,
-                Goal::Unflagged(group) => Claim::Unflagged(group),
+                Goal::Unflagged(group) => ProvedClaim::Unflagged(group),
             };
             match search.prove(goal, self.index, finds) {
                 Ok(step) => claims.push((claim, step)),

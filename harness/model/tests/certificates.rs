@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use certificate::{Certificate, Choice, Claim, FinalValue, NamedSet, Step, verify};
+use certificate::{Certificate, Choice, FinalValue, NamedSet, ProvedClaim, Step, verify};
 use litmus::Test;
 use model::certify::{CertifiedTest, NotCertified, certify, derive_structures, model_text};
 use model::{Budget, Model, Options};
@@ -150,7 +150,7 @@ fn drop_claim(certificate: &mut Certificate) -> bool {
 
 fn swap_claims(certificate: &mut Certificate) -> bool {
     let mut claims = certificate.proofs.iter_mut().flat_map(|proof| &mut proof.claims);
-    claims.any(|(claim, step)| *claim == Claim::Outcomes && std::mem::replace(step, 0) != 0)
+    claims.any(|(claim, step)| *claim == ProvedClaim::Outcomes && std::mem::replace(step, 0) != 0)
 }
 
 fn forbid_allowed(certificate: &mut Certificate) -> bool {
@@ -323,7 +323,7 @@ fn changed_certificates_are_rejected() {
     assert_eq!(unused, Vec::<&str>::new(), "changes that no certificate has a part for");
 }
 
-/// What only looks like a dependency: the engine knows the value, the checker finds that it depends on itself.
+/// A value that only looks dependent: the engine knows it, the checker finds that it depends on itself.
 #[test]
 fn an_answer_without_a_proof_has_no_certificate() {
     let id = "lb/LB+false-data-data";

@@ -21,13 +21,13 @@ use crate::output::{Data, cannot_print, reject, say};
 /// # Errors
 /// Returns the error that ended it early; a mistake in a single test is printed and does not.
 pub fn check(arguments: &Check, quiet: bool) -> Result<Outcome, Failure> {
-    if let Some(folder) = &arguments.certify {
+    if let Some(folder) = &arguments.instead.certify {
         return certificates::certify(arguments, folder);
     }
-    if let Some(path) = &arguments.verify {
+    if let Some(path) = &arguments.instead.verify {
         return certificates::verify(path);
     }
-    if let Some(most) = arguments.executions {
+    if let Some(most) = arguments.instead.executions {
         return executions::show(arguments, most as usize);
     }
     let checker = |models: CheckModels| -> Checker {

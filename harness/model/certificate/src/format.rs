@@ -234,7 +234,7 @@ pub enum Step {
 /// A statement about all executions of a structure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Claim {
+pub enum ProvedClaim {
     /// Every outcome is listed as allowed.
     Outcomes,
     /// No flag of a group is raised.
@@ -248,5 +248,5 @@ pub struct StructureProof {
     /// The steps, each after those that it refers to.
     pub steps: Vec<Step>,
     /// The claims with the steps that prove them.
-    pub claims: Vec<(Claim, usize)>,
+    pub claims: Vec<(ProvedClaim, usize)>,
 }

@@ -32,8 +32,8 @@ mod values;
 mod verify;
 
 pub use format::{
-    AllowedOutcome, Certificate, Choice, Claim, Constraint, Execution, Expression, FinalValue, FlagClaim,
-    FlagGroup, ModelText, NamedSet, SCHEMA, Step, Structure, StructureProof,
+    AllowedOutcome, Certificate, Choice, Constraint, Execution, Expression, FinalValue, FlagClaim, FlagGroup,
+    ModelText, NamedSet, ProvedClaim, SCHEMA, Step, Structure, StructureProof,
 };
 pub use values::{Order, outcomes};
 pub use verify::{CertificateError, Verified, verify};

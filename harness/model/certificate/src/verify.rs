@@ -4,7 +4,7 @@ use litmus::{Outcome, Test, Value};
 
 use crate::cat;
 use crate::format::{
-    Certificate, Choice, Claim, Execution, FinalValue, FlagGroup, NamedSet, SCHEMA, Step, Structure,
+    Certificate, Choice, Execution, FinalValue, FlagGroup, NamedSet, ProvedClaim, SCHEMA, Step, Structure,
     StructureProof,
 };
 use crate::plan::{self, Bounds, Kind, Leaves, Plan};
@@ -50,7 +50,7 @@ pub enum CertificateError {
         /// The index of the structure.
         structure: usize,
         /// The claim.
-        claim: Claim,
+        claim: ProvedClaim,
     },
     /// An execution is not one that shows what the certificate claims.
     #[error("the execution of {of}: {what}")]
@@ -79,18 +79,18 @@ pub struct Verified {
 /// The claims that a step proves.
 #[derive(Clone, Debug, Default)]
 struct Proves {
-    claims: Vec<Claim>,
+    claims: Vec<ProvedClaim>,
     choices: Vec<Choice>,
 }
 
-/// What all structures share.
+/// The parts that all structures share.
 struct Context<'a> {
     certificate: &'a Certificate,
     test: Test,
     plan: Plan,
     domain: Option<&'a [u64]>,
     /// The claims that each structure needs a proof for, if it can have an outcome.
-    claims: Vec<Claim>,
+    claims: Vec<ProvedClaim>,
 }
 
 /// A structure with what follows from it before any choice.
@@ -174,10 +174,10 @@ fn needed_claims(
     certificate: &Certificate,
     plan: &Plan,
     test: &Test,
-) -> Result<Vec<Claim>, CertificateError> {
+) -> Result<Vec<ProvedClaim>, CertificateError> {
     let error = |what: &str| Err(CertificateError::List(what.to_owned()));
     let observables = test.observables().len();
-    let mut claims = vec![Claim::Outcomes];
+    let mut claims = vec![ProvedClaim::Outcomes];
     for (index, allowed) in certificate.allowed.iter().enumerate() {
         if allowed.values.len() != observables {
             return error("an outcome with another number of values than the test has observables");
@@ -203,7 +203,9 @@ fn needed_claims(
         let claimed: Vec<_> = certificate.flags.iter().filter(|claim| claim.group == group).collect();
         match claimed.as_slice() {
             [] if !defined => {}
-            [claim] if defined => claims.extend(claim.witness.is_none().then_some(Claim::Unflagged(group))),
+            [claim] if defined => {
+                claims.extend(claim.witness.is_none().then_some(ProvedClaim::Unflagged(group)))
+            }
             _ => return error("flags of the model without exactly one claim"),
         }
     }
@@ -392,7 +394,7 @@ impl Context<'_> {
         }
         for needed in &self.claims {
             // A run that does not end has no outcome.
-            if *needed == Claim::Outcomes && !frame.structure.terminated {
+            if *needed == ProvedClaim::Outcomes && !frame.structure.terminated {
                 continue;
             }
             let step =
@@ -410,7 +412,9 @@ impl Context<'_> {
             |choices: &[Choice]| frame.choose(choices).ok_or("choices that the structure does not have");
         let all = || {
             let groups = [FlagGroup::Race, FlagGroup::UndefinedExecution, FlagGroup::UninitialisedRead];
-            std::iter::once(Claim::Outcomes).chain(groups.map(Claim::Unflagged)).collect::<Vec<Claim>>()
+            std::iter::once(ProvedClaim::Outcomes)
+                .chain(groups.map(ProvedClaim::Unflagged))
+                .collect::<Vec<ProvedClaim>>()
         };
         let earlier = |step: usize| proved.get(step).ok_or("a reference to a later step");
         match step {
@@ -434,8 +438,8 @@ impl Context<'_> {
                     |outcome: &Vec<u64>| self.certificate.allowed.iter().any(|a| a.values == *outcome);
                 let mut claims = all();
                 claims.retain(|claim| match claim {
-                    Claim::Outcomes => shown.iter().all(is_listed),
-                    Claim::Unflagged(_) => !shown.iter().any(|outcome| self.passes_filter(outcome)),
+                    ProvedClaim::Outcomes => shown.iter().all(is_listed),
+                    ProvedClaim::Unflagged(_) => !shown.iter().any(|outcome| self.passes_filter(outcome)),
                 });
                 Ok(Proves { claims, choices: choices.clone() })
             }
@@ -445,7 +449,7 @@ impl Context<'_> {
                 if !flags.all(|axiom| self.plan.is_refuted(axiom, &frame.root, &leaves)) {
                     return Err("a flag may be raised");
                 }
-                Ok(Proves { claims: vec![Claim::Unflagged(*group)], choices: choices.clone() })
+                Ok(Proves { claims: vec![ProvedClaim::Unflagged(*group)], choices: choices.clone() })
             }
             Step::Read { read, cases } => {
                 let candidates = frame.candidates.get(*read).filter(|_| frame.reads.contains(read));
@@ -549,7 +553,7 @@ impl Context<'_> {
 }
 
 /// One case for each alternative of a choice: what all of them prove, without that choice.
-fn combine(cases: &[(&Proves, Choice)], all: Vec<Claim>) -> Proves {
+fn combine(cases: &[(&Proves, Choice)], all: Vec<ProvedClaim>) -> Proves {
     let mut result = Proves { claims: all, choices: Vec::new() };
     for (case, choice) in cases {
         result.claims.retain(|claim| case.claims.contains(claim));

@@ -88,7 +88,7 @@ struct ClosingStep {
     only: Option<Goal>,
 }
 
-/// What follows from the decisions of a branch.
+/// The consequences of the decisions of a branch.
 struct BranchState<M> {
     /// The source of each read.
     sources: Vec<Option<usize>>,
