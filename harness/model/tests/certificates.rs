@@ -21,7 +21,7 @@ fn shipped(name: &str) -> Model {
 
 fn certificate_of(name: &str, text: &str, model: &Model, unroll: u32) -> Result<Certificate, NotCertified> {
     let test = litmus::parse(text, name).unwrap_or_else(|errors| panic!("{name}: {errors}"));
-    let options = Options { budget: Budget::steps(5_000_000), unroll };
+    let options = Options { budget: Budget::steps(200_000), unroll };
     certify(CertifiedTest { name, text, test: &test }, model, &options)
 }
 

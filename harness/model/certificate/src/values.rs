@@ -195,8 +195,10 @@ impl Values<'_> {
         if self.structure.constraints.iter().any(|constraint| constraint.is_violated(&|read| values[read])) {
             return Some(());
         }
-        let needed = self.needed()?;
-        let Some(open) = needed.into_iter().find(|read| values[*read].is_none()) else {
+        let unknown = self.needed()?.into_iter().filter(|read| values[*read].is_none());
+        // All values that these depend on have a source, so that some depend on themselves.
+        let circular = unknown.filter(|read| self.depends_on_itself(*read, &values));
+        let Some(open) = circular.min() else {
             let finals = self.structure.finals.iter();
             let outcome = finals.map(|value| match value {
                 FinalValue::Expression(expression) => expression.evaluate(&|read| values[read]),
@@ -205,13 +207,33 @@ impl Values<'_> {
             found.push(outcome.collect::<Option<Vec<u64>>>()?);
             return Some(());
         };
-        // All values that it depends on have a source, so that it depends on itself.
         for value in self.domain.unwrap_or_default() {
             let mut guess = values.clone();
             guess[open] = Some(*value);
             self.collect(guess, found)?;
         }
         Some(())
+    }
+
+    /// Returns true if a read's value is computed from itself, by way of reads whose values are unknown.
+    fn depends_on_itself(&self, read: usize, values: &[Option<u64>]) -> bool {
+        let (mut open, mut seen) = (vec![read], Vec::new());
+        while let Some(next) = open.pop() {
+            let stored =
+                self.sources.get(next).copied().flatten().and_then(|write| self.structure.stored.get(write));
+            let mut operands = Vec::new();
+            stored.into_iter().flatten().for_each(|value| value.collect_reads(&mut operands));
+            for operand in operands.into_iter().filter(|operand| values[*operand].is_none()) {
+                if operand == read {
+                    return true;
+                }
+                if !seen.contains(&operand) {
+                    seen.push(operand);
+                    open.push(operand);
+                }
+            }
+        }
+        false
     }
 
     /// The reads that the outcome depends on; `None` if one has no source or a last write is open.
