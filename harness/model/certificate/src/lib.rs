@@ -22,7 +22,8 @@
 //! read (all writes to its location except its own), the bounds of `co`, the values of reads, and the outcomes.
 //!
 //! **Bounds.** The proof covers executions within the loop bound of the certificate. Values that depend on
-//! themselves are limited to the certificate's domain, as in the `model` crate.
+//! themselves are limited to the certificate's domain and a few values that the program computes from it, as in the
+//! `model` crate. Other such values prove nothing about devices: none is known to show them.
 
 mod cat;
 mod format;

@@ -39,6 +39,9 @@ const TYPES: [(&str, ScalarType); 10] = [
     ("f64", ScalarType::F64),
 ];
 
+/// Limit of the computed values that are tried for a read of a cycle, in addition to the domain.
+const COMPUTED: usize = 8;
+
 fn find<T: Copy>(table: &[(&str, T)], word: &str) -> Option<T> {
     table.iter().find(|(known, _)| *known == word).map(|(_, item)| *item)
 }
@@ -175,22 +178,29 @@ impl Values<'_> {
         self.structure.stored.get(write)?.as_ref()?.evaluate(&|read| values[read])
     }
 
-    /// Adds the outcomes that extend these values; `None` if they are not determined.
-    fn collect(&self, mut values: Vec<Option<u64>>, found: &mut Vec<Vec<u64>>) -> Option<()> {
+    /// Lets values flow from writes to reads; the error is what a write stores instead of a guessed value.
+    fn propagate(&self, values: &mut [Option<u64>]) -> Result<(), u64> {
         let mut changed = true;
         while std::mem::take(&mut changed) {
             for (read, source) in self.sources.iter().enumerate() {
-                let stored = source.and_then(|write| self.stored(write, &values));
+                let stored = source.and_then(|write| self.stored(write, values));
                 match (values[read], stored) {
                     (None, Some(value)) => {
                         values[read] = Some(value);
                         changed = true;
                     }
-                    // A guessed value that its write does not store.
-                    (Some(value), Some(stored)) if value != stored => return Some(()),
+                    (Some(value), Some(stored)) if value != stored => return Err(stored),
                     _ => {}
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Adds the outcomes that extend these values; `None` if they are not determined.
+    fn collect(&self, mut values: Vec<Option<u64>>, found: &mut Vec<Vec<u64>>) -> Option<()> {
+        if self.propagate(&mut values).is_err() {
+            return Some(());
         }
         if self.structure.constraints.iter().any(|constraint| constraint.is_violated(&|read| values[read])) {
             return Some(());
@@ -207,10 +217,19 @@ impl Values<'_> {
             found.push(outcome.collect::<Option<Vec<u64>>>()?);
             return Some(());
         };
-        for value in self.domain.unwrap_or_default() {
+        let mut tried = self.domain.map(<[u64]>::to_vec).unwrap_or_default();
+        let most = tried.len() + COMPUTED;
+        let mut next = 0;
+        while let Some(value) = tried.get(next).copied().filter(|_| next < most) {
+            next += 1;
             let mut guess = values.clone();
-            guess[open] = Some(*value);
-            self.collect(guess, found)?;
+            guess[open] = Some(value);
+            match self.propagate(&mut guess) {
+                Ok(()) => self.collect(guess, found)?,
+                // A value that the cycle computes may be one that it keeps, as in `x ^ x`.
+                Err(stored) if !tried.contains(&stored) => tried.push(stored),
+                Err(_) => {}
+            }
         }
         Some(())
     }
