@@ -169,7 +169,7 @@ pub fn certify(
 /// The groups of flags that a model defines.
 fn flag_groups(plan: &crate::cat::CompiledModel) -> Vec<FlagGroup> {
     let mut groups: Vec<FlagGroup> =
-        plan.axioms.iter().filter(|axiom| axiom.flag).map(|axiom| search::group_of(axiom)).collect();
+        plan.axioms.iter().filter(|axiom| axiom.flag).map(search::group_of).collect();
     groups.sort_unstable();
     groups.dedup();
     groups

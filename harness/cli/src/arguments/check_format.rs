@@ -44,6 +44,6 @@ pub struct CheckOutput {
     /// Verify the certificates in DIR, or a single one, instead.
     ///
     /// Trusted: the parser of tests, and the event structures, which are derived again and compared.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["tests", "suite", "model", "progress", "executions", "format", "certify"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["tests", "suite", "model", "progress", "executions", "format", "certify"], hide_short_help = true)]
     pub verify: Option<PathBuf>,
 }
