@@ -24,7 +24,7 @@ mod shader;
 pub use codegen::*;
 pub use diff::*;
 pub use environments::*;
-pub use finding::{FindingPlace, FindingRecord, MendRecord};
+pub use finding::{EditRecord, FindingPlace, FindingRecord, MendRecord};
 pub use judged::{CheckContext, RunContext};
 pub use lists::*;
 pub use models::*;

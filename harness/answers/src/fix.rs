@@ -5,11 +5,11 @@ use std::ops::Range;
 use results::wire::MendRecord;
 use similar::TextDiff;
 
-/// Code to insert at a byte offset.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct CodeInsertion {
-    /// The offset.
-    pub at: usize,
+/// Code that replaces bytes of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CodeEdit {
+    /// The replaced bytes; empty for an insertion.
+    pub range: Range<usize>,
     /// The code, with line ends and indentation.
     pub code: String,
 }
@@ -19,32 +19,45 @@ pub struct CodeInsertion {
 pub struct FixEdits {
     /// A title in the imperative.
     pub title: String,
-    /// The insertions by offset.
-    pub insertions: Vec<CodeInsertion>,
+    /// The edits by offset.
+    pub edits: Vec<CodeEdit>,
 }
 
 impl FixEdits {
-    /// Adds the insertions of another fix of the same text; equal ones once.
+    /// Adds the edits of another fix of the same text; equal ones once.
     pub fn merge(&mut self, other: FixEdits) {
-        self.insertions.extend(other.insertions);
-        self.insertions.sort();
-        self.insertions.dedup();
+        self.edits.extend(other.edits);
+        self.sort();
     }
 
-    /// Returns the text with all insertions.
+    fn sort(&mut self) {
+        let key = |edit: &CodeEdit| (edit.range.start, edit.range.end, edit.code.clone());
+        self.edits.sort_by_key(key);
+        self.edits.dedup();
+    }
+
+    /// Returns true if an edit of another fix changes bytes that an edit of this one changes otherwise.
+    pub fn conflicts_with(&self, other: &FixEdits) -> bool {
+        let overlap = |one: &CodeEdit, two: &CodeEdit| {
+            one != two && one.range.start < two.range.end && two.range.start < one.range.end
+        };
+        self.edits.iter().any(|one| other.edits.iter().any(|two| overlap(one, two)))
+    }
+
+    /// Returns the text with all edits.
     pub fn apply(&self, text: &str) -> String {
         let mut fixed = String::with_capacity(text.len());
         let mut done = 0;
-        for insertion in &self.insertions {
-            fixed.push_str(&text[done..insertion.at]);
-            fixed.push_str(&insertion.code);
-            done = insertion.at;
+        for edit in &self.edits {
+            fixed.push_str(text.get(done..edit.range.start).unwrap_or_default());
+            fixed.push_str(&edit.code);
+            done = edit.range.end;
         }
-        fixed.push_str(&text[done..]);
+        fixed.push_str(text.get(done..).unwrap_or_default());
         fixed
     }
 
-    /// Returns the insertions as a unified diff, which `patch` applies to the file.
+    /// Returns the edits as a unified diff, which `patch` applies to the file.
     pub fn diff(&self, file: &str, text: &str) -> String {
         let fixed = self.apply(text);
         let diff = TextDiff::from_lines(text, &fixed);
@@ -52,10 +65,40 @@ impl FixEdits {
     }
 }
 
-/// Returns the edits of a fix, if each change inserts code before or after lines of this text. `is_here` returns
-/// true for names of the text's file.
+/// Returns the edits of a fix, if each change has edits of this text or inserts code before or after a line.
+/// `is_here` returns true for names of the text's file.
 pub fn fix_edits(
     changes: &[MendRecord],
+    is_here: impl Fn(&Option<String>) -> bool,
+    text: &str,
+) -> Option<FixEdits> {
+    let is_edited = |change: &&MendRecord| !change.edits.is_empty();
+    let (edited, words): (Vec<&MendRecord>, Vec<&MendRecord>) = changes.iter().partition(is_edited);
+    if edited.iter().any(|change| !is_here(&change.file)) {
+        return None;
+    }
+    let mut fix = if words.is_empty() { FixEdits::default() } else { insertions(&words, is_here, text)? };
+    for edit in edited.iter().flat_map(|change| &change.edits) {
+        let start = line_start(text, edit.line as usize);
+        let end = line_start(text, edit.line.saturating_add(edit.removed) as usize);
+        fix.edits.push(CodeEdit { range: start..end, code: edit.text.clone() });
+    }
+    fix.sort();
+    let titles = edited.iter().map(|change| {
+        let line = change.line.map_or(String::new(), |line| format!(" (line {line})"));
+        format!("{}{line}", change.text)
+    });
+    let titles: Vec<String> =
+        Some(fix.title).filter(|title| !title.is_empty()).into_iter().chain(titles).collect();
+    let title = titles.join(" and ");
+    let first = title.chars().next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    fix.title = first + title.get(1..).unwrap_or_default();
+    Some(fix).filter(|fix| !fix.edits.is_empty())
+}
+
+/// Returns the insertions that changes in words describe.
+fn insertions(
+    changes: &[&MendRecord],
     is_here: impl Fn(&Option<String>) -> bool,
     text: &str,
 ) -> Option<FixEdits> {
@@ -80,7 +123,7 @@ pub fn fix_edits(
         if !is_on_line || after && !is_statement {
             return None;
         }
-        let insertion = |at, code| CodeInsertion { at, code };
+        let insertion = |at, code| CodeEdit { range: at..at, code };
         insertions.extend(before.then(|| insertion(range.start, format!("{code}\n{indentation}"))));
         insertions.extend(after.then(|| insertion(range.end, format!("\n{indentation}{code}"))));
         titles.push(format!("`{code}` {sides} line {line}"));
@@ -88,8 +131,13 @@ pub fn fix_edits(
     if titles.is_empty() || titles.len() < changes.len() {
         return None;
     }
-    insertions.sort_by_key(|insertion| insertion.at);
-    Some(FixEdits { title: format!("Put {}", titles.join(" and ")), insertions })
+    insertions.sort_by_key(|insertion| insertion.range.start);
+    Some(FixEdits { title: format!("Put {}", titles.join(" and ")), edits: insertions })
+}
+
+/// Returns the offset of the first byte of a line, from 1; the end of the text for lines past it.
+fn line_start(text: &str, line: usize) -> usize {
+    text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum()
 }
 
 /// Returns the bytes of a line without its indentation and end; `line` counts from 1.
@@ -110,12 +158,14 @@ pub fn line_range(text: &str, line: usize) -> Range<usize> {
 
 #[cfg(test)]
 mod tests {
+    use results::wire::EditRecord;
+
     use super::*;
 
     const TEXT: &str = "void main() {\n    tile[i] = x;\n    y = tile[j];\n}\n";
 
     fn edits(line: u32, text: &str) -> Option<FixEdits> {
-        let change = MendRecord { line: Some(line), text: text.to_owned(), file: None };
+        let change = MendRecord { line: Some(line), text: text.to_owned(), file: None, edits: Vec::new() };
         fix_edits(&[change], |_| true, TEXT)
     }
 
@@ -128,5 +178,15 @@ mod tests {
         // The statement may end on another line.
         assert_eq!(edits(1, "put `barrier();` after this atomic"), None);
         assert_eq!(edits(2, "put `barrier();` after the statement that this line controls"), None);
+    }
+
+    #[test]
+    fn edits_replace_whole_lines() {
+        let edit = EditRecord { line: 2, removed: 1, text: "    atomicAdd(tile[i], x);\n".to_owned() };
+        let text = "use `atomicAdd`".to_owned();
+        let change = MendRecord { line: Some(2), text, file: None, edits: vec![edit] };
+        let fix = fix_edits(&[change], |_| true, TEXT).unwrap();
+        assert_eq!(fix.title, "Use `atomicAdd` (line 2)");
+        assert_eq!(fix.apply(TEXT), TEXT.replace("tile[i] = x", "atomicAdd(tile[i], x)"));
     }
 }

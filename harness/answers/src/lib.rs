@@ -10,6 +10,7 @@ mod conclusion;
 mod fix;
 mod judge;
 mod race;
+mod repair;
 pub mod scan;
 mod shader;
 pub mod similar;
@@ -20,12 +21,13 @@ pub use check::{
     CheckError, CheckNote, TestAnswer, TestQuestion, check_test, name_without_chains, prepare_test,
 };
 pub use conclusion::CommandOutcome;
-pub use fix::{CodeInsertion, FixEdits, fix_edits, line_range};
+pub use fix::{CodeEdit, FixEdits, fix_edits, line_range};
 pub use judge::{JudgeError, JudgeRequest, judge_test};
 pub use race::{
     RacePhase, RaceQuestion, SaveInputs, StopFunction, add_fixes, find_races, finding_record, needed_record,
     race_line, refused_line,
 };
+pub use repair::EditableSource;
 pub use shader::{
     EntryOptions, entry_options, placed_refusal_text, refusal_text, source_place, source_refusal_text,
 };

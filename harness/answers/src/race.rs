@@ -17,6 +17,7 @@ use results::wire::{
     RaceWitness,
 };
 
+use crate::repair::{EditableSource, WalkedSource, repair_source};
 use crate::shader::{EntryOptions, entry_options, placed_refusal_text, source_place, source_refusal_text};
 
 /// A function that returns true once a limit is reached.
@@ -57,6 +58,8 @@ pub struct RaceQuestion<'a> {
     pub start_limit: &'a dyn Fn(RacePhase) -> StopFunction,
     /// Also creates a litmus test for each finding that has one.
     pub has_tests: bool,
+    /// The source that the module was compiled from, if fixes may be edits of it.
+    pub source: Option<EditableSource<'a>>,
     /// Receives warnings.
     pub warn: &'a dyn Fn(String),
     /// Receives the inputs that were used; an error refuses the entry point.
@@ -103,22 +106,12 @@ pub fn find_races(question: RaceQuestion<'_>) -> Vec<(RaceLine, Vec<Option<Test>
 fn find_entry_races(
     question: RaceQuestion<'_>,
     module: &SpirvModule,
-    options: &AnalysisOptions,
+    given: &AnalysisOptions,
 ) -> Result<(RaceLine, Vec<Option<Test>>), String> {
     let RaceQuestion { file, model, start_limit, .. } = question;
-    let refused = |refusal: Refusal| source_refusal_text(file, module, &refusal);
-    frontend::check_claim(module, options).map_err(refused)?;
-    let within = |phase| {
-        let stop = start_limit(phase);
-        AnalysisOptions { deadline: Some(Until::new(move || stop())), ..options.clone() }
-    };
-    let searched = within(RacePhase::InputSearch);
-    let choice = frontend::choose_inputs(module, &searched, question.inputs, InputGrid::Chosen);
-    let options = within(RacePhase::Walks);
-    let stop = start_limit(RacePhase::Model);
-    let judged = choice
-        .and_then(|choice| frontend::judge_choice(module, &options, &choice, model, Budget::until(&*stop)));
-    let Judged { report, options, .. } = judged.map_err(refused)?;
+    let never: StopFunction = Arc::new(|| false);
+    let Judged { report, options, .. } = walk_entry(question, module, given, &never)
+        .map_err(|refusal| source_refusal_text(file, module, &refusal))?;
     if let Some(save) = question.save_inputs {
         save(&options)?;
     }
@@ -130,13 +123,48 @@ fn find_entry_races(
     };
     let wanted = report.findings.iter().enumerate().filter(|_| question.has_tests);
     let tests = wanted.map(test).collect();
-    let fixes = fix_walk_findings(module, &options, &report, &*start_limit(RacePhase::Fixes));
-    let mut line = race_line(file, module, report);
+    let stop = start_limit(RacePhase::Fixes);
+    let fixes = fix_walk_findings(module, &options, &report, &*stop);
+    let mut line = race_line(file, module, report.clone());
     add_fixes(&mut line, module, &fixes);
+    if let Some(source) = question.source.filter(|_| !question.has_tests && !line.findings.is_empty()) {
+        let walk = |bytes: &[u8]| {
+            let module = frontend::read_bound_module(bytes, given).ok()?;
+            let Judged { report, options, .. } = walk_entry(question, &module, given, &stop).ok()?;
+            let line = race_line(file, &module, report.clone());
+            Some(WalkedSource { module, options, report, line })
+        };
+        let first = WalkedSource { module: module.clone(), options, report, line: line.clone() };
+        repair_source(&mut line, first, source, &walk, &stop);
+    }
     if !question.has_tests {
         group_by_cause(&mut line.findings);
     }
     Ok((line, tests))
+}
+
+/// Chooses the inputs of an entry point that are not given, and walks it.
+///
+/// # Errors
+/// The reason that it cannot be analysed.
+fn walk_entry(
+    question: RaceQuestion<'_>,
+    module: &SpirvModule,
+    options: &AnalysisOptions,
+    stop: &StopFunction,
+) -> Result<Judged, Refusal> {
+    let RaceQuestion { model, start_limit, .. } = question;
+    frontend::check_claim(module, options)?;
+    let within = |phase| {
+        let (limit, stop) = (start_limit(phase), stop.clone());
+        AnalysisOptions { deadline: Some(Until::new(move || limit() || stop())), ..options.clone() }
+    };
+    let searched = within(RacePhase::InputSearch);
+    let choice = frontend::choose_inputs(module, &searched, question.inputs, InputGrid::Chosen)?;
+    let options = within(RacePhase::Walks);
+    let limit = start_limit(RacePhase::Model);
+    let budget = || limit() || stop();
+    frontend::judge_choice(module, &options, &choice, model, Budget::until(&budget))
 }
 
 /// Returns the line of an entry point that is not analysed, with the reason.
@@ -230,7 +258,7 @@ pub fn add_fixes(line: &mut RaceLine, module: &SpirvModule, fixes: &WalkFixes) {
     for (finding, changes) in line.findings.iter_mut().zip(&fixes.of) {
         let change = |change: &KernelChange| {
             let (file, number) = source_place(&line.file, module, change.line, change.place);
-            MendRecord { file: Some(file), line: number, text: change.text.clone() }
+            MendRecord { file: Some(file), line: number, text: change.text.clone(), edits: Vec::new() }
         };
         finding.mend = changes.iter().map(change).collect();
     }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use answers::{CodeInsertion, FixEdits, fix_edits};
+use answers::{CodeEdit, FixEdits, fix_edits};
 use language::{Correction, Severity, TextProblem, line_range, offset_at};
 use results::wire::{FindingRecord, MendRecord};
 use serde::Deserialize;
@@ -221,8 +221,8 @@ fn correction(
     here: impl Fn(&Option<String>) -> bool,
     text: &str,
 ) -> Option<Correction> {
-    let FixEdits { title, insertions } = fix_edits(changes, here, text)?;
-    let edits = insertions.into_iter().map(|CodeInsertion { at, code }| (at..at, code));
+    let FixEdits { title, edits } = fix_edits(changes, here, text)?;
+    let edits = edits.into_iter().map(|CodeEdit { range, code }| (range, code));
     Some(Correction { title, edits: edits.collect() })
 }
 

@@ -65,6 +65,7 @@ pub fn find_races(shader: &PlaygroundShader) -> Result<PlaygroundAnswer, Vec<Rej
         model: &model,
         start_limit: &|phase: RacePhase| count_polls(polls(phase)),
         has_tests: false,
+        source: None,
         warn: &|_| {},
         save_inputs: None,
     };

@@ -28,6 +28,21 @@ pub struct MendRecord {
     pub line: Option<u32>,
     /// The change, as shader code.
     pub text: String,
+    /// The edits of the file that make this change and those that it needs; empty if the change is only known
+    /// in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub edits: Vec<EditRecord>,
+}
+
+/// A replacement of whole lines of a source.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EditRecord {
+    /// The first replaced line, from 1; without replaced lines, the line before which the text is inserted.
+    pub line: u32,
+    /// Number of replaced lines.
+    pub removed: u32,
+    /// The new lines, with their ends.
+    pub text: String,
 }
 
 impl FindingRecord {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use answers::{FixEdits, RacePhase, RaceQuestion, StopFunction, find_races};
+use answers::{EditableSource, FixEdits, RacePhase, RaceQuestion, StopFunction, find_races};
 use explanation::{ShaderAnswer, ShaderFinding, ShaderPlace};
 use frontend::{AnalysisOptions, FindingKind, InputMode};
 use litmus::Test;
@@ -56,7 +56,7 @@ pub fn shown(
     ShaderAnswer { title, verdict, notes, findings: findings.iter().map(finding).collect() }
 }
 
-/// Returns a fix as a unified diff, if all of its changes insert code into one file that can be read.
+/// Returns a fix as a unified diff, if all of its changes are edits of one file that can be read.
 fn diff_of(changes: &[MendRecord]) -> Option<String> {
     let mut diffs = FixDiffs::default();
     diffs.add(changes);
@@ -68,7 +68,7 @@ fn diff_of(changes: &[MendRecord]) -> Option<String> {
 pub struct FixDiffs(BTreeMap<String, (String, FixEdits)>);
 
 impl FixDiffs {
-    /// Adds a fix. Returns false if not all of its changes insert code into one file that can be read.
+    /// Adds a fix. Returns false if not all of its changes are edits of one file that can be read.
     pub fn add(&mut self, changes: &[MendRecord]) -> bool {
         self.try_add(changes).is_some()
     }
@@ -80,7 +80,12 @@ impl FixDiffs {
             None => std::fs::read_to_string(file).ok()?,
         };
         let edits = answers::fix_edits(changes, |other| other.as_deref() == Some(file), &text)?;
-        self.0.entry(file.to_owned()).or_insert_with(|| (text, FixEdits::default())).1.merge(edits);
+        let (_, known) = self.0.entry(file.to_owned()).or_insert_with(|| (text, FixEdits::default()));
+        // Fixes of several entry points may change the same lines in different ways.
+        if known.conflicts_with(&edits) {
+            return None;
+        }
+        known.merge(edits);
         Some(())
     }
 
@@ -106,6 +111,8 @@ pub struct RaceOptions<'a> {
     pub save_case: Option<&'a Path>,
     /// Also creates a litmus test for each finding that has one.
     pub smallest: bool,
+    /// The source of the module, which fixes may change.
+    pub source: Option<EditableSource<'a>>,
 }
 
 /// Analyses each entry point of a module, or the one in `options`. Returns each line with the litmus tests of
@@ -138,6 +145,7 @@ pub fn lines(
         model,
         start_limit: &start_limit,
         has_tests: asked.smallest,
+        source: asked.source,
         warn: &|warning| tracing::warn!("{warning}"),
         save_inputs: save.as_ref().map(|save| save as &dyn Fn(&AnalysisOptions) -> Result<(), String>),
     })

@@ -180,6 +180,26 @@ fn no_entry_point(file: &str, wanted: Option<&str>, known: Vec<String>) -> Sourc
     SourceError::NoEntryPoint { file: file.to_owned(), what }
 }
 
+/// Compiles a changed text of a source as the file was compiled, for one entry point if it has a module for
+/// each. Returns `None` if the text is not valid, or is not what the compiler reads.
+pub fn compile_changed(file: &str, text: &str, entry: Option<&str>, given: &Compilation) -> Option<Vec<u8>> {
+    let given = Compilation { is_cached: false, ..given.clone() };
+    let mut source = ShaderSource::read(file, &given).ok().filter(|source| !source.is_preprocessed)?;
+    text.clone_into(&mut source.text);
+    let mut units = source.units().ok()?;
+    units.retain(|unit| unit.entry.as_deref() == entry);
+    let [unit] = &mut units[..] else { return None };
+    // The text of a unit is written where the compiler reads it.
+    unit.text.get_or_insert_with(|| text.to_owned());
+    Some(source.compile(unit).ok()?.bytes)
+}
+
+/// Returns the text of a source that fixes may change; `None` for SPIR-V and for preprocessed sources.
+pub fn editable_text(file: &str, given: &Compilation) -> Option<String> {
+    let is_source = !MODULES.contains(&extension(file)) && given.preprocess.is_none();
+    is_source.then(|| fs::read_to_string(file).ok()).flatten()
+}
+
 impl ShaderSource<'_> {
     /// Reads a source and the files that it includes, and expands it with the command for that.
     fn read<'a>(file: &'a str, given: &Compilation) -> Result<ShaderSource<'a>, SourceError> {

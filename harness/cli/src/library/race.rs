@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use answers::refused_line;
+use answers::{EditableSource, refused_line};
 use campaign::shader::race::{RaceOptions, lines};
+use campaign::shader::source::{compile_changed, editable_text};
 use frontend::AnalysisOptions;
 use model::Model;
 use results::wire::{FindingRecord, RaceLine, RaceVerdict};
@@ -199,7 +200,10 @@ impl RaceDetector {
     /// # Ok::<(), vk_litmus::Error>(())
     /// ```
     pub fn find_races(&self, shader: &ShaderModule, inputs: &ShaderInputs) -> Vec<RaceAnswer> {
-        let ShaderModule { file, source } = shader;
+        let ShaderModule { file, source, compilation } = shader;
+        let text = compilation.as_ref().and_then(|given| editable_text(file, given));
+        let compile =
+            |text: &str| compile_changed(file, text, source.entry.as_deref(), compilation.as_ref()?);
         let options = AnalysisOptions { unset_overrides: source.unset.clone(), ..self.options(inputs) };
         let asked = RaceOptions {
             walks: self.time_limit,
@@ -207,6 +211,7 @@ impl RaceDetector {
             inputs: inputs.mode,
             save_case: self.case_file.as_deref(),
             smallest: self.has_tests,
+            source: text.as_deref().map(|text| EditableSource { text, compile: &compile }),
         };
         // A module that cannot be read is refused below.
         let mut lints: Vec<FindingRecord> = match self.has_lints {

@@ -123,6 +123,8 @@ impl CompileOptions {
 pub struct ShaderModule {
     pub(super) file: String,
     pub(super) source: SourceModule,
+    /// The options that it was compiled with, if it was a source.
+    pub(super) compilation: Option<Compilation>,
 }
 
 impl ShaderModule {
@@ -140,7 +142,7 @@ impl ShaderModule {
     /// ```
     pub fn from_spirv(file: &str, module: impl Into<Vec<u8>>) -> ShaderModule {
         let source = SourceModule { bytes: module.into(), compiler: None, entry: None, unset: Vec::new() };
-        ShaderModule { file: file.to_owned(), source }
+        ShaderModule { file: file.to_owned(), source, compilation: None }
     }
 
     /// Reads a shader file, and compiles it if it is a source: GLSL by the extension of its stage, `.hlsl`,
@@ -162,7 +164,10 @@ impl ShaderModule {
         let modules = load_all(&file, &options.compilation).into_iter();
         modules
             .map(|module| match module {
-                Ok(source) => Ok(ShaderModule { file: file.clone(), source }),
+                Ok(source) => {
+                    let compilation = Some(options.compilation.clone());
+                    Ok(ShaderModule { file: file.clone(), source, compilation })
+                }
                 Err(error) => Err(source_error(&file, &error)),
             })
             .collect()

@@ -257,7 +257,7 @@ impl LiftedEntryPoint<'_> {
             }
             for change in &mended.changes {
                 let FindingPlace { file, line, .. } = self.place(&change.at);
-                let record = MendRecord { file, line, text: change.text.clone() };
+                let record = MendRecord { file, line, text: change.text.clone(), edits: Vec::new() };
                 text += &format!("    {}\n", record.placed());
                 if let Some(finding) = wrong.first_mut() {
                     finding.mend.push(record);

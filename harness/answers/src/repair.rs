@@ -1,0 +1,492 @@
+//! Fixes of findings as edits of the shader's source, each verified by compiling and walking the changed text.
+//!
+//! The search is greedy: it takes a finding, tries candidate edits, cheapest first, and keeps the first text
+//! that has fewer findings and no new ones. A candidate whose new findings are barriers in divergent control
+//! flow, races or uninitialized reads may be completed by a second and third edit. All walks choose missing
+//! inputs again, as a user's next call does. The search is bounded and may miss a fix; a fix that it returns
+//! removes the finding for these inputs.
+
+mod barriers;
+mod divergence;
+mod edit;
+mod finding;
+mod invocations;
+mod text;
+mod update;
+mod wgsl_atomic;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use frontend::grid::GridReport;
+use frontend::{AnalysisOptions, SpirvModule, fix_walk_findings};
+use results::wire::{EditRecord, FindingRecord, MendRecord, RaceLine, RaceVerdict};
+use similar::{DiffTag, TextDiff};
+
+use crate::race::{StopFunction, add_fixes};
+use edit::SourceFix;
+use finding::{RepairTarget, finding_key};
+use text::ShaderText;
+
+/// Upper bound on the changed texts of one entry point.
+const MAX_TRIALS: usize = 120;
+/// Upper bound on the findings that are fixed one after another.
+const MAX_ROUNDS: usize = 8;
+/// Upper bound on the edits that complete one another.
+const MAX_COMPLETIONS: usize = 2;
+/// Upper bound on the candidates of one finding that are completed.
+const MAX_INCOMPLETE: usize = 3;
+
+/// The source of a shader, which fixes change.
+#[derive(Clone, Copy)]
+pub struct EditableSource<'a> {
+    /// The text.
+    pub text: &'a str,
+    /// Compiles a changed text to SPIR-V; `None` if the compiler refuses it.
+    pub compile: &'a dyn Fn(&str) -> Option<Vec<u8>>,
+}
+
+impl std::fmt::Debug for EditableSource<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("EditableSource").field("text", &self.text).finish_non_exhaustive()
+    }
+}
+
+/// The analysis of one text.
+#[derive(Clone, Debug)]
+pub(crate) struct WalkedSource {
+    pub module: SpirvModule,
+    pub options: AnalysisOptions,
+    pub report: GridReport,
+    pub line: RaceLine,
+}
+
+/// Analyses the entry point of a module.
+pub(crate) type WalkSource<'a> = dyn Fn(&[u8]) -> Option<WalkedSource> + 'a;
+
+/// Searches edits for the findings of an entry point, and replaces its fixes by them.
+pub(crate) fn repair_source(
+    line: &mut RaceLine,
+    walked: WalkedSource,
+    source: EditableSource<'_>,
+    walk: &WalkSource<'_>,
+    stop: &StopFunction,
+) {
+    let file = line.file.clone();
+    let mut search = RepairSearch { file: &file, source, walk, stop, trials: 0, texts: BTreeSet::new() };
+    let first = RepairState { text: source.text.to_owned(), walked };
+    let steps = search.all_findings(first.clone());
+    publish_steps(line, &first, &steps, !search.is_over());
+}
+
+/// A text with its analysis.
+#[derive(Clone, Debug)]
+struct RepairState {
+    text: String,
+    walked: WalkedSource,
+}
+
+impl RepairState {
+    fn findings(&self) -> &[FindingRecord] {
+        &self.walked.line.findings
+    }
+
+    /// Counts the findings of each kind and variable.
+    fn counts(&self) -> BTreeMap<(String, String), usize> {
+        let mut counts = BTreeMap::new();
+        for finding in self.findings() {
+            *counts.entry(finding_key(finding)).or_default() += 1;
+        }
+        counts
+    }
+
+    /// Identifies findings by the text of their lines, which edits elsewhere do not move.
+    fn line_keys(&self) -> Vec<(String, String, Vec<String>)> {
+        let lines: Vec<&str> = self.text.lines().collect();
+        let text = |line: Option<u32>| {
+            let index = (line.unwrap_or(0) as usize).wrapping_sub(1);
+            lines.get(index).map_or(String::new(), |text| text.trim().to_owned())
+        };
+        let key = |finding: &FindingRecord| {
+            let (kind, variable) = finding_key(finding);
+            (kind, variable, finding.at.iter().map(|place| text(place.line)).collect())
+        };
+        self.findings().iter().map(key).collect()
+    }
+}
+
+/// A change of the text that removed a finding.
+#[derive(Clone, Debug)]
+struct RepairStep {
+    changes: Vec<(u32, String)>,
+    before: String,
+    state: RepairState,
+    /// True if the changes are words for more than an edit can do.
+    is_words: bool,
+}
+
+/// The outcome of one candidate.
+enum Trial {
+    /// It removes the finding and adds none.
+    Better(RepairState),
+    /// It removes the finding and adds others.
+    Incomplete(RepairState),
+    Useless,
+}
+
+struct RepairSearch<'a> {
+    file: &'a str,
+    source: EditableSource<'a>,
+    walk: &'a WalkSource<'a>,
+    stop: &'a StopFunction,
+    trials: usize,
+    /// The texts that were tried.
+    texts: BTreeSet<String>,
+}
+
+impl RepairSearch<'_> {
+    fn is_over(&self) -> bool {
+        self.trials >= MAX_TRIALS || (self.stop)()
+    }
+
+    /// Fixes one finding after another; returns the steps.
+    fn all_findings(&mut self, first: RepairState) -> Vec<RepairStep> {
+        let mut steps: Vec<RepairStep> = Vec::new();
+        let mut hopeless: BTreeSet<(String, String, Vec<String>)> = BTreeSet::new();
+        let mut state = first;
+        for _ in 0..MAX_ROUNDS {
+            let keys = state.line_keys();
+            let order = |finding: &FindingRecord| match finding.kind.as_str() {
+                "divergent-barrier" => 0,
+                "race" | "lockstep" | "unpublished-read" => 1,
+                _ => 2,
+            };
+            let open = (0..keys.len()).filter(|index| !hopeless.contains(&keys[*index]));
+            let Some(target) = open.min_by_key(|index| order(&state.findings()[*index])) else { break };
+            match self.one_finding(&state, target, &state, MAX_COMPLETIONS) {
+                Some(found) => {
+                    let last = found.last().map(|step| step.state.clone());
+                    let is_words = found.iter().all(|step| step.is_words);
+                    steps.extend(found);
+                    if is_words {
+                        hopeless.extend(keys);
+                    } else if let Some(last) = last {
+                        state = last;
+                        // A finding may have a fix in the new text.
+                        hopeless.clear();
+                    }
+                }
+                None => {
+                    hopeless.insert(keys[target].clone());
+                }
+            }
+            if state.findings().is_empty() || self.is_over() {
+                break;
+            }
+        }
+        steps
+    }
+
+    /// Returns the steps that remove a finding, so that the text is better than `base`.
+    fn one_finding(
+        &mut self,
+        state: &RepairState,
+        target: usize,
+        base: &RepairState,
+        completions: usize,
+    ) -> Option<Vec<RepairStep>> {
+        let parsed = ShaderText::parse(self.file, &state.text);
+        let finding = state.findings().get(target)?;
+        let target_finding = RepairTarget::of_finding(self.file, finding)?;
+        let removed = finding_key(finding);
+        let mut better: Option<RepairStep> = None;
+        let mut incomplete = Vec::new();
+        let step = |fix: &SourceFix, now: RepairState| RepairStep {
+            changes: fix.changes.clone(),
+            before: state.text.clone(),
+            state: now,
+            is_words: false,
+        };
+        for fix in self.candidates(&parsed, state, target, &target_finding) {
+            if self.is_over() {
+                break;
+            }
+            match self.tried(&fix, state, base, &removed) {
+                Trial::Better(now) => {
+                    let is_order_new = now.walked.line.order_dependent.is_some()
+                        && base.walked.line.order_dependent.is_none();
+                    if now.findings().is_empty() && !is_order_new {
+                        return Some(vec![step(&fix, now)]);
+                    }
+                    let is_fewer = better
+                        .as_ref()
+                        .is_none_or(|known| now.findings().len() < known.state.findings().len());
+                    if is_fewer {
+                        better = Some(step(&fix, now));
+                    }
+                }
+                Trial::Incomplete(now) if incomplete.len() < MAX_INCOMPLETE => incomplete.push((fix, now)),
+                Trial::Incomplete(_) | Trial::Useless => {}
+            }
+        }
+        if let Some(better) = better {
+            return Some(vec![better]);
+        }
+        if completions > 0 {
+            for (fix, now) in incomplete {
+                let known = base.counts();
+                let new = now.findings().iter().position(|found| {
+                    let key = finding_key(found);
+                    now.counts().get(&key) > known.get(&key)
+                });
+                let Some(new) = new else { continue };
+                if let Some(rest) = self.one_finding(&now, new, base, completions - 1) {
+                    let mut all = vec![step(&fix, now)];
+                    all.extend(rest);
+                    return Some(all);
+                }
+            }
+        }
+        self.in_words(&parsed, state, &target_finding, &removed)
+    }
+
+    /// Returns the candidates for a finding, cheapest first.
+    fn candidates(
+        &self,
+        parsed: &ShaderText,
+        state: &RepairState,
+        target: usize,
+        finding: &RepairTarget,
+    ) -> Vec<SourceFix> {
+        let mut fixes = Vec::new();
+        if finding.kind == "divergent-barrier" {
+            if let Some(line) = finding.lines.first() {
+                fixes.extend(divergence::divergence_fixes(parsed, *line));
+            }
+            return fixes;
+        }
+        if finding.is_race() {
+            let WalkedSource { module, options, report, line } = &state.walked;
+            let mut line = line.clone();
+            if state.text != self.source.text {
+                add_fixes(&mut line, module, &fix_walk_findings(module, options, report, &**self.stop));
+            }
+            let changes = line.findings.get(target).map(|found| found.mend.clone()).unwrap_or_default();
+            fixes.extend(barriers::placed_changes(parsed, finding, &changes));
+            fixes.extend(update::update_fixes(parsed, finding));
+            fixes.extend(barriers::barrier_replacements(parsed, finding));
+            fixes.extend(invocations::separated_rounds(parsed, finding));
+            if finding.is_write_only {
+                fixes.extend(invocations::one_writer(parsed, finding));
+            }
+        }
+        if finding.kind == "uninitialised-read" {
+            fixes.extend(invocations::initializations(parsed, finding));
+            fixes.extend(barriers::barrier_replacements(parsed, finding));
+        }
+        fixes
+    }
+
+    /// Compiles and walks a candidate.
+    fn tried(
+        &mut self,
+        fix: &SourceFix,
+        state: &RepairState,
+        base: &RepairState,
+        removed: &(String, String),
+    ) -> Trial {
+        let Some(text) = fix.apply(&state.text).filter(|text| self.texts.insert(text.clone())) else {
+            return Trial::Useless;
+        };
+        let Some(now) = self.walked(text) else { return Trial::Useless };
+        let (before, after, known) = (state.counts(), now.counts(), base.counts());
+        if after.get(removed) >= before.get(removed) {
+            return Trial::Useless;
+        }
+        let is_new =
+            |(key, count): (&(String, String), &usize)| known.get(key).is_none_or(|known| known < count);
+        if !after.iter().any(is_new) {
+            return Trial::Better(now);
+        }
+        let completable = ["divergent-barrier", "uninitialised-read", "race"];
+        let mut new = after.iter().filter(|(key, count)| known.get(*key).is_none_or(|known| known < *count));
+        if new.all(|(key, _)| completable.contains(&key.0.as_str())) {
+            return Trial::Incomplete(now);
+        }
+        Trial::Useless
+    }
+
+    fn walked(&mut self, text: String) -> Option<RepairState> {
+        self.trials += 1;
+        let module = (self.source.compile)(&text)?;
+        let walked = (self.walk)(&module)?;
+        let is_whole =
+            matches!(walked.line.verdict, RaceVerdict::Racy | RaceVerdict::Clean | RaceVerdict::NeedsInputs);
+        is_whole.then_some(RepairState { text, walked })
+    }
+
+    /// Returns the fix that an edit of the shader alone cannot make, if its parts are free of the finding.
+    fn in_words(
+        &mut self,
+        parsed: &ShaderText,
+        state: &RepairState,
+        finding: &RepairTarget,
+        removed: &(String, String),
+    ) -> Option<Vec<RepairStep>> {
+        let (fix, parts) = barriers::second_dispatch(parsed, finding)?;
+        for part in parts {
+            let now = self.walked(part)?;
+            if now.counts().contains_key(removed) {
+                return None;
+            }
+        }
+        let (before, state) = (state.text.clone(), state.clone());
+        Some(vec![RepairStep { changes: fix.changes, before, state, is_words: true }])
+    }
+}
+
+/// Writes the steps into the findings that they remove.
+fn publish_steps(line: &mut RaceLine, first: &RepairState, steps: &[RepairStep], is_whole: bool) {
+    let parsed = ShaderText::parse(&line.file, &first.text);
+    let keys = first.line_keys();
+    let edits = step_edits(first, steps);
+    let mut is_fixed = vec![false; line.findings.len()];
+    let mut from = 0;
+    // Steps up to the next text with fewer findings belong together.
+    for (end, step) in steps.iter().enumerate() {
+        let now = step.state.line_keys();
+        let gone = |index: usize| {
+            if step.is_words { keys[index].0 == "race" } else { !now.contains(&keys[index]) }
+        };
+        let removed: Vec<usize> = (0..keys.len()).filter(|index| !is_fixed[*index] && gone(*index)).collect();
+        if removed.is_empty() {
+            continue;
+        }
+        let mut records: Vec<MendRecord> = Vec::new();
+        for (number, step) in steps.iter().enumerate().take(end + 1).skip(from) {
+            let origin = OriginLines::between(&first.text, &step.before);
+            for (at, words) in &step.changes {
+                let record = MendRecord {
+                    file: Some(line.file.clone()),
+                    line: origin.nearest(*at),
+                    text: words.clone(),
+                    edits: edits.get(number).cloned().unwrap_or_default(),
+                };
+                if !records.contains(&record) {
+                    records.push(record);
+                }
+            }
+        }
+        from = end + 1;
+        for index in removed {
+            is_fixed[index] = true;
+            line.findings[index].mend.clone_from(&records);
+        }
+    }
+    // A change of the module that has an edit, which does not help, is no fix of the source.
+    for (index, finding) in line.findings.iter_mut().enumerate() {
+        let is_refuted = || {
+            RepairTarget::of_finding(&line.file, finding)
+                .is_some_and(|target| !barriers::placed_changes(&parsed, &target, &finding.mend).is_empty())
+        };
+        if is_whole && !is_fixed[index] && !finding.mend.is_empty() && is_refuted() {
+            finding.mend.clear();
+        }
+    }
+}
+
+/// Returns the edits of each step, in lines of the first text.
+///
+/// If a step changes lines of another step, every step has the edits of all.
+fn step_edits(first: &RepairState, steps: &[RepairStep]) -> Vec<Vec<EditRecord>> {
+    let separate: Option<Vec<Vec<EditRecord>>> = steps
+        .iter()
+        .map(|step| {
+            let origin = OriginLines::between(&first.text, &step.before);
+            let edits = line_edits(&step.before, if step.is_words { &step.before } else { &step.state.text });
+            edits.into_iter().map(|edit| origin.original(edit)).collect()
+        })
+        .collect();
+    if let Some(separate) = separate {
+        return separate;
+    }
+    let last = steps.iter().rev().find(|step| !step.is_words).map_or(&first.text, |step| &step.state.text);
+    let all = line_edits(&first.text, last);
+    steps.iter().map(|step| if step.is_words { Vec::new() } else { all.clone() }).collect()
+}
+
+/// Returns the difference of two texts as replaced lines.
+fn line_edits(old: &str, new: &str) -> Vec<EditRecord> {
+    let diff = TextDiff::from_lines(old, new);
+    let lines: Vec<&str> = new.split_inclusive('\n').collect();
+    let changed = diff.ops().iter().filter(|op| op.tag() != DiffTag::Equal);
+    changed
+        .map(|op| EditRecord {
+            line: op.old_range().start as u32 + 1,
+            removed: op.old_range().len() as u32,
+            text: lines.get(op.new_range()).map(<[&str]>::concat).unwrap_or_default(),
+        })
+        .collect()
+}
+
+/// The lines of a changed text in the first text.
+struct OriginLines {
+    /// The index in the first text, for lines that are equal.
+    of: Vec<Option<usize>>,
+    count: usize,
+}
+
+impl OriginLines {
+    fn between(first: &str, now: &str) -> OriginLines {
+        let diff = TextDiff::from_lines(first, now);
+        let mut of = vec![None; now.split_inclusive('\n').count()];
+        for op in diff.ops().iter().filter(|op| op.tag() == DiffTag::Equal) {
+            for (old, new) in op.old_range().zip(op.new_range()) {
+                if let Some(line) = of.get_mut(new) {
+                    *line = Some(old);
+                }
+            }
+        }
+        OriginLines { of, count: first.split_inclusive('\n').count() }
+    }
+
+    /// Returns the line of the first text at or before a line, from 1.
+    fn nearest(&self, line: u32) -> Option<u32> {
+        let end = (line as usize).min(self.of.len());
+        self.of[..end].iter().rev().flatten().next().map(|line| *line as u32 + 1)
+    }
+
+    /// Returns an edit in lines of the first text; `None` if it touches changed lines.
+    fn original(&self, edit: EditRecord) -> Option<EditRecord> {
+        let start = (edit.line as usize).checked_sub(1)?;
+        let at = |index: usize| self.of.get(index).copied().flatten();
+        let first = match start == self.of.len() {
+            true => self.count,
+            false => at(start)?,
+        };
+        // The line before an insertion is an original line, too, so that no order of insertions matters.
+        if start > 0 && at(start - 1).is_none_or(|before| before + 1 != first) {
+            return None;
+        }
+        let removed = edit.removed as usize;
+        let is_whole = (0..removed).all(|index| at(start + index) == Some(first + index));
+        is_whole.then_some(EditRecord { line: first as u32 + 1, ..edit })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edits_of_later_texts_have_the_lines_of_the_first() {
+        let (first, second) = ("a\nb\nc\nd\n", "a\nx\nb\nc\nd\n");
+        let origin = OriginLines::between(first, second);
+        let edit = |line, removed| EditRecord { line, removed, text: "y\n".to_owned() };
+        assert_eq!(origin.original(edit(4, 1)), Some(edit(3, 1)));
+        assert_eq!(origin.original(edit(6, 0)), Some(edit(5, 0)));
+        // Next to an inserted line the order of both would be open.
+        assert_eq!(origin.original(edit(3, 0)), None);
+        assert_eq!(origin.original(edit(2, 1)), None);
+        assert_eq!(line_edits(first, second), [EditRecord { line: 2, removed: 0, text: "x\n".to_owned() }]);
+    }
+}

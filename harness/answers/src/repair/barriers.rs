@@ -1,0 +1,311 @@
+//! Fixes by barriers and qualifiers: a change of the module as an edit of the source, and other barriers in
+//! the place of those that order too little.
+
+use std::ops::Range;
+
+use results::wire::MendRecord;
+
+use super::divergence::BarrierNames;
+use super::edit::{SourceEdit, SourceFix};
+use super::finding::RepairTarget;
+use super::text::{RepairLanguage, ShaderStatement, ShaderText, StatementKind};
+use super::update::update_fixes;
+use crate::scan::{has_word, is_word};
+
+/// Upper bound on the ways to place the changes of one fix.
+const MAX_PLACEMENTS: usize = 4;
+
+/// Returns the edits that stand for changes of a module, each way to place them.
+pub(super) fn placed_changes(
+    source: &ShaderText,
+    target: &RepairTarget,
+    changes: &[MendRecord],
+) -> Vec<SourceFix> {
+    let mut fixes: Vec<SourceFix> = vec![SourceFix::default()];
+    for change in changes {
+        let ways = placements(source, target, change);
+        let joined = fixes.iter().flat_map(|fix| {
+            ways.iter().map(|way| {
+                let mut fix = fix.clone();
+                fix.edits.extend(way.edits.iter().cloned());
+                fix.changes.extend(way.changes.iter().cloned());
+                fix
+            })
+        });
+        fixes = joined.take(MAX_PLACEMENTS).collect();
+    }
+    fixes.retain(|fix| !fix.edits.is_empty());
+    fixes
+}
+
+/// Returns the ways to make one change in the source.
+fn placements(source: &ShaderText, target: &RepairTarget, change: &MendRecord) -> Vec<SourceFix> {
+    let line = change.line.unwrap_or(0);
+    let with_words = |edits: Vec<SourceEdit>| SourceFix { edits, changes: vec![(line, change.text.clone())] };
+    if let Some((code, side)) = change.text.strip_prefix("put `").and_then(|rest| rest.split_once("` ")) {
+        return insertions(source, line, code, side).into_iter().map(with_words).collect();
+    }
+    if let Some(name) = change.text.strip_prefix("declare `").and_then(|rest| rest.split_once('`')) {
+        return qualified(source, target, name.0).map(|edit| with_words(vec![edit])).into_iter().collect();
+    }
+    if change.text.contains("instead of this load and store") {
+        return update_fixes(source, target);
+    }
+    Vec::new()
+}
+
+/// Returns the ways to insert code at a side of the statement of a line.
+fn insertions(source: &ShaderText, line: u32, code: &str, side: &str) -> Vec<Vec<SourceEdit>> {
+    let is_loop = |one: &&ShaderStatement| matches!(one.kind, StatementKind::Loop { .. });
+    let mut starting = source.starting_on(line);
+    if starting.is_empty() {
+        starting = source.simple_on(line);
+    }
+    let around = |one: &ShaderStatement, sides: [bool; 2]| {
+        let mut edits = Vec::new();
+        edits.extend(sides[0].then(|| beside(source, one, code, true)));
+        edits.extend(sides[1].then(|| beside(source, one, code, false)));
+        match source.is_unbraced(&one.range) {
+            true => vec![braced(source, one, code, sides)],
+            false => edits,
+        }
+    };
+    match side {
+        "after the statement that this line controls" => {
+            let controls = |one: &&ShaderStatement| !matches!(one.kind, StatementKind::Simple);
+            starting.into_iter().filter(controls).map(|one| around(one, [false, true])).collect()
+        }
+        "before the loop in this line" => {
+            starting.into_iter().filter(is_loop).map(|one| around(one, [true, false])).collect()
+        }
+        "after the loop in this line" => {
+            starting.into_iter().filter(is_loop).map(|one| around(one, [false, true])).collect()
+        }
+        "at the end of the body of the loop in this line" => starting
+            .into_iter()
+            .filter_map(|one| match &one.kind {
+                StatementKind::Loop { body, .. } => end_of_body(source, body, code),
+                _ => None,
+            })
+            .collect(),
+        _ => {
+            let sides = match side.rsplit_once(" this ") {
+                Some(("before and after", _)) => [true, true],
+                Some(("before", _)) => [true, false],
+                Some(("after", _)) => [false, true],
+                _ => return Vec::new(),
+            };
+            // A fence belongs to the access itself, a barrier to the outermost statement.
+            if side.ends_with("line") {
+                starting.into_iter().map(|one| around(one, sides)).collect()
+            } else {
+                source.simple_on(line).into_iter().rev().map(|one| around(one, sides)).collect()
+            }
+        }
+    }
+}
+
+/// Inserts a line before or after a statement.
+fn beside(source: &ShaderText, one: &ShaderStatement, code: &str, is_before: bool) -> SourceEdit {
+    let indentation = source.indentation(one.range.start);
+    if is_before {
+        return SourceEdit::insert(one.range.start, format!("{code}\n{indentation}"));
+    }
+    SourceEdit::insert(line_end(source, one.range.end), format!("\n{indentation}{code}"))
+}
+
+/// Returns the end of the line of an offset, if only a comment follows, else the offset.
+fn line_end(source: &ShaderText, at: usize) -> usize {
+    let end = source.text[at..].find('\n').map_or(source.text.len(), |end| at + end);
+    if source.plain[at..end].trim().is_empty() { end } else { at }
+}
+
+/// Puts braces around a statement and the inserted code.
+fn braced(source: &ShaderText, one: &ShaderStatement, code: &str, sides: [bool; 2]) -> SourceEdit {
+    let indentation = source.indentation(one.range.start);
+    let outer = indentation.strip_suffix(source.unit()).unwrap_or(indentation);
+    let text = source.text.get(one.range.clone()).unwrap_or_default();
+    let before = if sides[0] { format!("{code}\n{indentation}") } else { String::new() };
+    let after = if sides[1] { format!("\n{indentation}{code}") } else { String::new() };
+    // The brace opens at the end of the line of the condition, and the body keeps its own line.
+    let parent_end = source.plain[..one.range.start].trim_end().len();
+    let between = source.text.get(parent_end..one.range.start).unwrap_or_default();
+    if between.contains('\n') && between.trim().is_empty() {
+        let text = format!(" {{{between}{before}{text}{after}\n{outer}}}");
+        return SourceEdit::replace(parent_end..one.range.end, text);
+    }
+    SourceEdit::replace(one.range.clone(), format!("{{\n{indentation}{before}{text}{after}\n{outer}}}"))
+}
+
+/// Inserts code at the end of the body of a loop.
+fn end_of_body(source: &ShaderText, body: &ShaderStatement, code: &str) -> Option<Vec<SourceEdit>> {
+    match (&body.kind, body.list().last()) {
+        (StatementKind::Block(_), Some(last)) => Some(vec![beside(source, last, code, false)]),
+        (StatementKind::Block(_), None) => None,
+        _ => Some(vec![braced(source, body, code, [false, true])]),
+    }
+}
+
+/// Returns the edit that declares a variable or block coherent.
+pub(super) fn qualified(source: &ShaderText, target: &RepairTarget, name: &str) -> Option<SourceEdit> {
+    let is_named = |head: &str| has_word(head, name) || target.names.iter().any(|name| has_word(head, name));
+    let plain = &source.plain;
+    match source.language {
+        RepairLanguage::Wgsl => None,
+        RepairLanguage::Hlsl => {
+            let words = ["RWStructuredBuffer", "RWByteAddressBuffer", "RWBuffer", "RWTexture"];
+            let found = words.iter().flat_map(|word| plain.match_indices(word)).find(|(at, _)| {
+                let end = plain[*at..].find(';').map_or(plain.len(), |end| at + end);
+                is_named(&plain[*at..end]) && !plain[..*at].trim_end().ends_with("globallycoherent")
+            });
+            found.map(|(at, _)| SourceEdit::insert(at, "globallycoherent ".to_owned()))
+        }
+        RepairLanguage::Glsl => {
+            let found = ["buffer", "uniform"].iter().flat_map(|word| words_of(plain, word)).find(|at| {
+                let end = plain[*at..].find([';', '{']).map_or(plain.len(), |end| at + end);
+                let start = plain[..*at].rfind([';', '}']).map_or(0, |end| end + 1);
+                // The instance name of a block follows its members.
+                let close = plain[end..].find('}').map_or(end, |close| end + close);
+                let after = plain[close..].find(';').map_or(end, |end| close + end);
+                let is_block = plain[end..].starts_with('{');
+                let is_here = is_named(&plain[*at..end])
+                    || is_block && plain.get(end..after).is_some_and(|body| is_named(body));
+                is_here && !has_word(&plain[start..*at], "coherent")
+            });
+            found.map(|at| SourceEdit::insert(at, "coherent ".to_owned()))
+        }
+    }
+}
+
+/// Returns the offsets of a word.
+fn words_of<'a>(plain: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
+    plain
+        .match_indices(word)
+        .map(|(at, _)| at)
+        .filter(move |at| !plain[..*at].ends_with(is_word) && !plain[at + word.len()..].starts_with(is_word))
+}
+
+/// Returns candidates that replace barriers of too few storage classes, or that order without waiting.
+pub(super) fn barrier_replacements(source: &ShaderText, target: &RepairTarget) -> Vec<SourceFix> {
+    let calls = barrier_statements(source);
+    let is_hlsl = source.language == RepairLanguage::Hlsl;
+    let mut sets: Vec<Vec<Range<usize>>> = Vec::new();
+    // First those between the lines of the finding, then all of the function.
+    let [low, high] =
+        [target.lines.iter().min(), target.lines.iter().max()].map(|line| line.copied().unwrap_or(0));
+    let between: Vec<Range<usize>> =
+        calls.iter().filter(|one| (low..=high).contains(&source.line_of(one.start))).cloned().collect();
+    sets.extend(between.iter().map(|one| vec![one.clone()]));
+    sets.push(between);
+    sets.extend(calls.iter().map(|one| vec![one.clone()]));
+    sets.push(calls);
+    let declared = target.names.first().and_then(|name| qualified(source, target, name));
+    let mut fixes: Vec<SourceFix> = Vec::new();
+    for is_coherent in [false, true] {
+        for set in sets.iter().filter(|set| !set.is_empty()) {
+            let mut fix = SourceFix::default();
+            for range in set {
+                let old = source.code(range).trim_end_matches(';').trim().to_owned();
+                let Some(new) = replacement(source, &old) else { continue };
+                fix.changes.push((source.line_of(range.start), format!("use `{new}` instead of `{old};`")));
+                fix.edits.push(SourceEdit::replace(range.clone(), new));
+            }
+            if is_coherent {
+                // Memory of a device is published only by coherent accesses.
+                let Some(edit) =
+                    declared.clone().filter(|_| is_hlsl || source.language == RepairLanguage::Glsl)
+                else {
+                    continue;
+                };
+                let word = if is_hlsl { "globallycoherent" } else { "coherent" };
+                let name = target.names.first().map_or("", String::as_str);
+                fix.changes.push((source.line_of(edit.range.start), format!("declare `{name}` {word}")));
+                fix.edits.push(edit);
+            }
+            if !fix.changes.is_empty() && !fixes.contains(&fix) {
+                fixes.push(fix);
+            }
+        }
+    }
+    fixes
+}
+
+/// Returns the statements that are one call of a barrier.
+fn barrier_statements(source: &ShaderText) -> Vec<Range<usize>> {
+    let is_barrier = |one: &&ShaderStatement| {
+        let code = source.code(&one.range);
+        matches!(one.kind, StatementKind::Simple)
+            && code.trim_end_matches(';').trim().ends_with("()")
+            && (code.contains("arrier"))
+    };
+    source.statements().into_iter().filter(is_barrier).map(|one| one.range.clone()).collect()
+}
+
+/// Returns the barrier that waits and orders all memory, for one that does less.
+fn replacement(source: &ShaderText, call: &str) -> Option<String> {
+    let name = call.strip_suffix("()")?.trim();
+    let new = match (source.language, name) {
+        (RepairLanguage::Glsl, "memoryBarrierShared" | "groupMemoryBarrier") => "barrier();",
+        (RepairLanguage::Glsl, "memoryBarrierBuffer") => "memoryBarrierBuffer(); barrier();",
+        (RepairLanguage::Glsl, "memoryBarrierImage") => "memoryBarrierImage(); barrier();",
+        (RepairLanguage::Glsl, "memoryBarrier" | "barrier") => "memoryBarrier(); barrier();",
+        (RepairLanguage::Hlsl, "GroupMemoryBarrier") => "GroupMemoryBarrierWithGroupSync();",
+        (
+            RepairLanguage::Hlsl,
+            "DeviceMemoryBarrier"
+            | "AllMemoryBarrier"
+            | "GroupMemoryBarrierWithGroupSync"
+            | "DeviceMemoryBarrierWithGroupSync",
+        ) => "AllMemoryBarrierWithGroupSync();",
+        (RepairLanguage::Wgsl, "storageBarrier" | "textureBarrier") => "workgroupBarrier();",
+        (RepairLanguage::Wgsl, "workgroupBarrier") => "storageBarrier();",
+        _ => return None,
+    };
+    // A barrier that follows already waits.
+    let is_known = new.trim_end_matches(';') == call;
+    (!is_known).then(|| new.to_owned())
+}
+
+/// Returns a fix in words for workgroups that would have to wait for each other, with the texts of the parts.
+///
+/// Each part of the entry point, before and after a barrier between the two lines, is a text of its own; the
+/// fix holds if both are free of the finding.
+pub(super) fn second_dispatch(
+    source: &ShaderText,
+    target: &RepairTarget,
+) -> Option<(SourceFix, Vec<String>)> {
+    if target.is_one_workgroup || !target.is_race() {
+        return None;
+    }
+    let barriers = BarrierNames::of_source(source);
+    // A line may be in a function that the entry point calls on both sides of the barrier.
+    let entry = source.functions.iter().rev().find(|function| barriers.is_in(source, &function.body))?;
+    let is_barrier = |one: &&ShaderStatement| {
+        matches!(one.kind, StatementKind::Simple) && barriers.is_in(source, &one.range)
+    };
+    let barrier = entry.statements.iter().filter(is_barrier).next_back()?;
+    let is_kept = |one: &ShaderStatement| {
+        let code = source.code(&one.range);
+        matches!(one.kind, StatementKind::Simple) && super::divergence::declared(code).is_some()
+            || code.starts_with("if") && has_word(code, "return")
+    };
+    let cut = |one: &&ShaderStatement| SourceEdit::replace(one.range.clone(), String::new());
+    let (mut first, mut second) = (SourceFix::default(), SourceFix::default());
+    first.edits.extend(
+        entry.statements.iter().filter(|one| one.range.start > barrier.range.start).map(|one| cut(&one)),
+    );
+    let before =
+        entry.statements.iter().filter(|one| one.range.start <= barrier.range.start && !is_kept(one));
+    second.edits.extend(before.map(|one| cut(&one)));
+    if first.edits.is_empty() || second.edits.is_empty() {
+        return None;
+    }
+    let parts = vec![first.apply(&source.text)?, second.apply(&source.text)?];
+    let words = "run the code after this barrier in a second dispatch: a barrier orders the invocations of one \
+                 workgroup, and no workgroup waits for others";
+    let fix = SourceFix {
+        edits: Vec::new(),
+        changes: vec![(source.line_of(barrier.range.start), words.to_owned())],
+    };
+    Some((fix, parts))
+}

@@ -1,0 +1,81 @@
+//! The finding that a fix is for, as positions and names of the source.
+
+use results::wire::FindingRecord;
+
+use super::text::identifiers;
+
+/// A finding in the file that is changed.
+#[derive(Clone, Debug)]
+pub(super) struct RepairTarget {
+    /// The kind, as it is published.
+    pub kind: String,
+    /// The lines of its positions, from 1.
+    pub lines: Vec<u32>,
+    /// The names of the variable or block and of its members.
+    pub names: Vec<String>,
+    /// True if all its invocations are in one workgroup.
+    pub is_one_workgroup: bool,
+    /// True if every position is a write.
+    pub is_write_only: bool,
+}
+
+impl RepairTarget {
+    /// Returns the target of a finding; `None` if a position is in another file or has no line.
+    pub fn of_finding(file: &str, finding: &FindingRecord) -> Option<RepairTarget> {
+        let here = |named: &Option<String>| named.as_deref().is_none_or(|named| named == file);
+        let lines: Option<Vec<u32>> =
+            finding.at.iter().map(|place| place.line.filter(|_| here(&place.file))).collect();
+        let element = finding.message.split('`').nth(1).unwrap_or_default();
+        let workgroup = |place: &results::wire::FindingPlace| {
+            place
+                .invocation
+                .as_deref()
+                .and_then(|name| name.split_once("workgroup "))
+                .map(|(_, group)| group.to_owned())
+        };
+        let groups: Vec<Option<String>> = finding.at.iter().map(workgroup).collect();
+        Some(RepairTarget {
+            kind: finding.kind.clone(),
+            lines: lines?,
+            names: identifiers(&without_indices(element)).map(str::to_owned).collect(),
+            is_one_workgroup: groups.iter().all(|group| group.is_some() && *group == groups[0]),
+            is_write_only: finding.at.iter().all(|place| place.access.as_deref() == Some("write")),
+        })
+    }
+
+    /// Returns true for races and reads of unpublished writes.
+    pub fn is_race(&self) -> bool {
+        ["race", "lockstep", "unpublished-read"].contains(&self.kind.as_str())
+    }
+
+    /// Returns true if an element of the source may be the variable of the finding.
+    pub fn names_element(&self, element: &str) -> bool {
+        let element = without_indices(element);
+        let mut words = identifiers(&element);
+        words.any(|word| self.names.iter().any(|name| name == word))
+    }
+}
+
+/// Returns an element without the text between brackets.
+fn without_indices(element: &str) -> String {
+    let mut depth = 0_usize;
+    let outside = element.chars().filter(|c| {
+        match c {
+            '[' => depth += 1,
+            ']' => depth = depth.saturating_sub(1),
+            _ => return depth == 0,
+        }
+        false
+    });
+    outside.collect()
+}
+
+/// Identifies a finding in a changed text: its kind and variable.
+pub(super) fn finding_key(finding: &FindingRecord) -> (String, String) {
+    let group = match finding.kind.as_str() {
+        "lockstep" | "unpublished-read" => "race",
+        other => other,
+    };
+    let element = finding.message.split('`').nth(1).unwrap_or_default();
+    (group.to_owned(), without_indices(element))
+}

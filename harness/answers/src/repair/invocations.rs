@@ -1,0 +1,395 @@
+//! Fixes that choose the invocations of a statement: one of them stores, all of them initialize, and each
+//! round of a reduction has its lanes.
+
+use std::collections::BTreeSet;
+
+use super::divergence::{declared, free_names};
+use super::edit::{SourceEdit, SourceFix, guarded, reindent, split_outside};
+use super::finding::RepairTarget;
+use super::text::{RepairLanguage, ShaderFunction, ShaderStatement, ShaderText, StatementKind, identifiers};
+use super::update::{assignment, is_element, squeezed};
+use crate::scan::is_word;
+
+/// Upper bound on the definitions between a name and the invocation's number.
+const MAX_DEFINITIONS: usize = 4;
+
+/// Expressions that number the invocations.
+struct InvocationNumbers {
+    /// The number within the workgroup.
+    local: String,
+    /// A condition that holds in one invocation of the dispatch.
+    is_first_of_all: Option<String>,
+}
+
+impl InvocationNumbers {
+    fn of_source(source: &ShaderText) -> Option<InvocationNumbers> {
+        if source.language == RepairLanguage::Glsl {
+            return Some(InvocationNumbers {
+                local: "gl_LocalInvocationIndex".to_owned(),
+                is_first_of_all: Some("gl_GlobalInvocationID == uvec3(0)".to_owned()),
+            });
+        }
+        let entry = entry_point(source)?;
+        let parameters = source.code(&entry.parameters);
+        let named = |builtin: &str| {
+            let part = split_outside(parameters, ",").into_iter().find(|part| part.contains(builtin))?;
+            let name = match source.language {
+                RepairLanguage::Wgsl => part.split_once(')')?.1.split(':').next()?,
+                _ => part.split(':').next()?.trim().rsplit_once(char::is_whitespace)?.1,
+            };
+            Some(name.trim().to_owned())
+        };
+        let is_wgsl = source.language == RepairLanguage::Wgsl;
+        let [index, local, global] = match is_wgsl {
+            true => ["local_invocation_index", "local_invocation_id", "global_invocation_id"],
+            false => ["SV_GroupIndex", "SV_GroupThreadID", "SV_DispatchThreadID"],
+        };
+        let whole = |name: String| match is_wgsl {
+            true => format!("all({name} == vec3<u32>(0u))"),
+            false => format!("all({name} == 0)"),
+        };
+        Some(InvocationNumbers {
+            local: named(index).or_else(|| Some(format!("{}.x", named(local)?)))?,
+            is_first_of_all: named(global).map(whole),
+        })
+    }
+}
+
+/// Returns the entry point: `main`, or the function with the size of a workgroup.
+fn entry_point(source: &ShaderText) -> Option<&ShaderFunction> {
+    let is_entry = |function: &&ShaderFunction| {
+        let before = &source.plain[..function.parameters.start];
+        let start = before.rfind([';', '}']).map_or(0, |end| end + 1);
+        let head = &before[start..];
+        function.name == "main" || head.contains("numthreads") || head.contains("@compute")
+    };
+    source.functions.iter().find(is_entry)
+}
+
+/// Returns the invocations of a workgroup as an expression.
+fn workgroup_size(source: &ShaderText) -> Option<String> {
+    if source.language == RepairLanguage::Glsl {
+        let is_plane = ["local_size_y", "local_size_z"].iter().any(|word| source.plain.contains(word));
+        let size = "gl_WorkGroupSize.x";
+        return Some(match is_plane {
+            true => format!("{size} * gl_WorkGroupSize.y * gl_WorkGroupSize.z"),
+            false => size.to_owned(),
+        });
+    }
+    let at = source.plain.find("numthreads")?;
+    let sizes = source.plain[at..].split_once('(')?.1.split_once(')')?.0;
+    let sizes: Vec<&str> = sizes.split(',').map(str::trim).filter(|size| *size != "1").collect();
+    Some(if sizes.is_empty() { "1".to_owned() } else { sizes.join(" * ") })
+}
+
+/// Returns the names whose values differ between invocations.
+fn lane_names(source: &ShaderText) -> BTreeSet<String> {
+    let glsl = [
+        "gl_LocalInvocationIndex",
+        "gl_LocalInvocationID",
+        "gl_GlobalInvocationID",
+        "gl_SubgroupInvocationID",
+        "gl_SubgroupID",
+        "gl_FragCoord",
+        "gl_VertexIndex",
+    ];
+    let mut names: BTreeSet<String> = glsl.iter().map(|name| (*name).to_owned()).collect();
+    if source.language != RepairLanguage::Glsl
+        && let Some(entry) = entry_point(source)
+    {
+        let parameters = split_outside(source.code(&entry.parameters), ",");
+        let is_lane = |part: &&&str| {
+            !part.contains("SV_GroupID") && !part.contains("workgroup_id") && !part.contains("num_workgroups")
+        };
+        names.extend(parameters.iter().filter(is_lane).flat_map(|part| free_names(part)));
+    }
+    for _ in 0..MAX_DEFINITIONS {
+        for one in source.statements() {
+            let code = source.code(&one.range).trim_end_matches(';').to_owned();
+            if let Some(found) = declared(&code)
+                && found.value.is_some_and(|value| free_names(value).iter().any(|name| names.contains(name)))
+            {
+                names.insert(found.name.to_owned());
+            }
+        }
+        // The counter of a loop may start at the number of the invocation.
+        for one in source.statements() {
+            if let StatementKind::Loop { header, .. } = &one.kind
+                && let Some(init) = source.code(header).split(';').next()
+                && let Some((left, value)) = assignment(init)
+                && free_names(value).iter().any(|name| names.contains(name))
+            {
+                names.extend(identifiers(left).last().map(str::to_owned));
+            }
+        }
+    }
+    names
+}
+
+/// Returns candidates in which one invocation makes a store of which all invocations make a copy.
+pub(super) fn one_writer(source: &ShaderText, target: &RepairTarget) -> Vec<SourceFix> {
+    let Some(numbers) = InvocationNumbers::of_source(source) else { return Vec::new() };
+    let lanes = lane_names(source);
+    let uses_lane = |text: &str| free_names(text).iter().any(|name| lanes.contains(name));
+    let mut fixes = Vec::new();
+    for line in &target.lines {
+        for one in source.simple_on(*line) {
+            let code = source.code(&one.range).trim_end_matches(';').trim().to_owned();
+            let Some((element, value)) = assignment(&code) else { continue };
+            let is_target = is_element(element) && target.names_element(element) && declared(&code).is_none();
+            // An element or condition of each invocation is the work of that invocation.
+            if !is_target || uses_lane(element) || value.contains(element.trim()) {
+                continue;
+            }
+            let is_conditional =
+                source.path_to(one.range.start).into_iter().any(|around| match &around.kind {
+                    StatementKind::If { condition, .. } => uses_lane(source.code(condition)),
+                    StatementKind::Loop { header, .. } => uses_lane(source.code(header)),
+                    StatementKind::Simple | StatementKind::Block(_) | StatementKind::Other => false,
+                });
+            if is_conditional {
+                fixes.extend(atomic_store(source, one, element.trim(), value.trim()));
+                continue;
+            }
+            let zero = if source.language == RepairLanguage::Wgsl { "0u" } else { "0" };
+            let condition = match target.is_one_workgroup {
+                true => Some(format!("{} == {zero}", numbers.local)),
+                false => numbers.is_first_of_all.clone(),
+            };
+            let Some(condition) = condition else { continue };
+            let indentation = source.indentation(one.range.start);
+            let text = source.text.get(one.range.clone()).unwrap_or_default();
+            let text = guarded(source, &condition, text, indentation);
+            let words = format!("let one invocation make this store: `if ({condition})`");
+            let fix = |text| {
+                SourceFix::new(vec![SourceEdit::replace(one.range.clone(), text)], *line, words.clone())
+            };
+            let barrier = match source.language {
+                RepairLanguage::Glsl => "barrier();",
+                RepairLanguage::Hlsl => "GroupMemoryBarrierWithGroupSync();",
+                RepairLanguage::Wgsl => "workgroupBarrier();",
+            };
+            fixes.push(fix(text.clone()));
+            fixes.push(fix(format!("{text}\n{indentation}{barrier}")));
+            fixes.push(fix(format!("{barrier}\n{indentation}{text}\n{indentation}{barrier}")));
+        }
+    }
+    fixes
+}
+
+/// Returns the store as an atomic exchange, for a flag that any invocation may raise.
+fn atomic_store(source: &ShaderText, one: &ShaderStatement, element: &str, value: &str) -> Option<SourceFix> {
+    let (call, text) = match source.language {
+        RepairLanguage::Glsl => ("atomicExchange", format!("atomicExchange({element}, {value});")),
+        RepairLanguage::Hlsl if value == "1" => ("InterlockedOr", format!("InterlockedOr({element}, 1);")),
+        RepairLanguage::Hlsl | RepairLanguage::Wgsl => return None,
+    };
+    let words = format!("use `{call}` for this store, which several invocations may make");
+    Some(SourceFix::new(
+        vec![SourceEdit::replace(one.range.clone(), text)],
+        source.line_of(one.range.start),
+        words,
+    ))
+}
+
+/// A shared variable.
+struct SharedVariable<'a> {
+    ty: &'a str,
+    name: &'a str,
+    sizes: Vec<&'a str>,
+}
+
+/// Returns the shared variables of GLSL and HLSL; those of WGSL are initialized.
+fn shared_variables(source: &ShaderText) -> Vec<SharedVariable<'_>> {
+    let word = match source.language {
+        RepairLanguage::Glsl => "shared",
+        RepairLanguage::Hlsl => "groupshared",
+        RepairLanguage::Wgsl => return Vec::new(),
+    };
+    let plain = &source.plain;
+    let starts = plain.match_indices(word).filter(|(at, _)| !plain[..*at].ends_with(is_word));
+    let variable = |(at, _): (usize, &str)| {
+        let text = plain.get(at + word.len()..)?.split_once(';')?.0.trim();
+        let sizes_at = text.find('[').unwrap_or(text.len());
+        let (ty, name) = text[..sizes_at].trim_end().rsplit_once(char::is_whitespace)?;
+        let ty = ty.trim().rsplit(char::is_whitespace).next()?;
+        let sizes =
+            text[sizes_at..].split(['[', ']']).map(str::trim).filter(|size| !size.is_empty()).collect();
+        Some(SharedVariable { ty, name, sizes })
+    };
+    starts.filter_map(variable).collect()
+}
+
+/// Returns candidates that store to shared memory before it is read.
+pub(super) fn initializations(source: &ShaderText, target: &RepairTarget) -> Vec<SourceFix> {
+    let mut fixes = Vec::new();
+    let variables = shared_variables(source);
+    let is_target = |variable: &&SharedVariable<'_>| target.names.iter().any(|name| name == variable.name);
+    let named: Vec<&SharedVariable<'_>> = match variables.iter().any(|variable| is_target(&variable)) {
+        true => variables.iter().filter(is_target).collect(),
+        false => variables.iter().collect(),
+    };
+    for variable in &named {
+        fixes.extend(store_in_else(source, variable));
+    }
+    for variable in named {
+        fixes.extend(cleared_at_start(source, variable));
+    }
+    fixes
+}
+
+fn zero_of(source: &ShaderText, ty: &str) -> String {
+    let is_number = ["uint", "int", "float"].contains(&ty);
+    match source.language {
+        _ if is_number => "0".to_owned(),
+        RepairLanguage::Hlsl => format!("({ty})0"),
+        RepairLanguage::Glsl | RepairLanguage::Wgsl => format!("{ty}(0)"),
+    }
+}
+
+/// Adds the store of a zero as the `else` of a conditional store.
+fn store_in_else(source: &ShaderText, variable: &SharedVariable<'_>) -> Vec<SourceFix> {
+    let mut fixes = Vec::new();
+    for one in source.statements() {
+        let StatementKind::If { then, otherwise: None, .. } = &one.kind else { continue };
+        let stores: Vec<&str> = then
+            .list()
+            .into_iter()
+            .filter(|part| matches!(part.kind, StatementKind::Simple))
+            .filter_map(|part| assignment(source.code(&part.range)))
+            .map(|(element, _)| element.trim())
+            .filter(|element| is_element(element) && identifiers(element).next() == Some(variable.name))
+            .collect();
+        let [element] = stores[..] else { continue };
+        let indentation = source.indentation(one.range.start);
+        let store = format!("{element} = {};", zero_of(source, variable.ty));
+        let unit = source.unit();
+        let text = match then.kind {
+            StatementKind::Block(_) => format!(" else {{\n{indentation}{unit}{store}\n{indentation}}}"),
+            _ => format!("\n{indentation}else\n{indentation}{unit}{store}"),
+        };
+        let words = format!("store zero to `{element}` in the other invocations, by an `else`");
+        fixes.push(SourceFix::new(
+            vec![SourceEdit::insert(one.range.end, text)],
+            source.line_of(one.range.start),
+            words,
+        ));
+    }
+    fixes
+}
+
+/// Clears a shared variable at the start of the entry point.
+fn cleared_at_start(source: &ShaderText, variable: &SharedVariable<'_>) -> Option<SourceFix> {
+    let entry = entry_point(source)?;
+    let numbers = InvocationNumbers::of_source(source)?;
+    let first = entry.statements.first()?;
+    let indentation = source.indentation(first.range.start);
+    let unit = source.unit();
+    let SharedVariable { ty, name, sizes } = variable;
+    let zero = zero_of(source, ty);
+    let (local, size) = (&numbers.local, workgroup_size(source)?);
+    let store = match sizes[..] {
+        [] => format!("if ({local} == 0)\n{indentation}{unit}{name} = {zero};"),
+        [count] => format!(
+            "for (uint n = {local}; n < {count}; n += {size})\n{indentation}{unit}{name}[n] = {zero};"
+        ),
+        [rows, columns] => format!(
+            "for (uint n = {local}; n < ({rows}) * ({columns}); n += {size})\n{indentation}{unit}{name}[n / ({columns})][n % ({columns})] = {zero};"
+        ),
+        _ => return None,
+    };
+    let barrier = match source.language {
+        RepairLanguage::Hlsl => "GroupMemoryBarrierWithGroupSync();",
+        RepairLanguage::Glsl | RepairLanguage::Wgsl => "barrier();",
+    };
+    let text = format!("{store}\n{indentation}{barrier}\n{indentation}");
+    let words = format!("clear `{name}` before this line, and wait: `{barrier}`");
+    Some(SourceFix::new(
+        vec![SourceEdit::insert(first.range.start, text)],
+        source.line_of(first.range.start),
+        words,
+    ))
+}
+
+/// Returns candidates that separate the rounds of a reduction that relies on lockstep.
+///
+/// Each statement `x[i] = f(x[i], x[i + n])` gets the lanes below `n` and a barrier.
+pub(super) fn separated_rounds(source: &ShaderText, target: &RepairTarget) -> Vec<SourceFix> {
+    let mut fixes = Vec::new();
+    for one in source.statements() {
+        let StatementKind::If { condition, then, otherwise: None } = &one.kind else { continue };
+        let lines = source.line_of(one.range.start)..=source.line_of(one.range.end);
+        let condition = source.code(condition);
+        let [lane, bound] = split_outside(condition, "<")[..] else { continue };
+        let (lane, list) = (lane.trim(), then.list());
+        let is_near = target.lines.iter().any(|line| lines.contains(line));
+        if !is_near || !is_element(lane) || source.is_unbraced(&one.range) || source.has_directive(&one.range)
+        {
+            continue;
+        }
+        let rounds: Vec<Option<String>> =
+            list.iter().map(|part| round_of(source, part, lane, target)).collect();
+        if rounds.iter().flatten().count() < 2 {
+            continue;
+        }
+        let indentation = source.indentation(one.range.start);
+        let barrier = match source.language {
+            RepairLanguage::Glsl => "barrier();",
+            RepairLanguage::Hlsl => "GroupMemoryBarrierWithGroupSync();",
+            RepairLanguage::Wgsl => "workgroupBarrier();",
+        };
+        let mut parts = Vec::new();
+        for (part, round) in list.iter().zip(&rounds) {
+            let text = source.text.get(part.range.clone()).unwrap_or_default();
+            let text = reindent(text, source.indentation(part.range.start), indentation);
+            match round {
+                Some(offset) => {
+                    let is_less = smaller(offset, bound.trim());
+                    let limit = if is_less { offset.as_str() } else { bound.trim() };
+                    parts.push(guarded(source, &format!("{lane} < {limit}"), &text, indentation));
+                    parts.push(barrier.to_owned());
+                }
+                // A barrier of the subgroup or of memory is replaced by those of the workgroup.
+                None if source.code(&part.range).contains("arrier") => {}
+                None => parts.push(guarded(source, condition, &text, indentation)),
+            }
+        }
+        let text = parts.join(&format!("\n{indentation}"));
+        let words = "give each round of this reduction its own lanes, and a barrier after it";
+        let edit = SourceEdit::replace(one.range.clone(), text);
+        fixes.push(SourceFix::new(vec![edit], source.line_of(one.range.start), words));
+    }
+    fixes
+}
+
+/// Returns true if a number is known to be smaller than another.
+fn smaller(one: &str, other: &str) -> bool {
+    let number = |text: &str| text.trim_end_matches(['u', 'U']).parse::<u32>().ok();
+    match (number(one), number(other)) {
+        (Some(one), Some(other)) => one < other,
+        _ => true,
+    }
+}
+
+/// Returns the distance of the element that a round reads besides its own.
+fn round_of(
+    source: &ShaderText,
+    part: &ShaderStatement,
+    lane: &str,
+    target: &RepairTarget,
+) -> Option<String> {
+    let code = source.code(&part.range).trim_end_matches(';');
+    let at = code.find('=')?;
+    let element = code[..at].trim_end_matches(['+', '-', '*', '&', '|', '^', ' ']);
+    if !is_element(element) || !target.names_element(element) || !element.contains('[') {
+        return None;
+    }
+    let value = &code[at + 1..];
+    let start = format!("[{}+", squeezed(lane));
+    let squeezed_value = squeezed(value);
+    let found = squeezed_value.find(&start)?;
+    let rest = &squeezed_value[found + start.len()..];
+    let offset = rest.split_once(']')?.0.to_owned();
+    let is_plain = offset.chars().all(is_word) && !offset.is_empty();
+    is_plain.then_some(offset)
+}

@@ -1,0 +1,585 @@
+//! Fixes that turn plain read-modify-writes into atomic functions of the source language.
+
+use std::ops::Range;
+
+use super::divergence::{declared, free_names};
+use super::edit::{SourceEdit, SourceFix, split_outside};
+use super::finding::RepairTarget;
+use super::text::{RepairLanguage, ShaderStatement, ShaderText, StatementKind, closing};
+use super::wgsl_atomic::{AtomicPath, declare_atomic};
+
+/// An update of one element: the statement that makes it, and what it computes.
+#[derive(Clone, Debug)]
+pub(super) struct SourceUpdate {
+    /// The statement to replace.
+    pub range: Range<usize>,
+    /// A second statement, which the atomic function makes superfluous.
+    pub removed: Option<Range<usize>>,
+    pub element: String,
+    /// The name after `atomic` or `Interlocked`.
+    pub function: &'static str,
+    pub operand: String,
+    /// What receives the old value: a name with its declaration, or text around the call.
+    pub old: OldValue,
+}
+
+/// The use of the value before an update.
+#[derive(Clone, Debug)]
+pub(super) enum OldValue {
+    Unused,
+    /// `T v = L;`, as the type (empty without a declaration) and the name.
+    Named(String, String),
+    /// A statement with the update in it, as the text before and after.
+    Within(String, String),
+    /// `if (L == A)`: the compared value; the operand is the new one.
+    Compared(String),
+    /// An update of a texel: image and coordinate are the element.
+    Texel,
+}
+
+/// Returns candidates that make the updates of a variable atomic.
+pub(super) fn update_fixes(source: &ShaderText, target: &RepairTarget) -> Vec<SourceFix> {
+    let all: Vec<SourceUpdate> = source
+        .statements()
+        .into_iter()
+        .filter_map(|one| update_of(source, one))
+        .filter(|update| target.names_element(&update.element))
+        .collect();
+    let has_line = |update: &&SourceUpdate| {
+        let ranges = [Some(&update.range), update.removed.as_ref()];
+        ranges.into_iter().flatten().any(|range| {
+            let lines = source.line_of(range.start)..=source.line_of(range.end.saturating_sub(1));
+            target.lines.iter().any(|line| lines.contains(line))
+        })
+    };
+    let near: Vec<SourceUpdate> = all.iter().filter(has_line).cloned().collect();
+    if near.is_empty() {
+        return Vec::new();
+    }
+    let mut fixes = Vec::new();
+    let mut sets = vec![near];
+    if sets[0].len() < all.len() {
+        sets.push(all);
+    }
+    for updates in sets {
+        fixes.extend(fix_of(source, &updates, false));
+        if source.language == RepairLanguage::Glsl {
+            fixes.extend(fix_of(source, &updates, true));
+        }
+    }
+    fixes
+}
+
+/// Returns the fix for some updates.
+fn fix_of(source: &ShaderText, updates: &[SourceUpdate], is_float: bool) -> Option<SourceFix> {
+    let mut fix = SourceFix::default();
+    for update in updates {
+        let text = atomic_statement(source, update)?;
+        let call = atomic_name(source.language, update);
+        let (is_if, line) = (matches!(update.old, OldValue::Compared(_)), source.line_of(update.range.start));
+        let words = match source.language {
+            RepairLanguage::Wgsl => {
+                format!("declare the element `atomic` and use `{call}` instead of this load and store")
+            }
+            _ if is_if => format!("use `{call}` instead of this comparison and store"),
+            _ => format!("use `{call}` instead of this load and store"),
+        };
+        fix.changes.push((line, words));
+        fix.edits.push(SourceEdit::replace(update.range.clone(), text));
+        fix.edits.extend(update.removed.iter().map(|range| without_line(source, range)));
+    }
+    if source.language == RepairLanguage::Wgsl {
+        let first = updates.first()?;
+        let path = AtomicPath::of_element(&first.element)?;
+        let done: Vec<Range<usize>> = fix.edits.iter().map(|edit| edit.range.clone()).collect();
+        fix.edits.extend(declare_atomic(source, &path, &done)?);
+    }
+    if is_float {
+        let version = source.text.find("#version")?;
+        let at = version + source.text[version..].find('\n')? + 1;
+        fix.edits
+            .push(SourceEdit::insert(at, "#extension GL_EXT_shader_atomic_float : require\n".to_owned()));
+    }
+    Some(fix)
+}
+
+/// Removes a statement with its line, if nothing else is on it.
+fn without_line(source: &ShaderText, range: &Range<usize>) -> SourceEdit {
+    let text = &source.text;
+    let start = text[..range.start].rfind('\n').map_or(0, |end| end + 1);
+    let end = text[range.end..].find('\n').map_or(text.len(), |end| range.end + end + 1);
+    let is_alone = text[start..range.start].trim().is_empty() && text[range.end..end].trim().is_empty();
+    SourceEdit::replace(if is_alone { start..end } else { range.clone() }, String::new())
+}
+
+fn atomic_name(language: RepairLanguage, update: &SourceUpdate) -> String {
+    match (language, &update.old) {
+        (RepairLanguage::Glsl, OldValue::Texel) => format!("imageAtomic{}", update.function),
+        (RepairLanguage::Glsl, _) => format!("atomic{}", update.function),
+        (RepairLanguage::Hlsl, _) => {
+            let name = if update.function == "CompSwap" { "CompareExchange" } else { update.function };
+            format!("Interlocked{name}")
+        }
+        (RepairLanguage::Wgsl, _) => {
+            let name = if update.function == "CompSwap" { "CompareExchangeWeak" } else { update.function };
+            format!("atomic{name}")
+        }
+    }
+}
+
+/// Returns the statement with the atomic function.
+fn atomic_statement(source: &ShaderText, update: &SourceUpdate) -> Option<String> {
+    let call = atomic_name(source.language, update);
+    let (element, operand) = (&update.element, &update.operand);
+    let is_hlsl = source.language == RepairLanguage::Hlsl;
+    let at = match source.language {
+        RepairLanguage::Wgsl => format!("&{element}"),
+        _ => element.clone(),
+    };
+    let indentation = source.indentation(update.range.start);
+    Some(match &update.old {
+        OldValue::Unused | OldValue::Texel => format!("{call}({at}, {operand});"),
+        OldValue::Named(ty, name) if is_hlsl && !ty.is_empty() => {
+            format!("{ty} {name};\n{indentation}{call}({at}, {operand}, {name});")
+        }
+        OldValue::Named(_, name) if is_hlsl => format!("{call}({at}, {operand}, {name});"),
+        OldValue::Named(ty, name) if ty.is_empty() => format!("{name} = {call}({at}, {operand});"),
+        OldValue::Named(ty, name) => format!("{ty} {name} = {call}({at}, {operand});"),
+        OldValue::Within(before, after) if is_hlsl => {
+            let name = "old_value";
+            if source.plain.contains(name) {
+                return None;
+            }
+            format!(
+                "{{\n{indentation}    uint {name};\n{indentation}    {call}({at}, {operand}, {name});\n{indentation}    {before}{name}{after}\n{indentation}}}"
+            )
+        }
+        OldValue::Within(before, after) => format!("{before}{call}({at}, {operand}){after}"),
+        OldValue::Compared(compared) => match source.language {
+            RepairLanguage::Glsl => format!("if ({call}({at}, {compared}, {operand}) == {compared})"),
+            RepairLanguage::Hlsl => format!(
+                "uint old_value;\n{indentation}{call}({at}, {compared}, {operand}, old_value);\n{indentation}if (old_value == {compared})"
+            ),
+            RepairLanguage::Wgsl => format!("if {call}({at}, {compared}, {operand}).exchanged"),
+        },
+    })
+}
+
+/// Removes the blanks of a text.
+pub(super) fn squeezed(text: &str) -> String {
+    text.chars().filter(|c| !c.is_whitespace()).collect()
+}
+
+fn is_same(left: &str, right: &str) -> bool {
+    squeezed(left) == squeezed(right)
+}
+
+/// Returns true if a text is an element of a variable: a name with members and indices.
+pub(super) fn is_element(text: &str) -> bool {
+    let text = text.trim();
+    let Some(name_end) = text.find(|c: char| !crate::scan::is_word(c)) else { return !text.is_empty() };
+    let mut at = name_end;
+    while at < text.len() {
+        let rest = &text[at..];
+        if rest.starts_with('[') {
+            let Some(end) = closing(text, at) else { return false };
+            at = end;
+        } else if let Some(member) = rest.strip_prefix('.') {
+            at += 1 + member.find(|c: char| !crate::scan::is_word(c)).unwrap_or(member.len());
+        } else {
+            return false;
+        }
+    }
+    name_end > 0
+}
+
+/// Returns the update that a statement makes.
+fn update_of(source: &ShaderText, one: &ShaderStatement) -> Option<SourceUpdate> {
+    if let StatementKind::If { condition, then, otherwise } = &one.kind {
+        return match otherwise {
+            None => extremum(source, one, condition, then),
+            Some(_) => None,
+        }
+        .or_else(|| compare_and_swap(source, one, condition, then));
+    }
+    if !matches!(one.kind, StatementKind::Simple) {
+        return None;
+    }
+    let code = source.code(&one.range).trim_end_matches(';').trim().to_owned();
+    let update = |element: &str, function, operand: String, old| SourceUpdate {
+        range: one.range.clone(),
+        removed: None,
+        element: element.trim().to_owned(),
+        function,
+        operand,
+        old,
+    };
+    if let Some((element, operand)) = step_of(&code) {
+        return Some(update(element, "Add", operand.to_owned(), OldValue::Unused));
+    }
+    if let Some(found) = texel_update(&code) {
+        return Some(update(&found.0, found.1, found.2, OldValue::Texel));
+    }
+    let functions = [("+=", "Add"), ("-=", "Sub"), ("&=", "And"), ("|=", "Or"), ("^=", "Xor")];
+    for (operator, function) in functions {
+        if let [element, operand] = split_outside(&code, operator)[..]
+            && is_element(element)
+        {
+            return Some(subtraction(
+                source,
+                update(element, function, operand.trim().to_owned(), OldValue::Unused),
+            ));
+        }
+    }
+    if let Some((left, right)) = assignment(&code) {
+        if is_element(left)
+            && let Some((function, operand)) = operation_on(left, right)
+        {
+            return Some(subtraction(source, update(left, function, operand, OldValue::Unused)));
+        }
+        let (ty, name) = match declared(&code) {
+            Some(declaration) => (declaration.head.to_owned(), declaration.name.to_owned()),
+            None => (String::new(), left.trim().to_owned()),
+        };
+        if let Some((element, operand)) = step_of(right) {
+            return Some(update(element, "Add", operand.to_owned(), OldValue::Named(ty, name)));
+        }
+        if is_element(right) && !name.is_empty() {
+            if let Some(found) = fetch_then_store(source, one, right.trim(), (&ty, &name)) {
+                return Some(found);
+            }
+        }
+    }
+    step_within(&code).map(|(before, element, operand, after)| {
+        update(&element, "Add", operand.to_owned(), OldValue::Within(before, format!("{after};")))
+    })
+}
+
+/// Returns the element of `x++` and its like, with the operand.
+fn step_of(code: &str) -> Option<(&str, &'static str)> {
+    let code = code.trim();
+    let stepped = |element: &'_ str| is_element(element);
+    let (element, operand) = if let Some(element) = code.strip_suffix("++").or(code.strip_prefix("++")) {
+        (element, "1")
+    } else {
+        (code.strip_suffix("--").or(code.strip_prefix("--"))?, "-1")
+    };
+    stepped(element).then_some((element.trim(), operand))
+}
+
+/// Returns the parts of a statement around `x++`, where its value is used.
+fn step_within(code: &str) -> Option<(String, String, &'static str, String)> {
+    let at = code.find("++")?;
+    let before = &code[..at];
+    let mut start = before.len();
+    // Backwards over names, members and indices.
+    while start > 0 {
+        let last = before.as_bytes()[start - 1];
+        if last == b']' {
+            let mut depth = 0_usize;
+            while start > 0 {
+                start -= 1;
+                match before.as_bytes()[start] {
+                    b']' => depth += 1,
+                    b'[' => depth -= 1,
+                    _ => {}
+                }
+                if depth == 0 {
+                    break;
+                }
+            }
+        } else if last.is_ascii_alphanumeric() || last == b'_' || last == b'.' {
+            start -= 1;
+        } else {
+            break;
+        }
+    }
+    let element = &before[start..];
+    let is_index = code[at + 2..].trim_start().starts_with([']', ')', ',']);
+    (is_element(element) && is_index)
+        .then(|| (code[..start].to_owned(), element.to_owned(), "1", code[at + 2..].to_owned()))
+}
+
+/// Returns the sides of an assignment.
+pub(super) fn assignment(code: &str) -> Option<(&str, &str)> {
+    let mut depth = 0_usize;
+    let bytes = code.as_bytes();
+    for (at, byte) in bytes.iter().enumerate() {
+        match byte {
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            b'=' if depth == 0 => {
+                let before = at.checked_sub(1).and_then(|at| bytes.get(at)).copied().unwrap_or(b' ');
+                let is_other = b"+-*/%&|^<>=!".contains(&before) || bytes.get(at + 1) == Some(&b'=');
+                return (!is_other).then(|| (&code[..at], &code[at + 1..]));
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Returns the atomic function and operand of an expression that updates an element.
+fn operation_on(element: &str, value: &str) -> Option<(&'static str, String)> {
+    let operators =
+        [("+", "Add", true), ("-", "Sub", false), ("&", "And", true), ("|", "Or", true), ("^", "Xor", true)];
+    for (operator, function, commutes) in operators {
+        let parts = split_outside(value, operator);
+        let (Some(first), Some(last)) = (parts.first(), parts.last()) else { continue };
+        if parts.len() < 2 {
+            continue;
+        }
+        let operand = if is_same(first, element) {
+            parts[1..].join(operator)
+        } else if commutes && is_same(last, element) {
+            parts[..parts.len() - 1].join(operator)
+        } else {
+            continue;
+        };
+        let allowed = if operator == "+" { "<>=?|&^" } else { "<>=?|&^+-" };
+        if allowed.chars().any(|other| split_outside(&operand, &other.to_string()).len() > 1) {
+            continue;
+        }
+        return Some((function, operand.trim().to_owned()));
+    }
+    for (call, function) in [("min", "Min"), ("max", "Max")] {
+        let Some(arguments) = value.trim().strip_prefix(call).map(str::trim_start) else { continue };
+        if closing(arguments, 0).filter(|_| arguments.starts_with('(')) != Some(arguments.len()) {
+            continue;
+        }
+        if let [first, second] = split_outside(&arguments[1..arguments.len() - 1], ",")[..] {
+            if is_same(first, element) {
+                return Some((function, second.trim().to_owned()));
+            }
+            if is_same(second, element) {
+                return Some((function, first.trim().to_owned()));
+            }
+        }
+    }
+    None
+}
+
+/// Subtractions are additions of the negated operand, except in WGSL.
+fn subtraction(source: &ShaderText, mut update: SourceUpdate) -> SourceUpdate {
+    if update.function == "Sub" && source.language != RepairLanguage::Wgsl {
+        update.function = "Add";
+        let is_simple = update.operand.chars().all(|c| crate::scan::is_word(c) || c == '.');
+        update.operand =
+            if is_simple { format!("-{}", update.operand) } else { format!("-({})", update.operand) };
+    }
+    if update.operand == "-1" && source.language == RepairLanguage::Wgsl {
+        (update.function, update.operand) = ("Sub", "1".to_owned());
+    }
+    update
+}
+
+/// Returns the update of `v = x; …; x = v + e;`, or the exchange of `v = x; …; x = e;`.
+fn fetch_then_store(
+    source: &ShaderText,
+    one: &ShaderStatement,
+    element: &str,
+    (ty, name): (&str, &str),
+) -> Option<SourceUpdate> {
+    let siblings: Vec<&ShaderStatement> = match source.parent(&one.range) {
+        Some(parent) => parent.children(),
+        None => source.function_at(one.range.start)?.statements.iter().collect(),
+    };
+    let at = siblings.iter().position(|other| other.range == one.range)?;
+    for later in siblings.iter().skip(at + 1).take(6) {
+        if !matches!(later.kind, StatementKind::Simple) {
+            return None;
+        }
+        let code = source.code(&later.range).trim_end_matches(';');
+        let Some((left, right)) = assignment(code).filter(|(left, _)| is_same(left, element)) else {
+            continue;
+        };
+        let between = one.range.end..later.range.start;
+        let is_late = free_names(right).iter().any(|used| {
+            used != name
+                && siblings[at + 1..].iter().any(|other| {
+                    other.range.end <= between.end
+                        && declared(source.code(&other.range)).is_some_and(|found| found.name == used)
+                })
+        });
+        if is_late {
+            return None;
+        }
+        let (function, operand) = match operation_on(name, right) {
+            Some(found) => found,
+            None if !free_names(right).contains(name) => ("Exchange", right.trim().to_owned()),
+            None => return None,
+        };
+        let update = SourceUpdate {
+            range: one.range.clone(),
+            removed: Some(later.range.clone()),
+            element: left.trim().to_owned(),
+            function,
+            operand,
+            old: OldValue::Named(ty.to_owned(), name.to_owned()),
+        };
+        return Some(subtraction(source, update));
+    }
+    None
+}
+
+/// Returns the update of `if (e < x) x = e;`.
+fn extremum(
+    source: &ShaderText,
+    one: &ShaderStatement,
+    condition: &Range<usize>,
+    then: &ShaderStatement,
+) -> Option<SourceUpdate> {
+    let [store] = then.list()[..] else { return None };
+    let code = source.code(&store.range).trim_end_matches(';');
+    let (element, value) = assignment(code)?;
+    let condition = source.code(condition);
+    for (operator, functions) in
+        [("<=", ["Min", "Max"]), (">=", ["Max", "Min"]), ("<", ["Min", "Max"]), (">", ["Max", "Min"])]
+    {
+        let [left, right] = split_outside(condition, operator)[..] else { continue };
+        let function = if is_same(left, value) && is_same(right, element) {
+            functions[0]
+        } else if is_same(left, element) && is_same(right, value) {
+            functions[1]
+        } else {
+            continue;
+        };
+        return Some(SourceUpdate {
+            range: one.range.clone(),
+            removed: None,
+            element: element.trim().to_owned(),
+            function,
+            operand: value.trim().to_owned(),
+            old: OldValue::Unused,
+        });
+    }
+    None
+}
+
+/// Returns the update of `if (x == a) { x = b; … }`.
+fn compare_and_swap(
+    source: &ShaderText,
+    one: &ShaderStatement,
+    condition: &Range<usize>,
+    then: &ShaderStatement,
+) -> Option<SourceUpdate> {
+    let store = *then.list().first()?;
+    let code = source.code(&store.range).trim_end_matches(';');
+    let (element, value) = assignment(code)?;
+    let [left, right] = split_outside(source.code(condition), "==")[..] else { return None };
+    let compared = match (is_same(left, element), is_same(right, element)) {
+        (true, false) => right,
+        (false, true) => left,
+        _ => return None,
+    };
+    // The body needs braces of which the store can be taken away.
+    let StatementKind::Block(parts) = &then.kind else { return None };
+    if parts.len() < 2 || source.is_unbraced(&one.range) {
+        return None;
+    }
+    let head = one.range.start..then.range.start;
+    let blanks = source.text[head.clone()].len() - source.text[head.clone()].trim_end().len();
+    Some(SourceUpdate {
+        range: head.start..head.end - blanks,
+        removed: Some(store.range.clone()),
+        element: element.trim().to_owned(),
+        function: "CompSwap",
+        operand: value.trim().to_owned(),
+        old: OldValue::Compared(compared.trim().to_owned()),
+    })
+}
+
+/// Returns image and coordinate, the function and the operand of an update of a texel.
+fn texel_update(code: &str) -> Option<(String, &'static str, String)> {
+    let arguments = code.strip_prefix("imageStore")?.trim();
+    let inner = arguments.strip_prefix('(')?.strip_suffix(')')?;
+    let parts = split_outside(inner, ",");
+    let [image, coordinate, value @ ..] = &parts[..] else { return None };
+    let value = value.join(",");
+    let mut value = value.trim();
+    for vector in ["uvec4", "ivec4"] {
+        if let Some(inside) = value.strip_prefix(vector).map(str::trim) {
+            let inside = inside.strip_prefix('(')?.strip_suffix(')')?;
+            value = split_outside(inside, ",").first()?.trim();
+        }
+    }
+    let load = format!("imageLoad({},{})", squeezed(image), squeezed(coordinate));
+    let at = |text: &str| {
+        let text = squeezed(text);
+        let rest = text.strip_prefix(&load)?;
+        ["", ".x", ".r"].contains(&rest).then_some(())
+    };
+    let (function, operand) = operation_by(value, at)?;
+    let operand = ["uvec4(", "ivec4("]
+        .iter()
+        .find_map(|vector| operand.strip_prefix(vector)?.strip_suffix(')'))
+        .map_or(operand.clone(), |inside| {
+            split_outside(inside, ",").first().unwrap_or(&inside).trim().to_owned()
+        });
+    Some((format!("{}, {}", image.trim(), coordinate.trim()), function, operand))
+}
+
+/// Returns the function and operand of an operation of which one operand is recognized.
+fn operation_by(value: &str, is_loaded: impl Fn(&str) -> Option<()>) -> Option<(&'static str, String)> {
+    // The loaded operand becomes a name for the general case.
+    for operator in ["+", "-", "&", "|", "^", ","] {
+        let text = match operator {
+            "," => {
+                value.trim().strip_prefix("min(").or(value.trim().strip_prefix("max("))?.strip_suffix(')')?
+            }
+            _ => value,
+        };
+        let parts = split_outside(text, operator);
+        let Some(found) = parts.iter().find(|part| is_loaded(part).is_some()) else { continue };
+        return operation_on("loaded_texel", &value.replacen(found.trim(), "loaded_texel", 1));
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn changed(file: &str, text: &str) -> Vec<String> {
+        let source = ShaderText::parse(file, text);
+        let updates = source.statements().into_iter().filter_map(|one| update_of(&source, one));
+        updates.filter_map(|update| atomic_statement(&source, &update)).collect()
+    }
+
+    #[test]
+    fn updates_become_atomic_functions() {
+        let cases = [
+            ("a.comp", "s[i]++;", "atomicAdd(s[i], 1);"),
+            ("a.comp", "s[i] = s[i] + a * b;", "atomicAdd(s[i], a * b);"),
+            ("a.comp", "s -= n + 1;", "atomicAdd(s, -(n + 1));"),
+            ("a.comp", "s = max(v, s);", "atomicMax(s, v);"),
+            ("a.comp", "uint slot = count++;", "uint slot = atomicAdd(count, 1);"),
+            ("a.comp", "list[count++] = x;", "list[atomicAdd(count, 1)] = x;"),
+            ("a.comp", "uint next = head; head = i;", "uint next = atomicExchange(head, i);"),
+            ("a.comp", "if (v < low) low = v;", "atomicMin(low, v);"),
+            (
+                "a.comp",
+                "if (owner[i] == 0) { owner[i] = me; n = 1; }",
+                "if (atomicCompSwap(owner[i], 0, me) == 0)",
+            ),
+            (
+                "a.comp",
+                "imageStore(count, at, uvec4(imageLoad(count, at).x + 1));",
+                "imageAtomicAdd(count, at, 1);",
+            ),
+            ("a.hlsl", "s[i] |= bit;", "InterlockedOr(s[i], bit);"),
+            ("a.hlsl", "slot = count; count = slot + 1;", "InterlockedAdd(count, 1, slot);"),
+            ("a.wgsl", "s[i] -= 1u;", "atomicSub(&s[i], 1u);"),
+        ];
+        for (file, code, expected) in cases {
+            let text = match file {
+                "a.wgsl" => format!("fn f() {{ {code} }}"),
+                _ => format!("void f() {{ {code} }}"),
+            };
+            assert_eq!(changed(file, &text).first().map(String::as_str), Some(expected), "{code}");
+        }
+        for other in ["s[i] = 1 - s[i];", "s = s - a + b;", "s = t;", "uint a = s; t = a;"] {
+            assert_eq!(changed("a.comp", &format!("void f() {{ {other} }}")), [""; 0], "{other}");
+        }
+    }
+}
