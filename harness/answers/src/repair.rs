@@ -72,10 +72,11 @@ pub(crate) fn repair_source(
     stop: &StopFunction,
 ) {
     let file = line.file.clone();
-    let mut search = RepairSearch { file: &file, source, walk, stop, trials: 0, texts: BTreeSet::new() };
+    let mut search =
+        RepairSearch { file: &file, source, walk, stop, trials: 0, texts: BTreeSet::new(), is_last: false };
     let first = RepairState { text: source.text.to_owned(), walked };
-    let steps = search.all_findings(first.clone());
-    publish_steps(line, &first, &steps, !search.is_over());
+    let fixes = search.all_findings(first.clone());
+    publish_fixes(line, &first, &fixes, !search.is_over());
 }
 
 /// A text with its analysis.
@@ -114,14 +115,30 @@ impl RepairState {
     }
 }
 
-/// A change of the text that removed a finding.
+/// A change of the text.
 #[derive(Clone, Debug)]
 struct RepairStep {
     changes: Vec<(u32, String)>,
     before: String,
     state: RepairState,
-    /// True if the changes are words for more than an edit can do.
-    is_words: bool,
+}
+
+/// The changes that remove a finding.
+#[derive(Clone, Debug)]
+enum FoundRepair {
+    /// Edits, each of the text that the one before left. At least one.
+    Edits(Vec<RepairStep>),
+    /// Words for more than an edit can do.
+    Words(RepairStep),
+}
+
+impl FoundRepair {
+    fn steps(&self) -> &[RepairStep] {
+        match self {
+            FoundRepair::Edits(steps) => steps,
+            FoundRepair::Words(step) => std::slice::from_ref(step),
+        }
+    }
 }
 
 /// The outcome of one candidate.
@@ -141,6 +158,8 @@ struct RepairSearch<'a> {
     trials: usize,
     /// The texts that were tried.
     texts: BTreeSet<String>,
+    /// True while candidates are tried that order nothing.
+    is_last: bool,
 }
 
 impl RepairSearch<'_> {
@@ -148,9 +167,9 @@ impl RepairSearch<'_> {
         self.trials >= MAX_TRIALS || (self.stop)()
     }
 
-    /// Fixes one finding after another; returns the steps.
-    fn all_findings(&mut self, first: RepairState) -> Vec<RepairStep> {
-        let mut steps: Vec<RepairStep> = Vec::new();
+    /// Fixes one finding after another.
+    fn all_findings(&mut self, first: RepairState) -> Vec<FoundRepair> {
+        let mut fixes: Vec<FoundRepair> = Vec::new();
         let mut hopeless: BTreeSet<(String, String, Vec<String>)> = BTreeSet::new();
         let mut state = first;
         for _ in 0..MAX_ROUNDS {
@@ -162,28 +181,35 @@ impl RepairSearch<'_> {
             };
             let open = (0..keys.len()).filter(|index| !hopeless.contains(&keys[*index]));
             let Some(target) = open.min_by_key(|index| order(&state.findings()[*index])) else { break };
-            match self.one_finding(&state, target, &state, MAX_COMPLETIONS) {
-                Some(found) => {
-                    let last = found.last().map(|step| step.state.clone());
-                    let is_words = found.iter().all(|step| step.is_words);
-                    steps.extend(found);
-                    if is_words {
-                        hopeless.extend(keys);
-                    } else if let Some(last) = last {
+            if let Some(steps) = self.one_finding(&state, target, &state, MAX_COMPLETIONS)
+                && let Some(last) = steps.last()
+            {
+                state = last.state.clone();
+                fixes.push(FoundRepair::Edits(steps));
+                // A finding may have a fix in the new text.
+                hopeless.clear();
+            } else if let Some(words) = self.in_words(&state, target) {
+                fixes.push(FoundRepair::Words(words));
+                hopeless.extend(keys.into_iter().filter(|key| key.0 == "race"));
+            } else {
+                self.is_last = true;
+                let found = self.one_finding(&state, target, &state, 0);
+                self.is_last = false;
+                match found.and_then(|steps| Some((steps.last()?.state.clone(), steps))) {
+                    Some((last, steps)) => {
                         state = last;
-                        // A finding may have a fix in the new text.
-                        hopeless.clear();
+                        fixes.push(FoundRepair::Edits(steps));
                     }
-                }
-                None => {
-                    hopeless.insert(keys[target].clone());
+                    None => {
+                        hopeless.insert(keys[target].clone());
+                    }
                 }
             }
             if state.findings().is_empty() || self.is_over() {
                 break;
             }
         }
-        steps
+        fixes
     }
 
     /// Returns the steps that remove a finding, so that the text is better than `base`.
@@ -197,14 +223,13 @@ impl RepairSearch<'_> {
         let parsed = ShaderText::parse(self.file, &state.text);
         let finding = state.findings().get(target)?;
         let target_finding = RepairTarget::of_finding(self.file, finding)?;
-        let removed = finding_key(finding);
+        let removed = state.line_keys().into_iter().nth(target)?;
         let mut better: Option<RepairStep> = None;
         let mut incomplete = Vec::new();
         let step = |fix: &SourceFix, now: RepairState| RepairStep {
             changes: fix.changes.clone(),
             before: state.text.clone(),
             state: now,
-            is_words: false,
         };
         for fix in self.candidates(&parsed, state, target, &target_finding) {
             if self.is_over() {
@@ -246,7 +271,7 @@ impl RepairSearch<'_> {
                 }
             }
         }
-        self.in_words(&parsed, state, &target_finding, &removed)
+        None
     }
 
     /// Returns the candidates for a finding, cheapest first.
@@ -258,6 +283,10 @@ impl RepairSearch<'_> {
         finding: &RepairTarget,
     ) -> Vec<SourceFix> {
         let mut fixes = Vec::new();
+        if self.is_last {
+            fixes.extend(invocations::atomic_accesses(parsed, finding).filter(|_| finding.is_race()));
+            return fixes;
+        }
         if finding.kind == "divergent-barrier" {
             if let Some(line) = finding.lines.first() {
                 fixes.extend(divergence::divergence_fixes(parsed, *line));
@@ -292,14 +321,15 @@ impl RepairSearch<'_> {
         fix: &SourceFix,
         state: &RepairState,
         base: &RepairState,
-        removed: &(String, String),
+        removed: &(String, String, Vec<String>),
     ) -> Trial {
         let Some(text) = fix.apply(&state.text).filter(|text| self.texts.insert(text.clone())) else {
             return Trial::Useless;
         };
         let Some(now) = self.walked(text) else { return Trial::Useless };
         let (before, after, known) = (state.counts(), now.counts(), base.counts());
-        if after.get(removed) >= before.get(removed) {
+        let variable = (removed.0.clone(), removed.1.clone());
+        if after.get(&variable) >= before.get(&variable) || now.line_keys().contains(removed) {
             return Trial::Useless;
         }
         let is_new =
@@ -325,61 +355,57 @@ impl RepairSearch<'_> {
     }
 
     /// Returns the fix that an edit of the shader alone cannot make, if its parts are free of the finding.
-    fn in_words(
-        &mut self,
-        parsed: &ShaderText,
-        state: &RepairState,
-        finding: &RepairTarget,
-        removed: &(String, String),
-    ) -> Option<Vec<RepairStep>> {
-        let (fix, parts) = barriers::second_dispatch(parsed, finding)?;
+    fn in_words(&mut self, state: &RepairState, target: usize) -> Option<RepairStep> {
+        let finding = state.findings().get(target)?;
+        let removed = finding_key(finding);
+        let finding = RepairTarget::of_finding(self.file, finding)?;
+        // One workgroup waits at its barriers.
+        let grid = state.walked.report.grid.iter().fold(1_u32, |all, count| all.saturating_mul(*count));
+        let parsed = ShaderText::parse(self.file, &state.text);
+        let (fix, parts) = barriers::second_dispatch(&parsed, &finding).filter(|_| grid > 1)?;
         for part in parts {
             let now = self.walked(part)?;
-            if now.counts().contains_key(removed) {
+            if now.counts().contains_key(&removed) {
                 return None;
             }
         }
-        let (before, state) = (state.text.clone(), state.clone());
-        Some(vec![RepairStep { changes: fix.changes, before, state, is_words: true }])
+        Some(RepairStep { changes: fix.changes, before: state.text.clone(), state: state.clone() })
     }
 }
 
-/// Writes the steps into the findings that they remove.
-fn publish_steps(line: &mut RaceLine, first: &RepairState, steps: &[RepairStep], is_whole: bool) {
+/// Writes the fixes into the findings that they remove.
+fn publish_fixes(line: &mut RaceLine, first: &RepairState, fixes: &[FoundRepair], is_whole: bool) {
     let parsed = ShaderText::parse(&line.file, &first.text);
     let keys = first.line_keys();
-    let edits = step_edits(first, steps);
+    let edits = fix_edits(first, fixes);
     let mut is_fixed = vec![false; line.findings.len()];
-    let mut from = 0;
-    // Steps up to the next text with fewer findings belong together.
-    for (end, step) in steps.iter().enumerate() {
-        let now = step.state.line_keys();
-        let gone = |index: usize| {
-            if step.is_words { keys[index].0 == "race" } else { !now.contains(&keys[index]) }
+    for (fix, edits) in fixes.iter().zip(edits) {
+        let Some(last) = fix.steps().last() else { continue };
+        let now = last.state.line_keys();
+        let gone = |index: usize| match fix {
+            FoundRepair::Words(_) => keys[index].0 == "race",
+            FoundRepair::Edits(_) => !now.contains(&keys[index]),
         };
-        let removed: Vec<usize> = (0..keys.len()).filter(|index| !is_fixed[*index] && gone(*index)).collect();
-        if removed.is_empty() {
-            continue;
-        }
+        let record = |step: &RepairStep, (at, words): &(u32, String)| MendRecord {
+            file: Some(line.file.clone()),
+            line: OriginLines::between(&first.text, &step.before).nearest(*at),
+            text: words.clone(),
+            edits: edits.clone(),
+        };
         let mut records: Vec<MendRecord> = Vec::new();
-        for (number, step) in steps.iter().enumerate().take(end + 1).skip(from) {
-            let origin = OriginLines::between(&first.text, &step.before);
-            for (at, words) in &step.changes {
-                let record = MendRecord {
-                    file: Some(line.file.clone()),
-                    line: origin.nearest(*at),
-                    text: words.clone(),
-                    edits: edits.get(number).cloned().unwrap_or_default(),
-                };
+        for step in fix.steps() {
+            for change in &step.changes {
+                let record = record(step, change);
                 if !records.contains(&record) {
                     records.push(record);
                 }
             }
         }
-        from = end + 1;
-        for index in removed {
-            is_fixed[index] = true;
-            line.findings[index].mend.clone_from(&records);
+        for index in 0..keys.len() {
+            if !is_fixed[index] && gone(index) {
+                is_fixed[index] = true;
+                line.findings[index].mend.clone_from(&records);
+            }
         }
     }
     // A change of the module that has an edit, which does not help, is no fix of the source.
@@ -394,24 +420,28 @@ fn publish_steps(line: &mut RaceLine, first: &RepairState, steps: &[RepairStep],
     }
 }
 
-/// Returns the edits of each step, in lines of the first text.
+/// Returns the edits of each fix, in lines of the first text.
 ///
-/// If a step changes lines of another step, every step has the edits of all.
-fn step_edits(first: &RepairState, steps: &[RepairStep]) -> Vec<Vec<EditRecord>> {
-    let separate: Option<Vec<Vec<EditRecord>>> = steps
+/// If a fix changes lines of another one, every fix has the edits of all.
+fn fix_edits(first: &RepairState, fixes: &[FoundRepair]) -> Vec<Vec<EditRecord>> {
+    let ends = |fix: &FoundRepair| match fix {
+        FoundRepair::Edits(steps) => Some((steps.first()?.before.clone(), steps.last()?.state.text.clone())),
+        FoundRepair::Words(_) => None,
+    };
+    let separate: Option<Vec<Vec<EditRecord>>> = fixes
         .iter()
-        .map(|step| {
-            let origin = OriginLines::between(&first.text, &step.before);
-            let edits = line_edits(&step.before, if step.is_words { &step.before } else { &step.state.text });
-            edits.into_iter().map(|edit| origin.original(edit)).collect()
+        .map(|fix| {
+            let Some((before, after)) = ends(fix) else { return Some(Vec::new()) };
+            let origin = OriginLines::between(&first.text, &before);
+            line_edits(&before, &after).into_iter().map(|edit| origin.original(edit)).collect()
         })
         .collect();
     if let Some(separate) = separate {
         return separate;
     }
-    let last = steps.iter().rev().find(|step| !step.is_words).map_or(&first.text, |step| &step.state.text);
-    let all = line_edits(&first.text, last);
-    steps.iter().map(|step| if step.is_words { Vec::new() } else { all.clone() }).collect()
+    let last = fixes.iter().rev().find_map(ends).map_or_else(|| first.text.clone(), |(_, after)| after);
+    let all = line_edits(&first.text, &last);
+    fixes.iter().map(|fix| if ends(fix).is_some() { all.clone() } else { Vec::new() }).collect()
 }
 
 /// Returns the difference of two texts as replaced lines.

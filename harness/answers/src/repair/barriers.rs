@@ -48,10 +48,65 @@ fn placements(source: &ShaderText, target: &RepairTarget, change: &MendRecord) -
     if let Some(name) = change.text.strip_prefix("declare `").and_then(|rest| rest.split_once('`')) {
         return qualified(source, target, name.0).map(|edit| with_words(vec![edit])).into_iter().collect();
     }
+    if change.text.starts_with("give this") || change.text.starts_with("widen") {
+        return stronger_call(source, line, &change.text).into_iter().map(with_words).collect();
+    }
     if change.text.contains("instead of this load and store") {
         return update_fixes(source, target);
     }
     Vec::new()
+}
+
+/// Returns the edits that strengthen a call of the Vulkan memory model in GLSL: its storage classes and
+/// semantics, or its scope.
+fn stronger_call(source: &ShaderText, line: u32, words: &str) -> Vec<Vec<SourceEdit>> {
+    let mut edits = Vec::new();
+    for one in source.simple_on(line) {
+        let Some(code) = source.plain.get(one.range.clone()) else { continue };
+        let place = |word: &str| {
+            let at = code.find(word)?;
+            let rest = &code[at..];
+            let end = rest.find(|c: char| !is_word(c) && c != ' ' && c != '|').unwrap_or(rest.len());
+            let end = rest[..end].trim_end().len();
+            let range = one.range.start + at..one.range.start + at + end;
+            Some((range, rest[..end].to_owned()))
+        };
+        if words.starts_with("widen") {
+            let narrow = ["gl_ScopeWorkgroup", "gl_ScopeSubgroup"].into_iter();
+            // The first scope of a control barrier is that of its invocations.
+            let scopes = narrow.filter_map(|scope| {
+                Some(one.range.start + code.rfind(scope)?..one.range.start + code.rfind(scope)? + scope.len())
+            });
+            edits.extend(scopes.map(|range| vec![SourceEdit::replace(range, "gl_ScopeDevice".to_owned())]));
+            continue;
+        }
+        let class = [("buffer", "Buffer"), ("shared", "Shared"), ("images", "Image"), ("outputs", "Output")]
+            .into_iter()
+            .find(|(name, _)| words.contains(&format!("semantics on {name}")));
+        let (Some((_, class)), Some((classes, old_classes)), Some((semantics, old))) =
+            (class, place("gl_StorageSemantics"), place("gl_Semantics"))
+        else {
+            continue;
+        };
+        let joined = |old: &str, more: &[String]| {
+            let mut all: Vec<String> = old.split('|').map(|part| part.trim().to_owned()).collect();
+            all.retain(|part| !part.ends_with("None") && !part.ends_with("Relaxed"));
+            all.extend(more.iter().filter(|part| !old.contains(part.as_str())).cloned());
+            all.join(" | ")
+        };
+        let orders: &[&str] = match (words.contains("Acquire"), words.contains("Release")) {
+            (true, true) => &["AcquireRelease", "MakeAvailable", "MakeVisible"],
+            (false, true) => &["Release", "MakeAvailable"],
+            _ => &["Acquire", "MakeVisible"],
+        };
+        let orders: Vec<String> = orders.iter().map(|order| format!("gl_Semantics{order}")).collect();
+        let class = [format!("gl_StorageSemantics{class}")];
+        edits.push(vec![
+            SourceEdit::replace(classes, joined(&old_classes, &class)),
+            SourceEdit::replace(semantics, joined(&old, &orders)),
+        ]);
+    }
+    edits
 }
 
 /// Returns the ways to insert code at a side of the statement of a line.
@@ -187,6 +242,10 @@ fn words_of<'a>(plain: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 
 
 /// Returns candidates that replace barriers of too few storage classes, or that order without waiting.
 pub(super) fn barrier_replacements(source: &ShaderText, target: &RepairTarget) -> Vec<SourceFix> {
+    let is_shared = |name: &String| source.plain.contains(&format!("var<workgroup> {name}"));
+    if source.language == RepairLanguage::Wgsl && !target.names.iter().any(is_shared) {
+        return Vec::new();
+    }
     let calls = barrier_statements(source);
     let is_hlsl = source.language == RepairLanguage::Hlsl;
     let mut sets: Vec<Vec<Range<usize>>> = Vec::new();
@@ -257,8 +316,8 @@ fn replacement(source: &ShaderText, call: &str) -> Option<String> {
             | "GroupMemoryBarrierWithGroupSync"
             | "DeviceMemoryBarrierWithGroupSync",
         ) => "AllMemoryBarrierWithGroupSync();",
+        // Only for workgroup memory, which the other barriers do not order.
         (RepairLanguage::Wgsl, "storageBarrier" | "textureBarrier") => "workgroupBarrier();",
-        (RepairLanguage::Wgsl, "workgroupBarrier") => "storageBarrier();",
         _ => return None,
     };
     // A barrier that follows already waits.
@@ -274,7 +333,7 @@ pub(super) fn second_dispatch(
     source: &ShaderText,
     target: &RepairTarget,
 ) -> Option<(SourceFix, Vec<String>)> {
-    if target.is_one_workgroup || !target.is_race() {
+    if !target.is_race() {
         return None;
     }
     let barriers = BarrierNames::of_source(source);

@@ -134,7 +134,8 @@ fn split_if(
         writer.text(guarded(source, &negate(&condition), &body_text(source, other), &indentation));
     }
     writer.list(&then.list())?;
-    let text = writer.finish().filter(|written| written.guards > 0)?.text;
+    // Without a guard the condition goes, which is the last choice.
+    let text = writer.finish().filter(|written| is_all || written.guards > 0)?.text;
     let text = if source.is_unbraced(&one.range) { format!("{{ {text} }}") } else { text };
     let words = "split this `if` so that every invocation reaches the barrier";
     Some(SourceFix::new(

@@ -2,12 +2,14 @@
 //! round of a reduction has its lanes.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use super::divergence::{declared, free_names};
 use super::edit::{SourceEdit, SourceFix, guarded, reindent, split_outside};
 use super::finding::RepairTarget;
 use super::text::{RepairLanguage, ShaderFunction, ShaderStatement, ShaderText, StatementKind, identifiers};
 use super::update::{assignment, is_element, squeezed};
+use super::wgsl_atomic::{AtomicPath, declare_atomic, path_at};
 use crate::scan::is_word;
 
 /// Upper bound on the definitions between a name and the invocation's number.
@@ -17,6 +19,8 @@ const MAX_DEFINITIONS: usize = 4;
 struct InvocationNumbers {
     /// The number within the workgroup.
     local: String,
+    /// The edit that declares the number, if the entry point lacks it.
+    declares: Option<SourceEdit>,
     /// A condition that holds in one invocation of the dispatch.
     is_first_of_all: Option<String>,
 }
@@ -26,6 +30,7 @@ impl InvocationNumbers {
         if source.language == RepairLanguage::Glsl {
             return Some(InvocationNumbers {
                 local: "gl_LocalInvocationIndex".to_owned(),
+                declares: None,
                 is_first_of_all: Some("gl_GlobalInvocationID == uvec3(0)".to_owned()),
             });
         }
@@ -48,8 +53,22 @@ impl InvocationNumbers {
             true => format!("all({name} == vec3<u32>(0u))"),
             false => format!("all({name} == 0)"),
         };
+        let is_line = workgroup_size(source).is_some_and(|size| !size.contains('*')) && !is_wgsl;
+        let line = || named(local).filter(|_| is_line).map(|name| format!("{name}.x"));
+        let known = named(index).or_else(line);
+        let name = "local_index";
+        let declares = known.is_none().then(|| {
+            let separator = if parameters.is_empty() { "" } else { ", " };
+            let declared = match is_wgsl {
+                true => format!("{separator}@builtin({index}) {name}: u32"),
+                false => format!("{separator}uint {name} : {index}"),
+            };
+            let end = entry.parameters.start + source.plain[entry.parameters.clone()].trim_end().len();
+            SourceEdit::insert(end, declared)
+        });
         Some(InvocationNumbers {
-            local: named(index).or_else(|| Some(format!("{}.x", named(local)?)))?,
+            local: known.unwrap_or_else(|| name.to_owned()),
+            declares,
             is_first_of_all: named(global).map(whole),
         })
     }
@@ -126,7 +145,7 @@ fn lane_names(source: &ShaderText) -> BTreeSet<String> {
     names
 }
 
-/// Returns candidates in which one invocation makes a store of which all invocations make a copy.
+/// Returns candidates in which one invocation makes a store that all invocations repeat.
 pub(super) fn one_writer(source: &ShaderText, target: &RepairTarget) -> Vec<SourceFix> {
     let Some(numbers) = InvocationNumbers::of_source(source) else { return Vec::new() };
     let lanes = lane_names(source);
@@ -152,26 +171,29 @@ pub(super) fn one_writer(source: &ShaderText, target: &RepairTarget) -> Vec<Sour
                 continue;
             }
             let zero = if source.language == RepairLanguage::Wgsl { "0u" } else { "0" };
-            let condition = match target.is_one_workgroup {
-                true => Some(format!("{} == {zero}", numbers.local)),
-                false => numbers.is_first_of_all.clone(),
-            };
-            let Some(condition) = condition else { continue };
-            let indentation = source.indentation(one.range.start);
-            let text = source.text.get(one.range.clone()).unwrap_or_default();
-            let text = guarded(source, &condition, text, indentation);
-            let words = format!("let one invocation make this store: `if ({condition})`");
-            let fix = |text| {
-                SourceFix::new(vec![SourceEdit::replace(one.range.clone(), text)], *line, words.clone())
-            };
-            let barrier = match source.language {
-                RepairLanguage::Glsl => "barrier();",
-                RepairLanguage::Hlsl => "GroupMemoryBarrierWithGroupSync();",
-                RepairLanguage::Wgsl => "workgroupBarrier();",
-            };
-            fixes.push(fix(text.clone()));
-            fixes.push(fix(format!("{text}\n{indentation}{barrier}")));
-            fixes.push(fix(format!("{barrier}\n{indentation}{text}\n{indentation}{barrier}")));
+            let local = Some(format!("{} == {zero}", numbers.local)).filter(|_| target.is_one_workgroup);
+            let conditions = local.into_iter().chain(numbers.is_first_of_all.clone());
+            let conditions: Vec<String> = conditions.collect();
+            for condition in conditions {
+                let indentation = source.indentation(one.range.start);
+                let text = source.text.get(one.range.clone()).unwrap_or_default();
+                let text = guarded(source, &condition, text, indentation);
+                let words = format!("let one invocation make this store: `if ({condition})`");
+                let fix = |text| {
+                    let mut edits = vec![SourceEdit::replace(one.range.clone(), text)];
+                    let is_local = condition.starts_with(numbers.local.as_str());
+                    edits.extend(numbers.declares.clone().filter(|_| is_local));
+                    SourceFix::new(edits, *line, words.clone())
+                };
+                let barrier = match source.language {
+                    RepairLanguage::Glsl => "barrier();",
+                    RepairLanguage::Hlsl => "GroupMemoryBarrierWithGroupSync();",
+                    RepairLanguage::Wgsl => "workgroupBarrier();",
+                };
+                fixes.push(fix(text.clone()));
+                fixes.push(fix(format!("{text}\n{indentation}{barrier}")));
+                fixes.push(fix(format!("{barrier}\n{indentation}{text}\n{indentation}{barrier}")));
+            }
         }
     }
     fixes
@@ -190,6 +212,61 @@ fn atomic_store(source: &ShaderText, one: &ShaderStatement, element: &str, value
         source.line_of(one.range.start),
         words,
     ))
+}
+
+/// Returns candidates that make the accesses of a finding atomic, which orders nothing else.
+pub(super) fn atomic_accesses(source: &ShaderText, target: &RepairTarget) -> Option<SourceFix> {
+    let mut fix = SourceFix::default();
+    let add = |range: &Range<usize>, text: String, fix: &mut SourceFix| {
+        let edit = SourceEdit::replace(range.clone(), text);
+        if !fix.edits.contains(&edit) {
+            fix.edits.push(edit);
+            let words = "make this access atomic (it remains unordered)".to_owned();
+            fix.changes.push((source.line_of(range.start), words));
+        }
+    };
+    let is_on_line = |at: usize| target.lines.contains(&source.line_of(at));
+    let stores =
+        source.statements().into_iter().filter(|one| is_on_line(one.range.start)).filter_map(|one| {
+            let code = source.code(&one.range).trim_end_matches(';').trim();
+            let (element, value) = assignment(code).filter(|_| matches!(one.kind, StatementKind::Simple))?;
+            let is_target = is_element(element) && target.names_element(element) && declared(code).is_none();
+            is_target.then(|| (one.range.clone(), element.trim().to_owned(), value.trim().to_owned()))
+        });
+    let mut done: Vec<Range<usize>> = Vec::new();
+    let mut path = None;
+    for (range, element, value) in stores.collect::<Vec<_>>() {
+        path = AtomicPath::of_element(&element);
+        let text = match source.language {
+            RepairLanguage::Glsl => format!("atomicExchange({element}, {value});"),
+            RepairLanguage::Hlsl => format!("InterlockedExchange({element}, {value}, old_value);"),
+            RepairLanguage::Wgsl => format!("atomicStore(&{element}, {value});"),
+        };
+        let text = match source.language {
+            RepairLanguage::Hlsl => format!("{{ uint old_value; {text} }}"),
+            RepairLanguage::Glsl | RepairLanguage::Wgsl => text,
+        };
+        add(&range, text, &mut fix);
+        done.push(range);
+    }
+    if source.language == RepairLanguage::Wgsl {
+        fix.edits.extend(declare_atomic(source, &path?, &done)?);
+    } else if source.language == RepairLanguage::Glsl {
+        for name in &target.names {
+            for (at, _) in source.plain.match_indices(name.as_str()) {
+                let is_start = !source.plain[..at].ends_with(|c: char| is_word(c) || c == '.');
+                let is_done = done.iter().any(|range| range.contains(&at));
+                if !is_start || is_done || !is_on_line(at) || source.function_at(at).is_none() {
+                    continue;
+                }
+                if let Some((_, end)) = path_at(&source.plain, at) {
+                    let element = &source.plain[at..end];
+                    add(&(at..end), format!("atomicAdd({element}, 0)"), &mut fix);
+                }
+            }
+        }
+    }
+    Some(fix).filter(|fix| !fix.edits.is_empty())
 }
 
 /// A shared variable.
@@ -304,11 +381,9 @@ fn cleared_at_start(source: &ShaderText, variable: &SharedVariable<'_>) -> Optio
     };
     let text = format!("{store}\n{indentation}{barrier}\n{indentation}");
     let words = format!("clear `{name}` before this line, and wait: `{barrier}`");
-    Some(SourceFix::new(
-        vec![SourceEdit::insert(first.range.start, text)],
-        source.line_of(first.range.start),
-        words,
-    ))
+    let mut edits = vec![SourceEdit::insert(first.range.start, text)];
+    edits.extend(numbers.declares.clone());
+    Some(SourceFix::new(edits, source.line_of(first.range.start), words))
 }
 
 /// Returns candidates that separate the rounds of a reduction that relies on lockstep.
@@ -354,6 +429,10 @@ pub(super) fn separated_rounds(source: &ShaderText, target: &RepairTarget) -> Ve
                 None => parts.push(guarded(source, condition, &text, indentation)),
             }
         }
+        // A barrier that follows the statement waits for the last round.
+        let next = source.statements().into_iter().find(|next| next.range.start >= one.range.end);
+        let is_waiting = next.is_some_and(|next| source.code(&next.range) == barrier);
+        parts.truncate(parts.len() - usize::from(is_waiting && rounds.last().is_some_and(Option::is_some)));
         let text = parts.join(&format!("\n{indentation}"));
         let words = "give each round of this reduction its own lanes, and a barrier after it";
         let edit = SourceEdit::replace(one.range.clone(), text);

@@ -156,11 +156,6 @@ impl ShaderText {
         let is_list = |one: &ShaderStatement| matches!(one.kind, StatementKind::Block(_));
         self.parent(of).is_some_and(|parent| !is_list(parent))
     }
-
-    /// Returns the identifiers of a range.
-    pub fn words(&self, range: &Range<usize>) -> Vec<&str> {
-        identifiers(self.code(range)).collect()
-    }
 }
 
 impl ShaderStatement {

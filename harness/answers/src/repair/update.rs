@@ -95,6 +95,7 @@ fn fix_of(source: &ShaderText, updates: &[SourceUpdate], is_float: bool) -> Opti
         fix.edits.extend(declare_atomic(source, &path, &done)?);
     }
     if is_float {
+        fix.changes.iter_mut().for_each(|(_, words)| *words += ", with GL_EXT_shader_atomic_float");
         let version = source.text.find("#version")?;
         let at = version + source.text[version..].find('\n')? + 1;
         fix.edits

@@ -32,7 +32,7 @@ impl AtomicPath {
 }
 
 /// Returns the path that starts at an offset, and the offset after it.
-fn path_at(text: &str, start: usize) -> Option<(AtomicPath, usize)> {
+pub(super) fn path_at(text: &str, start: usize) -> Option<(AtomicPath, usize)> {
     let word = |at: usize| -> &str {
         let rest = &text[at..];
         &rest[..rest.find(|c: char| !is_word(c)).unwrap_or(rest.len())]

@@ -176,7 +176,7 @@ impl AnswerWriter<'_> {
         if self.arguments.fix.is_some() {
             for finding in &line.findings {
                 if !self.fixes.add(&finding.mend) && !self.quiet {
-                    say(&format!("{}: no fix inserts code for: {}", line.file, finding.message));
+                    say(&format!("{}: no fix edits the source for: {}", line.file, finding.message));
                 }
             }
         }
