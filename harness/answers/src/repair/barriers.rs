@@ -61,23 +61,31 @@ fn placements(source: &ShaderText, target: &RepairTarget, change: &MendRecord) -
 /// semantics, or its scope.
 fn stronger_call(source: &ShaderText, line: u32, words: &str) -> Vec<Vec<SourceEdit>> {
     let mut edits = Vec::new();
-    for one in source.simple_on(line) {
-        let Some(code) = source.plain.get(one.range.clone()) else { continue };
+    let simple = source.simple_on(line).into_iter().map(|one| one.range.clone());
+    let heads = conditions_on(source, line).filter_map(|one| match &one.kind {
+        StatementKind::If { condition: head, .. } | StatementKind::Loop { header: head, .. } => {
+            Some(head.clone())
+        }
+        StatementKind::Simple | StatementKind::Block(_) | StatementKind::Other => None,
+    });
+    for range in simple.chain(heads) {
+        let Some(code) = source.plain.get(range.clone()) else { continue };
         let place = |word: &str| {
             let at = code.find(word)?;
             let rest = &code[at..];
             let end = rest.find(|c: char| !is_word(c) && c != ' ' && c != '|').unwrap_or(rest.len());
             let end = rest[..end].trim_end().len();
-            let range = one.range.start + at..one.range.start + at + end;
-            Some((range, rest[..end].to_owned()))
+            let place = range.start + at..range.start + at + end;
+            Some((place, rest[..end].to_owned()))
         };
         if words.starts_with("widen") {
             let narrow = ["gl_ScopeWorkgroup", "gl_ScopeSubgroup"].into_iter();
             // The first scope of a control barrier is that of its invocations.
-            let scopes = narrow.filter_map(|scope| {
-                Some(one.range.start + code.rfind(scope)?..one.range.start + code.rfind(scope)? + scope.len())
-            });
-            edits.extend(scopes.map(|range| vec![SourceEdit::replace(range, "gl_ScopeDevice".to_owned())]));
+            let scopes = narrow.filter_map(|scope| Some((code.rfind(scope)?, scope.len())));
+            edits.extend(scopes.map(|(at, length)| {
+                let at = range.start + at;
+                vec![SourceEdit::replace(at..at + length, "gl_ScopeDevice".to_owned())]
+            }));
             continue;
         }
         let class = [("buffer", "Buffer"), ("shared", "Shared"), ("images", "Image"), ("outputs", "Output")]
@@ -154,10 +162,57 @@ fn insertions(source: &ShaderText, line: u32, code: &str, side: &str) -> Vec<Vec
             if side.ends_with("line") {
                 starting.into_iter().map(|one| around(one, sides)).collect()
             } else {
-                source.simple_on(line).into_iter().rev().map(|one| around(one, sides)).collect()
+                let simple = source.simple_on(line);
+                let mut ways: Vec<_> = simple.into_iter().rev().map(|one| around(one, sides)).collect();
+                if ways.is_empty() {
+                    ways.extend(
+                        conditions_on(source, line)
+                            .filter_map(|one| around_condition(source, one, code, sides)),
+                    );
+                }
+                ways
             }
         }
     }
+}
+
+/// Returns the conditional statements and loops whose condition is on a line.
+fn conditions_on(source: &ShaderText, line: u32) -> impl Iterator<Item = &ShaderStatement> {
+    source.statements().into_iter().filter(move |one| match &one.kind {
+        StatementKind::If { condition: head, .. } | StatementKind::Loop { header: head, .. } => {
+            (source.line_of(head.start)..=source.line_of(head.end)).contains(&line)
+        }
+        StatementKind::Simple | StatementKind::Block(_) | StatementKind::Other => false,
+    })
+}
+
+/// Inserts code around an access in a condition: after it is where the condition holds, or after the loop.
+fn around_condition(
+    source: &ShaderText,
+    one: &ShaderStatement,
+    code: &str,
+    sides: [bool; 2],
+) -> Option<Vec<SourceEdit>> {
+    let mut edits = Vec::new();
+    if sides[0] {
+        if source.is_unbraced(&one.range) {
+            return None;
+        }
+        edits.push(beside(source, one, code, true));
+    }
+    match &one.kind {
+        StatementKind::If { then, .. } if sides[1] => {
+            let first = then.list().first().map(|first| first.range.clone());
+            let first = first.and_then(|range| source.path_to(range.start).pop())?;
+            edits.push(match source.is_unbraced(&first.range) {
+                true => braced(source, first, code, [true, false]),
+                false => beside(source, first, code, true),
+            });
+        }
+        StatementKind::Loop { .. } if sides[1] => edits.push(beside(source, one, code, false)),
+        _ => {}
+    }
+    Some(edits)
 }
 
 /// Inserts a line before or after a statement.

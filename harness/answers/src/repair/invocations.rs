@@ -259,6 +259,16 @@ pub(super) fn atomic_accesses(source: &ShaderText, target: &RepairTarget) -> Opt
                 if !is_start || is_done || !is_on_line(at) || source.function_at(at).is_none() {
                     continue;
                 }
+                // A flag decides what follows; the value of any other read needs more than to be atomic.
+                let is_flag = source.path_to(at).into_iter().any(|around| match &around.kind {
+                    StatementKind::If { condition: head, .. } | StatementKind::Loop { header: head, .. } => {
+                        head.contains(&at)
+                    }
+                    StatementKind::Simple | StatementKind::Block(_) | StatementKind::Other => false,
+                });
+                if !is_flag {
+                    return None;
+                }
                 if let Some((_, end)) = path_at(&source.plain, at) {
                     let element = &source.plain[at..end];
                     add(&(at..end), format!("atomicAdd({element}, 0)"), &mut fix);
