@@ -2,8 +2,11 @@
 
 use std::ops::Range;
 
-use results::wire::MendRecord;
+use frontend::{KernelChange, SpirvModule, WalkFixes};
+use results::wire::{MendRecord, RaceLine};
 use similar::TextDiff;
+
+use crate::shader::source_place;
 
 /// Code that replaces bytes of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,6 +65,17 @@ impl FixEdits {
         let fixed = self.apply(text);
         let diff = TextDiff::from_lines(text, &fixed);
         diff.unified_diff().header(file, file).to_string()
+    }
+}
+
+/// Adds the fixes to their findings.
+pub fn add_fixes(line: &mut RaceLine, module: &SpirvModule, fixes: &WalkFixes) {
+    for (finding, changes) in line.findings.iter_mut().zip(&fixes.of) {
+        let change = |change: &KernelChange| {
+            let (file, number) = source_place(&line.file, module, change.line, change.place);
+            MendRecord { file: Some(file), line: number, text: change.text.clone(), edits: Vec::new() }
+        };
+        finding.mend = changes.iter().map(change).collect();
     }
 }
 

@@ -9,6 +9,7 @@ mod check;
 mod conclusion;
 mod fix;
 mod judge;
+mod limit;
 mod race;
 mod repair;
 pub mod scan;
@@ -21,11 +22,11 @@ pub use check::{
     CheckError, CheckNote, TestAnswer, TestQuestion, check_test, name_without_chains, prepare_test,
 };
 pub use conclusion::CommandOutcome;
-pub use fix::{CodeEdit, FixEdits, fix_edits, line_range};
+pub use fix::{CodeEdit, FixEdits, add_fixes, fix_edits, line_range};
 pub use judge::{JudgeError, JudgeRequest, judge_test};
+pub use limit::StopFunction;
 pub use race::{
-    RacePhase, RaceQuestion, SaveInputs, StopFunction, add_fixes, find_races, finding_record, needed_record,
-    race_line, refused_line,
+    RacePhase, RaceQuestion, SaveInputs, find_races, finding_record, needed_record, race_line, refused_line,
 };
 pub use repair::EditableSource;
 pub use shader::{

@@ -7,21 +7,18 @@ use std::sync::Arc;
 
 use frontend::grid::{GridFinding, GridReport, GridSpot, GridVerdict, NeededInput};
 use frontend::{
-    AnalysisOptions, InputGrid, InputMode, Judged, KernelChange, Refusal, SpirvModule, Until, WalkFixes,
-    fix_walk_findings,
+    AnalysisOptions, InputGrid, InputMode, Judged, Refusal, SpirvModule, Until, fix_walk_findings,
 };
 use litmus::Test;
 use model::{Budget, Model};
 use results::wire::{
-    FindingPlace, FindingRecord, MendRecord, NeededRecord, RACE_SCHEMA, RaceCoverage, RaceLine, RaceVerdict,
-    RaceWitness,
+    FindingPlace, FindingRecord, NeededRecord, RACE_SCHEMA, RaceCoverage, RaceLine, RaceVerdict, RaceWitness,
 };
 
+use crate::fix::add_fixes;
+use crate::limit::StopFunction;
 use crate::repair::{EditableSource, WalkedSource, repair_source};
 use crate::shader::{EntryOptions, entry_options, placed_refusal_text, source_place, source_refusal_text};
-
-/// A function that returns true once a limit is reached.
-pub type StopFunction = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// A function that stores the inputs of an entry point.
 pub type SaveInputs<'a> = dyn Fn(&AnalysisOptions) -> Result<(), String> + 'a;
@@ -251,17 +248,6 @@ fn group_by_cause(findings: &mut Vec<FindingRecord>) {
         }
         found
     }));
-}
-
-/// Adds the fixes to their findings.
-pub fn add_fixes(line: &mut RaceLine, module: &SpirvModule, fixes: &WalkFixes) {
-    for (finding, changes) in line.findings.iter_mut().zip(&fixes.of) {
-        let change = |change: &KernelChange| {
-            let (file, number) = source_place(&line.file, module, change.line, change.place);
-            MendRecord { file: Some(file), line: number, text: change.text.clone(), edits: Vec::new() }
-        };
-        finding.mend = changes.iter().map(change).collect();
-    }
 }
 
 /// Converts a finding to its published record.

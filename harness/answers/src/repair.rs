@@ -9,6 +9,7 @@
 mod barriers;
 mod divergence;
 mod edit;
+mod expression;
 mod finding;
 mod invocations;
 mod text;
@@ -22,7 +23,8 @@ use frontend::{AnalysisOptions, SpirvModule, fix_walk_findings};
 use results::wire::{EditRecord, FindingRecord, MendRecord, RaceLine, RaceVerdict};
 use similar::{DiffTag, TextDiff};
 
-use crate::race::{StopFunction, add_fixes};
+use crate::fix::add_fixes;
+use crate::limit::StopFunction;
 use edit::SourceFix;
 use finding::{RepairTarget, finding_key};
 use text::ShaderText;
@@ -329,7 +331,9 @@ impl RepairSearch<'_> {
         let Some(now) = self.walked(text) else { return Trial::Useless };
         let (before, after, known) = (state.counts(), now.counts(), base.counts());
         let variable = (removed.0.clone(), removed.1.clone());
-        if after.get(&variable) >= before.get(&variable) || now.line_keys().contains(removed) {
+        // Atomics that leave a race of the variable would only hide a part of it.
+        let is_partial = self.is_last && after.contains_key(&variable);
+        if is_partial || after.get(&variable) >= before.get(&variable) || now.line_keys().contains(removed) {
             return Trial::Useless;
         }
         let is_new =
@@ -414,7 +418,10 @@ fn publish_fixes(line: &mut RaceLine, first: &RepairState, fixes: &[FoundRepair]
             RepairTarget::of_finding(&line.file, finding)
                 .is_some_and(|target| !barriers::placed_changes(&parsed, &target, &finding.mend).is_empty())
         };
-        if is_whole && !is_fixed[index] && !finding.mend.is_empty() && is_refuted() {
+        // Atomics would hide that invocations have to wait.
+        let is_atomic = finding.mend.iter().any(|change| change.text.starts_with("make the racing accesses"));
+        let hides = is_atomic && !finding.message.contains("atomically");
+        if is_whole && !is_fixed[index] && !finding.mend.is_empty() && (hides || is_refuted()) {
             finding.mend.clear();
         }
     }

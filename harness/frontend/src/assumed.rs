@@ -329,11 +329,54 @@ pub(crate) fn local_size_constants(
     ids.iter().filter(|id| !options.specialization.contains_key(id)).filter_map(decides).collect()
 }
 
-struct BlockScalar {
-    offset: u64,
-    bytes: u32,
-    name: String,
+/// A scalar of a block.
+pub(crate) struct BlockScalar {
+    pub offset: u64,
+    pub bytes: u32,
+    pub name: String,
     kind: InputKind,
+}
+
+impl BlockScalar {
+    /// Returns the bytes of a number; `None` if the text is no number of this kind.
+    pub fn parse(&self, text: &str) -> Option<Vec<u8>> {
+        let integer = || match text.strip_prefix("0x") {
+            Some(hex) => u64::from_str_radix(hex, 16).ok(),
+            None => text.parse::<i64>().ok().map(|number| number as u64).or_else(|| text.parse().ok()),
+        };
+        let bits = match self.kind {
+            InputKind::Float(64) => text.parse::<f64>().ok()?.to_bits(),
+            InputKind::Float(32) => u64::from(text.parse::<f32>().ok()?.to_bits()),
+            InputKind::Boolean if text == "true" => 1,
+            InputKind::Boolean if text == "false" => 0,
+            InputKind::Integer
+            | InputKind::Float(_)
+            | InputKind::Boolean
+            | InputKind::Address
+            | InputKind::Other => integer()?,
+        };
+        bits.to_le_bytes().get(..self.bytes as usize).map(<[u8]>::to_vec)
+    }
+}
+
+/// Returns the scalars of the push constants, by offset.
+///
+/// # Errors
+/// If the types of a variable are malformed.
+pub(crate) fn push_scalars(
+    module: &SpirvModule,
+    by_id: &HashMap<u32, u64>,
+) -> Result<Vec<BlockScalar>, Problem> {
+    let specialized = Specialized::new(module, by_id, &HashMap::new(), None)?;
+    let mut all = Vec::new();
+    for (id, variable) in &module.variables {
+        if variable.class == StorageClass::PushConstant {
+            let block = if module.is_unnamed(*id) { String::new() } else { module.display_name(*id) };
+            add_scalars(&specialized, variable.ty, 0, &block, 0, &mut all)?;
+        }
+    }
+    all.sort_by_key(|scalar| scalar.offset);
+    Ok(all)
 }
 
 fn scalar_kind(module: &SpirvModule, ty: u32) -> Option<(InputKind, u32)> {

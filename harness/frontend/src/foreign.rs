@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use rspirv::spirv::{Op, StorageClass};
 use spirv_reader::{SpirvModule, SpirvType};
 
+use crate::assumed::{BlockScalar, push_scalars};
 use crate::error::{Problem, Refusal, SourcePosition};
 use crate::inputs::AddressTarget;
 use crate::layout::Specialized;
@@ -38,10 +39,10 @@ pub fn unused_inputs(module: &SpirvModule, options: &AnalysisOptions) -> Result<
     }
 }
 
-/// Returns options in which contents given by name are at their bindings.
+/// Returns options in which contents given by name are at their bindings, and push constants at their offsets.
 ///
 /// # Errors
-/// Fails if no buffer has the name; the error lists the names.
+/// Fails if no buffer or member has the name; the error lists the names.
 pub fn resolve_names(module: &SpirvModule, options: &AnalysisOptions) -> Result<AnalysisOptions, Refusal> {
     let mut resolved = AnalysisOptions { named_buffers: BTreeMap::new(), ..options.clone() };
     let mut names: BTreeMap<String, (u32, u32)> = BTreeMap::new();
@@ -64,7 +65,57 @@ pub fn resolve_names(module: &SpirvModule, options: &AnalysisOptions) -> Result<
         };
         resolved.buffers.insert(*at, bytes.clone());
     }
+    resolve_push(module, &mut resolved).map_err(|problem| problem.located_at(SourcePosition::Module))?;
     Ok(resolved)
+}
+
+/// Puts the push constants that are given by name at their offsets.
+fn resolve_push(module: &SpirvModule, options: &mut AnalysisOptions) -> Result<(), Problem> {
+    let named = std::mem::take(&mut options.named_push);
+    if named.is_empty() {
+        return Ok(());
+    }
+    let scalars = push_scalars(module, &options.specialization)?;
+    let unusable = |what: String| Problem::Input(format!("unusable input: {what}"));
+    let blocks = module.variables.values().filter(|variable| variable.class == StorageClass::PushConstant);
+    let blocks: Vec<String> = blocks.map(|variable| module.display_name(variable.ty)).collect();
+    for (given, values) in named {
+        // An unnamed block is called by its type.
+        let member = |block: &String| given.strip_prefix(block.as_str())?.strip_prefix('.');
+        let is_known = scalars.iter().any(|scalar| scalar.name.starts_with(given.as_str()));
+        let name = blocks.iter().find_map(member).filter(|_| !is_known).unwrap_or(&given);
+        // A member stands for its own parts; the name of the block may be left out.
+        let is_part = |known: &str| {
+            let rest = known.strip_prefix(name);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        };
+        let without_block = |known: &str| known.split_once('.').is_some_and(|(_, member)| is_part(member));
+        let parts: Vec<&BlockScalar> =
+            scalars.iter().filter(|scalar| is_part(&scalar.name) || without_block(&scalar.name)).collect();
+        if parts.is_empty() {
+            let known: Vec<&str> = scalars.iter().map(|scalar| scalar.name.as_str()).collect();
+            let has = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            return Err(unusable(format!(
+                "a push constant `{name}`, which the kernel does not have (it has {has})"
+            )));
+        }
+        if parts.len() < values.len() {
+            let (count, given) = (parts.len(), values.len());
+            return Err(unusable(format!(
+                "{given} values for the push constant `{name}`, which has {count}"
+            )));
+        }
+        for (scalar, text) in parts.into_iter().zip(values) {
+            let Some(bytes) = scalar.parse(&text) else {
+                return Err(unusable(format!(
+                    "`{text}` for the push constant `{}`; expected a number",
+                    scalar.name
+                )));
+            };
+            options.push.extend((scalar.offset..).zip(bytes));
+        }
+    }
+    Ok(())
 }
 
 /// Returns the kinds of resources at each binding.

@@ -60,6 +60,8 @@ pub struct AnalysisOptions {
     pub specialization: HashMap<u32, u64>,
     /// Bytes of push constants by offset.
     pub push: BTreeMap<u64, u8>,
+    /// Numbers of push constants by the name of a member; see [`resolve_names`](crate::resolve_names).
+    pub named_push: BTreeMap<String, Vec<String>>,
     /// Inputs of vertices and fragments by location, concatenated for all invocations and repeated if too
     /// short. Other inputs are unknown.
     pub stage_inputs: BTreeMap<u32, Vec<u8>>,

@@ -6,9 +6,9 @@ use std::ops::Range;
 use results::wire::MendRecord;
 
 use super::divergence::BarrierNames;
-use super::edit::{SourceEdit, SourceFix};
+use super::edit::{SourceEdit, SourceFix, split_outside};
 use super::finding::RepairTarget;
-use super::text::{RepairLanguage, ShaderStatement, ShaderText, StatementKind};
+use super::text::{RepairLanguage, ShaderStatement, ShaderText, StatementKind, closing};
 use super::update::update_fixes;
 use crate::scan::{has_word, is_word};
 
@@ -70,13 +70,19 @@ fn stronger_call(source: &ShaderText, line: u32, words: &str) -> Vec<Vec<SourceE
     });
     for range in simple.chain(heads) {
         let Some(code) = source.plain.get(range.clone()) else { continue };
-        let place = |word: &str| {
-            let at = code.find(word)?;
-            let rest = &code[at..];
-            let end = rest.find(|c: char| !is_word(c) && c != ' ' && c != '|').unwrap_or(rest.len());
-            let end = rest[..end].trim_end().len();
-            let place = range.start + at..range.start + at + end;
-            Some((place, rest[..end].to_owned()))
+        // Storage classes and semantics are the last arguments of each such function.
+        let last_arguments = || {
+            let names = ["atomic", "controlBarrier", "memoryBarrier"];
+            let open = names.iter().filter_map(|name| code.find(name)).min()?;
+            let open = open + code[open..].find('(')?;
+            let end = closing(code, open)?;
+            let arguments = split_outside(&code[open + 1..end - 1], ",");
+            let [.., classes, semantics] = &arguments[..] else { return None };
+            let start = range.start + end - 1 - semantics.len();
+            Some((
+                (start - 1 - classes.len()..start - 1, *classes),
+                (start..range.start + end - 1, *semantics),
+            ))
         };
         if words.starts_with("widen") {
             let narrow = ["gl_ScopeWorkgroup", "gl_ScopeSubgroup"].into_iter();
@@ -91,16 +97,15 @@ fn stronger_call(source: &ShaderText, line: u32, words: &str) -> Vec<Vec<SourceE
         let class = [("buffer", "Buffer"), ("shared", "Shared"), ("images", "Image"), ("outputs", "Output")]
             .into_iter()
             .find(|(name, _)| words.contains(&format!("semantics on {name}")));
-        let (Some((_, class)), Some((classes, old_classes)), Some((semantics, old))) =
-            (class, place("gl_StorageSemantics"), place("gl_Semantics"))
+        let (Some((_, class)), Some(((classes, old_classes), (semantics, old)))) = (class, last_arguments())
         else {
             continue;
         };
         let joined = |old: &str, more: &[String]| {
             let mut all: Vec<String> = old.split('|').map(|part| part.trim().to_owned()).collect();
-            all.retain(|part| !part.ends_with("None") && !part.ends_with("Relaxed"));
+            all.retain(|part| !part.ends_with("None") && !part.ends_with("Relaxed") && part != "0");
             all.extend(more.iter().filter(|part| !old.contains(part.as_str())).cloned());
-            all.join(" | ")
+            format!(" {}", all.join(" | "))
         };
         let orders: &[&str] = match (words.contains("Acquire"), words.contains("Release")) {
             (true, true) => &["AcquireRelease", "MakeAvailable", "MakeVisible"],
@@ -110,8 +115,8 @@ fn stronger_call(source: &ShaderText, line: u32, words: &str) -> Vec<Vec<SourceE
         let orders: Vec<String> = orders.iter().map(|order| format!("gl_Semantics{order}")).collect();
         let class = [format!("gl_StorageSemantics{class}")];
         edits.push(vec![
-            SourceEdit::replace(classes, joined(&old_classes, &class)),
-            SourceEdit::replace(semantics, joined(&old, &orders)),
+            SourceEdit::replace(classes, joined(old_classes, &class)),
+            SourceEdit::replace(semantics, joined(old, &orders)),
         ]);
     }
     edits

@@ -483,7 +483,15 @@ impl<'a> GuardWriter<'a> {
                     RepairLanguage::Hlsl => format!("({ty})0"),
                     _ => format!("{ty}(0)"),
                 };
-                self.pieces.push(GuardPiece::Plain(format!("{ty} {name} = {zero};")));
+                // Comments before and after the declaration stay with it.
+                let code_start = text.lines().take_while(|line| line.trim_start().starts_with("//")).count();
+                let before: String = text
+                    .lines()
+                    .take(code_start)
+                    .map(|line| format!("{}\n{}", line.trim(), self.indentation))
+                    .collect();
+                let after = text.rsplit_once(';').map_or("", |(_, comment)| comment);
+                self.pieces.push(GuardPiece::Plain(format!("{before}{ty} {name} = {zero};{after}")));
                 self.pieces.push(GuardPiece::Guarded(format!("{name} = {value};")));
             }
             _ => self.pieces.push(GuardPiece::Plain(text.to_owned())),

@@ -6,9 +6,9 @@ use std::ops::Range;
 
 use super::divergence::{declared, free_names};
 use super::edit::{SourceEdit, SourceFix, guarded, reindent, split_outside};
+use super::expression::{assignment, is_element, squeezed};
 use super::finding::RepairTarget;
 use super::text::{RepairLanguage, ShaderFunction, ShaderStatement, ShaderText, StatementKind, identifiers};
-use super::update::{assignment, is_element, squeezed};
 use super::wgsl_atomic::{AtomicPath, declare_atomic, path_at};
 use crate::scan::is_word;
 
@@ -157,7 +157,7 @@ pub(super) fn one_writer(source: &ShaderText, target: &RepairTarget) -> Vec<Sour
             let Some((element, value)) = assignment(&code) else { continue };
             let is_target = is_element(element) && target.names_element(element) && declared(&code).is_none();
             // An element or condition of each invocation is the work of that invocation.
-            if !is_target || uses_lane(element) || value.contains(element.trim()) {
+            if !is_target || !is_one_element(element) || value.contains(element.trim()) {
                 continue;
             }
             let is_conditional =
@@ -197,6 +197,18 @@ pub(super) fn one_writer(source: &ShaderText, target: &RepairTarget) -> Vec<Sour
         }
     }
     fixes
+}
+
+/// Returns true if an element is the same in every invocation of a workgroup: its indices are constants, or
+/// the number of the workgroup.
+fn is_one_element(element: &str) -> bool {
+    let is_constant = |name: &str| {
+        let is_number = name.starts_with(|c: char| c.is_ascii_digit());
+        let is_macro = name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
+        is_number || is_macro || ["gl_WorkGroupID", "x", "y", "z"].contains(&name)
+    };
+    let indices = element.split('[').skip(1).filter_map(|rest| rest.split(']').next());
+    indices.flat_map(crate::scan::words).all(is_constant)
 }
 
 /// Returns the store as an atomic exchange, for a flag that any invocation may raise.
@@ -425,7 +437,13 @@ pub(super) fn separated_rounds(source: &ShaderText, target: &RepairTarget) -> Ve
         };
         let mut parts = Vec::new();
         for (part, round) in list.iter().zip(&rounds) {
-            let text = source.text.get(part.range.clone()).unwrap_or_default();
+            let body = match &part.kind {
+                StatementKind::If { then, .. } if round.is_some() => {
+                    then.list().first().map(|one| one.range.clone())
+                }
+                _ => None,
+            };
+            let text = source.text.get(body.unwrap_or(part.range.clone())).unwrap_or_default();
             let text = reindent(text, source.indentation(part.range.start), indentation);
             match round {
                 Some(offset) => {
@@ -467,7 +485,18 @@ fn round_of(
     lane: &str,
     target: &RepairTarget,
 ) -> Option<String> {
-    let code = source.code(&part.range).trim_end_matches(';');
+    let own = match &part.kind {
+        StatementKind::If { condition, then, otherwise: None } => {
+            let [name, bound] = split_outside(source.code(condition), "<")[..] else { return None };
+            let [round] = then.list()[..] else { return None };
+            let is_bound = squeezed(name) == squeezed(lane);
+            return round_of(source, round, lane, target)
+                .filter(|_| is_bound)
+                .map(|_| bound.trim().to_owned());
+        }
+        _ => &part.range,
+    };
+    let code = source.code(own).trim_end_matches(';');
     let at = code.find('=')?;
     let element = code[..at].trim_end_matches(['+', '-', '*', '&', '|', '^', ' ']);
     if !is_element(element) || !target.names_element(element) || !element.contains('[') {

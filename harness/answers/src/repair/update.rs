@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::divergence::{declared, free_names};
 use super::edit::{SourceEdit, SourceFix, split_outside};
+use super::expression::{assignment, is_element, squeezed};
 use super::finding::RepairTarget;
 use super::text::{RepairLanguage, ShaderStatement, ShaderText, StatementKind, closing};
 use super::wgsl_atomic::{AtomicPath, declare_atomic};
@@ -19,7 +20,7 @@ pub(super) struct SourceUpdate {
     /// The name after `atomic` or `Interlocked`.
     pub function: &'static str,
     pub operand: String,
-    /// What receives the old value: a name with its declaration, or text around the call.
+    /// The use of the old value.
     pub old: OldValue,
 }
 
@@ -166,32 +167,8 @@ fn atomic_statement(source: &ShaderText, update: &SourceUpdate) -> Option<String
     })
 }
 
-/// Removes the blanks of a text.
-pub(super) fn squeezed(text: &str) -> String {
-    text.chars().filter(|c| !c.is_whitespace()).collect()
-}
-
 fn is_same(left: &str, right: &str) -> bool {
     squeezed(left) == squeezed(right)
-}
-
-/// Returns true if a text is an element of a variable: a name with members and indices.
-pub(super) fn is_element(text: &str) -> bool {
-    let text = text.trim();
-    let Some(name_end) = text.find(|c: char| !crate::scan::is_word(c)) else { return !text.is_empty() };
-    let mut at = name_end;
-    while at < text.len() {
-        let rest = &text[at..];
-        if rest.starts_with('[') {
-            let Some(end) = closing(text, at) else { return false };
-            at = end;
-        } else if let Some(member) = rest.strip_prefix('.') {
-            at += 1 + member.find(|c: char| !crate::scan::is_word(c)).unwrap_or(member.len());
-        } else {
-            return false;
-        }
-    }
-    name_end > 0
 }
 
 /// Returns the update that a statement makes.
@@ -299,25 +276,6 @@ fn step_within(code: &str) -> Option<(String, String, &'static str, String)> {
     let is_index = code[at + 2..].trim_start().starts_with([']', ')', ',']);
     (is_element(element) && is_index)
         .then(|| (code[..start].to_owned(), element.to_owned(), "1", code[at + 2..].to_owned()))
-}
-
-/// Returns the sides of an assignment.
-pub(super) fn assignment(code: &str) -> Option<(&str, &str)> {
-    let mut depth = 0_usize;
-    let bytes = code.as_bytes();
-    for (at, byte) in bytes.iter().enumerate() {
-        match byte {
-            b'(' | b'[' | b'{' => depth += 1,
-            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
-            b'=' if depth == 0 => {
-                let before = at.checked_sub(1).and_then(|at| bytes.get(at)).copied().unwrap_or(b' ');
-                let is_other = b"+-*/%&|^<>=!".contains(&before) || bytes.get(at + 1) == Some(&b'=');
-                return (!is_other).then(|| (&code[..at], &code[at + 1..]));
-            }
-            _ => {}
-        }
-    }
-    None
 }
 
 /// Returns the atomic function and operand of an expression that updates an element.
@@ -432,7 +390,8 @@ fn extremum(
 ) -> Option<SourceUpdate> {
     let [store] = then.list()[..] else { return None };
     let code = source.code(&store.range).trim_end_matches(';');
-    let (element, value) = assignment(code)?;
+    let called = extremum_call(code);
+    let (element, value) = called.or_else(|| assignment(code))?;
     let condition = source.code(condition);
     for (operator, functions) in
         [("<=", ["Min", "Max"]), (">=", ["Max", "Min"]), ("<", ["Min", "Max"]), (">", ["Max", "Min"])]
@@ -445,6 +404,10 @@ fn extremum(
         } else {
             continue;
         };
+        // A test before the atomic function spares the call; the function tests again.
+        if called.is_some() && !code.contains(function) {
+            return None;
+        }
         return Some(SourceUpdate {
             range: one.range.clone(),
             removed: None,
@@ -455,6 +418,15 @@ fn extremum(
         });
     }
     None
+}
+
+/// Returns the element and the operand of a call such as `atomicMax(x, e)`.
+fn extremum_call(code: &str) -> Option<(&str, &str)> {
+    let (name, rest) = code.split_once('(')?;
+    let is_call = ["atomicMax", "atomicMin", "InterlockedMax", "InterlockedMin"].contains(&name.trim());
+    let arguments = rest.trim_end().strip_suffix(')').filter(|_| is_call)?;
+    let [element, value] = split_outside(arguments, ",")[..] else { return None };
+    Some((element.trim().trim_start_matches('&'), value.trim()))
 }
 
 /// Returns the update of `if (x == a) { x = b; … }`.

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use super::edit::SourceEdit;
+use super::expression::assignment;
 use super::text::{ShaderText, StatementKind, closing};
-use super::update::assignment;
 use crate::scan::is_word;
 
 /// Upper bound on the nesting of arrays.

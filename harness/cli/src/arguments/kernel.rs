@@ -29,8 +29,8 @@ pub struct KernelArguments {
     /// Value of a specialization constant, or of an override of WGSL by name.
     #[arg(long, value_name = "ID|NAME=V", value_parser = pair, hide_short_help = true)]
     pub spec: Vec<(String, String)>,
-    /// Push constants: a file of bytes, or 32-bit words from an offset.
-    #[arg(long, value_name = "FILE|OFFSET=V,V…", hide_short_help = true)]
+    /// Push constants: a file of bytes, 32-bit words from an offset, or numbers of a member.
+    #[arg(long, value_name = "FILE|OFFSET|NAME=V,V…", hide_short_help = true)]
     pub push: Vec<String>,
     /// Initial contents of a buffer [default: chosen, see --inputs].
     ///
@@ -333,6 +333,13 @@ impl KernelArguments {
             options.specialization.insert(number, value);
         }
         for text in &self.push {
+            if let Some((name, values)) = text.split_once('=')
+                && name.starts_with(|first: char| first.is_alphabetic() || first == '_')
+            {
+                let values = values.split(',').map(|value| value.trim().to_owned()).collect();
+                options.named_push.insert(name.trim().to_owned(), values);
+                continue;
+            }
             let (mut at, bytes) = match text.split_once('=') {
                 Some((offset, values)) => {
                     let at = parse_integer(offset)

@@ -39,34 +39,69 @@ fn changes(finding: &Value) -> Vec<(u64, String)> {
     finding["mend"].as_array().into_iter().flatten().map(change).collect()
 }
 
-/// Applies the proposed fixes to a shader; `None` unless every finding has one that can be inserted at a
-/// line.
+/// Applies the proposed fixes to a shader; `None` unless every finding has edits.
 fn mended(text: &str, line: &Value) -> Option<String> {
-    let mut put = BTreeSet::new();
+    let mut edits: BTreeSet<(u64, u64, String)> = BTreeSet::new();
     for finding in line["findings"].as_array().unwrap() {
-        let changes = changes(finding);
-        if changes.is_empty() {
+        let found: Vec<&Value> = finding["mend"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .flat_map(|change| change["edits"].as_array().into_iter().flatten())
+            .collect();
+        if found.is_empty() {
             return None;
         }
-        for (line, change) in changes {
-            let (what, side) = change.strip_prefix("put `")?.split_once("` ")?;
-            let sides: &[u64] = match side.rsplit_once(' ')?.0 {
-                "before this" => &[0],
-                "after this" => &[1],
-                "before and after this" => &[0, 1],
-                _ => return None,
-            };
-            put.extend(sides.iter().map(|side| (line + side, what.to_owned())));
-        }
+        let number = |edit: &Value, field: &str| edit[field].as_u64().unwrap();
+        edits.extend(found.into_iter().map(|edit| {
+            (number(edit, "line"), number(edit, "removed"), edit["text"].as_str().unwrap().to_owned())
+        }));
     }
-    let mut mended = String::new();
-    for (number, line) in (1..).zip(text.lines()) {
-        for (_, what) in put.iter().filter(|(before, _)| *before == number) {
-            writeln!(mended, "{what}").unwrap();
-        }
-        writeln!(mended, "{line}").unwrap();
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let (mut mended, mut done) = (String::new(), 0);
+    for (line, removed, new) in edits {
+        let start = line as usize - 1;
+        mended.extend(lines[done..start].iter().copied());
+        mended.push_str(&new);
+        done = start + removed as usize;
     }
-    (!put.is_empty()).then_some(mended)
+    mended.extend(lines[done..].iter().copied());
+    Some(mended)
+}
+
+/// Formats the fixes of each kind, as `--fix` writes them for `patch`, and the answers for the fixed shaders.
+#[test]
+fn fixes_of_each_kind() {
+    if !installed("glslangValidator") || !installed("naga") {
+        return;
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/shaders/fixes");
+    let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let mut table = String::new();
+    for file in files {
+        let name = file.file_name().unwrap().to_str().unwrap();
+        let text = fs::read_to_string(&file).unwrap();
+        let flags = text.lines().next().unwrap().trim_start_matches("// ");
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(name), &text).unwrap();
+        let race = |more: &[&str]| {
+            let mut command = vk_litmus(["race", "--format", "json", name]);
+            Ran::of(command.args(flags.split_whitespace()).args(more).current_dir(folder.path()))
+        };
+        let line = race(&["--fix", "fix.patch"]).json_lines().remove(0);
+        writeln!(table, "{name}: {}", said(&line)).unwrap();
+        let patch = fs::read_to_string(folder.path().join("fix.patch")).unwrap();
+        table += &patch;
+        if patch.is_empty() {
+            continue;
+        }
+        let mut command = std::process::Command::new("patch");
+        let applied = Ran::of(command.args(["-p0", "-i", "fix.patch"]).current_dir(folder.path()));
+        assert_eq!(applied.code, 0, "{name}: {applied:?}");
+        writeln!(table, "    fixed: {}", said(&race(&[]).json_lines()[0])).unwrap();
+    }
+    insta::assert_snapshot!(table);
 }
 
 #[test]

@@ -1,0 +1,6 @@
+//! Limits of long computations, as functions of the caller.
+
+use std::sync::Arc;
+
+/// A function that returns true once a limit is reached.
+pub type StopFunction = Arc<dyn Fn() -> bool + Send + Sync>;

@@ -1,0 +1,46 @@
+//! The forms of expressions that fixes recognize, without a grammar.
+
+use super::text::closing;
+
+/// Removes the blanks of a text.
+pub(super) fn squeezed(text: &str) -> String {
+    text.chars().filter(|c| !c.is_whitespace()).collect()
+}
+
+/// Returns true if a text is an element of a variable: a name with members and indices.
+pub(super) fn is_element(text: &str) -> bool {
+    let text = text.trim();
+    let Some(name_end) = text.find(|c: char| !crate::scan::is_word(c)) else { return !text.is_empty() };
+    let mut at = name_end;
+    while at < text.len() {
+        let rest = &text[at..];
+        if rest.starts_with('[') {
+            let Some(end) = closing(text, at) else { return false };
+            at = end;
+        } else if let Some(member) = rest.strip_prefix('.') {
+            at += 1 + member.find(|c: char| !crate::scan::is_word(c)).unwrap_or(member.len());
+        } else {
+            return false;
+        }
+    }
+    name_end > 0
+}
+
+/// Returns the sides of an assignment.
+pub(super) fn assignment(code: &str) -> Option<(&str, &str)> {
+    let mut depth = 0_usize;
+    let bytes = code.as_bytes();
+    for (at, byte) in bytes.iter().enumerate() {
+        match byte {
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            b'=' if depth == 0 => {
+                let before = at.checked_sub(1).and_then(|at| bytes.get(at)).copied().unwrap_or(b' ');
+                let is_other = b"+-*/%&|^<>=!".contains(&before) || bytes.get(at + 1) == Some(&b'=');
+                return (!is_other).then(|| (&code[..at], &code[at + 1..]));
+            }
+            _ => {}
+        }
+    }
+    None
+}
