@@ -126,7 +126,8 @@ fn split_if(
     }
     let indentation = source.indentation(one.range.start).to_owned();
     let condition = source.code(condition).to_owned();
-    let mut writer = GuardWriter::new(source, barriers, &condition, &[], indentation.clone(), is_all);
+    let mut writer = GuardWriter::new(source, barriers, &condition, &[], indentation.clone(), is_all)
+        .keep_locals(&one.range);
     if let Some(other) = otherwise.as_deref() {
         if barriers.is_in(source, &other.range) {
             return split_both(source, barriers, one, &condition, (then, other));
@@ -288,7 +289,8 @@ fn uniform_loop(
     let unit = source.unit();
     let deeper = format!("{indentation}{unit}");
     let condition = condition.trim();
-    let mut writer = GuardWriter::new(source, barriers, condition, &[name], deeper.clone(), is_all);
+    let mut writer = GuardWriter::new(source, barriers, condition, &[name], deeper.clone(), is_all)
+        .keep_locals(&one.range);
     writer.list(&body.list())?;
     let text = writer.finish()?.text;
     let header = format!("{start}; {}; {}", renamed(condition), renamed(step.trim()));
@@ -357,6 +359,17 @@ pub(super) fn declared(code: &str) -> Option<Declared<'_>> {
     (is_head && !is_jump && is_name).then_some(Declared { head: head.trim(), name, value })
 }
 
+/// Returns true if a text changes a variable.
+fn assigns(code: &str, name: &str) -> bool {
+    code.match_indices(name).any(|(at, _)| {
+        let behind = code[at + name.len()..].trim_start();
+        let is_word = !code[..at].ends_with(|c: char| crate::scan::is_word(c) || c == '.');
+        let changes = ["+=", "-=", "*=", "/=", "|=", "&=", "^=", "++", "--", ">>=", "<<="];
+        let is_plain = behind.starts_with('=') && !behind.starts_with("==");
+        is_word && (is_plain || changes.iter().any(|operator| behind.starts_with(operator)))
+    })
+}
+
 /// Statements with guards.
 struct GuardedText {
     text: String,
@@ -372,6 +385,8 @@ struct GuardWriter<'a> {
     tested: BTreeSet<String>,
     indentation: String,
     is_all: bool,
+    /// The local variables that other invocations keep.
+    kept: BTreeSet<String>,
     pieces: Vec<GuardPiece>,
     is_changing: bool,
 }
@@ -426,9 +441,19 @@ impl<'a> GuardWriter<'a> {
             tested,
             indentation,
             is_all,
+            kept: BTreeSet::new(),
             pieces: Vec::new(),
             is_changing: false,
         }
+    }
+
+    /// Guards statements that change a local variable from outside a region, which other invocations use
+    /// after it.
+    fn keep_locals(mut self, region: &Range<usize>) -> GuardWriter<'a> {
+        let outside = self.source.statements().into_iter().filter(|one| !region.contains(&one.range.start));
+        let names = outside.filter_map(|one| declared(self.source.code(&one.range)));
+        self.kept = names.map(|found| found.name.to_owned()).collect();
+        self
     }
 
     fn text(&mut self, text: String) {
@@ -446,7 +471,8 @@ impl<'a> GuardWriter<'a> {
         for (index, one) in list.iter().enumerate() {
             let code = self.source.code(&one.range).to_owned();
             let text = self.extent(list, index)?;
-            let is_used = free_names(&code).iter().any(|name| self.tested.contains(name));
+            let is_used = free_names(&code).iter().any(|name| self.tested.contains(name))
+                || self.kept.iter().any(|name| assigns(&code, name));
             self.is_changing |= self.changes_condition(&code);
             if self.barriers.is_in(self.source, &one.range) {
                 let text = self.around_barrier(one, &text)?;
@@ -519,18 +545,7 @@ impl<'a> GuardWriter<'a> {
     }
 
     fn changes_condition(&self, code: &str) -> bool {
-        let names = free_names(&self.condition);
-        names.iter().any(|name| {
-            code.match_indices(name.as_str()).any(|(at, _)| {
-                let behind = code[at + name.len()..].trim_start();
-                let is_word = !code[..at].ends_with(crate::scan::is_word);
-                let assigns = behind.starts_with('=') && !behind.starts_with("==")
-                    || ["+=", "-=", "*=", "/=", "++", "--", ">>=", "<<="]
-                        .iter()
-                        .any(|op| behind.starts_with(op));
-                is_word && assigns && declared(code).is_none()
-            })
-        })
+        declared(code).is_none() && free_names(&self.condition).iter().any(|name| assigns(code, name))
     }
 
     /// Writes a statement that has a barrier.
@@ -549,6 +564,7 @@ impl<'a> GuardWriter<'a> {
             tested: self.tested.clone(),
             indentation: deeper.clone(),
             is_all: self.is_all,
+            kept: self.kept.clone(),
             pieces: Vec::new(),
             is_changing: false,
         };
