@@ -30,7 +30,7 @@ use finding::{RepairTarget, finding_key};
 use text::ShaderText;
 
 /// Upper bound on the changed texts of one entry point.
-const MAX_TRIALS: usize = 120;
+const MAX_TRIALS: usize = 80;
 /// Upper bound on the findings that are fixed one after another.
 const MAX_ROUNDS: usize = 8;
 /// Upper bound on the edits that complete one another.

@@ -245,7 +245,7 @@ pub(super) fn atomic_accesses(source: &ShaderText, target: &RepairTarget) -> Opt
             let is_target = is_element(element) && target.names_element(element) && declared(code).is_none();
             is_target.then(|| (one.range.clone(), element.trim().to_owned(), value.trim().to_owned()))
         });
-    let mut done: Vec<Range<usize>> = Vec::new();
+    let (mut done, mut elements): (Vec<Range<usize>>, Vec<String>) = (Vec::new(), Vec::new());
     let mut path = None;
     for (range, element, value) in stores.collect::<Vec<_>>() {
         path = AtomicPath::of_element(&element);
@@ -260,6 +260,7 @@ pub(super) fn atomic_accesses(source: &ShaderText, target: &RepairTarget) -> Opt
         };
         add(&range, text, &mut fix);
         done.push(range);
+        elements.push(element);
     }
     if source.language == RepairLanguage::Wgsl {
         fix.edits.extend(declare_atomic(source, &path?, &done)?);
@@ -288,7 +289,9 @@ pub(super) fn atomic_accesses(source: &ShaderText, target: &RepairTarget) -> Opt
             }
         }
     }
-    Some(fix).filter(|fix| !fix.edits.is_empty())
+    // Stores to elements that invocations compute may be meant for different elements.
+    let is_signal = done.len() < fix.changes.len() || elements.iter().all(|element| is_one_element(element));
+    Some(fix).filter(|fix| !fix.edits.is_empty() && is_signal)
 }
 
 /// A shared variable.

@@ -58,6 +58,9 @@ fn mended(text: &str, line: &Value) -> Option<String> {
         }));
     }
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    if edits.is_empty() {
+        return None;
+    }
     let (mut mended, mut done) = (String::new(), 0);
     for (line, removed, new) in edits {
         let start = line as usize - 1;
