@@ -131,7 +131,7 @@ enum FoundRepair {
     /// Edits, each of the text that the one before left. At least one.
     Edits(Vec<RepairStep>),
     /// Words for more than an edit can do.
-    Words(RepairStep),
+    Words(Box<RepairStep>),
 }
 
 impl FoundRepair {
@@ -191,7 +191,7 @@ impl RepairSearch<'_> {
                 // A finding may have a fix in the new text.
                 hopeless.clear();
             } else if let Some(words) = self.in_words(&state, target) {
-                fixes.push(FoundRepair::Words(words));
+                fixes.push(FoundRepair::Words(Box::new(words)));
                 hopeless.extend(keys.into_iter().filter(|key| key.0 == "race"));
             } else {
                 self.is_last = true;
@@ -405,10 +405,10 @@ fn publish_fixes(line: &mut RaceLine, first: &RepairState, fixes: &[FoundRepair]
                 }
             }
         }
-        for index in 0..keys.len() {
-            if !is_fixed[index] && gone(index) {
-                is_fixed[index] = true;
-                line.findings[index].mend.clone_from(&records);
+        for (index, (finding, is_fixed)) in line.findings.iter_mut().zip(&mut is_fixed).enumerate() {
+            if !*is_fixed && gone(index) {
+                *is_fixed = true;
+                finding.mend.clone_from(&records);
             }
         }
     }

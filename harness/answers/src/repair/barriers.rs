@@ -283,8 +283,8 @@ pub(super) fn qualified(source: &ShaderText, target: &RepairTarget, name: &str) 
                 let close = plain[end..].find('}').map_or(end, |close| end + close);
                 let after = plain[close..].find(';').map_or(end, |end| close + end);
                 let is_block = plain[end..].starts_with('{');
-                let is_here = is_named(&plain[*at..end])
-                    || is_block && plain.get(end..after).is_some_and(|body| is_named(body));
+                let is_here =
+                    is_named(&plain[*at..end]) || is_block && plain.get(end..after).is_some_and(is_named);
                 is_here && !has_word(&plain[start..*at], "coherent")
             });
             found.map(|at| SourceEdit::insert(at, "coherent ".to_owned()))
@@ -402,7 +402,7 @@ pub(super) fn second_dispatch(
     let is_barrier = |one: &&ShaderStatement| {
         matches!(one.kind, StatementKind::Simple) && barriers.is_in(source, &one.range)
     };
-    let barrier = entry.statements.iter().filter(is_barrier).next_back()?;
+    let barrier = entry.statements.iter().rfind(is_barrier)?;
     let is_kept = |one: &ShaderStatement| {
         let code = source.code(&one.range);
         matches!(one.kind, StatementKind::Simple) && super::divergence::declared(code).is_some()

@@ -222,10 +222,11 @@ fn update_of(source: &ShaderText, one: &ShaderStatement) -> Option<SourceUpdate>
         if let Some((element, operand)) = step_of(right) {
             return Some(update(element, "Add", operand.to_owned(), OldValue::Named(ty, name)));
         }
-        if is_element(right) && !name.is_empty() {
-            if let Some(found) = fetch_then_store(source, one, right.trim(), (&ty, &name)) {
-                return Some(found);
-            }
+        if is_element(right)
+            && !name.is_empty()
+            && let Some(found) = fetch_then_store(source, one, right.trim(), (&ty, &name))
+        {
+            return Some(found);
         }
     }
     step_within(&code).map(|(before, element, operand, after)| {

@@ -191,7 +191,7 @@ mod tests {
         let update = text.find("s.list[0]").unwrap();
         let path = AtomicPath::of_element("s.list[0]").unwrap();
         let range = update..update + "s.list[0] += 1u;".len();
-        let mut edits = declare_atomic(&source, &path, &[range.clone()]).unwrap();
+        let mut edits = declare_atomic(&source, &path, std::slice::from_ref(&range)).unwrap();
         edits.push(SourceEdit::replace(range, "atomicAdd(&s.list[0], 1u);".to_owned()));
         let fixed = SourceFix::new(edits, 1, "").apply(text).unwrap();
         assert!(fixed.contains("list: array<atomic<u32>, 4>, }"), "{fixed}");
