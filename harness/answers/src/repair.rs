@@ -286,7 +286,7 @@ impl RepairSearch<'_> {
     ) -> Vec<SourceFix> {
         let mut fixes = Vec::new();
         if self.is_last {
-            fixes.extend(invocations::atomic_accesses(parsed, finding).filter(|_| finding.is_race()));
+            fixes.extend(invocations::atomic_accesses(parsed, finding).filter(|_| finding.kind == "race"));
             return fixes;
         }
         if finding.kind == "divergent-barrier" {

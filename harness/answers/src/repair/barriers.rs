@@ -167,12 +167,16 @@ fn insertions(source: &ShaderText, line: u32, code: &str, side: &str) -> Vec<Vec
             if side.ends_with("line") {
                 starting.into_iter().map(|one| around(one, sides)).collect()
             } else {
-                let simple = source.simple_on(line);
+                let is_jump = |one: &&ShaderStatement| {
+                    ["return;", "break;", "continue;", "discard;"].contains(&source.code(&one.range))
+                };
+                let simple: Vec<&ShaderStatement> =
+                    source.simple_on(line).into_iter().filter(|one| !is_jump(one)).collect();
                 let mut ways: Vec<_> = simple.into_iter().rev().map(|one| around(one, sides)).collect();
                 if ways.is_empty() {
                     ways.extend(
                         conditions_on(source, line)
-                            .filter_map(|one| around_condition(source, one, code, sides)),
+                            .flat_map(|one| around_condition(source, one, code, sides)),
                     );
                 }
                 ways
@@ -191,33 +195,34 @@ fn conditions_on(source: &ShaderText, line: u32) -> impl Iterator<Item = &Shader
     })
 }
 
-/// Inserts code around an access in a condition: after it is where the condition holds, or after the loop.
+/// Returns the ways to insert code around an access in a condition: after it is where the condition holds, or
+/// after the whole statement.
 fn around_condition(
     source: &ShaderText,
     one: &ShaderStatement,
     code: &str,
     sides: [bool; 2],
-) -> Option<Vec<SourceEdit>> {
-    let mut edits = Vec::new();
-    if sides[0] {
-        if source.is_unbraced(&one.range) {
-            return None;
-        }
-        edits.push(beside(source, one, code, true));
+) -> Vec<Vec<SourceEdit>> {
+    let is_unbraced = source.is_unbraced(&one.range);
+    if is_unbraced && sides[0] {
+        return Vec::new();
     }
-    match &one.kind {
-        StatementKind::If { then, .. } if sides[1] => {
-            let first = then.list().first().map(|first| first.range.clone());
-            let first = first.and_then(|range| source.path_to(range.start).pop())?;
-            edits.push(match source.is_unbraced(&first.range) {
+    let before: Vec<SourceEdit> = sides[0].then(|| beside(source, one, code, true)).into_iter().collect();
+    if !sides[1] {
+        return vec![before];
+    }
+    let mut after = Vec::new();
+    if let StatementKind::If { then, .. } = &one.kind {
+        let first = then.list().first().map(|first| first.range.clone());
+        if let Some(first) = first.and_then(|range| source.path_to(range.start).pop()) {
+            after.push(match source.is_unbraced(&first.range) {
                 true => braced(source, first, code, [true, false]),
                 false => beside(source, first, code, true),
             });
         }
-        StatementKind::Loop { .. } if sides[1] => edits.push(beside(source, one, code, false)),
-        _ => {}
     }
-    Some(edits)
+    after.extend((!is_unbraced).then(|| beside(source, one, code, false)));
+    after.into_iter().map(|edit| before.iter().cloned().chain([edit]).collect()).collect()
 }
 
 /// Inserts a line before or after a statement.

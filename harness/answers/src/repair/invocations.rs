@@ -10,7 +10,7 @@ use super::expression::{assignment, is_element, squeezed};
 use super::finding::RepairTarget;
 use super::text::{RepairLanguage, ShaderFunction, ShaderStatement, ShaderText, StatementKind, identifiers};
 use super::wgsl_atomic::{AtomicPath, declare_atomic, path_at};
-use crate::scan::is_word;
+use crate::scan::{has_word, is_word};
 
 /// Upper bound on the definitions between a name and the invocation's number.
 const MAX_DEFINITIONS: usize = 4;
@@ -273,9 +273,12 @@ pub(super) fn atomic_accesses(source: &ShaderText, target: &RepairTarget) -> Opt
                     continue;
                 }
                 // A flag decides what follows; the value of any other read needs more than to be atomic.
-                let is_flag = source.path_to(at).into_iter().any(|around| match &around.kind {
+                let path = source.path_to(at);
+                let read =
+                    path.last().and_then(|one| declared(source.code(&one.range))).map(|found| found.name);
+                let is_flag = source.statements().into_iter().any(|one| match &one.kind {
                     StatementKind::If { condition: head, .. } | StatementKind::Loop { header: head, .. } => {
-                        head.contains(&at)
+                        head.contains(&at) || read.is_some_and(|name| has_word(source.code(head), name))
                     }
                     StatementKind::Simple | StatementKind::Block(_) | StatementKind::Other => false,
                 });
