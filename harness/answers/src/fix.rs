@@ -98,9 +98,12 @@ pub fn fix_edits(
         fix.edits.push(CodeEdit { range: start..end, code: edit.text.clone() });
     }
     fix.sort();
-    let titles = edited.iter().map(|change| {
-        let line = change.line.map_or(String::new(), |line| format!(" (line {line})"));
-        format!("{}{line}", change.text)
+    let titles = edited.iter().map(|change| match change.line {
+        Some(line) if change.text.contains("this line") => {
+            change.text.replace("this line", &format!("line {line}"))
+        }
+        Some(line) => format!("{} (line {line})", change.text),
+        None => change.text.clone(),
     });
     let titles: Vec<String> =
         Some(fix.title).filter(|title| !title.is_empty()).into_iter().chain(titles).collect();
