@@ -57,7 +57,7 @@ pub(super) fn update_fixes(source: &ShaderText, target: &RepairTarget) -> Vec<So
     if near.is_empty() {
         return Vec::new();
     }
-    let mut fixes = Vec::new();
+    let mut fixes: Vec<SourceFix> = written_out_steps(source, &near).into_iter().collect();
     let mut sets = vec![near];
     if sets[0].len() < all.len() {
         sets.push(all);
@@ -69,6 +69,28 @@ pub(super) fn update_fixes(source: &ShaderText, target: &RepairTarget) -> Vec<So
         }
     }
     fixes
+}
+
+/// Returns the fix that writes `x++` as `x = x + 1`: glslang drops the qualifiers of the store of the former, so
+/// that it is not made available, whatever orders it.
+fn written_out_steps(source: &ShaderText, updates: &[SourceUpdate]) -> Option<SourceFix> {
+    if source.language != RepairLanguage::Glsl {
+        return None;
+    }
+    let mut fix = SourceFix::default();
+    for update in updates {
+        let text = &source.text[update.range.clone()];
+        let Some((element, operand)) = text.trim().strip_suffix(';').and_then(step_of) else { continue };
+        let operator = if operand == "1" { '+' } else { '-' };
+        let written = format!("{element} = {element} {operator} 1");
+        let words = format!(
+            "write `{written}` instead of `{element}{operator}{operator}`, because glslang drops the qualifier on the \
+             store of the latter"
+        );
+        fix.changes.push((source.line_of(update.range.start), words));
+        fix.edits.push(SourceEdit::replace(update.range.clone(), format!("{written};")));
+    }
+    (!fix.edits.is_empty()).then_some(fix)
 }
 
 /// Returns the fix for some updates.

@@ -387,7 +387,10 @@ fn f9_the_store_of_an_increment_is_private() {
     assert!(stores.len() == 2 && stores[1], "{}", ran.stdout);
     if !stores[0] {
         let ran = run(&raced, &[]);
-        assert!(ran.code == 1 && ran.stdout.contains("write `x = x + 1` instead of `x++`"), "{ran:?}");
+        assert!(
+            ran.code == 1 && ran.stdout.contains("write `count = count + 1` instead of `count++`"),
+            "{ran:?}"
+        );
     }
 }
 
