@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use answers::scan::without_comments;
 use answers::wgsl::{self, OverrideValues};
-use answers::{FixEdits, RacePhase, RaceQuestion, StopFunction, fix_edits};
+use answers::{EditableSource, FixEdits, RacePhase, RaceQuestion, StopFunction, fix_edits};
 use frontend::{AnalysisOptions, InputMode};
 use results::wire::{
     MendRecord, PlaygroundAnswer, PlaygroundFix, PlaygroundLanguage, PlaygroundShader, RaceLine, RaceVerdict,
@@ -57,6 +57,10 @@ pub fn find_races(shader: &PlaygroundShader) -> Result<PlaygroundAnswer, Vec<Rej
         unset_overrides: overrides.unset.clone(),
         ..AnalysisOptions::default()
     };
+    // The overrides of a changed text are those of the text.
+    let compile = |text: &str| wgsl::compile(file, text, &overrides).ok();
+    let source = (shader.language == PlaygroundLanguage::Wgsl)
+        .then_some(EditableSource { text: &shader.text, compile: &compile });
     let question = RaceQuestion {
         file,
         module: &module,
@@ -65,7 +69,7 @@ pub fn find_races(shader: &PlaygroundShader) -> Result<PlaygroundAnswer, Vec<Rej
         model: &model,
         start_limit: &|phase: RacePhase| count_polls(polls(phase)),
         has_tests: false,
-        source: None,
+        source,
         warn: &|_| {},
         save_inputs: None,
     };
