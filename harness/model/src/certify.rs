@@ -82,11 +82,14 @@ pub struct TrustedData {
 ///
 /// As for [`predict`](crate::predict), and if there are too many.
 pub fn derive_structures(test: &Test, model: &Model, bound: u32) -> Result<TrustedData, NotCertified> {
-    let skeletons = skeletons(test, model, bound)?;
-    Ok(TrustedData {
+    Ok(trusted_data(test, &skeletons(test, model, bound)?))
+}
+
+fn trusted_data(test: &Test, skeletons: &[Skeleton]) -> TrustedData {
+    TrustedData {
         domain: predict::value_domain(test).iter().map(|value| value.0).collect(),
         structures: skeletons.iter().map(derive_structure).collect(),
-    })
+    }
 }
 
 fn skeletons(test: &Test, model: &Model, bound: u32) -> Result<Vec<Skeleton>, NotCertified> {
@@ -124,10 +127,7 @@ pub fn certify(
     let purse = BudgetTracker::new(options.budget);
     let compiled = model.compiled_for(test)?;
     let skeletons = skeletons(test, model, prediction.bound)?;
-    let TrustedData { domain, structures } = TrustedData {
-        domain: predict::value_domain(test).iter().map(|value| value.0).collect(),
-        structures: skeletons.iter().map(derive_structure).collect(),
-    };
+    let TrustedData { domain, structures } = trusted_data(test, &skeletons);
     let free = model.semantic().values_free.then_some(domain.as_slice());
     let groups = flag_groups(&compiled.plan);
     let mut finds = Finds::new(test, MAX_OUTCOMES);

@@ -362,6 +362,11 @@ impl ScalarType {
     pub fn keyword(self) -> &'static str {
         word_of(TYPES, self)
     }
+
+    /// Returns the type that a keyword names.
+    pub fn from_keyword(keyword: &str) -> Option<ScalarType> {
+        lookup(TYPES, keyword)
+    }
 }
 
 impl ArithmeticOperation {
@@ -369,11 +374,21 @@ impl ArithmeticOperation {
     pub fn keyword(self) -> &'static str {
         word_of(OPERATIONS, self)
     }
+
+    /// Returns the operation that a keyword names.
+    pub fn from_keyword(keyword: &str) -> Option<ArithmeticOperation> {
+        lookup(OPERATIONS, keyword)
+    }
 }
 
 impl BranchRelation {
     /// Returns its keyword, such as `bne`.
     pub fn keyword(self) -> &'static str {
         word_of(BRANCHES, self)
+    }
+
+    /// Returns the relation that a keyword names.
+    pub fn from_keyword(keyword: &str) -> Option<BranchRelation> {
+        lookup(BRANCHES, keyword)
     }
 }

@@ -294,7 +294,8 @@ impl Compiler<'_> {
         };
         let Some(meaning) = lookup(name, names) else {
             if let ("SC" | "SEM", [argument]) = (name, arguments) {
-                let mask = mask(argument).ok_or("an index that is no family of storage classes")?;
+                let mask =
+                    mask(argument).ok_or("the argument of SC or SEM must be a family of storage classes")?;
                 return self.indexed(name, mask);
             }
             let [argument] = arguments else { return Err(format!("no function has the name {name}")) };

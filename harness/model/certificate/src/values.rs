@@ -7,48 +7,10 @@ use crate::format::{Constraint, Expression, FinalValue, Structure};
 /// Returns true if the one write certainly precedes the other.
 pub type Order<'o> = dyn Fn(usize, usize) -> bool + 'o;
 
-const OPERATIONS: [(&str, ArithmeticOperation); 9] = [
-    ("add", ArithmeticOperation::Add),
-    ("sub", ArithmeticOperation::Subtract),
-    ("mul", ArithmeticOperation::Multiply),
-    ("div", ArithmeticOperation::Divide),
-    ("and", ArithmeticOperation::And),
-    ("or", ArithmeticOperation::Or),
-    ("xor", ArithmeticOperation::Xor),
-    ("min", ArithmeticOperation::Minimum),
-    ("max", ArithmeticOperation::Maximum),
-];
-const RELATIONS: [(&str, BranchRelation); 6] = [
-    ("==", BranchRelation::Equal),
-    ("!=", BranchRelation::NotEqual),
-    (">=", BranchRelation::GreaterOrEqual),
-    ("<=", BranchRelation::LessOrEqual),
-    (">", BranchRelation::Greater),
-    ("<", BranchRelation::Less),
-];
-const TYPES: [(&str, ScalarType); 10] = [
-    ("u8", ScalarType::U8),
-    ("u16", ScalarType::U16),
-    ("u32", ScalarType::U32),
-    ("u64", ScalarType::U64),
-    ("i8", ScalarType::I8),
-    ("i16", ScalarType::I16),
-    ("i32", ScalarType::I32),
-    ("i64", ScalarType::I64),
-    ("f32", ScalarType::F32),
-    ("f64", ScalarType::F64),
-];
-
 /// Limit of the computed values that are tried for a read of a cycle, in addition to the domain.
 const COMPUTED: usize = 8;
-
-fn find<T: Copy>(table: &[(&str, T)], word: &str) -> Option<T> {
-    table.iter().find(|(known, _)| *known == word).map(|(_, item)| *item)
-}
-
-fn word_of<T: PartialEq>(table: &[(&'static str, T)], item: T) -> &'static str {
-    table.iter().find(|(_, known)| *known == item).map_or("", |(word, _)| word)
-}
+/// Limit of the values that are tried for the reads of cycles of one execution, together.
+const GUESSES: usize = 1 << 16;
 
 impl Expression {
     /// An operation on two values of a type.
@@ -58,7 +20,7 @@ impl Expression {
         left: Expression,
         right: Expression,
     ) -> Expression {
-        let (operation, scalar) = (word_of(&OPERATIONS, operation), word_of(&TYPES, scalar));
+        let (operation, scalar) = (operation.keyword(), scalar.keyword());
         Expression::Apply(operation.to_owned(), scalar.to_owned(), Box::new((left, right)))
     }
 
@@ -68,8 +30,8 @@ impl Expression {
             Expression::Known(_) => true,
             Expression::Read(read) => is_read(*read),
             Expression::Apply(operation, scalar, operands) => {
-                find(&OPERATIONS, operation).is_some()
-                    && find(&TYPES, scalar).is_some()
+                ArithmeticOperation::from_keyword(operation).is_some()
+                    && ScalarType::from_keyword(scalar).is_some()
                     && operands.0.is_valid(is_read)
                     && operands.1.is_valid(is_read)
             }
@@ -87,7 +49,8 @@ impl Expression {
             Expression::Read(event) => read(*event),
             Expression::Apply(operation, scalar, operands) => {
                 let (left, right) = (operands.0.evaluate(read)?, operands.1.evaluate(read)?);
-                let (operation, scalar) = (find(&OPERATIONS, operation)?, find(&TYPES, scalar)?);
+                let operation = ArithmeticOperation::from_keyword(operation)?;
+                let scalar = ScalarType::from_keyword(scalar)?;
                 Some(operation.apply(Value(left), Value(right), scalar).0)
             }
             Expression::Part(before, bytes, whole) => {
@@ -123,14 +86,14 @@ impl Constraint {
         sides: (Expression, Expression),
         scalar: ScalarType,
     ) -> Constraint {
-        let (relation, scalar) = (word_of(&RELATIONS, relation), word_of(&TYPES, scalar));
+        let (relation, scalar) = (relation.keyword(), scalar.keyword());
         let (left, right) = sides;
         Constraint { relation: relation.to_owned(), holds, left, right, scalar: scalar.to_owned() }
     }
 
     pub(crate) fn is_valid(&self, is_read: &dyn Fn(usize) -> bool) -> bool {
-        find(&RELATIONS, &self.relation).is_some()
-            && find(&TYPES, &self.scalar).is_some()
+        BranchRelation::from_keyword(&self.relation).is_some()
+            && ScalarType::from_keyword(&self.scalar).is_some()
             && self.left.is_valid(is_read)
             && self.right.is_valid(is_read)
     }
@@ -138,20 +101,20 @@ impl Constraint {
     /// Returns true if the values contradict it; false also while they are unknown.
     pub(crate) fn is_violated(&self, read: &dyn Fn(usize) -> Option<u64>) -> bool {
         let violated = || {
-            let scalar = find(&TYPES, &self.scalar)?;
+            let scalar = ScalarType::from_keyword(&self.scalar)?;
             let signed = |side: &Expression| Some(Value(side.evaluate(read)?).to_signed(scalar));
             let (left, right) = (signed(&self.left)?, signed(&self.right)?);
-            Some(find(&RELATIONS, &self.relation)?.holds(left, right) != self.holds)
+            Some(BranchRelation::from_keyword(&self.relation)?.holds(left, right) != self.holds)
         };
         violated() == Some(true)
     }
 }
 
 /// Returns the outcomes of all executions with these sources of reads, or more; `None` if the sources do not
-/// determine them.
+/// determine them, or too many values would have to be tried.
 ///
-/// `before` is the known part of modification order. With `domain`, values that depend on themselves have each
-/// value of it that agrees; without, there is no such execution. With `complete`, every read must have a value.
+/// `before` is the known part of modification order. If a value depends on itself, each value of `domain` is
+/// tried; if `domain` is `None`, no execution has such values. With `complete`, every read must have a value.
 pub fn outcomes(
     structure: &Structure,
     sources: &[Option<usize>],
@@ -161,7 +124,7 @@ pub fn outcomes(
 ) -> Option<Vec<Vec<u64>>> {
     let mut found = Vec::new();
     let known = Values { structure, sources, before, domain, complete };
-    known.collect(vec![None; structure.events], &mut found)?;
+    known.collect(vec![None; structure.events], &mut found, &mut 0)?;
     Some(found)
 }
 
@@ -198,7 +161,12 @@ impl Values<'_> {
     }
 
     /// Adds the outcomes that extend these values; `None` if they are not determined.
-    fn collect(&self, mut values: Vec<Option<u64>>, found: &mut Vec<Vec<u64>>) -> Option<()> {
+    fn collect(
+        &self,
+        mut values: Vec<Option<u64>>,
+        found: &mut Vec<Vec<u64>>,
+        guesses: &mut usize,
+    ) -> Option<()> {
         if self.propagate(&mut values).is_err() {
             return Some(());
         }
@@ -222,10 +190,14 @@ impl Values<'_> {
         let mut next = 0;
         while let Some(value) = tried.get(next).copied().filter(|_| next < most) {
             next += 1;
+            *guesses += 1;
+            if *guesses > GUESSES {
+                return None;
+            }
             let mut guess = values.clone();
             guess[open] = Some(value);
             match self.propagate(&mut guess) {
-                Ok(()) => self.collect(guess, found)?,
+                Ok(()) => self.collect(guess, found, guesses)?,
                 // A value that the cycle computes may be one that it keeps, as in `x ^ x`.
                 Err(stored) if !tried.contains(&stored) => tried.push(stored),
                 Err(_) => {}

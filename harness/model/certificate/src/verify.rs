@@ -253,7 +253,7 @@ impl<'a> Frame<'a> {
         };
         if !structure.finals.iter().all(valid) || !structure.constraints.iter().all(|c| c.is_valid(&is_read))
         {
-            return fail("a value of something that is no read");
+            return fail("a value refers to an event that is not a read");
         }
         let (rmw, vloc) = (demanded("rmw")?, demanded("vloc")?);
         let may_read = |read: usize, write: usize| {

@@ -124,7 +124,8 @@ pub(super) struct ProofSearch<'a, M: Matrix> {
     decisions: Vec<Choice>,
     steps: Vec<Step>,
     learned: Vec<ClosingStep>,
-    /// How often recent ends of branches needed a choice about the read, or about the two writes.
+    /// Scores of the reads and of the pairs of writes: each end of a branch that needed a choice about one adds
+    /// to its score, recent ends more than earlier ones.
     read_scores: Vec<f64>,
     pair_scores: Vec<f64>,
     increment: f64,

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use campaign::certificates::{Certification, VerifiedModels, certify_source, verify_certificate};
+use campaign::certificates::{
+    Certification, VerificationError, VerifiedModels, certify_source, verify_certificate,
+};
 use campaign::check::CheckModels;
 use campaign::inputs;
 use campaign::parallel::in_order;
@@ -16,6 +18,20 @@ use crate::output::{Data, make_folder, reject, say, write_file};
 
 /// The largest certificate that is read.
 const MAX_BYTES: u64 = 1 << 30;
+
+/// A file that holds no verified certificate.
+enum Unverified {
+    /// It cannot be read, or is not a certificate.
+    Unreadable(Failure),
+    /// A part of the certificate does not hold.
+    Rejected(String),
+}
+
+impl From<Failure> for Unverified {
+    fn from(failure: Failure) -> Unverified {
+        Unverified::Unreadable(failure)
+    }
+}
 
 /// Writes a certificate for each test.
 ///
@@ -90,7 +106,8 @@ fn file_name(id: &str, names: &mut BTreeSet<String>) -> String {
 /// Verifies a certificate, or all of a folder.
 ///
 /// # Errors
-/// If a file cannot be read, or there is none.
+/// If there is no file, or the folder cannot be read. A file that is not a certificate is printed, and the others
+/// follow.
 pub fn verify(path: &Path) -> Result<Outcome, Failure> {
     let of_file = |path: &Path, error: std::io::Error| Failure::of_file(path, error);
     let mut files = vec![path.to_owned()];
@@ -105,23 +122,30 @@ pub fn verify(path: &Path) -> Result<Outcome, Failure> {
         return Err(Failure::input_message(text));
     }
     let models = VerifiedModels::default();
-    let work = |file: &PathBuf| {
-        let size = std::fs::metadata(file).map_err(|error| error.to_string())?.len();
+    let work = |file: &PathBuf| -> Result<(), Unverified> {
+        let size = std::fs::metadata(file).map_err(|error| of_file(file, error))?.len();
         if size > MAX_BYTES {
-            return Err(format!("larger than {MAX_BYTES} bytes"));
+            let text = format!("{}: larger than {MAX_BYTES} bytes", file.display());
+            return Err(Failure::input_message(text).into());
         }
-        let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
-        verify_certificate(&text, &models)
-            .map(|(certificate, _)| certificate.name)
-            .map_err(|error| error.to_string())
+        let text = std::fs::read_to_string(file).map_err(|error| of_file(file, error))?;
+        match verify_certificate(&text, &models) {
+            Ok(_) => Ok(()),
+            Err(error @ VerificationError::Format(_)) => {
+                let text = format!("{}: {error}; `check --certify` writes them", file.display());
+                Err(Failure::input_message(text).into())
+            }
+            Err(error) => Err(Unverified::Rejected(error.to_string())),
+        }
     };
     let (mut outcome, mut data, mut verified) = (Outcome::Success, Data::new(), 0_usize);
     let mut all = files.iter();
     in_order(&files, work, |result| {
         let file = all.next().map_or(path, PathBuf::as_path);
         match result {
-            Ok(_) => verified += 1,
-            Err(reason) => {
+            Ok(()) => verified += 1,
+            Err(Unverified::Unreadable(failure)) => reject(&mut outcome, &failure),
+            Err(Unverified::Rejected(reason)) => {
                 outcome.note(Outcome::RuleBroken);
                 data.print(&format!("{}: rejected: {reason}\n", file.display()))?;
             }
