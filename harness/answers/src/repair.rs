@@ -329,6 +329,10 @@ impl RepairSearch<'_> {
             return Trial::Useless;
         };
         let Some(now) = self.walked(text) else { return Trial::Useless };
+        // Code that is no longer reached has no findings, and nothing is known about it.
+        if now.walked.report.count_unreached_lines() > state.walked.report.count_unreached_lines() {
+            return Trial::Useless;
+        }
         let (before, after, known) = (state.counts(), now.counts(), base.counts());
         let variable = (removed.0.clone(), removed.1.clone());
         // Atomics that leave a race of the variable would only hide a part of it.
@@ -412,7 +416,7 @@ fn publish_fixes(line: &mut RaceLine, first: &RepairState, fixes: &[FoundRepair]
             }
         }
     }
-    // A change of the module that has an edit, which does not help, is no fix of the source.
+    // A change of the module whose edit was tried in the source without success is not shown.
     for (index, finding) in line.findings.iter_mut().enumerate() {
         let is_refuted = || {
             RepairTarget::of_finding(&line.file, finding)

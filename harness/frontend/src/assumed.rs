@@ -338,7 +338,7 @@ pub(crate) struct BlockScalar {
 }
 
 impl BlockScalar {
-    /// Returns the bytes of a number; `None` if the text is no number of this kind.
+    /// Returns the bytes of a number; `None` if the text is not a number of this kind.
     pub fn parse(&self, text: &str) -> Option<Vec<u8>> {
         let integer = || match text.strip_prefix("0x") {
             Some(hex) => u64::from_str_radix(hex, 16).ok(),

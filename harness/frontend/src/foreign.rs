@@ -84,7 +84,7 @@ fn resolve_push(module: &SpirvModule, options: &mut AnalysisOptions) -> Result<(
         let member = |block: &String| given.strip_prefix(block.as_str())?.strip_prefix('.');
         let is_known = scalars.iter().any(|scalar| scalar.name.starts_with(given.as_str()));
         let name = blocks.iter().find_map(member).filter(|_| !is_known).unwrap_or(&given);
-        // A member stands for its own parts; the name of the block may be left out.
+        // The name of a member selects all scalars in it. The name of the block may be omitted.
         let is_part = |known: &str| {
             let rest = known.strip_prefix(name);
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))

@@ -225,6 +225,11 @@ pub struct GridReport {
 }
 
 impl GridReport {
+    /// Returns the number of source lines that no invocation reached; 0 for modules without line information.
+    pub fn count_unreached_lines(&self) -> usize {
+        self.unreached.len()
+    }
+
     /// Returns an empty report for a kernel that was lifted without a walk.
     pub(crate) fn from_lifted(lifted: &crate::lift::Lifted, entry: String) -> GridReport {
         let most = |of: fn(&InvocationId) -> [u32; 3]| {

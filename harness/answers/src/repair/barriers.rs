@@ -392,8 +392,8 @@ fn replacement(source: &ShaderText, call: &str) -> Option<String> {
 
 /// Returns a fix in words for workgroups that would have to wait for each other, with the texts of the parts.
 ///
-/// Each part of the entry point, before and after a barrier between the two lines, is a text of its own; the
-/// fix holds if both are free of the finding.
+/// A part is the shader with only the code before, or only the code after, a barrier between the two lines. The
+/// fix holds if neither part has the finding.
 pub(super) fn second_dispatch(
     source: &ShaderText,
     target: &RepairTarget,

@@ -420,7 +420,7 @@ impl<'a> GuardWriter<'a> {
             .filter_map(|one| declared(source.code(&one.range)))
             .filter_map(|one| Some((one.name, one.value?)))
             .collect();
-        // A tested name stands for what it was computed from.
+        // The names that a tested value is computed from are tested too.
         let sources: Vec<String> = values
             .iter()
             .filter(|(name, _)| tested.contains(*name))
