@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Packages of a program that is built already: `ci/packages.py STAGE OUT TARGET`.
+"""Packs an existing program: `ci/packages.py STAGE OUT TARGET`.
 
 STAGE has the files as below a prefix: bin, share/man, share/doc and completions. OUT gets a tarball, a Debian package, a Python
 wheel, a bill of materials (CycloneDX) and SHA256SUMS. All packages hold the same program. Their bytes depend only on STAGE,
@@ -28,7 +28,7 @@ NAME = "vk-litmus"
 SUMMARY = "Litmus tests for GPU memory models, and races in shaders"
 ABOUT = """Runs litmus tests on Vulkan devices and judges them by an axiomatic
 memory model, and finds data races in shaders."""
-# The C library's package, for the oldest release that the program runs on, and what only some commands use.
+# The C library's package for the oldest supported release, and packages that only some commands use.
 DEPENDS, RECOMMENDS, SUGGESTS = "libc6 (>= {glibc})", "libvulkan1", "mesa-vulkan-drivers, glslang-tools"
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 EDITOR_LICENCES = ROOT / "harness/web/page/codemirror.LICENSE.txt"
@@ -176,7 +176,7 @@ def wheel(stage, version, target):
     rows.writerow([f"{info}/RECORD", "", ""])
     files[f"{info}/RECORD"] = record.getvalue().encode()
     buffer = io.BytesIO()
-    # Archives of this kind have no times before 1980.
+    # ZIP archives cannot store times before 1980.
     moment = time.gmtime(max(when(), 315532800))[:6]
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name, data in files.items():

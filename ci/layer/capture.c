@@ -1,16 +1,17 @@
-/* A Vulkan layer that writes what dispatches of a program are given, so that `vk-litmus race` and `check` can be asked about them:
+/* A Vulkan layer that writes the dispatches of a program, with their inputs, as cases for `vk-litmus race` and `check`:
  *
- *     VK_LITMUS_CAPTURE=DIR               an existing folder; each dispatch gets one in it, with kernel.spv, case.toml and contents
- *     VK_LITMUS_CAPTURE_DISPATCHES=FROM-TO  which dispatches of the process, from 1; 1-16 where nothing is said
+ *     VK_LITMUS_CAPTURE=DIR               an existing folder; each dispatch gets a subfolder with kernel.spv, case.toml and contents
+ *     VK_LITMUS_CAPTURE_DISPATCHES=FROM-TO  range of dispatches of the process, from 1 (default 1-16)
  *
- * Contents are those right before the dispatch: they are copied within its command buffer, behind a barrier, and a submission with such
- * a dispatch is waited for, so a program that has the device wait for what it only gives it later hangs. Kept are modules, entry points,
- * specialization and push constants, grids (indirect ones too), sizes of subgroups, buffers (dynamic ones and those behind addresses in
- * push constants too), images of one level in common formats, and samplers. What of a dispatch is not kept is told in its case.toml;
- * dispatches in secondary command buffers are not seen, nor sets that are written by templates, as descriptor buffers or when pushed.
+ * Contents are copied right before the dispatch: in its command buffer, after a barrier. The layer then waits for the submission.
+ * A program whose submission waits for a later host action therefore hangs.
  *
- * It is built with `cc -shared -fPIC -o libcapture.so capture.c -lm` and not shipped. Nothing here needs Vulkan's headers: the few structures
- * that are looked into stand here and in layer.h. */
+ * Captured: modules, entry points, specialization and push constants, grids (direct and indirect), subgroup sizes, buffers (also dynamic
+ * ones and those with an address in push constants), images with one level in common formats, samplers. case.toml lists what is missing.
+ * Not captured: dispatches in secondary command buffers; descriptors from update templates, descriptor buffers or push descriptors.
+ *
+ * Build it with `cc -shared -fPIC -o libcapture.so capture.c -lm`. It is not shipped. It needs no Vulkan headers: this file and layer.h
+ * declare the structures that it reads. */
 
 #define _POSIX_C_SOURCE 200809L
 
@@ -236,7 +237,7 @@ typedef struct Submit2 {
     const CommandInfo *commands;
 } Submit2;
 
-/* What is known of objects. */
+/* State of Vulkan objects. */
 
 typedef struct Bytes {
     size_t size;
@@ -272,14 +273,14 @@ typedef struct Buffer {
     uint64_t size, address;
 } Buffer;
 
-/* Host memory with a copy, and what it is a copy of. */
+/* Host memory with a copy, and the source of the copy. */
 typedef struct Kept {
-    char table[96]; /* The head of its table in the case, without what is behind it. */
+    char table[96]; /* The header of its table in case.toml. */
     char file[64];
     char *lines;
     uint64_t buffer, memory, size;
     void *pointer;
-    int32_t format; /* Of an image; 0 of a buffer. */
+    int32_t format; /* Format of an image; 0 for a buffer. */
     struct Kept *next;
 } Kept;
 
@@ -302,7 +303,7 @@ typedef struct Commands {
     Dispatch *first, **last;
 } Commands;
 
-/* What belongs to a handle; handles of different kinds are told apart. */
+/* Maps a handle and its kind to the state of the object. */
 enum { MODULES, LAYOUTS, SETS_KNOWN, PIPELINES, BUFFERS, IMAGES, VIEWS, SAMPLERS, COMMANDS, KINDS };
 static struct { uint64_t key; void *value; } *known[KINDS];
 static unsigned known_count[KINDS];
@@ -325,7 +326,7 @@ static void *find(int kind, uint64_t key) {
     return NULL;
 }
 
-/* What was there is still pointed to by what was recorded. */
+/* Not freed: recorded commands still point to the old state. */
 static void *keep(int kind, uint64_t key, void *value) {
     unsigned i = 0;
     while (i < known_count[kind] && known[kind][i].key != key) i++;
@@ -340,7 +341,7 @@ static void *keep(int kind, uint64_t key, void *value) {
     return known[kind][i].value = value;
 }
 
-/* Text that grows. */
+/* A growable text. */
 static char *with(char *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static char *with(char *text, const char *format, ...) {
     va_list all;
@@ -507,7 +508,7 @@ static Result layer_vkCreateBuffer(Handle device, const BufferInfo *info, const 
     return result;
 }
 
-/* The range of addresses is given back, so that no later word is taken for one. */
+/* Forget the address range, so that later words are not taken for addresses in it. */
 static void layer_vkDestroyBuffer(Handle device, uint64_t gone, const void *allocator) {
     pthread_mutex_lock(&lock);
     Buffer *buffer = find(BUFFERS, gone);
@@ -552,9 +553,9 @@ static Result layer_vkCreateImage(Handle device, const ImageInfo *info, const vo
 REMEMBERED(vkCreateImageView, VIEWS, ViewInfo)
 REMEMBERED(vkCreateSampler, SAMPLERS, SamplerInfo)
 
-/* Memory of ours that is copied to. */
+/* Memory of the layer, the destination of copies. */
 
-/* Made for a command buffer; NULL where there is no memory. */
+/* Allocated per command buffer. Returns NULL if memory is exhausted. */
 static Kept *kept_of(Handle commands, uint64_t size) {
     Handle device = devices[place_of(commands)].device;
     enum { VISIBLE_AND_COHERENT = 6 };
@@ -588,7 +589,7 @@ static void copy_buffer(Handle commands, const Kept *to, uint64_t from, uint64_t
         commands, from, to->buffer, 1, &region);
 }
 
-/* Formats whose texels are told as four components of 32 bits. */
+/* Formats whose texels are written as four 32-bit components. */
 enum { UNORM, SNORM, SRGB, INTEGER, SIGNED, FLOAT };
 static const struct { int32_t format; int bits, components, kind; bool swapped; } FORMATS[] = {
     { 9, 8, 1, UNORM, false },    { 10, 8, 1, SNORM, false },   { 13, 8, 1, INTEGER, false }, { 14, 8, 1, SIGNED, false },
@@ -638,7 +639,7 @@ static uint32_t component(uint32_t raw, int bits, int kind) {
     return result;
 }
 
-/* As `file` of an image in a case has them. */
+/* In the layout of `file` of an image in case.toml. */
 static void write_texels(FILE *file, const Kept *kept) {
     int at = format_of(kept->format);
     int bytes = FORMATS[at].bits / 8, components = FORMATS[at].components, kind = FORMATS[at].kind;
@@ -658,7 +659,7 @@ static void write_texels(FILE *file, const Kept *kept) {
     }
 }
 
-/* What a dispatch is given. */
+/* Inputs of a dispatch. */
 
 static void add(Dispatch *dispatch, Kept *kept) {
     kept->next = dispatch->kept;
@@ -744,7 +745,7 @@ static void add_sampler(Dispatch *dispatch, uint32_t set, const Descriptor *desc
     add(dispatch, kept);
 }
 
-/* Buffers behind addresses that stand in the push constants. */
+/* Buffers with an address in the push constants. */
 static void add_addresses(Handle commands, Dispatch *dispatch) {
     for (unsigned at = 0; at + 8 <= PUSHED; at += 8) {
         uint64_t word;
@@ -768,7 +769,7 @@ static void add_addresses(Handle commands, Dispatch *dispatch) {
     }
 }
 
-/* Dynamic offsets stand in the order of bindings, and of elements within one. */
+/* Dynamic offsets are ordered by binding, then by element. */
 static uint32_t dynamic_offset(const Set *set, const uint32_t *offsets, const Descriptor *descriptor) {
     uint32_t before = 0;
     if (descriptor->kind < UNIFORM_BUFFER_DYNAMIC || descriptor->kind > STORAGE_BUFFER_DYNAMIC || !set->layout || !offsets) return 0;
@@ -979,7 +980,7 @@ static void layer_vkCmdDispatchIndirect(Handle handle, uint64_t buffer, uint64_t
 DISPATCH_BASE(vkCmdDispatchBase)
 DISPATCH_BASE(vkCmdDispatchBaseKHR)
 
-/* Whether there was something to write: then the work is done. */
+/* Writes the cases of a command buffer after its work has ended. */
 static void write_all(Handle queue, Handle handle) {
     Commands *commands = find(COMMANDS, (uintptr_t)handle);
     if (!commands || !commands->first) return;
@@ -1008,7 +1009,7 @@ static Result layer_vkQueueSubmit(Handle queue, uint32_t count, const Submit *su
 SUBMIT2(vkQueueSubmit2)
 SUBMIT2(vkQueueSubmit2KHR)
 
-/* What the loader asks for. */
+/* Entry points for the loader. */
 
 static Result layer_vkCreateInstance(const void *info, const void *allocator, Handle *made) {
     Result result = make_instance(info, allocator, made);

@@ -1,13 +1,12 @@
-/* A Vulkan layer that gives a driver of one queue several queue families, for tests: what devices with several are given can be
- * looked at by the validation layers above it, and runs.
+/* A Vulkan layer that presents several queue families on a driver with one queue. The validation layers above it check the calls
+ * that the program makes on such devices.
  *
- * The first queue family is there twice, the second time without graphics, each with two queues. All of them are one queue of the
- * driver, so that what is submitted runs in the order in which it was: whether memory is handed over in time cannot be seen here.
- * Whether both halves of each transfer of ownership are recorded can: where LITMUS_FAMILIES_LOG names a file, a line is added for each
- * half, "release" or "acquire", with the process, the buffer and the families.
+ * The driver's first queue family appears twice, the second time without graphics, each with two queues. All map to one queue of the
+ * driver, so submissions execute in order and missing synchronization has no effect here. Missing halves of ownership transfers are
+ * detected: if LITMUS_FAMILIES_LOG names a file, the layer appends a line for each half, "release" or "acquire", with the process,
+ * the buffer and the families.
  *
- * A test builds this with `cc`. It is not shipped. Nothing here needs Vulkan's headers: the few structures that are looked into stand
- * in layer.h. */
+ * A test builds this file with `cc`. It is not shipped. It needs no Vulkan headers: layer.h declares the structures that it reads. */
 
 #define _POSIX_C_SOURCE 200809L
 
@@ -65,14 +64,14 @@ typedef struct BufferBarrier {
     uint64_t buffer, offset, size;
 } BufferBarrier;
 
-/* A queue as the program has it: the loader keeps its own pointer in front. */
+/* A queue handle of the program. The loader stores its pointer in the first field. */
 typedef struct Queue {
     void *loader;
     Handle own;
 } Queue;
 
 static void (*families_of)(Handle, uint32_t *, Family *);
-/* Of each device. */
+/* State of each device. */
 static Queue queues[DEVICES][FAMILIES][QUEUES];
 
 /* Queue families. */
@@ -133,7 +132,7 @@ static void layer_vkGetDeviceQueue2(Handle device, const QueueInfo2 *info, Handl
 
 enum { NO_FAMILY = -1, KEPT = 4096 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* By pool or command buffer, the family. The last that was made with a handle counts. */
+/* The queue family of a pool or command buffer. The latest object with a handle counts. */
 static struct { uint64_t handle; uint32_t family; } owners[KEPT];
 static unsigned owner_count;
 
@@ -175,7 +174,7 @@ static void layer_vkCmdPipelineBarrier(Handle commands, uint32_t source, uint32_
         commands, source, destination, flags, memory_count, memory, buffer_count, buffers, image_count, images);
 }
 
-/* What names a family or a queue. */
+/* Calls with a family or a queue as parameter. */
 
 static Result layer_vkCreateCommandPool(Handle device, const PoolInfo *info, const void *allocator, uint64_t *made) {
     PoolInfo own = *info;

@@ -1,66 +1,66 @@
-/* A Vulkan layer that makes a driver faulty, for tests: how the program takes drivers that lie, hang, crash or give up.
+/* A Vulkan layer that injects faults into a driver, to test how the program handles wrong results, hangs, crashes and errors.
  *
- * VK_LITMUS_LAYER_FAULT says what goes wrong, and where it can, in which call or in one of how many:
+ * VK_LITMUS_LAYER_FAULT selects the fault. N is a period or an ordinal number, CALL the name of a function:
  *
  *     empty-submission:N     one submission in N executes nothing, and its fence is signalled
  *     earlier-commands:N     one submission in N executes the commands of the one before it
- *     early-fence:N          the fence of one submission in N is signalled before its work, which is done with the next one
- *     device-lost:N          the submission with this number loses the device
- *     garbage:N              from the wait with this number on, whatever the host can read is overwritten before it does
+ *     early-fence:N          the fence of one submission in N is signalled early; its work executes with the next submission
+ *     device-lost:N          submission N loses the device
+ *     garbage:N              from wait N on, all memory that the host can read is overwritten before it is read
  *     zeros:N                the same, with zero
- *     flipped-bits:N         after one wait in N, a bit of one word in four that the host reads is inverted
+ *     flipped-bits:N         after one wait in N, one bit is inverted in every fourth word that the host reads
  *     swapped-words:N        the same, with words of different instances exchanged
- *     stale-words:N          the same, with words as they were after an earlier wait
- *     twice:N                one submission in N executes twice, one after the other
+ *     stale-words:N          the same, with the words of an earlier wait
+ *     twice:N                one submission in N executes twice in sequence
  *     no-dispatch:N          one dispatch in N is left out when it is recorded
  *     twice-dispatch:N       one dispatch in N is recorded twice
- *     half-dispatch:N        one dispatch in N of several workgroups has half of them
- *     more-dispatch:N        one dispatch in N has one workgroup more
- *     double-dispatch:N      one dispatch in N has twice as many
- *     second-row:N           one dispatch in N has its workgroups a second time, in another row of y
+ *     half-dispatch:N        one dispatch in N of several workgroups executes half of them
+ *     more-dispatch:N        one dispatch in N has an additional workgroup
+ *     double-dispatch:N      one dispatch in N has twice the workgroups
+ *     second-row:N           one dispatch in N executes its workgroups again in another row of y
  *     rotated-dispatch:N     one dispatch in N has its workgroups in y instead of x
- *     old-sets:N             one binding of descriptor sets in N is left out, so that those before it stay
- *     old-pipeline:N         the same of pipelines
- *     no-barrier:N           the same of barriers
+ *     old-sets:N             one binding of descriptor sets in N is omitted: the previous sets stay bound
+ *     old-pipeline:N         the same for pipelines
+ *     no-barrier:N           one barrier in N is omitted
  *     swapped-bindings:N     one update of descriptors in N exchanges the first two buffers that differ
- *     larger-local:N         the workgroups of one shader in N are larger by one invocation in x
- *     double-local:N         they are twice as large
- *     off-by-one:N           one shader in N has `<=` for each `<` of unsigned numbers, as a faulty compiler might
- *     adds-products:N        one shader in N adds where it should multiply
- *     ors-sums:N             one shader in N has the bitwise or of two numbers for their sum
+ *     larger-local:N         the workgroup size of one shader in N is larger by 1 in x
+ *     double-local:N         the workgroup size of one shader in N is doubled in x
+ *     off-by-one:N           one shader in N has `<=` instead of each unsigned `<`, as from a faulty compiler
+ *     adds-products:N        one shader in N adds instead of multiplying
+ *     ors-sums:N             one shader in N computes a bitwise or instead of a sum
  *     no-draw:N, twice-draw:N, half-draw:N
- *                            the same of what draws vertices, of which half are left
+ *                            the same for draws; half-draw draws half of the vertices
  *     more-draw:N, double-draw:N
- *                            one draw in N has one vertex more, or twice as many
- *     old-constants:N        one update of push constants in N is left out, so that those before it stay
- *     no-fill:N, no-copy:N   the same of what fills a buffer, and of what copies one to another
- *     copy-hole:N            one copy in N of more than 128 bytes leaves 64 bytes in its middle as they were
+ *                            one draw in N has an additional vertex, or twice the vertices
+ *     old-constants:N        one update of push constants in N is omitted: the previous values stay
+ *     no-fill:N, no-copy:N   one buffer fill or copy in N is omitted
+ *     copy-hole:N            one copy in N of more than 128 bytes does not write 64 bytes in its middle
  *     short-fill:N           one fill in N ends after 64 bytes
- *     copy-shift:N           one copy in N writes 4 bytes further than it should
+ *     copy-shift:N           one copy in N writes at an offset that is 4 bytes too large
  *     copy-swap:N            one copy in N of at least 16 bytes exchanges the first two words
- *     shadow-map:N           one mapping in N is of a copy, so that the host sees no write of the device and the device none of the host
+ *     shadow-map:N           one mapping in N maps a copy: host and device do not see each other's writes
  *     shifted-map:N          one mapping in N starts 64 bytes late
- *     endless-wait:N         from the wait with this number on, waits say that their time is over
+ *     endless-wait:N         from wait N on, waits return a timeout
  *     ticks-back             each timestamp is less than the one before it
- *     memory-types           the driver says that it has 1,000 memory types
- *     zero-heaps             the heaps of memory have no bytes
- *     device-only            no type of memory is visible to the host
- *     all-flags              every type of memory has every property
- *     bad-heap               every type of memory is in a heap that does not exist
+ *     memory-types           the driver reports 1,000 memory types
+ *     zero-heaps             memory heaps have size zero
+ *     device-only            no memory type is host-visible
+ *     all-flags              every memory type has every property flag
+ *     bad-heap               every memory type is in a heap that does not exist
  *     zero-limits, huge-limits
- *                            every limit is zero, or has all bits
+ *                            every limit is zero, or has all bits set
  *     no-types, zero-size, zero-alignment
- *                            a buffer needs no type of memory, no bytes, or an alignment of zero
- *     no-device, list-fails  the driver lists nothing, or fails to
+ *                            a buffer reports no memory types, size zero, or alignment zero
+ *     no-device, list-fails  the driver lists no device, or the enumeration fails
  *     fail:CALL, lost:CALL, unknown:CALL
- *                            the call is out of memory, loses the device, or returns a code that no version of Vulkan has
- *     crash:CALL, hang:CALL  the call does so
- *     memory:CALL            the call allocates memory without end
- *     fork:CALL              the call leaves a process behind, which has everything open that the program has
+ *                            the call returns out of memory, device lost, or a result code that Vulkan does not have
+ *     crash:CALL, hang:CALL  the call crashes or hangs
+ *     memory:CALL            the call allocates memory without limit
+ *     fork:CALL              the call forks a process that keeps all open files
  *
- * faults.tsv has what the program makes of each; a test builds this with `cc` and compares. It is not shipped.
+ * faults.tsv has the expected verdict for each. A test builds this file with `cc` and compares. It is not shipped.
  *
- * Nothing here needs Vulkan's headers: the few structures that are looked into stand in layer.h. */
+ * It needs no Vulkan headers: layer.h declares the structures that it reads. */
 
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -132,7 +132,7 @@ typedef struct DescriptorWrite {
     const void *views;
 } DescriptorWrite;
 
-/* What goes wrong. */
+/* The selected fault. */
 
 static const char *kind(void) {
     const char *fault = getenv("VK_LITMUS_LAYER_FAULT");
@@ -193,10 +193,10 @@ static void spoil(uint32_t with) {
                 *(uint32_t *)((char *)mapped[i].pointer + at) = with;
 }
 
-/* Words that are changed together, and those of each memory in which results of tests are searched for. */
+/* Number of words that are changed together, and number of words per memory that are searched for results. */
 enum { GROUP = 4, SEARCHED = 1 << 18 };
 
-/* Returns true for small numbers that are not all zero: results of tests, and not the program's own words. */
+/* Returns true for small numbers that are not all zero. Results of tests have this form; other words of the program do not. */
 static int are_results(const uint32_t *words) {
     int some = 0;
     for (int word = 0; word < GROUP; word++) {
@@ -206,7 +206,7 @@ static int are_results(const uint32_t *words) {
     return some;
 }
 
-/* Exchanges the first of the words with the next that differs. */
+/* Exchanges the first word with the next different one. */
 static void exchange(uint32_t *words) {
     for (int word = 1; word < GROUP; word++)
         if (words[word] != words[0]) {
@@ -220,7 +220,7 @@ static void exchange(uint32_t *words) {
 /* The queue of the last submission. */
 static Handle last_queue;
 
-/* Changes what the host reads of each mapped memory with results. No work may run meanwhile, as the device would see the change. */
+/* Changes the results in each mapped memory. No work may be running: the device would see the change. */
 static void misread(void) {
     static struct { uint64_t memory; uint32_t words[SEARCHED]; } before[64];
     static unsigned long waits;
@@ -351,7 +351,7 @@ static Result layer_vkCreateShaderModule(Handle handle, const ModuleInfo *info, 
     return result;
 }
 
-/* Commands that are omitted, or do too much. */
+/* Commands that are omitted or changed. */
 
 static void layer_vkCmdDispatch(Handle commands, uint32_t x, uint32_t y, uint32_t z) {
     static unsigned long recorded;

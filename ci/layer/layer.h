@@ -1,5 +1,5 @@
-/* What all layers here are made of: the ABI of the loader and of Vulkan, of which the few structures that are looked into are enough, and
- * the calls that every layer has. A layer includes this once, and defines what is only declared here. */
+/* Common code of the layers: the parts of the loader's and Vulkan's ABI that they read, and the entry points of every layer. A layer
+ * includes this file once and defines the functions that are only declared here. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -10,7 +10,7 @@ typedef int32_t Result;
 enum { SUCCESS = 0, TIME_IS_OVER = 2, OUT_OF_HOST_MEMORY = -1, OUT_OF_DEVICE_MEMORY = -2, INITIALIZATION_FAILED = -3, DEVICE_LOST = -4 };
 enum { LOADER_INSTANCE_CREATE_INFO = 47, LOADER_DEVICE_CREATE_INFO = 48 };
 
-/* Dispatchable handles point at a pointer that tells instances and devices apart. */
+/* A dispatchable handle points to a pointer that identifies its instance or device. */
 typedef void *Handle;
 typedef void (*Function)(void);
 typedef Function (*GetProcAddr)(Handle, const char *);
@@ -71,7 +71,7 @@ static Handle last_instance;
 static struct { void *key; GetProcAddr get; Handle device; } devices[DEVICES];
 static unsigned device_count;
 
-/* The number of a device by a handle of it, of a queue or of a command buffer. */
+/* Returns the index of a device for a handle of the device, a queue or a command buffer. */
 static unsigned place_of(Handle handle) {
     for (unsigned i = 0; i < device_count; i++)
         if (devices[i].key == *(void **)handle) return i;
@@ -95,7 +95,7 @@ static Result make_instance(const void *info, const void *allocator, Handle *mad
     return result;
 }
 
-/* What a layer wants of the instance is looked up while that is made: later the loader answers with the topmost layer. */
+/* Look up functions of the instance while it is created: later the loader returns those of the topmost layer. */
 #define OF_INSTANCE(function, name) *(Function *)&function = next_instance(last_instance, name)
 
 static Result make_device(Handle physical, const DeviceInfo *info, const void *allocator, Handle *made) {
@@ -106,7 +106,7 @@ static Result make_device(Handle physical, const DeviceInfo *info, const void *a
     Result result = ((Result(*)(Handle, const DeviceInfo *, const void *, Handle *))link->get_instance(
         last_instance, "vkCreateDevice"))(physical, info, allocator, made);
     if (result != SUCCESS) return result;
-    /* One that is gone may have had the same key. */
+    /* A destroyed device may have had the same key. */
     unsigned place = 0;
     while (place < device_count && devices[place].key != *(void **)*made) place++;
     if (place == DEVICES) abort();
@@ -117,15 +117,15 @@ static Result make_device(Handle physical, const DeviceInfo *info, const void *a
     return SUCCESS;
 }
 
-/* What the loader asks for. */
+/* Entry points for the loader. */
 
-/* The layer's own calls; of the others nothing. */
+/* Returns the layer's function of this name, or NULL. */
 static Function own(const char *name);
 
 static Function layer_vkGetDeviceProcAddr(Handle device, const char *name) {
     Function found = own(name);
     Function next = below(device, name);
-    /* What the driver does not have is not there. */
+    /* If the driver lacks the function, so does the layer. */
     return found && next ? found : next;
 }
 
@@ -135,10 +135,10 @@ static Function layer_vkGetInstanceProcAddr(Handle instance, const char *name) {
     return next_instance ? next_instance(instance, name) : NULL;
 }
 
-/* A line of `own`. */
+/* An entry of `own`. */
 #define OWN(call) \
     if (strcmp(name, #call) == 0) return (Function)layer_##call;
-/* The lines that every layer has. */
+/* The entries of every layer. */
 #define OWN_ALWAYS OWN(vkGetDeviceProcAddr) OWN(vkGetInstanceProcAddr) OWN(vkCreateInstance) OWN(vkCreateDevice)
 
 __attribute__((visibility("default"))) Result vkNegotiateLoaderLayerInterfaceVersion(Negotiation *asked) {

@@ -1,9 +1,9 @@
-/* A Vulkan layer that gives a driver a memory type of VK_AMD_device_coherent_memory, for tests: that such a type is asked for where a
- * test says so, with its feature and never else, can be looked at by the validation layers above it, and runs.
+/* A Vulkan layer that adds a memory type of VK_AMD_device_coherent_memory. The validation layers above it check that the program
+ * uses the type only for tests that require it, and only with its feature enabled.
  *
- * The type comes behind the driver's own and is the first of them, coherent on the device and uncached besides. It knows one device
- * at a time. A test builds this with `cc`. It is not shipped. Nothing here needs Vulkan's headers: the few structures that are
- * looked into stand here and in layer.h. */
+ * The added type follows the driver's types. It is a copy of the first type with the flags device-coherent and device-uncached. The
+ * layer supports one device at a time. A test builds this file with `cc`. It is not shipped. It needs no Vulkan headers: this file and
+ * layer.h declare the structures that it reads. */
 
 #include "layer.h"
 
@@ -54,7 +54,7 @@ typedef struct AllocateInfo {
     uint32_t index;
 } AllocateInfo;
 
-/* The type of ours: how many the driver has. */
+/* Index of the added type: the number of types of the driver. */
 static uint32_t ours;
 
 static Result (*extensions_of)(Handle, const char *, uint32_t *, Extension *);
@@ -64,7 +64,7 @@ static void (*memory2_of)(Handle, Memory2 *);
 
 #define BELOW_DEVICE(result, name, ...) ((result(*)(__VA_ARGS__))below(device, name))
 
-/* What the device tells. */
+/* Properties and features. */
 
 static Result layer_vkEnumerateDeviceExtensionProperties(Handle physical, const char *layer, uint32_t *count, Extension *found) {
     uint32_t room = *count;
@@ -100,7 +100,7 @@ static void layer_vkGetPhysicalDeviceMemoryProperties2(Handle physical, Memory2 
     add_type(&memory->memory);
 }
 
-/* Who makes devices. */
+/* Creation of devices. */
 
 static Result layer_vkCreateInstance(const void *info, const void *allocator, Handle *made) {
     Result result = make_instance(info, allocator, made);
@@ -112,7 +112,7 @@ static Result layer_vkCreateInstance(const void *info, const void *allocator, Ha
     return result;
 }
 
-/* The driver is not asked for what it does not have. */
+/* Do not request a feature that the driver does not have. */
 static Result layer_vkCreateDevice(Handle physical, const DeviceInfo *info, const void *allocator, Handle *made) {
     const char *kept[256];
     DeviceInfo own = *info;
@@ -123,7 +123,7 @@ static Result layer_vkCreateDevice(Handle physical, const DeviceInfo *info, cons
         if (own.extension_count == sizeof kept / sizeof *kept) abort();
         kept[own.extension_count++] = info->extensions[i];
     }
-    /* The structure before that of the feature; the caller's chain is as it was behind the call. */
+    /* The structure before that of the feature. The chain of the caller is restored after the call. */
     Header *before = (Header *)&own;
     while (before->next && before->next->type != COHERENT_MEMORY_FEATURES) before = (Header *)before->next;
     const Header *feature = before->next;
@@ -136,7 +136,7 @@ static Result layer_vkCreateDevice(Handle physical, const DeviceInfo *info, cons
     return SUCCESS;
 }
 
-/* What has to do with the type. */
+/* Calls with a memory type as parameter. */
 
 static void with_ours(Requirements *requirements) {
     if (requirements->types & 1) requirements->types |= (uint32_t)1 << ours;
