@@ -43,7 +43,7 @@ fn says(model: &Model, test: &Test) -> String {
     let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
     let verdict = match verdict(test, model, &options) {
         Ok(verdict) => verdict,
-        Err(PredictError::NotAvailable { .. }) => return "no words for it".to_owned(),
+        Err(PredictError::NotAvailable { .. }) => return "not expressible".to_owned(),
         Err(error) => panic!("{}: {error}", test.name),
     };
     let free = model::Summary { race: Race::Free, ..verdict.clone() };
@@ -61,10 +61,9 @@ fn page() -> String {
     let models: Vec<Model> = MODELS.iter().map(|name| Model::shipped(name).unwrap().unwrap()).collect();
     let mut page = String::from(
         "# Where the texts and the peers disagree\n\n\
-         Each disagreement has a name (D1 to D23) by which cat files, tests and `decisions.md` refer to it. Beside each test stands \
-         what every model\nsays of the outcome that the test asks about; `racy` means that the program has no defined outcome \
-         there, whatever the\nconsistent executions show. A test checks this page against the models; its source is\n\
-         `harness/model/tests/disagreements.tsv`.\n",
+         Cat files, tests and `decisions.md` refer to the disagreements by name (D1 to D23). The tables list the answer of each model to the\n\
+         condition of each test. `racy` means that the program has no defined outcome, even if consistent executions show one. A test\n\
+         compares this page with the models; its source is `harness/model/tests/disagreements.tsv`.\n",
     );
     for Row { name, topic, tests, decision } in rows() {
         write!(page, "\n## {name}: {topic}\n\n{decision}\n").unwrap();

@@ -93,19 +93,19 @@ fn page() -> String {
     let mut page = String::from(
         "# The texts of the specification\n\n\
          The memory model is an appendix of the Vulkan specification and changes with it. A profile is a model of one text; each has a\n\
-         `-nochains` twin for devices without `vulkanMemoryModelAvailabilityVisibilityChains`. Tests are judged by `vulkan` unless\n\
-         `--model` says otherwise. This page is made by `harness/model/tests/texts.rs`.\n\n\
-         ## Which profile holds for which version\n\n\
-         | specification | since | profile | what came in |\n|---|---|---|---|\n",
+         `-nochains` twin for devices without `vulkanMemoryModelAvailabilityVisibilityChains`. The default is\n\
+         `vulkan`; `--model` selects another. `harness/model/tests/texts.rs` generates this page.\n\n\
+         ## Profile of each version\n\n\
+         | specification | since | profile | change |\n|---|---|---|---|\n",
     );
     for [versions, since, profile, what] in fields(include_str!("specifications.tsv")) {
         writeln!(page, "| {versions} | {since} | {profile} | {what} |").unwrap();
     }
     write!(
         page,
-        "\n## What each change changes\n\n\
-         `vk-litmus compare --model {OLD} --model {NEW}` over the {compared} embedded tests: they differ on {}. Beside a test stands what\n\
-         the text before and the text of today say of the outcome that it asks about.\n",
+        "\n## Effect of each change\n\n\
+         `vk-litmus compare --model {OLD} --model {NEW}` over the {compared} embedded tests: they differ on {}. The tables\n\
+         list the answers of both models to the condition of each test.\n",
         differing.len()
     )
     .unwrap();
