@@ -94,7 +94,7 @@ impl<M: Matrix> Activity<M> {
     }
 
     fn add(&mut self, node: NodeId, active: CatValue<M>, local: bool) {
-        // Nodes that the program alone decides are never active.
+        // Nodes that depend only on the program are never active.
         let Some(index) = node.to_index().checked_sub(self.fixed) else { return };
         let slot = if local { &mut self.local[index] } else { &mut self.global[index] };
         match (slot, active) {

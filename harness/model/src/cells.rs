@@ -52,7 +52,7 @@ impl Extent {
         Extent::new(test, name, u32::from(component) * scalar.bytes(), None)
     }
 
-    /// Returns the part of the range that lies in a piece.
+    /// Returns the part of the range that is in a piece.
     pub(crate) fn part(self, test: &Test, piece: Piece) -> Extent {
         let component = test.location(self.storage).scalar_type().bytes();
         let offset = self.offset + piece.before;
@@ -75,7 +75,7 @@ pub(crate) struct Piece {
     pub(crate) before: u32,
     /// Bytes of the cell.
     pub(crate) bytes: u32,
-    /// True if the access lies in this cell alone.
+    /// True if the access is contained in this cell.
     pub(crate) alone: bool,
 }
 
@@ -155,7 +155,7 @@ impl Cells {
         };
         let inside = split.bounds.windows(2).enumerate().filter_map(|(index, bounds)| {
             let [start, end] = *bounds else { return None };
-            // Each access is cut at its bounds, so that a cell lies inside or outside.
+            // Each access is cut at its bounds, so each cell is either inside or outside of it.
             (extent.offset <= start && end <= extent.end()).then_some((index, start, end))
         });
         let cell = |index: usize| match index {

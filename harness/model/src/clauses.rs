@@ -153,7 +153,7 @@ pub fn citations() -> Result<Vec<Citation>, CatErrors> {
     Ok(found.into_iter().collect())
 }
 
-/// Returns the display name of a shipped source: the model itself goes by its name alone.
+/// Returns the display name of a shipped source: the model itself has only its name.
 pub(crate) fn file_name(source: &str) -> String {
     if source.ends_with(".cat") { source.to_owned() } else { format!("{source}.cat") }
 }

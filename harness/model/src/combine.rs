@@ -1,6 +1,6 @@
 //! Combines the solutions of single locations to outcomes and races of one event structure.
 //!
-//! Long because outcomes, races and their queries share one walk over the solutions of the locations.
+//! Long because outcomes, races and their queries share one traversal of the solutions of the locations.
 
 mod candidates;
 mod findings;
@@ -495,7 +495,7 @@ impl<'a> OutcomeCollector<'a> {
                         expression.evaluate(&mut |_| stored).is_some_and(|value| demand.allows(value))
                     });
                 }
-                // A value computed from several reads restricts none of them alone.
+                // A value computed from several reads restricts no single read.
                 _ => alike = false,
             }
         }
@@ -608,15 +608,15 @@ impl<'a> OutcomeCollector<'a> {
         flagged: Flags,
         findings: &mut Findings,
     ) {
-        // A plain structure is here for the list alone: `add_leaf` has counted its executions and
-        // decided the question.
+        // A plain structure is only listed here: `add_leaf` has counted its executions and decided
+        // the question.
         let valuations = valuations(self.skeleton, rf, self.rules.out_of_thin_air, self.rules.domain);
         for Valuation { values, thin_air } in valuations {
             if !self.plain {
                 if !constraints_met(self.skeleton, &values) {
                     continue;
                 }
-                // One choice of reads-from stands for `orders` modification orders.
+                // One choice of reads-from represents `orders` modification orders.
                 findings.consistent_executions = findings.consistent_executions.saturating_add(orders);
             }
             let outcome = self.to_outcome(&values, last);

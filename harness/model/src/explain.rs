@@ -233,7 +233,7 @@ pub struct ConsistentExecutions {
     pub outcome: String,
     /// The executions: first those that show the outcome, then the others.
     pub found: Vec<ConsistentExecution>,
-    /// True if there are no more among the runs that end within the bound of loops.
+    /// True if these are all executions that end within the loop bound.
     pub complete: bool,
     /// The loop bound, if it cut off a run.
     pub loop_bound: Option<u32>,

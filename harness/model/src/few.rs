@@ -17,7 +17,7 @@ const MAX_EXECUTIONS: usize = 64;
 /// An event structure in which only reads-from is open, with few candidates.
 #[derive(Debug)]
 pub(crate) struct BruteForce<M: Matrix> {
-    /// The values of the nodes that the program alone decides; the others are empty.
+    /// The values of the nodes that depend only on the program; the others are empty.
     values: Vec<CatValue<M>>,
     /// Every read with all of its candidate writes.
     pub(crate) reads: Vec<ReadChoice>,
@@ -67,7 +67,7 @@ impl<M: Matrix> BruteForce<M> {
             values[id.to_index()] = base_value(plan, skeleton, plan.node_at(id).kind(), base)?;
         }
         for id in &prepared.co {
-            // At most one write per storage besides the initial ones, so the upper bound of `co` is
+            // At most one write per storage except the initial ones, so the upper bound of `co` is
             // its value.
             values[id.to_index()] = CatValue::Relation(initial_order(skeleton).1);
         }
@@ -194,7 +194,7 @@ fn evaluate_nodes<M: Matrix>(
     while index < end {
         match plan.nodes[index] {
             Node::BaseSet(_) | Node::BaseRelation(_) => {}
-            // The first member stands in front of its whole group.
+            // The first member precedes its whole group.
             Node::Recursive { group, .. } => {
                 let group = &plan.groups[group.0 as usize];
                 cat::evaluate_group(plan, group, values, n);

@@ -180,7 +180,7 @@ impl<M: Matrix> Bounds<M> {
         let (lower, upper) = (|id| Some(self.must(id)), |id| Some(self.may(id)));
         let set = |value: &CatValue<M>| value.as_set().unwrap_or_else(M::Set::empty);
         let (new_must, new_may) = match node {
-            // What is subtracted or complemented counts with its opposite bound.
+            // A subtracted or complemented operand contributes its opposite bound.
             Node::SetDifference(a, b) => (
                 must.then(|| CatValue::Set(set(self.must(a)).difference(set(self.may(b))))),
                 may.then(|| CatValue::Set(set(self.may(a)).difference(set(self.must(b))))),

@@ -12,7 +12,7 @@ pub(crate) fn live_registers(instructions: &[Instruction], observed: &[bool]) ->
     loop {
         let mut changed = false;
         for (at, instruction) in instructions.iter().enumerate().rev() {
-            // Behind the last instruction, the observed registers are live.
+            // After the last instruction, the observed registers are live.
             let follows =
                 |next: Option<usize>| next.and_then(|next| live.get(next)).map_or(observed, Vec::as_slice);
             let kind = &instruction.kind;

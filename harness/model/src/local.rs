@@ -352,7 +352,7 @@ impl<M: Matrix, L: Matrix> LocalSolver<'_, '_, M, L> {
         !self.complete
     }
 
-    /// Orders the open writes one after the other, then chooses the sources of the reads.
+    /// Orders the open writes one by one, then chooses the sources of the reads.
     fn order(&mut self, open: &[usize], bounds: &mut Bounds<L>, last: Option<usize>) {
         if self.has_enough() {
             return;

@@ -118,15 +118,15 @@ pub struct Unkilled {
     pub model: &'static str,
     /// The definition or axiom that is changed.
     pub statement: &'static str,
-    /// The change, as [`Mutation::change`] has it.
+    /// The change, in the form of [`Mutation::change`].
     pub change: &'static str,
     /// The proof that no program distinguishes the two; `None` if there is none.
     pub argument: Option<(EquivalenceReason, &'static str)>,
 }
 
-/// How far the mutants of the list were searched for a program that tells them apart, in words; and the list.
+/// Returns a description of the search for distinguishing programs, and the mutants without one.
 ///
-/// The list is data: `harness/model/clauses/unkilled.tsv`, a line a mutant.
+/// The list is `harness/model/clauses/unkilled.tsv`, a line per mutant.
 pub fn unkilled() -> (&'static str, Vec<Unkilled>) {
     let mut lines = include_str!("../clauses/unkilled.tsv").lines();
     let bound = lines.next().unwrap_or_default();
@@ -297,7 +297,7 @@ fn own_variants(expression: &CatExpression, sources: &[SourceText]) -> Vec<Chang
             }
         }
         ExpressionKind::Difference(list) => {
-            // The first operand is what the others are excepted from.
+            // The first operand is the minuend.
             for (index, part) in list.iter().enumerate().skip(1) {
                 let change = format!("without the exception `{}`", text(part));
                 add(change, without(list, index, ExpressionKind::Difference));

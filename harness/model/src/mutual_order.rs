@@ -20,7 +20,7 @@ pub(crate) fn share_scopes(test: &Test, one: (usize, Scope), other: (usize, Scop
 }
 
 /// Returns true if no execution of the program has a data race, however often its loops run, by the kinds of
-/// its accesses alone.
+/// only its accesses.
 ///
 /// All accesses of each storage that a thread writes and another uses are mutually ordered atomics. False if
 /// that cannot be decided from the text of the test.

@@ -301,7 +301,7 @@ fn for_each_execution<M: Matrix>(
                 .into_iter()
                 .filter(|shown| constraints_met(skeleton, &shown.values))
                 .collect();
-            // Values follow from reads-from alone: without any, no modification order helps.
+            // Values depend only on reads-from: if there is none, no modification order adds one.
             if !values.is_empty() {
                 let mut chosen_co = vec![0; orders.len()];
                 loop {

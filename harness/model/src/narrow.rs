@@ -130,7 +130,7 @@ fn forbidden_pairs<M: Matrix>(prepared: &PreparedPlan, bounds: &Bounds<M>) -> Ve
                 }
             }
             // Only the first operand: a pair of it that the second may still remove is not
-            // excluded. To require a pair of the second operand is no exclusion.
+            // excluded. Requiring a pair of the second operand excludes nothing.
             Node::Difference(a, b) => {
                 if let Some(possible) = bounds.may(b).as_relation() {
                     add(&mut forbidden, a, out.difference(possible));

@@ -32,9 +32,9 @@ type AskedQuery = (Vec<QueryTerm>, Option<Arc<Compiled>>);
 pub(crate) struct PreparedPlan {
     /// Axioms, flags and sizes are those of the whole plan, as far as the program can show them.
     pub(crate) plan: CompiledModel,
-    /// The nodes below this number depend on the program alone.
+    /// The nodes below this number depend only on the program.
     pub(crate) fixed: usize,
-    /// The bases that depend on the program alone.
+    /// The bases that depend only on the program.
     pub(crate) leaves: Vec<(NodeId, Base)>,
     /// The base `rf`, if anything depends on it.
     pub(crate) rf: Vec<NodeId>,

@@ -194,15 +194,14 @@ pub struct ProgressStep {
     pub repeats: bool,
 }
 
-/// Decides whether every run of `test` ends under a progress model and a memory model. Conditions and filters have no say
-/// in it.
+/// Decides whether every run of `test` ends under a progress model and a memory model. Conditions and filters are ignored.
 ///
-/// The machine over histories stands for the models of Vulkan and HSA; it is left out under others, and under `sc` nothing
-/// weaker than interleavings is asked for.
+/// The machine over histories covers the models of Vulkan and HSA, and is not used for others. For `sc`, only interleavings
+/// are explored.
 ///
 /// # Errors
 ///
-/// A program that cannot be asked about; a search that met a bound is no error but an answer without `terminates`.
+/// If the program is not supported. A search that reaches a bound returns an answer without `terminates`.
 ///
 /// # Examples
 ///
@@ -310,8 +309,8 @@ fn decide_termination(
                 match &found {
                     SpinAnswer::Hang(spins) => *answer = Some(asked.describe_spinning(spins)),
                     SpinAnswer::Ends if answer.is_none() => *answer = Some(ends(DecidingMemory::Axioms)),
-                    // The machine over histories has not run for this model, so nothing but the
-                    // sequential search supports "terminates".
+                    // The machine over histories has not run for this model, so only the sequential
+                    // search supports "terminates".
                     SpinAnswer::Unknown if answer.is_none() && !has_histories(memory_model) => {
                         *answer = Some(Termination {
                             memory: DecidingMemory::Axioms,
@@ -409,7 +408,7 @@ fn unknown_answers(
     Ok(vec![answer; count])
 }
 
-/// Returns true if two threads or more share two storages or more: with one, coherence alone makes accesses
+/// Returns true if two threads or more share two storages or more: with one, coherence makes accesses
 /// sequential.
 fn shares_several_storages(code: &ProgressCode) -> bool {
     code.users.iter().filter(|users| users.count_ones() > 1).count() > 1

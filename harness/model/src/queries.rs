@@ -14,7 +14,7 @@ use crate::{Model, Options, PredictError, predict};
 /// Checks each query of a `.test` file: SATISFIABLE if some execution meets its terms, NOSOLUTION if none
 /// does.
 ///
-/// `consistent[X]` stands for the axioms of the model; a query without it ranges over inconsistent executions
+/// `consistent[X]` means the axioms of the model; a query without it ranges over inconsistent executions
 /// too. `#dr` counts the pairs of the model's `dr` or `race`, `#rs` those of its `rs`. `without_chains`, the
 /// model without availability and visibility chains, answers lines with NOCHAINS.
 ///

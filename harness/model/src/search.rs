@@ -2,7 +2,7 @@
 //!
 //! First it chooses the edges that can matter across locations: reads-from of reads that may synchronize, and
 //! modification orders that release sequences use. It prunes a branch once a certain pair violates an axiom.
-//! The rest concerns one location at a time. Each location is solved alone, on matrices of its own size, and
+//! The rest concerns one location at a time. Each location is solved separately, on matrices of its size, and
 //! the solutions are multiplied. So the cost is the sum over the locations, not their product.
 //!
 //! Long because the choices and the bounds that prune them share one state. The search is exact: it prunes only what the bounds of [`interval`](crate::interval) exclude.
@@ -167,7 +167,7 @@ enum SearchStep {
 }
 
 impl<M: Matrix> StaticBounds<M> {
-    /// Evaluates what the program alone decides.
+    /// Evaluates the nodes that depend only on the program.
     pub(crate) fn new(skeleton: &Skeleton, prepared: &PreparedPlan) -> Result<StaticBounds<M>, PredictError> {
         let n = skeleton.len();
         let plan = &prepared.plan;
@@ -402,7 +402,7 @@ impl<'a, M: Matrix> Search<'a, M> {
         }
     }
 
-    /// Orders the writes of one storage one after the other.
+    /// Orders the writes of one storage one by one.
     fn order(
         &mut self,
         open: &[usize],

@@ -393,7 +393,7 @@ impl<'a> SequentialMachine<'a> {
         let mut moved = false;
         while !self.is_done(next, thread) && !next.is_stuck() {
             if !self.step(next, thread) {
-                // It goes on when what it waits for is done.
+                // It continues when the awaited step is done.
                 return moved;
             }
             moved = true;

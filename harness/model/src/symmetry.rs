@@ -16,7 +16,7 @@
 //! VK-AVSEM-07). The execution scope of a control barrier determines the invocations that it joins.
 //!
 //! Adjacent non-atomic reads of different storages commute if nothing depends on the values that they return.
-//! An example is a thread that reads a row of results, one after the other, whichever thread wrote each.
+//! An example is a thread that reads a sequence of results of other threads.
 //! Vulkan's model uses program order only for three sets of pairs: pairs of one location; pairs with an end
 //! that has semantics, or is an API operation or a shader call; and pairs that begin at a write, to find an
 //! availability operation.
@@ -642,7 +642,7 @@ mod tests {
         assert_eq!(said("st.sc0 b, 1; st.sc0 x, 1", "x = 0; a = 0; b = 0;", ALL), "");
         // Conditions, and filters.
         assert_eq!(said(other, "x = 0; a = 0; b = 0;", "exists (a == 1 /\\ b == 2)"), "0-1 |");
-        // A final read of one of them alone.
+        // A final read of only one of them.
         assert_eq!(said(other, "x = 0; a = 0; b = 0;", "exists (a == 1)"), "");
         assert_eq!(said(other, "x = 0; a = 0; b = 0;", "exists (b == 1 /\\ (x == 0 \\/ a == 1))"), "0-1 |");
         assert_eq!(said(other, "x = 0; a = 0; b = 0;", "exists (b == 1 /\\ x == 0 /\\ a == 1)"), "0-1");

@@ -55,7 +55,7 @@ pub enum StatementKind {
         procedure: Identifier,
         /// The arguments, one for each parameter.
         arguments: Vec<CatExpression>,
-        /// The word after `as`: the name of what the procedure demands.
+        /// The word after `as`: the name of the axiom that the call states.
         name: Option<Identifier>,
     },
 }
@@ -170,7 +170,7 @@ pub struct Comprehension {
 /// The domain of a comprehension.
 #[derive(Clone, Debug)]
 pub enum Iterated {
-    /// `masks`, `classes`, or a mask, which stands for its classes.
+    /// `masks`, `classes`, or a mask, which selects its classes.
     Named(Identifier),
     /// `{a, b}` or `{(a, b), (c, d)}`.
     Listed(Vec<(Vec<CatExpression>, CatSpan)>),

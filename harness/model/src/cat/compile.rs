@@ -175,7 +175,7 @@ struct CatCompiler<'m> {
     calls: Vec<(&'m str, CatSpan)>,
     /// Memoized calls, keyed by the function's location, its scope and its arguments.
     results: HashMap<(CatSpan, ScopeId, Vec<LoweredTerm<'m>>), LoweredTerm<'m>>,
-    /// The procedures in the order of the text, each with what it sees.
+    /// The procedures in source order, each with its scope.
     procedures: Vec<(&'m Procedure, ScopeId)>,
     axioms: Vec<Axiom>,
     /// The statements that define functions, by the place of the function's name.

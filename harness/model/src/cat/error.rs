@@ -215,9 +215,9 @@ impl CatProblem {
 pub struct CatError {
     /// The error itself.
     pub problem: CatProblem,
-    /// Where.
+    /// The position in the source.
     pub span: CatSpan,
-    /// More places that have to do with it, each with what it is.
+    /// Related positions, each with a description.
     pub related: Vec<(String, CatSpan)>,
     source: NamedSource<Arc<str>>,
 }

@@ -21,7 +21,7 @@ impl<M: Matrix> CatValue<M> {
         }
     }
 
-    /// Returns true if there is no member.
+    /// Returns true if it has no member.
     #[inline]
     pub fn is_empty(&self) -> bool {
         match self {
@@ -208,7 +208,7 @@ pub fn axiom_holds<M: Matrix>(axiom: &Axiom, value: &CatValue<M>) -> bool {
         (AxiomKind::Empty, value) => value.is_empty(),
         (AxiomKind::Acyclic, CatValue::Relation(relation)) => relation.is_acyclic(),
         (AxiomKind::Irreflexive, CatValue::Relation(relation)) => relation.is_irreflexive(),
-        // A set stands for its identity relation.
+        // A set is used as its identity relation.
         (AxiomKind::Acyclic | AxiomKind::Irreflexive, CatValue::Set(set)) => set.is_empty(),
     };
     plain != axiom.negated

@@ -3,7 +3,7 @@
 use super::graph::ExpressionGraph;
 use super::plan::{CompiledModel, Node, NodeId, RecursionGroup};
 
-/// A recursive group as it was built: its nodes lie among others that it uses.
+/// A recursive group before layout: its nodes are interleaved with others that it uses.
 pub(crate) struct RawGroup {
     /// The number of nodes before its first member.
     pub(crate) created: u32,
@@ -27,8 +27,8 @@ pub(crate) fn lay_out_plan(
             continue;
         }
         layout.emit_nodes(next..group.created as usize, &used, |_| true);
-        // Between the members and the last body lie nodes that depend on the members, and others.
-        // The others go in front of the group.
+        // Some nodes between the members and the last body do not depend on the members. They are
+        // emitted before the group.
         let end =
             group.bodies.iter().chain(&group.members).map(|node| node.to_index() + 1).max().unwrap_or(next);
         let inner = dependent_nodes(&graph, group, end);

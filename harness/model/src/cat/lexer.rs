@@ -323,7 +323,7 @@ impl CatLexer<'_> {
         let rest = self.remaining_text();
         let Some(length) = rest.get(1..).and_then(|inner| inner.find('"')) else {
             let span = self.advance_by(1);
-            // The rest of the text cannot be told apart from the open string.
+            // The string is open, so the rest of the text belongs to it.
             self.advance_by(self.remaining_text().len());
             lexed.problems.push((CatProblem::UnterminatedString, span));
             return;

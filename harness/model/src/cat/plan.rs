@@ -50,7 +50,7 @@ pub struct Base {
     pub mask: Option<u8>,
 }
 
-/// One operation. Operands are indices of earlier nodes, but for what [`RecursionGroup`] says of recursion.
+/// One operation. Operands are indices of earlier nodes, except in a [`RecursionGroup`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Node {
     /// A set that the engine supplies.
@@ -227,7 +227,7 @@ impl Node {
 
 /// Mutually recursive definitions (`let rec … and …`), evaluated together to their least fixpoint.
 ///
-/// The members' [`Node::Recursive`] nodes stand first in `nodes`, in order, and the nodes that depend on them follow.
+/// The members' [`Node::Recursive`] nodes are first in `nodes`, in order; the nodes that depend on them follow.
 /// To evaluate: set the members empty, evaluate the rest of `nodes` in order, copy each body to its member, and repeat
 /// until no member changes. Then every node of the range holds its final value. Groups never nest or overlap.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -53,7 +53,7 @@ impl Vocabulary {
         self
     }
 
-    /// Adds a set indexed by storage classes, and `name0`, `name1`, … for each of `classes` alone.
+    /// Adds a set indexed by storage classes, and `name0`, `name1`, … for each single class of `classes`.
     pub fn with_indexed_set(mut self, name: &str, membership: Membership, classes: u8) -> Self {
         self.entries.insert(name.to_owned(), VocabularyEntry::Indexed(membership));
         for class in 0..classes.min(8) {

@@ -2,8 +2,8 @@
 //!
 //! A branch is a choice of one read's source or of the order of two writes. It ends where the engine's bounds
 //! violate an axiom, where values decide, or where no flag can be raised. The choices that this end needs are
-//! found by leaving out one after the other. A branch that does not need its last choice ends its parent as well
-//! (backjumping), and what ended one branch ends later ones with the same choices (learning).
+//! found by removing choices one by one. A branch that does not need its last choice ends its parent as well
+//! (backjumping), and the choices that ended one branch end later ones that contain them (learning).
 //!
 //! Executions that are found on the way are recorded as witnesses.
 

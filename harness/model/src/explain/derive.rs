@@ -15,7 +15,7 @@ const RECURSIONS: usize = 16;
 const TOO_DEEP: u32 = 1 << 16;
 /// Bound on the names along a chain of choices.
 const CHOICES: usize = 64;
-/// Base relations that only compare attributes of two events, and therefore explain nothing alone.
+/// Base relations that only compare attributes of two events, and therefore explain nothing by themselves.
 const FILTERS: [&str; 8] = ["loc", "vloc", "sref", "int", "ext", "ssg", "swg", "sqf"];
 
 /// Name of a node in the text.

@@ -525,7 +525,7 @@ impl<'a> ExecutionSearch<'a> {
         candidate: &CandidateExecution,
     ) -> Result<Option<RacyExecution>, PredictError> {
         let values = self.evaluate_candidate::<M>(skeleton, candidate)?;
-        // An uninitialized read has a flag of its own, which is no race.
+        // An uninitialized read has a separate flag, which is not a race.
         let raised = self
             .plan
             .axioms

@@ -71,7 +71,7 @@ pub struct InstructionChange {
     pub thread: usize,
     /// Source location of the instruction.
     pub span: Span,
-    /// The instruction as it is.
+    /// The unchanged instruction.
     pub before: String,
     /// The instruction as it should be.
     pub after: String,
@@ -109,7 +109,7 @@ pub(super) fn find_fix(
         .collect();
     let irreducible = asking.find_irreducible(&reach, &places)?;
     if irreducible == Mend::None {
-        // Of an instruction that has no stronger forms here it is not known what a stronger one would do.
+        // For an instruction without stronger forms in this search, the effect of a stronger one is unknown.
         let mut all = places.iter().filter_map(|place| instruction_at(test, *place));
         return Ok(if all.any(is_not_searched) { Mend::Cut } else { Mend::None });
     }

@@ -50,7 +50,7 @@ pub(super) fn decide_spin_hang(
             .filter(|spin| value(Observable::Register(spin.thread, spin.mark)) == Some(1))
             .collect();
         // Eventual visibility: a thread that spins for ever reads the last write in the end. The
-        // loop depends on values alone, so equal values suffice.
+        // loop depends only on values, so equal values suffice.
         let newest = spinning.iter().all(|spin| {
             spin.reads.iter().all(|(register, location)| {
                 let read = value(Observable::Register(spin.thread, *register));

@@ -150,7 +150,7 @@ pub(super) enum AccessKind {
 }
 
 impl AccessOperation {
-    /// The accessed part of what a storage holds.
+    /// The accessed part of a storage's contents.
     pub(super) fn extract_part(&self, whole: u64) -> u64 {
         Value(whole.checked_shr(self.shift).unwrap_or(0)).truncate_to(self.scalar).0
     }
@@ -456,7 +456,7 @@ fn source_bits(sources: &[ValueSource]) -> u64 {
 /// A register is live if it may reach a branch, memory or a barrier. Without this, an untested counter would
 /// make the graph infinite.
 fn live_registers(operations: &[ProgressOperation]) -> Vec<u64> {
-    // Nothing is live behind the last operation: progress does not depend on final registers.
+    // Nothing is live after the last operation: progress does not depend on final registers.
     let end = operations.len();
     let mut live = vec![0_u64; end + 1];
     loop {
@@ -513,7 +513,7 @@ fn live_registers(operations: &[ProgressOperation]) -> Vec<u64> {
 
 /// Transfer function of an assignment: its operands are live only if its result is.
 fn live_before_assignment(next: u64, destination: u16, operands: u64) -> u64 {
-    // Registers from 64 on have no bit. They count as live, which only keeps more states apart.
+    // Registers from 64 on have no bit. They count as live, which only distinguishes more states.
     let wanted = next & register_bit(destination) != 0 || destination >= 64;
     next & !register_bit(destination) | if wanted { operands } else { 0 }
 }

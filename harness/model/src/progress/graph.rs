@@ -182,7 +182,7 @@ impl StateGraph {
                     continue;
                 }
                 let late = self.stale_accesses(&edges);
-                // Without these steps the component may fall apart, so the rest is decomposed
+                // Without these steps the component may split, so the rest is decomposed
                 // again.
                 if !late.is_empty() {
                     open.push(
@@ -296,7 +296,7 @@ impl StateGraph {
             .collect()
     }
 
-    /// Strongly connected components of what is allowed, by Tarjan's algorithm without recursion.
+    /// Strongly connected components of the allowed steps, by Tarjan's algorithm without recursion.
     fn strongly_connected_components(&self, allowed: &Subgraph) -> Vec<Vec<u32>> {
         const NEW: u32 = u32::MAX;
         let count = self.state_count();

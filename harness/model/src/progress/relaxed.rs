@@ -100,7 +100,7 @@ impl StoreHistories {
 
     /// Inserts a write at `place` of a history.
     fn insert_write(&mut self, storage: usize, place: usize, write: HistoryWrite) {
-        // Views are positions in the history, so all that point at or behind the place move by one.
+        // Views are positions in the history, so all at or after the place move by one.
         for known in self.iter_views_mut() {
             if usize::from(known[storage]) >= place {
                 known[storage] += 1;

@@ -105,7 +105,7 @@ pub(super) struct NameMatching<'t> {
     runs: Vec<[&'t [ThreadStep]; 2]>,
 }
 
-/// The attributes of a step besides its kind.
+/// The attributes of a step except its kind.
 type StepContext<'s> = (u16, bool, bool, &'s [LocalRead], &'s [LocalRead]);
 
 fn step_context(step: &ThreadStep) -> StepContext<'_> {
@@ -147,7 +147,7 @@ impl<'t> NameMatching<'t> {
         let mut at = 0;
         while let (Some(step), Some(other_step)) = (path.steps.get(at), with.steps.get(at)) {
             let end = IgnoredNames::run(path, &idle, at);
-            // Reads that commute need not stand in the same order; they are compared as sets once
+            // Reads that commute need not be in the same order; they are compared as sets once
             // the names are known.
             if end > at + 1 && end == IgnoredNames::run(with, &of_other, at) {
                 self.runs.push([&path.steps[at..end], &with.steps[at..end]]);

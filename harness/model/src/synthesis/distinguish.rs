@@ -431,7 +431,7 @@ pub fn expectation(test: &Test, model: &Model, verdict: &Summary) -> Expectation
     }
 }
 
-/// An outcome that one of the models alone allows, or one that both do where only the race differs.
+/// Returns an outcome that only one of the models allows, or one that both allow if only the race differs.
 fn distinguishing_outcome<'v>(first: &'v Summary, second: &'v Summary) -> Option<&'v Outcome> {
     let alone = first.allowed.symmetric_difference(&second.allowed).next();
     alone.or_else(|| first.allowed.intersection(&second.allowed).last())
@@ -480,7 +480,7 @@ fn smaller_tests(test: &Test) -> Vec<Test> {
     found
 }
 
-/// Leaves out what a test no longer needs: threads without instructions, labels without jumps.
+/// Removes unused parts of a test: threads without instructions, labels without jumps.
 fn remove_unused(mut test: Test) -> Test {
     for thread in &mut test.threads {
         let jumps = thread.instructions.iter().any(|instruction| {

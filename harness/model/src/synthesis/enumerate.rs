@@ -21,7 +21,7 @@ const MOST_LOCATIONS: usize = 2;
 const MOST_THREADS: usize = 4;
 /// Bound on the threads if only a part of the vocabulary is used. The shapes cover larger tests.
 const MOST_THREADS_OF_LARGE: usize = 2;
-/// Programs up to this size are made of every instruction of the vocabulary, larger ones of the common ones.
+/// Programs up to this size use every instruction of the vocabulary, larger ones only the common ones.
 const RICH: usize = 3;
 /// The largest programs that are enumerated; beyond, their number is out of reach.
 pub const LARGEST: usize = 4;
@@ -256,7 +256,7 @@ impl FormVocabulary {
         let meets =
             slots.iter().any(|(form, _)| matches!(forms[*form], SynthesizedInstruction::ControlBarrier(_)));
         let mut all_places = placements(columns.len(), false);
-        // Two workgroups, then two subgroups of one; control barriers meet in a workgroup alone.
+        // Two workgroups, then two subgroups of one; control barriers only synchronize within a workgroup.
         all_places.truncate(if self.scopes || meets { 2 } else { 1 });
         for places in &all_places {
             let far = places.iter().any(|place| place.workgroup != 0);
@@ -312,7 +312,7 @@ fn tells_something(
         for (position, (form, _)) in column.iter().enumerate() {
             let (first, last) = (position == 0, position == last);
             match forms[*form] {
-                // A memory barrier joins what is before it with what is after it.
+                // A memory barrier relates earlier and later instructions, so it needs both.
                 SynthesizedInstruction::Fence(..) if first || last => return false,
                 SynthesizedInstruction::AvailableToDevice if first => return false,
                 SynthesizedInstruction::VisibleFromDevice if last => return false,
@@ -350,8 +350,8 @@ fn build(
                 }
                 SynthesizedInstruction::Store(access) => {
                     let location = draft.location(name);
-                    // Every store to a location writes another value, so that a read tells which
-                    // one it saw.
+                    // Every store to a location writes a different value, so that the value of a read identifies
+                    // its store.
                     values[*index] += 1;
                     let value = Operand::Constant(values[*index]);
                     draft.store(thread, location, value, StorageClass::Buffer, access);

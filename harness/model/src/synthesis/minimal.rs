@@ -37,7 +37,7 @@ pub struct Below {
     pub minimal: Vec<Minimal>,
     /// Number of judged tests.
     pub asked: usize,
-    /// True if the walk ended before its bound and every answer came in time.
+    /// True if the enumeration ended before its bound and no answer timed out.
     pub complete: bool,
 }
 

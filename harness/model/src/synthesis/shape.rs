@@ -120,7 +120,7 @@ impl LitmusShape {
             self.has(|word| matches!(word, ShapeWord::Read { carrier: true, .. })) && !self.relaxed;
         let meets = self.has(|word| *word == ShapeWord::Barrier);
         let all: &[Style] = &[Style::Atomic, Style::Fence, Style::Rmw];
-        // Where a control barrier synchronizes, there is no read-modify-write to do it.
+        // A shape with a control barrier has no read-modify-write to synchronize with.
         let some = |wanted: bool| {
             if meets {
                 &all[..2]
@@ -237,7 +237,7 @@ fn place_threads(threads: usize, level: &dyn Fn(usize, usize) -> u8) -> Vec<Plac
     let share = |a: usize, b: usize, at_most: u8| a == b || level(a, b) <= at_most;
     // The number of a unit: how many units of its parent began before it.
     let number = |thread: usize, at_most: u8, parent: u8| {
-        // The first thread of a unit stands for the unit.
+        // The first thread of a unit represents it.
         let first = |t: usize| (0..threads).find(|other| share(t, *other, at_most)).unwrap_or(t);
         let mine = first(thread);
         (0..mine).filter(|t| first(*t) == *t && share(*t, mine, parent)).count() as u32
@@ -338,15 +338,15 @@ struct ShapeColumn<'a> {
     cell: &'a Telling,
     draft: &'a mut Draft,
     thread: ThreadId,
-    /// Of what is being written.
+    /// Scope of the current access.
     scope: Scope,
-    /// Of payloads.
+    /// Scope of payloads.
     near: Scope,
-    /// Of barriers.
+    /// Scope of barriers.
     widest: Scope,
     classes: StorageClassSet,
     wanted: &'a mut Vec<(Term, i64)>,
-    /// True if some access is skipped when a read before it does not see what it should.
+    /// True if some access is skipped unless an earlier read returns the expected value.
     guards: bool,
 }
 
@@ -388,8 +388,8 @@ impl ShapeColumn<'_> {
                 self.guards = true;
                 self.draft.label(self.thread);
             }
-            // Without the wanted value, the thread skips the rest, so that a plain payload behind
-            // it does not race.
+            // Without the expected value, the thread skips the rest, so that a later plain payload
+            // does not race.
             let branch = InstructionKind::Flow(Flow::Branch {
                 relation: BranchRelation::NotEqual,
                 left: Operand::Register(register),

@@ -21,7 +21,7 @@ struct OperatorChain {
     relations: fn(&mut ExpressionGraph<'_>, NodeId, NodeId) -> NodeId,
     /// Number of leading operands whose order is significant.
     fixed: usize,
-    /// True if one operand alone can be what makes a pair a member.
+    /// True if membership in one operand is enough for membership in the result.
     alternatives: bool,
 }
 
@@ -276,7 +276,7 @@ impl<'m> CatCompiler<'m> {
         let mut reported = false;
         for (index, operand) in list.iter().enumerate() {
             let lowered = self.lower_expression(operand, scope).and_then(|lowered| {
-                // Only what is subtracted is in an antitone position.
+                // The subtracted operands are in an antitone position.
                 if index > 0 {
                     self.reject_recursion(lowered.recursive, operand.span)?;
                 }
@@ -329,7 +329,7 @@ impl<'m> CatCompiler<'m> {
                 }
             });
         }
-        // Steadier operands first, but for what is subtracted from.
+        // Operands that change less often come first, except for the minuend.
         if let Some(movable) = nodes.get_mut(chain.fixed..) {
             movable.sort_by_key(|node| self.graph.node_rank(*node));
         }

@@ -19,8 +19,8 @@ impl<'m> CatCompiler<'m> {
         self.procedures.push((procedure, scope));
     }
 
-    /// Adds what a statement demands, under the name of the call that it is part of, and gives what the next one sees.
-    /// The first `visible` procedures can be called.
+    /// Adds the axioms of a statement under the name of the enclosing call, and returns the scope of the next statement.
+    /// The statement may call the first `visible` procedures.
     pub(super) fn inline_procedure(
         &mut self,
         kind: &'m StatementKind,

@@ -100,11 +100,11 @@ impl<'m> CatCompiler<'m> {
         }
     }
 
-    /// Returns true if each definition is a set or a relation, found from what its body is made of.
+    /// Infers for each definition from its body whether it is a set or a relation.
     fn infer_kinds(&mut self, bindings: &'m Bindings, scope: ScopeId) -> Vec<NodeKind> {
         let mut probe: KindProbe<'m> =
             bindings.bindings.iter().map(|binding| (binding.name.text.as_str(), None)).collect();
-        // Each pass settles one more kind at least, or none is left to settle.
+        // Each pass infers at least one more kind, or none is left.
         for _ in &bindings.bindings {
             for (index, binding) in bindings.bindings.iter().enumerate() {
                 if probe[index].1.is_none() {
