@@ -1,5 +1,5 @@
 //! Rejudges recorded results: keeps the observed outcomes and recomputes the verdicts with current models, or
-//! checks that they are what the recorded models say.
+//! checks them against the recorded models.
 //!
 //! A line is copied unchanged if its test or model is not available any more, or if the model finds no answer
 //! in time. No verdict follows from an incomplete prediction.

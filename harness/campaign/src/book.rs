@@ -30,7 +30,7 @@ pub struct RunPlace<'a> {
     pub resume: bool,
     /// The seed; if none, that of the resumed run, or a random one.
     pub seed: Option<u64>,
-    /// Prints a seed that was drawn at random, and what is resumed.
+    /// Prints a random seed, and a description of the resumed run.
     pub is_verbose: bool,
 }
 
@@ -94,7 +94,7 @@ impl RunPlace<'_> {
     }
 }
 
-/// Describes what a resumed run does: `total` test runs, of which `done` have a verdict and `repeated` had no time.
+/// Describes a resumed run: `total` test runs, of which `done` have a verdict and `repeated` had no time.
 fn resumed_note(total: usize, done: usize, repeated: usize) -> String {
     let left = total.saturating_sub(done + repeated);
     let tests = |number: usize| plural(number as u64, "test");

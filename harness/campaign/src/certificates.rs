@@ -1,4 +1,4 @@
-//! Certificates of a model's answers: made, verified and compared with what the program derives again.
+//! Writes and verifies certificates of a model's answers, and compares them with a new derivation.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -163,7 +163,7 @@ impl Expected {
         }
     }
 
-    /// Returns the lines that match no known test, whatever shard is run.
+    /// Returns the lines that match no known test of any shard.
     fn unmatched(&self) -> Vec<(ExpectationLine, String)> {
         self.expectations.unmatched(&self.devices, |entry| {
             let is_id = |pattern: &str| self.is_id(pattern);
@@ -171,7 +171,7 @@ impl Expected {
         })
     }
 
-    /// Counts the lines that match tests, but none of this run.
+    /// Counts the lines that match tests, but no test of this run.
     fn elsewhere(&self, unmatched: usize) -> usize {
         let is_id = |pattern: &str| self.is_id(pattern);
         let not_here = self

@@ -124,7 +124,7 @@ pub fn filtered(filter: Option<&str>, tests: Vec<Loaded>) -> Vec<Loaded> {
     tests.into_iter().filter(|test| filter.means(&test.source.id)).collect()
 }
 
-/// Tells the runner that this process supports sharding, by creating its status file.
+/// Reports to the runner that this process supports sharding, by creating its status file.
 ///
 /// # Errors
 /// If the file cannot be written.

@@ -26,7 +26,7 @@ pub struct RunOptions {
     pub jobs: u32,
     /// Repetitions of a failed test.
     pub retries: u32,
-    /// Turns the validation layers on.
+    /// Enables the validation layers.
     pub validate: bool,
     /// The shard of the tests that this run executes.
     pub shard: Option<Shard>,

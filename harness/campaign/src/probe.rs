@@ -124,7 +124,7 @@ pub fn environment(meant: &[DeviceSelector]) -> Result<DriverEnvironment, Failur
         })
         .collect();
     if selectors.is_empty() && !meant.is_empty() {
-        // The simulated GPU needs no driver, whatever the environment variables contain.
+        // The simulated GPU needs no driver, so the environment variables do not matter.
         return Ok(DriverEnvironment::default());
     }
     let environment = DriverEnvironment::discover().map_err(Failure::environment_error)?;
@@ -269,7 +269,7 @@ pub fn all_compile_only(mesas: &[Mesa]) -> Vec<CompileOnly> {
     found.into_iter().flatten().collect()
 }
 
-/// Describes for each vendor without compile-only devices what is missing.
+/// Describes the missing prerequisites for each vendor without compile-only devices.
 pub fn missing_compile_only(mesas: &[Mesa], found: &[CompileOnly]) -> Vec<String> {
     let mut lines = Vec::new();
     for vendor in VENDORS {

@@ -207,7 +207,7 @@ pub(crate) fn failure_of(ending: &Result<Ending, String>) -> Option<Reason> {
         Ok(Ending::TimedOut(_)) => Some(Reason::TimedOut),
         Ok(Ending::Crashed(_)) => Some(Reason::Crashed),
         Ok(Ending::DeviceLost(_)) => Some(Reason::DeviceLost),
-        // A run that never started is no evidence about the device.
+        // A run that never started is not evidence about the device.
         Ok(Ending::Finished | Ending::NullDevice | Ending::NoTime(_) | Ending::CountsDisagree(_))
         | Err(_) => None,
     }

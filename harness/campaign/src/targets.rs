@@ -70,7 +70,7 @@ pub fn one(device: Option<&str>, tell: Tell<'_>) -> Result<DeviceTarget, Failure
 /// Variables that mark a run that expects a Vulkan device: a selection of drivers, or a CI job.
 const EXPECTS_DEVICE: [&str; 3] = ["VK_DRIVER_FILES", "VK_ICD_FILENAMES", "CI"];
 
-/// Decides what a run without `--device` does if no Vulkan device exists.
+/// The behaviour of a run without `--device` if no Vulkan device exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SimulatedFallback {
     /// Tests run on the simulated GPU.
@@ -116,7 +116,7 @@ pub fn targets(
     if selectors.is_empty() {
         if !all.iter().any(|device| !probe::is_sim(device)) {
             let why = trouble.text().unwrap_or_else(|| "the drivers list no device".to_owned());
-            // An installed driver that finds no device is an error: the fallback would hide it behind passing
+            // An installed driver that finds no device is an error: the fallback would hide it with passing
             // tests.
             if !trouble.in_vain.is_empty() {
                 return Err(Failure::environment_message(format!(

@@ -1,8 +1,7 @@
 //! Answers questions about a lifted kernel with an axiomatic model.
 //!
-//! Races are searched among few invocations first, with the others not started. A race in such a prefix is a
-//! race of the whole kernel. Only if none is found, and for questions about final states, all invocations are
-//! checked together.
+//! Races are first searched among few invocations; the others have not started. A race in this prefix is a race
+//! of the whole kernel. If none is found, and for questions about final states, all invocations are checked.
 
 use std::collections::BTreeSet;
 

@@ -239,7 +239,7 @@ impl Barriers {
     }
 }
 
-/// Returns true if a thread may end without a barrier of its own.
+/// Returns true if a thread may end without a barrier.
 fn passes_by(walked: &Walked, barrier: &litmus::ControlBarrier) -> bool {
     let is_it = |index: usize| {
         let first = walked.segments.get(index).and_then(|segment| segment.barrier.as_ref());
@@ -300,7 +300,7 @@ fn thread_code(
         code.extend(segment.code.iter().cloned());
     }
     code.push(plain(emit::go_to(END)));
-    // Behind the jump: the thread never reaches these barriers, but the others wait for it there.
+    // After the jump: the thread never reaches these barriers, but the others wait for it there.
     code.extend(missing.iter().cloned());
     code.push(plain(emit::label(END)));
     drop_unused(&mut code);

@@ -17,7 +17,7 @@ enum AtomicMemory {
     Image,
 }
 
-/// The operations that features tell apart.
+/// The operations with separate features.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AtomicOperation {
     /// Any operation on an integer of 64 bits.
@@ -58,7 +58,7 @@ pub(crate) fn atomic_feature(
     feature_name(operation, memory).map_or(AtomicFeature::Missing, AtomicFeature::Feature)
 }
 
-/// Returns the storage class and the type of the value behind a pointer.
+/// Returns the storage class and the type of the pointee.
 fn pointee<'m>(
     module: &'m SpirvModule,
     function: &SpirvFunction,

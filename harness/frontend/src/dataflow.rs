@@ -69,7 +69,7 @@ pub(crate) struct DataFlow<'m, A: Analysis> {
     roots: HashMap<u32, u32>,
     /// The component of a local vector that a pointer refers to.
     components: HashMap<u32, usize>,
-    /// Local variables, and pointer parameters that stand for them.
+    /// Local variables, and pointer parameters that represent them.
     local: HashMap<u32, bool>,
     changed: bool,
 }
@@ -254,7 +254,7 @@ impl<'m, A: Analysis> DataFlow<'m, A> {
             if self.is_local(*argument) {
                 self.set_root(*parameter, *parameter);
                 self.local.insert(*parameter, true);
-                // The parameter stands for the variable during the call: contents flow in and out.
+                // The parameter represents the variable during the call: contents flow in and out.
                 self.join_contents(*parameter, self.load_local(*argument));
                 self.store_local(*argument, self.contents_of(*parameter));
             } else {
@@ -408,7 +408,7 @@ pub(crate) fn is_equality(op: Op) -> bool {
     matches!(op as u32, 164 | 165 | 170 | 171 | 180..=183)
 }
 
-/// Returns true if each component of the result depends on this component of the operands alone.
+/// Returns true if each component of the result depends only on the same component of the operands.
 pub(crate) fn is_componentwise(op: Op) -> bool {
     // OpConvertFToU to OpFConvert, OpBitcast, OpSNegate to OpVectorTimesScalar, OpLogicalEqual to
     // OpFUnordGreaterThanEqual, OpShiftRightLogical to OpNot.

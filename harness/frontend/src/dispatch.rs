@@ -94,7 +94,7 @@ impl KernelDispatch {
     }
 }
 
-/// Returns what a device needs to run a kernel with its inputs.
+/// Returns the device requirements of a kernel with its inputs.
 ///
 /// # Errors
 /// Returns the position of what cannot be dispatched.

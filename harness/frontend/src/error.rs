@@ -121,7 +121,7 @@ pub enum Problem {
     },
 }
 
-/// The limited quantity if one workgroup alone exceeds the limit.
+/// The limited quantity if a single workgroup exceeds the limit.
 pub(crate) const ONE_WORKGROUP: &str = "invocations (one workgroup alone exceeds the limit)";
 
 /// Returns a hint that reduces the limited quantity.

@@ -170,7 +170,7 @@ impl Walk<'_> {
                         };
                     }
                 }
-                // Signed 32-bit numbers compare as they are, and shorter unsigned ones are never
+                // Signed 32-bit numbers compare directly, and shorter unsigned ones are never
                 // negative.
                 (32, false) | (0..=31, true) => {}
                 _ => {

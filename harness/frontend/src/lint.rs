@@ -276,7 +276,7 @@ fn smallest_size(module: &SpirvModule, (size, ids): ([u32; 3], bool)) -> [u32; 3
     if ids { size.map(number) } else { size }
 }
 
-/// Returns the memory semantics of an instruction, as far as they are constant.
+/// Returns the constant memory semantics of an instruction.
 fn semantics_of(module: &SpirvModule, instruction: &SpirvInstruction) -> Vec<u32> {
     let number = |id: u32| match module.constants.get(&id) {
         Some((ty, SpirvConstant::Scalar(number)))

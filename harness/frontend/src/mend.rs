@@ -502,7 +502,7 @@ fn insert_around(
     changed
 }
 
-/// Returns true if every invocation executes a position equally often, whatever it reads.
+/// Returns true if every invocation executes a position equally often, independent of read values.
 fn is_uniform(case: &LiftedCase, place: SourcePosition) -> bool {
     let straight = |test: &Test| {
         test.threads.iter().all(|thread| thread.instructions.iter().all(|i| !emit::branches(&i.kind)))

@@ -57,7 +57,7 @@ impl ResolvedQuestion {
                 Quantifier::Exists => QuestionKind::Exists,
                 Quantifier::NotExists => QuestionKind::NotExists,
             };
-            // Several annotations ask one question: their formulas hold together.
+            // Several annotations form one question, the conjunction of their formulas.
             let parts = annotations
                 .outputs
                 .iter()
@@ -137,7 +137,7 @@ impl ResolvedQuestion {
         let named = || module.id_by_name(name);
         let id = match bound.or_else(named).filter(|id| module.variables.contains_key(id)) {
             Some(id) => id,
-            // An unnamed block is called by its type, as in findings, or its member stands alone.
+            // An unnamed block has the name of its type, as in findings, or only its member is named.
             None => {
                 let unnamed = module.variables.iter().filter(|(id, _)| module.is_unnamed(**id));
                 let only = |found: Vec<u32>| if let [id] = found[..] { Some(id) } else { None };
@@ -197,7 +197,7 @@ impl ResolvedQuestion {
                 }
                 (ty, offset) = (part.ty, offset + part.offset);
             }
-            // A structure with one member may stand for the member.
+            // A structure with one member may be used instead of the member.
             while !setting.specialized.is_scalar(ty)?
                 && setting.specialized.part_count(ty).is_ok_and(|count| count == 1)
             {

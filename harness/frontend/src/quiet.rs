@@ -1,6 +1,6 @@
 //! Data-dependence analysis: values that decide neither control flow nor accesses nor stored values.
 //!
-//! Spin detection ignores them. A loop that changes only such values waits, however far it counts.
+//! Spin detection ignores them: a loop that changes only such values is a spin loop, even if it counts.
 
 use std::collections::{HashMap, HashSet};
 
@@ -90,7 +90,7 @@ pub(crate) fn quiet(module: &SpirvModule, function: &SpirvFunction, stores: bool
             None => deciding.extend(module.operands_of(instruction)),
         }
     }
-    // What a deciding value is computed from decides too.
+    // The operands of a deciding value decide too.
     while let Some(id) = deciding.pop() {
         if all.remove(&id) {
             deciding.extend(made_of.get(&id).into_iter().flatten());

@@ -6,13 +6,13 @@
 //!    may return any value of a set, so the proof holds in every context: `refines`, closed and open.
 //! 2. In a **closed** world, the final contents and defects of the whole grid are compared, by the walk or by
 //!    the model: `refines` or `breaks` for these inputs.
-//! 3. In an **open** world, an environment is searched in which the model allows AFTER what it forbids BEFORE
-//!    ([`environment`]): `breaks`.
+//! 3. In an **open** world, a search looks for an environment in which AFTER has an outcome that the model forbids for
+//!    BEFORE ([`environment`]): `breaks`.
 //!
 //! If none decides, the answer is `unknown`. A BEFORE without defined behaviour allows anything.
 //!
 //! Bounds: loops that depend on read values have the lifter's bound. In the simulation, a load returns any number;
-//! a kernel that is not executable so, for example since a read value is an index, is not proved. Environments
+//! a kernel that cannot be executed with it, for example since a read value is an index, is not proved. Environments
 //! write 0, 1, a number near each constant of the code, and an unusual one. Descriptors do not alias unless they
 //! have one binding, also by an alias in the options. Numbers computed with floats are compared only by a walk
 //! in a closed world.
@@ -67,9 +67,9 @@ pub struct RefinementQuery<'q> {
 pub enum RefinementCoverage {
     /// Every context and all contents of shared memory, for these constants and uniforms.
     EveryContext,
-    /// These inputs alone.
+    /// Only these inputs.
     GivenInputs,
-    /// These inputs alone, for which BEFORE has no defined behaviour.
+    /// Only these inputs, for which BEFORE has no defined behaviour.
     UndefinedBefore,
 }
 
@@ -80,7 +80,7 @@ pub enum RefinementVerdict {
     Refines,
     /// AFTER refines BEFORE and orders more.
     Stronger,
-    /// Some behaviour of AFTER is none of BEFORE.
+    /// AFTER has a behaviour that BEFORE does not have.
     Breaks,
     /// Not decided.
     Unknown,
@@ -208,7 +208,7 @@ pub fn refine(
         }
     };
     if let Some(undefined) = undefined {
-        // Without a branch on a read value, no contents of memory prevent what is undefined.
+        // Without a branch on a read value, the behaviour is undefined for all contents of memory.
         let values = open_values(&[before]);
         let lifted = lift(before.0, &open_options(before.1, Some(&values), None, &[])).ok();
         let threads = lifted.iter().flat_map(|lifted| &lifted.cases).flat_map(|case| &case.test.threads);
@@ -297,7 +297,7 @@ fn is_new_defect(kind: FindingKind) -> bool {
     leaves_nothing_defined(kind) || kind == FindingKind::Hang
 }
 
-/// Returns true if contents are undefined because of an undefined value alone.
+/// Returns true if contents are undefined only because of an undefined value.
 fn is_value_undefined(reason: &str) -> bool {
     reason.starts_with(FindingKind::UninitialisedRead.name())
 }
@@ -557,7 +557,7 @@ fn compare_contents(
             environment: Vec::new(),
         });
     }
-    // One schedule stands for all of them, so equal contents suffice.
+    // The contents do not depend on the schedule, so equal contents suffice.
     if let (Some(first), Some(second)) = (walked(before), &second)
         && is_settled(&first)
         && is_settled(second)

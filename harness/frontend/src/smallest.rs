@@ -1,6 +1,6 @@
 //! Minimizes a race to a small litmus test, by greedy delta debugging.
 //!
-//! The two racing invocations are lifted alone. Then instructions are removed one at a time while the model
+//! Only the two racing invocations are lifted. Then instructions are removed one at a time while the model
 //! still reports the race (a one-minimal variant of ddmin, Zeller and Hildebrandt, IEEE TSE 2002,
 //! <https://doi.org/10.1109/32.988498>).
 

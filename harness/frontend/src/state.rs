@@ -52,7 +52,7 @@ pub(crate) struct ActiveLoop {
     pub memory: Rc<Memory>,
     /// Position in the segment's code where this iteration starts.
     pub start: usize,
-    /// Forks of the path when it entered the loop. If there are no more, the loop depends on no read value.
+    /// Number of forks of the path at loop entry. If it stays the same, the loop depends on no read value.
     pub forks: u32,
 }
 

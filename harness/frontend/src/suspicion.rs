@@ -42,7 +42,7 @@ pub(crate) fn confirmed(lifted: &Lifted, model: &Model, budget: Budget<'_>) -> (
     (all, open)
 }
 
-/// Builds a test that asks whether a thread reaches a suspicion.
+/// Builds a test whose question is whether a thread reaches a suspicion.
 ///
 /// Every thread stops at its first back edge or at the mark. A prefix of an execution is enough to reach the
 /// mark, so no thread has to wait.

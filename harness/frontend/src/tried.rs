@@ -23,7 +23,7 @@ const MAX_WAYS: usize = 64;
 /// One choice of unspecified values.
 pub(crate) type Assignment = BTreeMap<UndefOrigin, u64>;
 
-/// Returns values that may change a comparison, besides [`FIRST`].
+/// Returns values that may change a comparison, in addition to [`FIRST`].
 pub(crate) fn values(setting: &LiftContext<'_>, asked: &BTreeSet<u64>) -> Vec<u64> {
     let module = setting.module();
     let (mut constants, mut signed) = (BTreeSet::new(), false);

@@ -234,7 +234,7 @@ fn is_same_value(
     }
 }
 
-/// Returns true if no other invocation writes what a pointer points to.
+/// Returns true if no other invocation writes the pointee.
 fn is_own_memory(module: &SpirvModule, function: &SpirvFunction, pointer: u32) -> bool {
     let read_only = [StorageClass::Input, StorageClass::PushConstant, StorageClass::UniformConstant];
     let mut id = pointer;

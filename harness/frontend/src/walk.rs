@@ -53,7 +53,7 @@ pub(crate) const SCRATCH: u16 = 2;
 const FIRST_FREE: u16 = 3;
 /// The label at the end of a thread.
 pub(crate) const END: u16 = 0;
-/// The label of positions that are no jump target.
+/// The label of positions that are not jump targets.
 const UNNAMED: u16 = 1;
 
 /// The threads that access a cell.
@@ -350,7 +350,7 @@ impl<'a> Walk<'a> {
 
     /// Ends a path that returns from the entry point.
     fn finish_path(&mut self, state: &mut PathState) -> Step<()> {
-        // Cells of this invocation alone have their final value in the private map.
+        // Cells that only this invocation accesses have their final value in the private map.
         let (setting, knowledge) = (self.setting, self.knowledge);
         let all = knowledge.touched.keys().filter(|cell| setting.keep_final && setting.in_buffer(**cell));
         for cell in setting.observed.iter().chain(all).filter(|_| !setting.keep_all) {
@@ -388,8 +388,8 @@ impl<'a> Walk<'a> {
     fn cut_at_loop_bound(&mut self) -> Step<()> {
         let label = self.new_label();
         self.emit_instruction(emit::label(label))?;
-        // An iteration that changes a register is no wait for memory, so the model counts the path
-        // as cut and not as endless.
+        // An iteration that changes a register does not wait for memory, so the model treats the
+        // path as cut and not as endless.
         self.emit_instruction(emit::arithmetic(
             COUNT,
             ArithmeticOperation::Add,

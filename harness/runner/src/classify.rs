@@ -56,7 +56,7 @@ pub(crate) struct Classifier {
 }
 
 impl Classifier {
-    /// Creates the kernels for rows made of `numbers`.
+    /// Creates the kernels for rows of `numbers`.
     ///
     /// # Errors
     /// The reason why the device cannot count.

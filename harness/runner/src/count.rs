@@ -259,7 +259,7 @@ impl Counter {
         let Some(used) = dispatched.results.get(..self.slots * count) else {
             return Err(Cause::Kernel("its result memory is too short".into()));
         };
-        // Poison is no value of the test, so a word that holds it was not written.
+        // Poison is not a value of the test, so a word that holds it was not written.
         // Without a copy, location memory starts with initial values, so that only result words
         // show what was not written.
         if holds(used, poison) || dispatched.copied && self.is_location_poisoned(dispatched) {
@@ -395,7 +395,7 @@ impl Counter {
                 }
                 InstanceWord::Storage(storage) => {
                     let first = unit(parameters, start, storage) * self.storage_words + column.word;
-                    // The units of one storage in consecutive instances lie one stride apart.
+                    // The units of one storage in consecutive instances have the distance `stride`.
                     let step = parameters.stride as usize * self.storage_words;
                     let words = locations[first..].iter().step_by(step);
                     for ((key, odd), word) in cells.zip(words) {

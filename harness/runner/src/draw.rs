@@ -42,9 +42,9 @@ pub(crate) struct KernelLimits {
     pub location_units: u64,
     /// Words of a unit of location memory.
     pub storage_words: u32,
-    /// The maximum turns of all loops of the test in a round.
+    /// The maximum iterations of all loops of the test in a round.
     pub loop_turns: u32,
-    /// Additional iterations of a rendezvous if threads have their own loops; else 0.
+    /// Additional iterations of a rendezvous if threads have separate loops; else 0.
     pub meeting_turns: u32,
     /// Words of the result buffer.
     pub result_words: u64,
@@ -419,7 +419,7 @@ impl Draw {
     }
 }
 
-/// Returns the turns of a test's loops in a round, including the final turn of each.
+/// Returns the iterations of a test's loops in a round, including the final iteration of each.
 fn with_ends(loop_turns: u32) -> u32 {
     loop_turns.saturating_add(loop_turns.div_ceil(shaders::KernelConfig::LOOP_BOUND))
 }

@@ -33,7 +33,7 @@ LC00: | LC01: ;
 ld.atom.qf.sc0 r0, y | ld.atom.qf.sc0 r0, x ;
 beq r0, 0, LC00 | beq r0, 0, LC01 ;
 exists (P0:r0 == 1 /\\ P1:r0 == 1)";
-/// Turns of a polling loop: long enough for the other thread to start, and within the loop limits of drivers.
+/// Iterations of a polling loop: long enough for the other thread to start, and within the loop limits of drivers.
 const TURNS: u32 = 16_000;
 /// Pairs that failed to meet after which the stage counts as serial. A count and not a time: on a busy
 /// machine, a driver's threads rarely run concurrently, and fewer pairs finish in the same time.
@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(met.and(|_| Some(PAIRS)), OverlapEvidence::Decided);
     }
 
-    /// Decided questions are not tested again, and a meeting decides whatever happened before.
+    /// Decided questions are not tested again, and a meeting decides independently of earlier evidence.
     #[test]
     fn evidence_is_gathered_until_it_is_enough() {
         let device = sim::SimDevice::new(sim::Fault::None);

@@ -1,11 +1,11 @@
-//! A pool of worker processes with deadlines: every job ends with a report, whatever crashes or hangs.
+//! A pool of worker processes with deadlines: every job ends with a report, even after crashes and hangs.
 //!
 //! The pool starts processes with a command from its caller, gives each one job at a time and reads its
 //! messages ([`crate::wire`]). A worker that is silent too long or exceeds its time is killed and replaced.
 //! The thread that calls [`run`] starts all workers, so that they can tie their lifetime to it.
 //!
-//! Workers start one after another, each after the first message of the one before. Opening a GPU can take a
-//! driver a second, during which it blocks every other process. A dozen that start together would exceed the
+//! Workers start in sequence, each after the first message of its predecessor. A driver may need a second to
+//! open a GPU, and blocks every other process meanwhile. A dozen workers that start together would exceed the
 //! limit on silence.
 
 mod worker;
@@ -81,7 +81,7 @@ impl Limits {
 
 /// The properties of an answer that the pool needs.
 pub trait PoolAnswer {
-    /// Returns what the answer shows about device and driver.
+    /// Returns the evidence of the answer about device and driver.
     fn health(&self) -> Health;
 
     /// Returns true if the worker must not get another job.

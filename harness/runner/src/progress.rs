@@ -148,7 +148,7 @@ pub struct StoppedThread {
     pub moved: bool,
     /// The position of its start in the sequence of all starts and ends.
     pub order: Option<u32>,
-    /// Its number of turns: one for each executed basic block.
+    /// The number of its executed basic blocks.
     pub turns: u32,
     /// Index of its last access or control barrier.
     pub place: Option<u32>,
@@ -165,9 +165,9 @@ const CPU_WORKGROUPS: u32 = 256;
 /// Workgroups on GPUs: several times the number of resident ones, and less than the limit of every device
 /// (`maxComputeWorkGroupCount`).
 const GPU_WORKGROUPS: u32 = 16_384;
-/// Turns reserved for a driver that ends loops silently.
+/// Iterations reserved for a driver that ends loops silently.
 const SPARE_TURNS: u32 = 4_000;
-/// Polls of the stop word in a turn if turns are limited: the turns must last until other threads are
+/// Polls of the stop word per iteration if iterations are limited: they must last until other threads are
 /// scheduled.
 const LOOKS_WHERE_TURNS_ARE_FEW: u32 = 256;
 
@@ -209,7 +209,7 @@ pub fn kernel(
         copies,
         whole_subgroups: few_turns,
         bound: device.loop_budget.map(|budget| budget.saturating_sub(SPARE_TURNS)),
-        // The only driver with limited turns synchronizes the whole workgroup at every memory barrier.
+        // The only driver with limited iterations synchronizes the whole workgroup at every memory barrier.
         settles: !few_turns,
         looks: if few_turns { LOOKS_WHERE_TURNS_ARE_FEW } else { 1 },
     };
@@ -256,7 +256,7 @@ fn run_kernel(
     let mut seen = PlacementObservations::default();
     let copies = if settings.placement == UnitAssignment::Plain { 1 } else { kernel.copies };
     seen.copies = copies;
-    // Parts below `near` lie copy by copy, all others part by part; see `unit` in `what_became`.
+    // Parts below `near` are laid out copy by copy, all others part by part; see `unit` in `what_became`.
     let parameters = Parameters {
         copies,
         near: match settings.placement {
@@ -418,7 +418,7 @@ impl Runs<'_> {
         prepared.submit()?;
         let since = Instant::now();
         let mut asked = None;
-        // A thread moves if its number of turns changes in the second half of the time.
+        // A thread moves if its number of executed blocks changes in the second half of the time.
         if !self.wait(since, deadline / 2)? {
             let before = self.turns()?;
             if !self.wait(since, deadline)? {
@@ -450,7 +450,7 @@ impl Runs<'_> {
         }
     }
 
-    /// Reads the turns of every thread while the dispatch runs.
+    /// Reads the number of executed blocks of every thread while the dispatch runs.
     fn turns(&mut self) -> Result<Vec<u32>, Cause> {
         let threads = u64::from(self.copies * self.kernel.threads);
         let prepared = self.prepared()?;

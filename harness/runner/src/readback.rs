@@ -1,13 +1,13 @@
-//! Verifies what the host reads: the device computes checksums over its memory, and the host compares them
-//! with those of the words that it reads.
+//! Verifies readback: the device computes checksums over its memory, and the host compares them with those of
+//! the words that it reads.
 //!
 //! Poison, receipts and the mark detect work that was not executed. They do not detect words that are wrong in
 //! the host's view only: exchanged or flipped on the way, or stale. Such words could be an outcome that the
 //! device never had, forbidden or allowed. Each checksum has a salt that differs in each submission, so that
 //! stale words with their stale checksum do not match either.
 //!
-//! Sound in one direction: if a checksum does not match, the dispatch is discarded, whatever was wrong. If
-//! all match, the host read what the device reads, except with a probability of 2⁻³².
+//! Sound in one direction: if a checksum does not match, the dispatch is discarded for any cause. If all
+//! match, host and device read the same words, except with a probability of 2⁻³².
 //!
 //! The simulated GPU is not checked, because the host reads its memory directly. Tests with host threads are not
 //! checked, because their accesses may leave host and device with different views.

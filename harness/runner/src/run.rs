@@ -349,7 +349,7 @@ impl<'d> TestRun<'d> {
         }
         tally.started = Timestamp::now();
         let mut stop = false;
-        // The places take turns: while the host counts the dispatch of one, the device executes
+        // The places alternate: while the host counts the dispatch of one, the device executes
         // those of the others.
         for next in (0..self.places.len()).cycle() {
             stop |= self.collect(next, tally, on_progress)?.is_break();

@@ -115,7 +115,7 @@ fn is_always(percent: &u32) -> bool {
 pub enum Lanes {
     /// This many.
     Count(u32),
-    /// The subgroup size of the device. CPU drivers run the subgroups of a workgroup one after another, so
+    /// The subgroup size of the device. CPU drivers run the subgroups of a workgroup sequentially, so
     /// that more slots could not meet. Idle lanes of a workgroup may also execute the waiting loop.
     Of(Unit),
 }
@@ -197,7 +197,7 @@ pub enum StressError {
     TurnsPastBudget {
         /// Name of the stress.
         name: String,
-        /// The minimum of the range of turns.
+        /// The minimum of the range of iterations.
         turns: u32,
         /// The minimum of the range of polls.
         spin: u32,
@@ -514,13 +514,13 @@ impl Stress {
     }
 }
 
-/// Returns the loop iterations of a round with this many turns of memory stress: its own, the turns, and the
-/// end of their loop.
+/// Returns the loop iterations of a round with this many iterations of memory stress: one of the round, the stress
+/// iterations, and the end of their loop.
 pub(crate) fn each_round(turns: u32) -> u32 {
     turns.saturating_add(2)
 }
 
-/// Returns the additional iterations of a rendezvous if this many threads have their own loops: one of the
+/// Returns the additional iterations of a rendezvous if this many threads have separate loops: one of the
 /// outer loop and the end of each inner one. 0 if all threads share one loop.
 pub(crate) fn meeting_turns(thread_loops: u32) -> u32 {
     if thread_loops == 0 { 0 } else { thread_loops.saturating_add(1) }
@@ -528,7 +528,7 @@ pub(crate) fn meeting_turns(thread_loops: u32) -> u32 {
 
 /// Returns the number of rounds that fit a loop budget together with `spin` failed polls.
 ///
-/// Each round takes `each` iterations, 1 for the kernel's loop alone. Each rendezvous takes one iteration of
+/// Each round takes `each` iterations, 1 for the kernel's loop without memory stress. Each rendezvous takes one iteration of
 /// its waiting loop, and `after` + 1 that follow. Lanes that wait in lockstep count failed polls separately,
 /// and their counts for one rendezvous differ by at most one: another iteration.
 pub(crate) fn rounds_within(budget: u32, spin: u32, interval: u32, after: u32, each: u32) -> u32 {

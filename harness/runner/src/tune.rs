@@ -126,7 +126,7 @@ impl Candidates {
                 stress.rounds = point(if cpu { self.one_of(&ROUNDS) } else { 1 << self.below(7) });
             }
             StressParameters::Spin => {
-                // Threads of a CPU driver start one after another, on a busy machine late.
+                // Threads of a CPU driver start in sequence, and late on a busy machine.
                 let spin = match (cpu, self.capabilities.loop_budget) {
                     (true, Some(budget)) => budget / self.one_of(&[2, 3, 4, 6, 8]),
                     (true, None) => self.one_of(&[20_000, 50_000, 100_000, 200_000, 400_000]),
@@ -150,7 +150,7 @@ impl Candidates {
             StressParameters::MixLanes => stress.mix_lanes = self.one_of(&[false, true]),
             StressParameters::Lanes => {
                 let subgroup = Lanes::Of(Unit::Subgroup);
-                // A CPU driver runs the subgroups of a workgroup one after another, so wide workgroups do not
+                // A CPU driver runs the subgroups of a workgroup sequentially, so wide workgroups do not
                 // overlap between rendezvous.
                 let narrow = [subgroup, subgroup, Lanes::Count(16), Lanes::Count(32)];
                 let wide = [subgroup, Lanes::Count(64), Lanes::Count(128), Lanes::Count(256)];

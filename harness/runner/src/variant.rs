@@ -80,7 +80,7 @@ impl RunVariant {
         self.memory.or_else(declared).map_or(BufferMemory::Device, BufferMemory::Of)
     }
 
-    /// Returns why the variant cannot run on a device, whatever the test; `None` if it can.
+    /// Returns why the variant cannot run on a device, independent of the test; `None` if it can.
     pub fn refused(&self, capabilities: &Capabilities) -> Option<String> {
         let most = capabilities.max_workgroups;
         if let Some(wanted) = self.shader.filling.workgroups().filter(|wanted| *wanted > most) {
@@ -90,7 +90,7 @@ impl RunVariant {
         self.memory.filter(|kind| !offered(kind)).map(|kind| kind.to_string())
     }
 
-    /// Returns what a device lacks for a program; `None` if it lacks nothing. `needs` are features that the
+    /// Returns the missing capability of a device for a program; `None` if none is missing. `needs` are features that the
     /// test lists.
     pub fn lacking(
         &self,
@@ -148,7 +148,7 @@ impl RunVariant {
     }
 }
 
-/// Returns what a device lacks for queues of these families.
+/// Returns the missing capability of a device for queues of these families.
 fn lacking_queues(wanted: &[u32], families: &[u32]) -> Option<String> {
     let mut demands: Vec<u32> = Vec::new();
     for family in wanted {
@@ -169,7 +169,7 @@ fn lacking_queues(wanted: &[u32], families: &[u32]) -> Option<String> {
     Some(format!("{needed} compute queues in one queue family (it has {has})"))
 }
 
-/// Returns what a device lacks to draw a kernel.
+/// Returns the missing capability of a device to draw a kernel.
 fn lacking_graphics(kernel: &CompiledKernel, capabilities: &Capabilities) -> Option<String> {
     if kernel.carrier == Carrier::Compute {
         return None;
@@ -182,7 +182,7 @@ fn lacking_graphics(kernel: &CompiledKernel, capabilities: &Capabilities) -> Opt
     (cells.size > most).then(|| format!("points of {} pixels (it has {most})", cells.size))
 }
 
-/// Returns what a device lacks for the subgroups of a kernel.
+/// Returns the missing capability of a device for the subgroups of a kernel.
 fn lacking_subgroups(kernel: &CompiledKernel, capabilities: &Capabilities) -> Option<String> {
     if kernel.variant.subgroups != SubgroupSize::Usual && !has_feature(capabilities, "subgroupSizeControl") {
         return Some("subgroupSizeControl".to_owned());

@@ -131,7 +131,7 @@ pub struct JobResult {
     /// The second part of the run, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spread: Option<SpreadPart>,
-    /// The variant's stage runs its invocations one after another, so that partners did not wait for each
+    /// The variant's stage runs its invocations sequentially, so that partners did not wait for each
     /// other.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub serial_stage: bool,
@@ -170,7 +170,7 @@ pub enum IncompleteReason {
         /// The feature or limit.
         what: String,
     },
-    /// There is no such device, or no driver.
+    /// The device or the driver does not exist.
     #[error("{message}")]
     NoDevice {
         /// The selector and the reason.

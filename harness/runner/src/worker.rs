@@ -216,7 +216,7 @@ fn prepare_process() -> io::Result<io::Stdout> {
     Ok(io::stdout())
 }
 
-/// Returns the lines of standard input. When it ends, the process exits, whatever it is doing.
+/// Returns the lines of standard input. When it ends, the process exits immediately.
 fn read_requests() -> Receiver<io::Result<String>> {
     let (lines, requests) = channel();
     let failures = lines.clone();
@@ -248,7 +248,7 @@ struct Open {
 /// The devices of a worker.
 pub(crate) struct Devices<'a> {
     open: BTreeMap<String, Open>,
-    /// The evidence whether stages of a device run their invocations one after another.
+    /// The evidence whether stages of a device run their invocations sequentially.
     serial: BTreeMap<(String, Neighbours), OverlapEvidence>,
     make: MakeDevice<'a>,
 }
@@ -366,8 +366,8 @@ fn fill(
         job.variant.parse().map_err(|error| IncompleteReason::Test { message: format!("{error}") })?;
     let device = devices.get(&job.device)?;
     let nothing = WireObservation::from(&Observation::default());
-    // The pool starts the next worker and the clock of this job with the first message, which says
-    // that the device is open.
+    // The first message reports that the device is open: the pool then starts the next worker and
+    // the clock of this job.
     let _ = on_snapshot(&|| Snapshot { observation: nothing.clone(), twin: None });
     answer.device = Some(device.identity().clone());
     answer.capabilities = Some(device.capabilities().clone());

@@ -6,7 +6,7 @@ use std::time::Instant;
 use litmus::Race;
 use results::wire::{CHECK_SCHEMA, CheckLine};
 
-/// Returns a line with the race verdict and the time alone.
+/// Returns a line with only the race verdict and the time.
 pub(super) fn entry_line(
     file: &str,
     entry: &str,

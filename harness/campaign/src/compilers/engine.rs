@@ -149,7 +149,7 @@ impl Engine {
                 Err(how) => vec![Made::Crashed(how)],
             })
             .collect();
-        // Each kernel compiles alone, so the crash depends on the kernels before it.
+        // Each kernel compiles separately, so the crash depends on the kernels before it.
         if found.iter().all(|made| matches!(made, Made::Compiled(_)))
             && let Some(last) = found.last_mut()
         {

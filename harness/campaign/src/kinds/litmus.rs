@@ -213,7 +213,7 @@ fn split_share(share: Duration, even: Duration, is_last: bool) -> Parts {
     }
 }
 
-/// Returns the outcomes that executing whole threads one after another produces.
+/// Returns the outcomes of executing whole threads in sequence.
 fn serial_outcomes(cell: &DeviceTest) -> Vec<Vec<u64>> {
     let Ok(prediction) = &cell.ready else { return Vec::new() };
     let serial = prediction.outcomes.iter().filter(|(_, says)| says.serial);

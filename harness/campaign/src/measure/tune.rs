@@ -287,7 +287,7 @@ impl StressSearch<'_> {
         self.time.mul_f64(COMPARISON_PART).max(self.turn * 2)
     }
 
-    /// Returns how many turns fit before `end`.
+    /// Returns the number of measurements that fit before `end`.
     fn looks_until(&self, end: Duration) -> usize {
         let left = end.saturating_sub(self.started.elapsed()).as_secs_f64();
         // The cast saturates.

@@ -353,7 +353,7 @@ fn compile(words: &[u8], command: &str, options: &AnalysisOptions) -> Result<Spi
         .map_err(|refusal| format!("the command wrote an invalid module: {refusal}"))
 }
 
-/// Runs a command line, and returns the file that it wrote and what it printed.
+/// Runs a command line, and returns the file that it wrote and its output.
 fn run_command(words: &[u8], command: &str) -> Result<(Vec<u8>, String), String> {
     let failed = |error: std::io::Error| error.to_string();
     let folder = tempfile::Builder::new().prefix("vk-litmus-").tempdir().map_err(failed)?;

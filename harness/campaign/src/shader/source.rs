@@ -97,12 +97,12 @@ struct ShaderSource<'a> {
     overrides: OverrideValues,
 }
 
-/// A part of a source that is compiled on its own.
+/// A part of a source that is compiled separately.
 struct CompileUnit {
     /// The entry point, for languages that require its name.
     entry: Option<String>,
     stage: &'static SourceStage,
-    /// Definitions of this unit alone.
+    /// Additional definitions of this unit.
     defines: Vec<String>,
     /// The text, if it differs from that of the source.
     text: Option<String>,
@@ -181,7 +181,7 @@ fn no_entry_point(file: &str, wanted: Option<&str>, known: Vec<String>) -> Sourc
 }
 
 /// Compiles a changed text of a source as the file was compiled, for one entry point if it has a module for
-/// each. Returns `None` if the text is not valid, or is not what the compiler reads.
+/// each. Returns `None` if the text is not valid, or differs from the text that the compiler reads.
 pub fn compile_changed(file: &str, text: &str, entry: Option<&str>, given: &Compilation) -> Option<Vec<u8>> {
     let given = Compilation { is_cached: false, ..given.clone() };
     let mut source = ShaderSource::read(file, &given).ok().filter(|source| !source.is_preprocessed)?;

@@ -157,7 +157,7 @@ impl<'m> Code<'m> {
         self.place(pointer).filter(|_| self.constant(value))
     }
 
-    /// Returns the exchange that alone ends a loop, if the lock is released later.
+    /// Returns the exchange that is the only exit of a loop, if the lock is released later.
     fn lock(&self, body: &Body) -> Option<&'m SpirvInstruction> {
         let code = &self.function.code;
         let (at, pointer) = body.code.iter().find_map(|at| {
@@ -173,7 +173,7 @@ impl<'m> Code<'m> {
         })?;
         let exchange = &code[at];
         let place = self.place(pointer)?;
-        // Without a store of a constant behind it, the exchange takes no lock that is given back.
+        // Without a later store of a constant, the exchange takes no lock that is released.
         let given = |(number, one): (usize, &SpirvInstruction)| {
             number > at && self.gives_back(one).as_ref() == Some(&place)
         };
@@ -252,7 +252,7 @@ impl<'m> Code<'m> {
         };
         let varies = |id: &&u32| !self.constant(**id);
         let mut sources = ids.iter().filter(varies).peekable();
-        // A comparison of constants alone does not depend on the exchange.
+        // A comparison of constants does not depend on the exchange.
         sources.peek().is_some() && sources.all(|id| self.comes_from(results, decided, *id, depth + 1))
     }
 }

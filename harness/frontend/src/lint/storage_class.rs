@@ -66,7 +66,7 @@ fn barriers_of<'m>(module: &'m SpirvModule, function: &'m SpirvFunction) -> Vec<
     found
 }
 
-/// Returns true if a branch leads from behind an instruction to before it.
+/// Returns true if a branch after an instruction leads to a position before it.
 fn is_in_loop(module: &SpirvModule, function: &SpirvFunction, at: usize) -> bool {
     function.code[at..].iter().any(|one| {
         let back = |label: u32| function.labels.get(&label).is_some_and(|index| *index <= at);

@@ -48,7 +48,7 @@ fn constant_address(module: &SpirvModule, function: &SpirvFunction, pointer: u32
         let SpirvOperation::AccessChain { base, element: None, indices } = module.operation(chain) else {
             return None;
         };
-        // With constant indices alone, all invocations have the same address.
+        // With only constant indices, all invocations have the same address.
         if !indices.iter().all(|index| module.constants.contains_key(index)) {
             return None;
         }
@@ -66,7 +66,7 @@ fn unconditional_code(module: &SpirvModule, function: &SpirvFunction) -> HashSet
         operation.is_terminator() && !operation.is_branch()
     };
     let mut reached = HashSet::new();
-    // With an early return, the code behind it is conditional.
+    // With an early return, the code after it is conditional.
     if function.code.iter().filter(ends).count() != 1 {
         return reached;
     }

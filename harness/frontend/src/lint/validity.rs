@@ -1,8 +1,8 @@
 //! Validity rules of memory semantics and memory operands.
 //!
 //! Source: Vulkan, "Standalone SPIR-V Validation" (`VUID-StandaloneSpirv-MemorySemantics-10869` to `10871`), and
-//! SPIR-V, "Memory Operands". A module that breaks one has no defined meaning, and drivers differ in what they make
-//! of it. Semantics that are no constants are not checked.
+//! SPIR-V, "Memory Operands". A module that breaks one has no defined meaning, and drivers treat it
+//! differently. Semantics that are not constant are not checked.
 
 use rspirv::spirv::{MemorySemantics, StorageClass};
 

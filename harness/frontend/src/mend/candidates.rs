@@ -89,7 +89,7 @@ impl<'m> ModuleCandidates<'m> {
         Some(all)
     }
 
-    /// Returns the initializers of workgroup variables, which GLSL alone can express.
+    /// Returns the initializers of workgroup variables, which only GLSL can express.
     fn of_uninitialized(module: &'m SpirvModule, finding: &GridFinding) -> Option<ModuleCandidates<'m>> {
         let site = ChangeSite::at(module, finding.at.first()?.place)?;
         let language = SourceLanguage::of_module(module);

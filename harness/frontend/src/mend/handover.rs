@@ -1,4 +1,4 @@
-//! Fixes that hand memory over by atomics: a release where a flag is stored, an acquire where it is read.
+//! Fixes for message passing through atomics: a release at the store of a flag, an acquire at its load.
 //!
 //! The memory itself is made available and visible in the same change.
 

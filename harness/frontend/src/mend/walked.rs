@@ -21,7 +21,7 @@ use crate::update::{ImageUpdate, PlainUpdate};
 const MAX_TRIALS: usize = 400;
 /// Upper bound on the steps of all their walks, unless the first walk was longer.
 const MAX_STEPS: u64 = 40_000_000;
-/// Upper bound on the races that are fixed one after another.
+/// Upper bound on the races that are fixed in sequence.
 const MAX_ROUNDS: usize = 4;
 
 /// A change of a shader.
@@ -137,8 +137,8 @@ pub fn fix_walk_findings(
 fn is_same_finding(one: &GridFinding, other: &GridFinding) -> bool {
     let places = |found: &GridFinding| -> BTreeSet<(u32, SourcePosition)> {
         let place =
-            // Changes move positions in the module, so that lines identify a finding where there
-            // are any.
+            // Changes move positions in the module, so lines identify a finding if they are
+            // known.
             |at: &grid::GridSpot| (at.line, if at.line == 0 { at.place } else { SourcePosition::Module });
         found.at.iter().map(place).collect()
     };
@@ -352,7 +352,7 @@ pub(crate) fn root_variable(module: &SpirvModule, function: &SpirvFunction, poin
         );
         match module.types.get(&made.ty)? {
             SpirvType::Handle(_) if made.op == Op::Load => {}
-            // A device address has no variable; the type that it points to stands for one.
+            // A device address has no variable; the type that it points to is used instead.
             SpirvType::Pointer { class: Class::PhysicalStorageBuffer, to } if !chain => return Some(*to),
             _ if chain => {}
             _ => return None,

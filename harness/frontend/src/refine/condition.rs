@@ -20,7 +20,7 @@ pub(super) type Facts = BTreeMap<Condition, bool>;
 
 /// The value of a comparison.
 pub(super) enum Truth {
-    /// True or false whatever the values are.
+    /// True or false for all values.
     Known(bool),
     /// True if the condition has this value.
     Open { condition: Condition, holds_if: bool },

@@ -1,4 +1,4 @@
-//! Searches for an environment in which AFTER shows what BEFORE cannot.
+//! Searches for an environment in which AFTER has an outcome that BEFORE does not have.
 //!
 //! An environment is one more thread: it may wait for a write of the kernel, accesses one location plainly,
 //! and may publish that by a write that the kernel reads. A found environment is a proof: the model finds
@@ -161,7 +161,7 @@ impl<'a> LocatedKernel<'a> {
         if let Some(initial) = initial {
             test.locations[usize::from(place.location.0)].init = LocationInit::Constant(initial as i64);
         }
-        // The branch behind the wait leads to a label at the end.
+        // The branch after the wait leads to a label at the end.
         let ends = environment.wait.is_some();
         code.extend(ends.then(|| emit::label(0)));
         let thread = test.threads.len();
@@ -261,7 +261,7 @@ pub(super) struct EnvironmentSearch<'s> {
     pub is_open: &'s dyn Fn(&CellKey) -> bool,
 }
 
-/// Searches for an environment that tells the kernels apart.
+/// Searches for an environment that distinguishes the kernels.
 pub(super) fn find_environment(
     (before, before_module): (&Lifted, &SpirvModule),
     (after, after_module): (&Lifted, &SpirvModule),
@@ -363,8 +363,8 @@ fn candidates(
     is_open: &dyn Fn(&CellKey) -> bool,
 ) -> Vec<Environment> {
     let open = |cells: BTreeSet<CellKey>| cells.into_iter().filter(|key| is_open(key)).collect::<Vec<_>>();
-    // The environment can wait only for what the kernel writes, and publish only what it reads,
-    // both atomically.
+    // The environment can only wait for atomic writes of the kernel, and only publish to its
+    // atomic reads.
     let waits = open(before.accessed(|access| access.strength.is_atomic() && access.writes()));
     let published = open(before.accessed(|access| access.strength.is_atomic() && access.reads()));
     let mut plain = before.accessed(|access| !access.strength.is_atomic());

@@ -98,7 +98,7 @@ impl Event {
         matches!(self.operation, Operation::Order(OrderShape::Barrier { .. }))
     }
 
-    /// Returns true for barriers, which count as acquire and release whatever their semantics are.
+    /// Returns true for barriers, which count as acquire and release with any semantics.
     fn is_full(&self) -> bool {
         matches!(self.operation, Operation::Order(OrderShape::Barrier { .. } | OrderShape::Interlock(_)))
     }
@@ -135,7 +135,7 @@ pub(super) struct Machine {
 
 /// The next step of a machine.
 pub(super) enum Step {
-    /// The next event; the machine stands behind it.
+    /// The next event; the machine is at the position after it.
     Event(Event),
     /// A branch depends on this condition.
     Split(Condition),

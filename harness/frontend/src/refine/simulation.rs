@@ -9,13 +9,13 @@
 //! optimisations in the C11/C++11 memory model* (PLDI 2013):
 //!
 //! - a plain load may be removed if its value does not matter, or if an earlier plain access of the cell by
-//!   the same invocation determines it, and no release with a later acquire lies between the two. Any write
-//!   of another invocation between them would need both to be ordered, and be a race otherwise;
+//!   the same invocation determines it, and no release with a later acquire is between the two. Any write
+//!   of another invocation between them needs both to be ordered; otherwise it races;
 //! - a plain store may be removed if the next event of the cell is a plain store without a synchronizing
 //!   event between;
-//! - plain accesses of different cells, and two plain loads, may change places. A plain access may move
-//!   behind an acquire or before a release, but not the other way;
-//! - a plain load may be added if it repeats a plain access of the cell and nothing that synchronizes lies
+//! - plain accesses of different cells, and two plain loads, may be exchanged. A plain access may move
+//!   after a later acquire or before an earlier release, but not in the other direction;
+//! - a plain load may be added if it repeats a plain access of the cell without a synchronizing event
 //!   between the two;
 //! - an event may be replaced by a stronger one, and a memory barrier may be added.
 //!
@@ -349,7 +349,7 @@ impl<'a> Simulation<'a> {
                     let what = "loops of BEFORE that depend on read values are longer than the bound";
                     return Err(NoProof::Limit(what.to_owned()));
                 }
-                // What is pending at the end was removed by AFTER: allowed for plain loads only.
+                // AFTER has removed the events that are pending at the end: allowed only for plain loads.
                 Step::End => match &state.wanted {
                     Some(NextStep::End) if lost_event(&state).is_none() => return Ok(()),
                     _ => {
@@ -451,7 +451,7 @@ impl<'a> Simulation<'a> {
             let Some(is_stronger) = strength_relation(event, &pending.event) else { continue };
             let is_same = pending.event.cell == event.cell && pending.event.operation == event.operation;
             let earlier = &state.pending[..index];
-            // A store is only overwritten if nothing that synchronizes lies between.
+            // A store is only overwritten if no synchronizing event is between.
             let is_overwritten = |one: &PendingEvent| one.event.writes() && one.event.cell == event.cell;
             let synchronizes = earlier.iter().any(|one| !one.event.is_plain());
             if !is_same
@@ -472,7 +472,7 @@ impl<'a> Simulation<'a> {
             }
             self.is_stronger |= is_stronger;
             let (event, pending) = (event.clone(), pending.clone());
-            // AFTER reads what BEFORE reads, so one symbol stands for both values.
+            // AFTER reads what BEFORE reads, so both values have one symbol.
             if let (Some(register), Some(result)) = (event.destination, &pending.result) {
                 match (result, &event.domain) {
                     (Expression::Known(value), Some(domain)) if !domain.contains(value) => {
@@ -543,7 +543,7 @@ fn repeats_access(state: &mut State) -> bool {
     let known = state.repeatable.get(cell).filter(|_| event.is_plain() && event.is_load());
     match known.filter(|(_, strength)| *strength == event.strength).cloned() {
         Some((value, _)) => {
-            // The added load needs no event of BEFORE: no synchronizing event lies between the two
+            // The added load needs no event of BEFORE: no synchronizing event is between the two
             // accesses, so no other invocation can write between them without a race.
             state.after.registers.insert(register, value);
             true
@@ -624,7 +624,7 @@ fn may_precede(event: &Event, pending: &Event) -> bool {
         (true, true) => {
             !is_same_cell || event.is_load() && pending.is_load() || event.writes() && pending.writes()
         }
-        // A plain access moves behind a synchronizing one, unless that releases; a load before a
+        // A plain access moves after a synchronizing one, unless that releases; a load before a
         // release disappears instead.
         (true, false) => !is_same_cell && (pending.is_load() || !event.releases()),
         // A plain access moves before a synchronizing one, unless that acquires.

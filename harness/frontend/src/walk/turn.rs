@@ -1,4 +1,4 @@
-//! Spin loop detection: does an iteration leave the state as it found it?
+//! Spin loop detection: finds iterations that leave the state unchanged.
 //!
 //! Such an iteration can be repeated any number of times without effect, so the path may end in it.
 
@@ -21,7 +21,7 @@ impl Walk<'_> {
         let frame = state.frames.last()?;
         let began = frame.loops.iter().rfind(|active| active.header == header)?;
         let performed = state.performed_rmws.len().checked_sub(began.performed)?;
-        // The iteration has other effects than read-modify-writes, so that it is no spin loop.
+        // The iteration has effects other than read-modify-writes, so it is not a spin loop.
         if state.effects != began.effects + performed as u32 {
             return None;
         }

@@ -23,7 +23,7 @@ impl RowCounts {
 }
 
 impl Counter {
-    /// Returns the table of all rows made of `numbers`; `None` if it is too large. The storages in `in_image`
+    /// Returns the table of all rows of `numbers`; `None` if it is too large. The storages in `in_image`
     /// are read from texels.
     pub fn table(&self, numbers: &[u32], in_image: &[u32]) -> Option<RowTable> {
         let column = |column: &ValueColumn| {
@@ -105,7 +105,7 @@ impl Counter {
                     *cell += count;
                 }
                 if let Some(cell) = self.batching.as_mut().and_then(|batching| batching.direct.get_mut(key)) {
-                    // The last batch in `cell.0` stays as it is: these rounds are over, and later
+                    // The last batch in `cell.0` does not change: these rounds are over, and later
                     // ones have larger numbers.
                     cell.1 += batches;
                 }

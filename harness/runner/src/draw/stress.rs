@@ -21,7 +21,7 @@ impl Draw {
     pub fn stress_workgroups(&mut self, groups: u32) -> u32 {
         let Some(MemoryStress { workgroups, percent, .. }) = self.memory_stress() else { return 0 };
         let (on, wanted) = (self.happens(percent), self.within(workgroups));
-        // The workgroups of the test come first; stress gets what the device's limit leaves.
+        // The workgroups of the test come first; stress gets the rest of the device's limit.
         let room = self.bounds.max_workgroups.saturating_sub(self.bounds.classes.saturating_mul(groups));
         if on { wanted.min(room) } else { 0 }
     }
@@ -95,7 +95,7 @@ impl Draw {
         }
     }
 
-    /// Returns the maximum turns of a round that fits the driver's loop budget together with the shortest
+    /// Returns the maximum stress iterations of a round that fits the driver's loop budget together with the shortest
     /// wait.
     fn most_turns(&self) -> u32 {
         let Some(budget) = self.bounds.loop_budget else { return u32::MAX };
@@ -243,7 +243,7 @@ mod tests {
         assert!((60..140).contains(&met(50)), "{}", met(50));
     }
 
-    /// Rounds with more turns are fewer, and their product never grows.
+    /// More iterations mean fewer rounds; the product never grows.
     #[test]
     fn rounds_shrink_with_their_turns() {
         for budget in [100, 1000, 65_535] {

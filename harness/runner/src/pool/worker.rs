@@ -129,7 +129,7 @@ impl Worker {
     /// Lets idle workers exit, and kills those that do not exit soon.
     pub fn retire(mut workers: Vec<Worker>) {
         for worker in &mut workers {
-            // Closing its input tells the worker to exit.
+            // The worker exits when its input is closed.
             worker.requests = channel().0;
         }
         let deadline = Instant::now() + LAST_WAIT;

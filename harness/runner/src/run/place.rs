@@ -128,7 +128,7 @@ impl InFlightPlan<'_> {
             }
         };
         let counted = tally.counter.counted(&classifier.table, counters);
-        // The host reads the memory if it compares, or if the counters alone do not explain every
+        // The host reads the memory if it compares, or if the counters do not explain every
         // instance.
         if !compared && counted.elsewhere == 0 && counted.instances() == instances as u64 {
             tally.counter.add_counted(&counted, parameters.rounds.into());
@@ -142,7 +142,7 @@ impl InFlightPlan<'_> {
         let difference = if not_executed == 0 {
             own.differs_from(&counted)
         } else {
-            // The host counts nothing of such a dispatch.
+            // The host does not count this dispatch.
             // Unwritten rows hold poison, which no row of the table contains.
             let enough = counted.elsewhere >= not_executed && counted.instances() == instances as u64;
             (!enough).then(|| {

@@ -204,7 +204,7 @@ impl ContentCounts {
         let watched = self.watched.iter().map(|place| words.get(*place).copied().unwrap_or(0)).collect();
         let differs = words.iter().zip(&self.initial).zip(&self.is_watched);
         let elsewhere = differs.into_iter().any(|((now, before), watched)| !watched && now != before);
-        // Beyond the limit, a content is counted by its hash alone.
+        // Beyond the limit, a content is only counted by its hash.
         let keeps = self.kept + words.len() <= KEPT_WORDS;
         self.kept += if keeps { words.len() } else { 0 };
         self.rows.insert(hash, ContentsRow { count: 1, watched, elsewhere, words: keeps.then_some(words) });

@@ -16,11 +16,11 @@ const INVOCATIONS: u32 = 32;
 const ON_CPU: (u32, u32) = (1, 4);
 const SIMULATED: (u32, u32) = (1, 2);
 const ON_GPU: (u32, u32) = (1, 256);
-/// Loop turns of an invocation if the stress does not set them, for the same devices.
+/// Loop iterations of an invocation if the stress does not set them, for the same devices.
 const TURNS_ON_CPU: (u32, u32) = (1, 256);
 const TURNS_SIMULATED: (u32, u32) = (1, 8);
 const TURNS_ON_GPU: (u32, u32) = (1, 1_024);
-/// Turns reserved for a driver that limits them.
+/// Iterations reserved for a driver that limits them.
 const SPARE_TURNS: u32 = 1_000;
 /// Invocations of a workgroup on the simulated GPU, which executes them one by one.
 const SIMULATED_INVOCATIONS: u32 = 4;

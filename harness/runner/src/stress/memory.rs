@@ -18,14 +18,14 @@ const REGIONS: u32 = 32;
 pub struct MemoryStress {
     /// Stress workgroups: additional workgroups in the dispatch of the test.
     pub workgroups: (u32, u32),
-    /// Turns of their invocations in each round; a turn has two accesses.
+    /// Iterations of their invocations in each round, with two accesses each.
     pub iterations: (u32, u32),
-    /// Pre-stress: turns of the test's invocations before each round, after the rendezvous.
+    /// Pre-stress: iterations of the test's invocations before each round, after the rendezvous.
     pub pre_stress: (u32, u32),
     /// The percentage of dispatches with stress workgroups, and (drawn independently) of those with
     /// pre-stress.
     pub percent: u32,
-    /// The access patterns of a turn.
+    /// The access patterns of an iteration.
     pub patterns: Vec<Pattern>,
     /// Words of a line: the first number times a random power of two.
     pub line_words: (u32, u32),
@@ -38,7 +38,7 @@ pub struct MemoryStress {
     pub mix_workgroups: bool,
     /// Workgroups of a separate dispatch on another queue, at the same time.
     pub queue_workgroups: (u32, u32),
-    /// Turns of its invocations for each round of the test's dispatch.
+    /// Iterations of its invocations for each round of the test's dispatch.
     pub queue_iterations: (u32, u32),
 }
 
@@ -113,7 +113,7 @@ pub enum Strategy {
 }
 
 impl MemoryStress {
-    /// Returns the minimum turns of an invocation in a round.
+    /// Returns the minimum iterations of an invocation in a round.
     pub(crate) fn least_turns(&self) -> u32 {
         let of_workgroups = if self.workgroups.1 > 0 { self.iterations.0 } else { 0 };
         of_workgroups.max(self.pre_stress.0)
@@ -239,7 +239,7 @@ mod tests {
             "stress `mine`: one round with 65530 turns of memory stress and `spin` = 0 needs more than the 65535 loop \
              iterations that the driver allows"
         );
-        // No invocation executes these turns.
+        // No invocation executes these iterations.
         assert_eq!(read("iterations = [65530, 65530]").unwrap().check_loop_budget(Some(65_535)), Ok(()));
     }
 

@@ -91,7 +91,7 @@ fn explain_module(
                     page.notes.push(format!("compiled by {compiler}"));
                 }
                 // Two racing invocations race with any others present, so cause and fix are computed for the
-                // pair alone.
+                // pair only.
                 let started = Instant::now();
                 let mut is_first = true;
                 for found in page.findings.iter_mut().filter(|found| found.kind == FindingKind::Race.name()) {

@@ -275,7 +275,7 @@ impl PlannedModels {
 /// Selects the variants that the devices can run.
 ///
 /// Devices without the Vulkan memory model run tests that GLSL450 can express, as SPIR-V 1.3 modules. If
-/// another device has the memory model, both variants run, and each device skips what it lacks.
+/// another device has the memory model, both variants run, and each device skips unsupported tests.
 pub(crate) fn told_for(targets: &[DeviceTarget], tests: Vec<Loaded>) -> Result<Vec<Loaded>, Failure> {
     let lacks = |target: &&DeviceTarget| !target.listed.capabilities.memory_model;
     let lacking = targets.iter().filter(lacks).count();

@@ -33,7 +33,7 @@ struct Attempts {
     counted_by_host: Option<String>,
     /// The part under another layout.
     spread: Option<SpreadPart>,
-    /// The stage runs its invocations one after another.
+    /// The stage runs its invocations sequentially.
     serial_stage: bool,
     /// Messages of the validation layers.
     validation: Vec<String>,

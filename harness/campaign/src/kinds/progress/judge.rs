@@ -1,6 +1,6 @@
 //! Judges a run of a forward-progress test: the progress models that it refutes, and broken claims.
 //!
-//! Vulkan guarantees no forward progress, so a hang alone is not a violation. A hang refutes a progress model
+//! Vulkan guarantees no forward progress, so a hang is not a violation by itself. A hang refutes a progress model
 //! if two conditions hold: the checker proves that the test ends under the model, and a thread to which the
 //! model guarantees progress did not move. It is a violation if an expectation file claims that model. A hang
 //! without this evidence may be slowness.

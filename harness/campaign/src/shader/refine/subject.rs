@@ -86,7 +86,7 @@ pub fn workgroups_of(name: &str, test: &Test) -> Vec<(String, Test)> {
         }
         _ => None,
     };
-    // What orders threads otherwise names them, and GLSL has none of it.
+    // Other synchronization between threads names them, which GLSL cannot express.
     let is_device = |thread: &litmus::Thread| workgroup_of(&thread.place).is_some();
     if !test.system_sync.is_empty() || !test.threads.iter().all(is_device) {
         return vec![(name.to_owned(), test.clone())];

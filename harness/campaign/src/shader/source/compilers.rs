@@ -1,4 +1,4 @@
-//! The compilers to SPIR-V: how each is called, and what a call returns.
+//! The compilers to SPIR-V: their command lines and results.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -212,8 +212,8 @@ impl Compiler {
         Path::new(name).file_stem().is_some_and(|stem| stem == self.program)
     }
 
-    /// Compiles a unit of a source; returns `None` if the compiler is not installed. A second call keeps
-    /// registers of different kinds apart, if they share a binding.
+    /// Compiles a unit of a source; returns `None` if the compiler is not installed. If registers of
+    /// different kinds share a binding, a second call separates them.
     pub fn compile(
         &self,
         source: &ShaderSource<'_>,

@@ -9,7 +9,7 @@ use serde::Deserialize;
 /// Blank lines and lines that start with `//` are skipped.
 ///
 /// # Errors
-/// The number of a line that has no name, and what it has.
+/// The number and the text of a line without a name.
 pub fn parse_definitions(text: &str) -> Result<Vec<String>, (usize, String)> {
     let mut found = Vec::new();
     for (line, number) in text.lines().zip(1..) {

@@ -42,7 +42,7 @@ pub fn annotated(text: &str) -> Vec<EntryPoint> {
         if !names_stage && !words(declared).any(|word| word == "void" || word == "func") {
             continue;
         }
-        // A generic function is an entry point only where it is instantiated.
+        // A generic function is an entry point only if it is instantiated.
         let Some(name) = words(declared).last().filter(|name| declared.ends_with(*name)) else { continue };
         if found.iter().all(|entry| entry.name != name) {
             let stage = stage(&attributes, body(&rest[open..]));
@@ -52,7 +52,7 @@ pub fn annotated(text: &str) -> Vec<EntryPoint> {
     found
 }
 
-/// Returns the contents of the attributes at the start of a text, and the text behind them and behind the
+/// Returns the contents of the attributes at the start of a text, and the text after them and after the
 /// directives between them.
 fn attributes(text: &str) -> (Vec<&str>, &str) {
     let (mut found, mut rest) = (Vec::new(), text);
