@@ -232,7 +232,7 @@ impl Subject<'_> {
     }
 }
 
-/// Compares what was proved with the engine's prediction.
+/// Compares the proof with the engine's prediction.
 fn check_prediction(
     test: &Test,
     prediction: &Prediction,

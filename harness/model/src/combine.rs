@@ -235,7 +235,7 @@ impl<'a> OutcomeCollector<'a> {
         let mut rf = vec![None; self.skeleton.len()];
         if self.plain {
             let outcomes = choices.iter().fold(1usize, |product, c| product.saturating_mul(c.len()));
-            // Before the list: it may become too long, and the answers must not depend on this.
+            // Before the list: it may become too long, which must not affect the answers.
             self.decide_leaf(&choices, leaf.flagged, findings);
             if findings.unlisted
                 || outcomes > MAX_LISTED_OUTCOMES
@@ -484,7 +484,7 @@ impl<'a> OutcomeCollector<'a> {
             let FinalValue::Expression(expression) = self.skeleton.finals.get(index)? else { continue };
             match reads_of(expression).as_slice() {
                 [] => {
-                    // A constant that misses the demand excludes every execution of the goal.
+                    // A constant that violates the constraint excludes every execution of the goal.
                     expression.known().filter(|value| demand.allows(*value))?;
                 }
                 [read] => {

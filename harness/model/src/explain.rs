@@ -69,7 +69,7 @@ pub struct Explanation {
     pub race: Race,
     /// True if it races only by values out of thin air.
     pub race_thin_air: bool,
-    /// True if some read is uninitialised; `None` where that is not known.
+    /// True if some read is uninitialised; `None` if unknown.
     pub uninitialised_read: Option<bool>,
     /// An uninitialised read, if one was found within the bounds.
     pub uninitialised_found: Option<UninitialisedRead>,
@@ -87,7 +87,7 @@ pub struct Explanation {
 pub enum ExplanationAnswer {
     /// Some consistent execution shows the outcome.
     Allowed {
-        /// A witness; `None` if the search met its bounds first.
+        /// A witness; `None` if the search reached its bounds first.
         witness: Option<ExplainedExecution>,
     },
     /// Candidate executions show the outcome, and each violates an axiom.
@@ -96,7 +96,7 @@ pub enum ExplanationAnswer {
         closest: Option<(ExplainedExecution, BrokenAxiom)>,
         /// Number of examined candidate executions with the outcome.
         candidates: u64,
-        /// True if all of them were looked at.
+        /// True if all of them were examined.
         complete: bool,
     },
     /// No candidate execution shows the outcome: no written value and no path of the program leads to it.

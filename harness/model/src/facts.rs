@@ -60,7 +60,7 @@ impl StructureFacts {
                     None => names.push((storage, reference)),
                 }
             }
-            // The events of a thread are contiguous, so this notes the place of each thread once.
+            // The events of a thread are contiguous, so this records the place of each thread once.
             if event.owner != last
                 && let Some(place) = event.place
             {

@@ -53,7 +53,7 @@ pub fn predict_growing(test: &Test, model: &Model, options: &Options) -> Result<
     Ok(prediction)
 }
 
-/// Returns true if the race and the answer to the question hold whatever longer runs may do.
+/// Returns true if the race and the answer to the question hold for all longer runs.
 fn is_answered(test: &Test, prediction: &Prediction) -> bool {
     let is_question_answered = test.question.as_ref().is_some_and(|question| match question.kind {
         QuestionKind::Exists | QuestionKind::NotExists | QuestionKind::Final => {
@@ -90,7 +90,7 @@ mod tests {
         predict_growing(&test, &model, &Options { budget: Budget::UNLIMITED, unroll: 1 }).unwrap()
     }
 
-    /// The value of `r1` survives from the iteration before, so no bound suffices for a list.
+    /// The value of `r1` survives from the previous iteration, so no bound suffices for a list.
     const WAIT: &str = "P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ;
 LC00: | st.atom.dv.sc0 t, 1 ;
 ld.atom.dv.sc0 r0, f | st.atom.dv.sc0 f, 1 ;

@@ -62,7 +62,7 @@ pub trait Matrix: Clone + PartialEq + Eq + Hash + Debug + Send + Sync + 'static 
     /// Number of pairs.
     fn len(&self) -> usize;
 
-    /// Pairs of either.
+    /// Pairs of either operand.
     fn union(&self, other: &Self) -> Self;
 
     /// Pairs of both.

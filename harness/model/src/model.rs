@@ -362,7 +362,7 @@ pub(crate) fn is_partial(test: &Test, access: &MemoryAccess) -> bool {
 /// A feature that only models of the complete language support.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Extension {
-    /// Access masks and what only the host does.
+    /// Access masks and host operations.
     Api,
     /// Shader calls.
     ShaderCall,

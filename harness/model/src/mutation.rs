@@ -140,7 +140,7 @@ pub fn unkilled() -> (&'static str, Vec<Unkilled>) {
     (bound, lines.filter_map(entry).collect())
 }
 
-/// Returns all mutants of a model that are models themselves. Statements of files for which `only` returns
+/// Returns all mutants of a model that are valid models. Statements of files for which `only` returns
 /// false stay unchanged.
 pub fn mutants(model: &Model, only: &dyn Fn(&str) -> bool) -> Vec<Mutant> {
     let ast = model.ast();
@@ -175,7 +175,7 @@ pub fn mutants(model: &Model, only: &dyn Fn(&str) -> bool) -> Vec<Mutant> {
                 clauses: statement.clauses.clone(),
             };
             let changed = model.with_ast(changed);
-            // Some changes make no model, such as a set where a relation is expected.
+            // Some changes are not valid models, for example a set instead of a relation.
             if changed.is_sound() {
                 found.push(Mutant { mutation, model: changed });
             }
@@ -237,7 +237,7 @@ struct ChangedExpression {
     expression: CatExpression,
 }
 
-/// The text at a place, on one line.
+/// Returns the text of a range, on one line.
 fn text_of(span: CatSpan, sources: &[SourceText]) -> String {
     let text = sources
         .get(usize::from(span.source.0))
@@ -274,7 +274,7 @@ fn expression_changes(expression: &CatExpression, sources: &[SourceText]) -> Vec
 fn own_variants(expression: &CatExpression, sources: &[SourceText]) -> Vec<ChangedExpression> {
     let text = |part: &CatExpression| text_of(part.span, sources);
     let with = |kind: ExpressionKind| CatExpression { kind, span: expression.span, depth: expression.depth };
-    // A list with one part less; a list of one is that one.
+    // A list without one part; a list with one part becomes that part.
     let without = |list: &[CatExpression], index: usize, make: fn(Vec<CatExpression>) -> ExpressionKind| {
         let mut rest = list.to_vec();
         rest.remove(index);

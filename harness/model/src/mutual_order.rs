@@ -19,7 +19,7 @@ pub(crate) fn share_scopes(test: &Test, one: (usize, Scope), other: (usize, Scop
     }
 }
 
-/// Returns true if no execution of the program has a data race, however often its loops run, by the kinds of
+/// Returns true if no execution of the program has a data race, for any number of loop iterations, by the kinds of
 /// only its accesses.
 ///
 /// All accesses of each storage that a thread writes and another uses are mutually ordered atomics. False if

@@ -171,7 +171,7 @@ impl ProgressError {
 pub struct Termination {
     /// The memory that decided.
     pub memory: DecidingMemory,
-    /// True if every run ends; nothing where a bound was met first.
+    /// True if every run ends; `None` if a bound was reached first.
     pub terminates: Option<bool>,
     /// Description of the hang, reason for an unknown answer, or bound of weak memory.
     pub why: Option<String>,
@@ -441,7 +441,7 @@ impl TerminationQuery<'_> {
             return Some(Termination { memory, terminates: Some(false), why: Some(why), schedule });
         }
         let trap = graph.find_fair_component(self.threads, model, self.definition, self.fairness)?;
-        // The state found first is the nearest.
+        // The first state found has the shortest path.
         let entry = trap.states.first().copied()?;
         let mut schedule: Vec<ProgressStep> = graph
             .path_to(entry)

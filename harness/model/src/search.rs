@@ -568,7 +568,7 @@ impl<'a, M: Matrix> Search<'a, M> {
         let solved = problem.solve(self.purse, left);
         self.steps = self.steps.saturating_add(solved.steps);
         if !solved.complete {
-            // An incomplete solution ended either at the step limit of this search or at the purse.
+            // An incomplete solution ended either at the step limit of this search or of the whole budget.
             // The caller falls back to other strategies only after the former.
             self.gave_up |= solved.steps > left;
             self.timed_out |= solved.steps <= left;

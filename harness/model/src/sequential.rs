@@ -26,7 +26,7 @@ use crate::quick::QuickSet;
 pub(crate) enum Turns {
     /// Any thread, one memory access at a time; control barriers block until all participants have arrived.
     Interleaved,
-    /// One whole thread after the other; control barriers do not wait.
+    /// Whole threads in sequence; control barriers do not wait.
     Serial,
 }
 
@@ -651,7 +651,7 @@ impl<'a> SequentialMachine<'a> {
                 return !self.waits(state, thread, at) && self.compute_together(state, thread, operation);
             }
             InstructionKind::SplitBarrier(barrier) => match barrier.half {
-                // One that had to wait for another thread's instruction has yet to be counted.
+                // An arrival that had to wait for another thread's instruction is not counted yet.
                 SplitHalf::Arrive => {
                     if let Some(word) = self.arrivals(thread, barrier.execution_scope) {
                         state.0[word] += 1;

@@ -581,7 +581,7 @@ mod tests {
         assert_eq!(said([(0, 0), (0, 0), (0, 1), (0, 1)]), "0+1-2+3");
         assert_eq!(said([(0, 0), (0, 0), (1, 0), (1, 0)]), "0+1-2+3");
         assert_eq!(said([(0, 0), (0, 1), (1, 0), (1, 1)]), "0+1-2+3");
-        // Two of one subgroup are not two of two.
+        // Two threads of one subgroup differ from two threads of two subgroups.
         assert_eq!(said([(0, 0), (0, 0), (1, 0), (1, 1)]), "");
     }
 

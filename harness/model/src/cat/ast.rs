@@ -5,7 +5,7 @@ use super::plan::AxiomKind;
 use super::source::{CatSpan, SourceText};
 use std::sync::Arc;
 
-/// A model as read: includes are already in place.
+/// A parsed model with its includes.
 #[derive(Clone, Debug)]
 pub struct CatModel {
     /// The words or the string at the start of the file.
@@ -25,7 +25,7 @@ pub struct Statement {
     pub kind: StatementKind,
     /// Source location of the statement.
     pub span: CatSpan,
-    /// Clause ids from the comments at it.
+    /// Clause ids from its comments.
     pub clauses: Vec<String>,
 }
 
@@ -34,11 +34,11 @@ pub struct Statement {
 pub enum StatementKind {
     /// `let … and …`
     Let(Bindings),
-    /// `acyclic e as name` and its like.
+    /// An axiom or a flag, such as `acyclic e as name`.
     Axiom {
         /// The constraint on the body.
         kind: AxiomKind,
-        /// True if the opposite is demanded.
+        /// True if the constraint is negated.
         negated: bool,
         /// True if it only raises a flag.
         flag: bool,
@@ -60,7 +60,7 @@ pub enum StatementKind {
     },
 }
 
-/// Demands that have parameters, of herd's cat.
+/// A parameterized axiom of herd's cat.
 #[derive(Clone, Debug)]
 pub struct Procedure {
     /// Name of the procedure.
@@ -71,7 +71,7 @@ pub struct Procedure {
     pub body: Vec<(StatementKind, CatSpan)>,
 }
 
-/// A name at its place.
+/// A name with its position.
 #[derive(Clone, Debug)]
 pub struct Identifier {
     /// The name.
@@ -100,7 +100,7 @@ pub struct CatDefinition {
     pub body: Arc<CatExpression>,
 }
 
-/// An expression at its place.
+/// An expression with its position.
 #[derive(Clone, Debug)]
 pub struct CatExpression {
     /// The expression itself.
@@ -150,7 +150,7 @@ pub enum ExpressionKind {
     Comprehension(Box<Comprehension>),
     /// `try e with f`: `f` if `e` contains an unknown name.
     Try(Box<[CatExpression; 2]>),
-    /// `linearisations(s, r)`: the total orders of a set, which is `0` where the set is empty in every program.
+    /// `linearisations(s, r)`: the total orders of a set; `0` if the set is empty in every program.
     LinearOrder(Box<CatExpression>),
 }
 

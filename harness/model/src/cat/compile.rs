@@ -120,7 +120,7 @@ type LowerResult<T> = Result<T, ErrorReported>;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum TypedNode {
-    /// `0`: a set or a relation, as its place demands.
+    /// `0`: a set or a relation, depending on the context.
     Zero,
     Set(NodeId),
     Relation(NodeId),
@@ -178,7 +178,7 @@ struct CatCompiler<'m> {
     /// The procedures in source order, each with its scope.
     procedures: Vec<(&'m Procedure, ScopeId)>,
     axioms: Vec<Axiom>,
-    /// The statements that define functions, by the place of the function's name.
+    /// The statements that define functions, by the position of the function's name.
     functions: HashMap<CatSpan, StatementId>,
     labels: Vec<NodeLabel>,
     depth: usize,
@@ -227,7 +227,7 @@ impl<'m> CatCompiler<'m> {
         Some(self.scopes.len() - 1)
     }
 
-    /// Notes that the value is that of a function.
+    /// Records that the value is that of a function.
     fn label_call(&mut self, function: &'m CatDefinition, value: TypedNode) {
         let (TypedNode::Relation(node), Some(statement)) = (value, self.functions.get(&function.name.span))
         else {
@@ -244,7 +244,7 @@ impl<'m> CatCompiler<'m> {
         });
     }
 
-    /// Notes the clauses that are cited before a part of a union, or before the parts in front of it.
+    /// Records the clauses that are cited before a part of a union, or before the parts in front of it.
     fn label_part(&mut self, part: &CatExpression, value: TypedNode, cited: &mut Vec<String>) {
         let source = self.model.sources.get(usize::from(part.span.source.0));
         let before = source.and_then(|source| source.text.get(..part.span.offset as usize));

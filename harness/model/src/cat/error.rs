@@ -5,7 +5,7 @@ use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode, SourceSpan};
 use std::fmt;
 use std::sync::Arc;
 
-/// One mistake, without its place.
+/// An error without its position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "each message says what its fields are")]
 pub enum CatProblem {
@@ -210,7 +210,7 @@ impl CatProblem {
     }
 }
 
-/// One mistake in a model's text, with its place.
+/// An error in a model's text, with its position.
 #[derive(Clone, Debug)]
 pub struct CatError {
     /// The error itself.
@@ -223,7 +223,7 @@ pub struct CatError {
 }
 
 impl CatError {
-    /// The mistake at a place of `source`.
+    /// Creates the error at a position of `source`.
     pub(crate) fn new(problem: CatProblem, span: CatSpan, source: &SourceText) -> Self {
         CatError {
             problem,
@@ -267,7 +267,7 @@ impl Diagnostic for CatError {
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
         let main =
             LabeledSpan::new_primary_with_span(Some(self.problem.label_text()), source_span(self.span));
-        // A diagnostic shows one text: places in other files are left out.
+        // A diagnostic shows one text: positions in other files are omitted.
         let related = self
             .related
             .iter()

@@ -51,10 +51,10 @@ impl<M: Matrix> CatValue<M> {
 
 /// Supplies the base sets and relations of one execution.
 pub trait BaseProvider<M: Matrix> {
-    /// The set of that name (and, where the set is indexed by storage classes, of that mask); `None` if there is none.
+    /// The set of that name (and, if the set is indexed by storage classes, of that mask); `None` if it does not exist.
     fn base_set(&self, name: &str, mask: Option<u8>) -> Option<M::Set>;
 
-    /// The relation of that name; `None` if there is none.
+    /// The relation of that name; `None` if it does not exist.
     fn base_relation(&self, name: &str, mask: Option<u8>) -> Option<M>;
 }
 
@@ -69,7 +69,7 @@ pub struct MissingBase {
 /// Applies one operation to the values of earlier nodes, over n events.
 ///
 /// `None` for base sets and relations and for members of recursive groups, which are not computed from operands, and
-/// where an operand is missing from `values` or of the wrong kind (a plan made by [`compile`](super::compile) never
+/// if an operand is missing from `values` or of the wrong kind (a plan made by [`compile`](super::compile) never
 /// is).
 #[inline]
 pub fn apply_node<M: Matrix>(node: Node, values: &[CatValue<M>], n: usize) -> Option<CatValue<M>> {
@@ -153,7 +153,7 @@ pub fn evaluate_group<M: Matrix>(
 /// The value of a base node.
 ///
 /// # Errors
-/// When the provider has no such base.
+/// If the provider lacks the base.
 pub fn evaluate_base<M: Matrix>(
     plan: &CompiledModel,
     base: Base,

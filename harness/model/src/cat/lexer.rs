@@ -9,7 +9,7 @@ pub(crate) enum CatToken {
     Name(String),
     Text(String),
     Keyword(Keyword),
-    /// A word that herd reserves for a part of cat that is not supported.
+    /// A keyword of herd for an unsupported part of cat.
     Unsupported(String),
     Zero,
     Underscore,
@@ -197,7 +197,7 @@ impl CatLexer<'_> {
         }
     }
 
-    /// Steps over `bytes` bytes, which must end at a character.
+    /// Advances by `bytes` bytes, which must end at a character boundary.
     fn advance_by(&mut self, bytes: usize) -> CatSpan {
         let start = self.current_span();
         let skipped = self.text.get(self.offset..self.offset + bytes).unwrap_or("");

@@ -80,7 +80,7 @@ struct Loader<'a> {
     resolve: &'a dyn Fn(&str) -> Option<String>,
     first: SourceId,
     sources: Vec<SourceText>,
-    /// The files that are being read, each included by the one before.
+    /// The files that are being read, each included by its predecessor.
     open: Vec<String>,
     options: WrittenOptions,
     statements: Vec<Statement>,
@@ -149,7 +149,7 @@ impl Loader<'_> {
             let before = self.statements.len();
             self.load_file(&name, &text);
             if name == NAMES_OF_HERD {
-                // herd has these names from the start, wherever it generates orders.
+                // herd predefines these names if it generates orders.
                 let names = self.statements.len() - before;
                 self.statements.rotate_right(names);
             }
@@ -183,7 +183,7 @@ fn read_options(
         let list_start = comment.text.len() - words.len();
         for word in words.split_whitespace() {
             if let Err(problem) = options.read_word(word) {
-                // The word is a slice of the comment, so the distance of their starts is its place.
+                // The word is a slice of the comment, so the distance of their starts is its offset.
                 let within = list_start + (word.as_ptr() as usize - words.as_ptr() as usize);
                 problems.push((problem, span_in_comment(comment, within, word.len())));
             }

@@ -65,7 +65,7 @@ pub enum Values {
 /// Tests that the model can judge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Language {
-    /// Those of Vulkan: the native dialect and Khronos' files.
+    /// Instructions of Vulkan: the native dialect and Khronos' files.
     #[default]
     Vulkan,
     /// Those of the HSA dialect.
@@ -75,10 +75,10 @@ pub enum Language {
 /// Events that the model covers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Events {
-    /// Those of Dartagnan's dialect. Tests with others are refused.
+    /// Instructions of Dartagnan's dialect. Tests with others are refused.
     #[default]
     Basic,
-    /// Those, and hosts, domain operations, access masks, accesses to parts of locations, shader calls and interlocked
+    /// In addition, hosts, domain operations, access masks, accesses to parts of locations, shader calls and interlocked
     /// sections.
     All,
 }
@@ -87,10 +87,10 @@ pub enum Events {
 /// that a branch skips. `MaximallyReconvergesKHR` leaves no choice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Tangling {
-    /// Any of them with any others: they "may resume executing the same dynamic instances".
+    /// Any lanes with any others: they "may resume executing the same dynamic instances".
     #[default]
     Any,
-    /// Only those that have come on one way.
+    /// Only lanes that arrived along one path.
     Apart,
     /// All.
     Together,
@@ -99,7 +99,7 @@ pub enum Tangling {
 /// Orders of atomics and memory barriers that the model defines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Orders {
-    /// Those of SPIR-V for Vulkan, up to acquire-release. Tests with `.seq_cst` are refused.
+    /// Orders of SPIR-V for Vulkan, up to acquire-release. Tests with `.seq_cst` are refused.
     #[default]
     AcquireRelease,
     /// Those, and sequentially consistent.
@@ -112,7 +112,7 @@ pub enum Instructions {
     /// All that the other options admit.
     #[default]
     All,
-    /// Those of WGSL: relaxed atomics, barriers of a workgroup. Tests with others are refused.
+    /// Instructions of WGSL: relaxed atomics, barriers of a workgroup. Tests with others are refused.
     Wgsl,
 }
 

@@ -181,7 +181,7 @@ impl CatParser {
         }
     }
 
-    /// Reads the next statement; those that only matter to drawings, or that `if` leaves out, add nothing.
+    /// Reads the next statement; statements that only affect drawings, or that `if` excludes, add nothing.
     fn parse_item(&mut self, items: &mut Vec<ParsedItem>) -> ParseResult<()> {
         let start = self.current_span();
         let kind = match self.peek_token() {
@@ -334,7 +334,7 @@ impl CatParser {
             body: agreeing,
             name: None,
         };
-        // The demand comes first: the definition may hide `co`.
+        // The axiom comes first: the definition may shadow `co`.
         items.push(ParsedItem::Statement(demand, span));
         items.push(ParsedItem::Statement(StatementKind::Let(bindings), span));
         Ok(())
@@ -371,7 +371,7 @@ impl CatParser {
         self.next_token();
         let body = self.parse_expression()?;
         let name = self.parse_axiom_name()?;
-        // `undefined_unless` raises its flag where the condition fails.
+        // `undefined_unless` raises its flag if the condition fails.
         Ok(StatementKind::Axiom { kind, negated: tilde != undefined, flag, body, name })
     }
 

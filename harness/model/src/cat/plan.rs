@@ -32,7 +32,7 @@ pub struct GroupId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StatementId(pub u32);
 
-/// True if a node is a set of events or a relation.
+/// The kind of a node: a set of events or a relation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NodeKind {
     /// Events.
@@ -59,7 +59,7 @@ pub enum Node {
     EmptySet,
     /// All events.
     Universe,
-    /// Events of either.
+    /// Events of either operand.
     SetUnion(NodeId, NodeId),
     /// Events of both.
     SetIntersection(NodeId, NodeId),
@@ -84,7 +84,7 @@ pub enum Node {
     IdentityOn(NodeId),
     /// Each event of the first set with each of the second.
     Product(NodeId, NodeId),
-    /// Pairs of either.
+    /// Pairs of either operand.
     Union(NodeId, NodeId),
     /// Pairs of both.
     Intersection(NodeId, NodeId),
@@ -115,7 +115,7 @@ pub enum Node {
         group: GroupId,
         /// Index of the member in its group.
         index: u32,
-        /// True if it is a set or a relation.
+        /// Set or relation.
         node_kind: NodeKind,
     },
 }
@@ -238,14 +238,14 @@ pub struct RecursionGroup {
     pub bodies: Vec<NodeId>,
 }
 
-/// The constraint that an axiom places on its node.
+/// The constraint of an axiom on its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AxiomKind {
     /// No event reaches itself.
     Acyclic,
     /// No event is related to itself.
     Irreflexive,
-    /// No pair, or no event where the node is a set.
+    /// No pair, or no event if the node is a set.
     Empty,
 }
 
@@ -254,7 +254,7 @@ pub enum AxiomKind {
 pub struct Axiom {
     /// The constraint.
     pub kind: AxiomKind,
-    /// True if it is demanded that this does not hold.
+    /// True if the constraint is negated.
     pub negated: bool,
     /// True for a flag, which is raised if its constraint holds (`flag ~empty dr as racy`) and forbids
     /// nothing.
@@ -267,7 +267,7 @@ pub struct Axiom {
     pub statement: StatementId,
 }
 
-/// A demand on the number of members of a node.
+/// A constraint on the number of members of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlanSize {
     /// The counted node.
@@ -352,7 +352,7 @@ impl CompiledModel {
         self.nodes[id.to_index()]
     }
 
-    /// Adds the demand that the relation of that name is transitive, as a fact of all executions; false without the name.
+    /// Adds the fact that the relation of that name is transitive in all executions; returns false without the name.
     pub(crate) fn require_transitive(&mut self, name: &str) -> bool {
         let definition = self.definitions.iter().rev().find(|definition| definition.name == name);
         let Some(&Definition { node, statement, .. }) = definition else { return false };

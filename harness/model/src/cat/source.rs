@@ -15,7 +15,7 @@ pub struct SourceText {
     pub text: Arc<str>,
 }
 
-/// A place in one of the texts.
+/// A range of one of the texts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CatSpan {
     /// The text of the span.

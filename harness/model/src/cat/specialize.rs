@@ -39,7 +39,7 @@ pub(crate) fn specialize_plan(
                 .collect();
             groups.push(RawGroup { created, members, bodies: Vec::new() });
         }
-        // The constructors of the graph simplify, so that known bases fold into what uses them.
+        // The constructors of the graph simplify, so that known bases fold into their users.
         let place = place(&mut graph, plan, *node, &places, &groups, known);
         places.push(place);
         if let Some(group) = plan.groups.iter().find(|group| group.nodes.end as usize == index + 1)
@@ -57,7 +57,7 @@ pub(crate) fn specialize_plan(
         let empty = matches!(graph.node(axiom.node), Node::Empty | Node::EmptySet);
         !(empty && axiom.flag == axiom.negated)
     });
-    // The layout keeps what axioms and definitions need.
+    // The layout keeps the nodes that axioms and definitions need.
     let counted = plan.sizes.iter().map(|size| Definition {
         name: String::new(),
         node: places[size.node.to_index()],

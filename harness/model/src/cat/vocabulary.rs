@@ -33,7 +33,7 @@ pub struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// No names. `_`, `0`, `id`, the functions and the derived relations of the reference are always there.
+    /// No names. `_`, `0`, `id`, the functions and the derived relations of the reference are always defined.
     pub fn new() -> Self {
         Self::default()
     }

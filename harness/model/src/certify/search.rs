@@ -5,7 +5,7 @@
 //! found by removing choices one by one. A branch that does not need its last choice ends its parent as well
 //! (backjumping), and the choices that ended one branch end later ones that contain them (learning).
 //!
-//! Executions that are found on the way are recorded as witnesses.
+//! Executions that the search finds are recorded as witnesses.
 
 use std::collections::BTreeMap;
 
@@ -79,7 +79,7 @@ impl<'t> Finds<'t> {
     }
 }
 
-/// A step that ends a branch: the executions with its choices need no further look.
+/// A step that ends a branch: the executions with its choices are settled.
 #[derive(Clone, Debug)]
 struct ClosingStep {
     step: usize,

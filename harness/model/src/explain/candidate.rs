@@ -26,9 +26,9 @@ pub(super) struct CandidateExecution {
 pub(super) enum EnumerationEnd {
     /// Every candidate was visited.
     Exhausted,
-    /// The visitor had enough.
+    /// The visitor ended it.
     Enough,
-    /// The bound or the budget cut it short.
+    /// The bound or the budget ended it.
     Cut,
 }
 
@@ -36,7 +36,7 @@ pub(super) enum EnumerationEnd {
 pub(super) struct EnumerationBounds<'a> {
     pub(super) left: u64,
     pub(super) purse: &'a BudgetTracker<'a>,
-    /// True if the candidates are visited in which values depend on themselves, or the others.
+    /// True to visit only candidates with self-dependent values, false to visit only the others.
     pub(super) thin_air: bool,
     pub(super) domain: &'a ValueDomain<'a>,
 }
@@ -54,7 +54,7 @@ pub(super) fn for_each_candidate<E>(
     if sources.iter().any(Vec::is_empty) {
         return Ok(EnumerationEnd::Exhausted);
     }
-    // Then the outcome is known before the modification orders are, and unwanted ones need none.
+    // Then the outcome is known before the modification orders, and an unwanted outcome needs none.
     let decided_by_reads = skeleton.finals.iter().all(|value| matches!(value, FinalValue::Expression(_)));
     let writes = writes_by_storage(skeleton);
     let mut chosen = vec![0; reads.len()];
@@ -134,16 +134,16 @@ fn advance_sources(chosen: &mut [usize], sources: &[Vec<usize>]) -> bool {
     false
 }
 
-/// Goes to the next combination of orders; false after the last one, with each order back at its first.
+/// Goes to the next combination of orders; false after the last one, which resets each order.
 fn advance_orders(skeleton: &Skeleton, orders: &mut [Vec<usize>]) -> bool {
     orders.iter_mut().any(|order| {
-        // Initial writes stay in front.
+        // Initial writes stay first.
         let initial = order.iter().take_while(|&&e| skeleton.events[e].tags.has(Tags::IW)).count();
         order.get_mut(initial..).is_some_and(next_permutation)
     })
 }
 
-/// The next permutation in lexicographic order; after the last one the first again, and false.
+/// Advances to the next permutation in lexicographic order; after the last one, resets to the first and returns false.
 fn next_permutation(items: &mut [usize]) -> bool {
     let Some(pivot) = items.windows(2).rposition(|pair| pair[0] < pair[1]) else {
         items.reverse();

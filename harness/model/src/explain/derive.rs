@@ -34,7 +34,7 @@ pub(super) struct Deriver<'a, M: Matrix> {
     named: HashMap<NodeId, NamedNode<'a>>,
     costs: HashMap<(NodeId, usize, usize), u32>,
     recursions: usize,
-    /// Only names that are defined before this statement are used: a later one may be an accident of equal text.
+    /// Only names that are defined before this statement are used: a later one may be equal by coincidence.
     limit: StatementId,
 }
 
@@ -43,7 +43,7 @@ impl<'a, M: Matrix> Deriver<'a, M> {
         let mut named = HashMap::new();
         for Definition { name, node, statement } in &plan.definitions {
             let statement_of = plan.statement_at(*statement);
-            // The first definition of a node names it. Later equal ones may be accidents.
+            // The first definition of a node names it. Later ones may be equal by coincidence.
             named.entry(*node).or_insert(NamedNode {
                 name: Some(name.as_str()),
                 statement: *statement,
@@ -65,7 +65,7 @@ impl<'a, M: Matrix> Deriver<'a, M> {
         Deriver { plan, values, named, costs: HashMap::new(), recursions: 0, limit: StatementId(u32::MAX) }
     }
 
-    /// The name of a node, as far as the statement that is followed can know it.
+    /// Returns the name of a node that is visible from the current statement.
     fn name_of(&self, node: NodeId) -> Option<&NamedNode<'a>> {
         self.named.get(&node).filter(|named| {
             named.statement < self.limit || (named.name.is_none() && named.statement == self.limit)
@@ -174,7 +174,7 @@ impl<'a, M: Matrix> Deriver<'a, M> {
         })
     }
 
-    /// The pair as edges from one event to the other, or as edges that hold side by side.
+    /// The pair as edges from one event to the other, or as several edges that hold together.
     pub(super) fn derive_edges(&mut self, node: NodeId, from: usize, to: usize) -> Vec<ExplainedEdge> {
         self.build_edges(node, from, to, DEPTH)
     }
@@ -348,12 +348,12 @@ fn is_balanced(text: &str) -> bool {
 pub(super) fn location_of_statement(plan: &CompiledModel, statement: StatementId) -> StatementLocation {
     let span = plan.statement_at(statement).span;
     let file = plan.sources.get(usize::from(span.source.0)).map_or("", |source| &source.name);
-    // The text of a model itself goes by the model's name.
+    // The model's own text has the name of the model.
     let extension = if file.ends_with(".cat") { "" } else { ".cat" };
     StatementLocation { file: format!("{file}{extension}"), line: span.line }
 }
 
-/// The text of a place without comments, on one line.
+/// Returns the text of a range without comments, on one line.
 pub(super) fn text_at(plan: &CompiledModel, span: CatSpan) -> String {
     let source = plan.sources.get(usize::from(span.source.0));
     let mut text = source

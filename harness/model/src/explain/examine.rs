@@ -23,7 +23,7 @@ use crate::skeleton::{Skeleton, Tags};
 use crate::valuation::{ValueDomain, is_plain};
 use crate::{Model, PredictError, predict};
 
-/// Derived relations that are drawn where the model defines them.
+/// Derived relations that are drawn if the model defines them.
 const DRAWN: [&str; 3] = ["fr", "sw", "locord"];
 
 /// One test under one model, ready to be searched.
@@ -192,12 +192,12 @@ impl<'a> ExecutionSearch<'a> {
         Ok(ExplanationAnswer::Forbidden { closest: best, candidates, complete })
     }
 
-    /// Returns true if the bound of loops cut some run off.
+    /// Returns true if the loop bound ended some run.
     pub(super) fn is_truncated(&self) -> bool {
         self.skeletons.iter().any(|skeleton| skeleton.cut)
     }
 
-    /// Up to `most` consistent executions that show a condition, each with whether it raises a flag, and whether these are all.
+    /// Up to `most` consistent executions that show a condition, each with true if it raises a flag, and true if these are all.
     pub(super) fn list_consistent(
         &self,
         condition: &Condition,
@@ -223,7 +223,7 @@ impl<'a> ExecutionSearch<'a> {
         Ok((found, end == EnumerationEnd::Exhausted))
     }
 
-    /// A race in some consistent execution, if one is met.
+    /// Returns a race in some consistent execution, if one is found.
     pub(super) fn find_race(&mut self, condition: &Condition) -> Result<Option<RacyExecution>, PredictError> {
         let observables = self.test.observables();
         let explained = |outcome: &Outcome| {
@@ -244,7 +244,7 @@ impl<'a> ExecutionSearch<'a> {
         }
     }
 
-    /// An uninitialised read in some consistent execution, if one is met.
+    /// Returns an uninitialised read in some consistent execution, if one is found.
     pub(super) fn find_uninitialised_read(&self) -> Result<Option<UninitialisedRead>, PredictError> {
         let reads = |flags: &Flags| flags.uninitialised;
         let Some((skeleton, candidate)) =
@@ -260,7 +260,7 @@ impl<'a> ExecutionSearch<'a> {
         Ok(read.map(|read| UninitialisedRead { execution, read: event_id(read) }))
     }
 
-    /// A consistent execution that raises certain flags, if one is met.
+    /// Returns a consistent execution that raises certain flags, if one is found.
     fn find_flagged(
         &self,
         raised: &dyn Fn(&Flags) -> bool,
@@ -477,7 +477,7 @@ impl<'a> ExecutionSearch<'a> {
         {
             broken.clauses = self.plan.statement_at(definition.statement).clauses.clone();
         }
-        // A flag is raised by what an axiom of the other sign would be broken by.
+        // A flag is raised under the condition that breaks the negated axiom.
         if axiom.negated != axiom.flag {
             return broken;
         }

@@ -24,7 +24,7 @@ pub(super) enum FixGoal {
 }
 
 impl FixGoal {
-    /// Returns true if a program does it; `None` where that is not known.
+    /// Returns true if a program meets the goal; `None` if unknown.
     fn is_met_by(self, prediction: &Prediction) -> Option<bool> {
         match (prediction.race, self) {
             (Race::Racy, _) => Some(false),
@@ -40,27 +40,27 @@ impl FixGoal {
 pub enum Minimality {
     /// The fewest steps, and among these the weakest requirements.
     Cheapest,
-    /// The search for those was cut short; of these nothing can be left out.
+    /// That search was incomplete; no step can be removed.
     Irreducible,
-    /// The search was cut short before that was known.
+    /// The search ended before this was known.
     Unknown,
 }
 
 /// Result of the search for a fix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mend {
-    /// Changes that do it.
+    /// Changes that meet the goal.
     Found {
         /// The changed lines.
         changes: Vec<InstructionChange>,
         /// Proven minimality of the changes.
         least: Minimality,
-        /// True if the explained outcome is then allowed; `None` when that was not found out in time.
+        /// True if the explained outcome is then allowed; `None` if the search ended before the answer.
         allowed: Option<bool>,
     },
-    /// No strengthening does it: nor does the strongest form of the program.
+    /// Not even the strongest form of the program meets the goal.
     None,
-    /// The search was cut short by its bounds.
+    /// The search reached its bounds.
     Cut,
 }
 
@@ -73,7 +73,7 @@ pub struct InstructionChange {
     pub span: Span,
     /// The unchanged instruction.
     pub before: String,
-    /// The instruction as it should be.
+    /// The changed instruction.
     pub after: String,
 }
 
@@ -132,7 +132,7 @@ pub(super) fn find_fix(
                         .iter()
                         .map(|(at, kind)| (*at, kind.to_text(test, ThreadId(at.0 as u16))))
                         .collect();
-                    // The same changes are reached by their steps in every order.
+                    // Steps in different orders lead to the same changes.
                     if !seen.insert(key) {
                         continue;
                     }
@@ -185,7 +185,7 @@ impl StrengtheningSearch<'_> {
         predict(&apply_strengthening(self.test, strengthened), self.model, &asked)
     }
 
-    /// Makes every instruction as strong as it gets, then each as weak as it can be again.
+    /// Strengthens every instruction to its strongest form, then weakens each as far as possible.
     fn find_irreducible(&self, reach: &Reach, places: &[InstructionIndex]) -> Result<Mend, PredictError> {
         let forms: Vec<(InstructionIndex, Vec<(u32, InstructionKind)>)> = places
             .iter()

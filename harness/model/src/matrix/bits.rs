@@ -23,7 +23,7 @@ pub trait Bits: Copy + PartialEq + Eq + Hash + Debug + Send + Sync + 'static {
     /// Removes an event.
     fn remove(&mut self, event: usize);
 
-    /// Events of either.
+    /// Events of either operand.
     fn union(self, other: Self) -> Self;
 
     /// Events of both.

@@ -49,7 +49,7 @@ pub(super) fn decide_spin_hang(
             .iter()
             .filter(|spin| value(Observable::Register(spin.thread, spin.mark)) == Some(1))
             .collect();
-        // Eventual visibility: a thread that spins for ever reads the last write in the end. The
+        // Eventual visibility: a thread that spins for ever eventually reads the last write. The
         // loop depends only on values, so equal values suffice.
         let newest = spinning.iter().all(|spin| {
             spin.reads.iter().all(|(register, location)| {
@@ -74,7 +74,7 @@ struct SpinCut {
 /// A loop that was cut.
 struct SpinLoop {
     thread: ThreadId,
-    /// 1 where the thread is in the loop for ever.
+    /// 1 if the thread stays in the loop for ever.
     mark: RegisterId,
     /// Registers and locations of its loads.
     reads: Vec<(RegisterId, LocationId)>,
@@ -83,7 +83,7 @@ struct SpinLoop {
 }
 
 impl SpinCut {
-    /// `None` where a loop writes, waits, computes from iteration to iteration, or branches within itself.
+    /// `None` if a loop writes, waits, carries values between iterations, or has inner branches.
     fn from_test(test: &Test, code: &ProgressCode) -> Option<SpinCut> {
         let mut cut = SpinCut { test: test.clone(), spins: Vec::new() };
         // The outcomes must show every register and location, so conditions and filters do not

@@ -324,7 +324,7 @@ impl ProgressCodeBuilder<'_> {
         let place = self.test.thread(thread).place;
         let mut within = ThreadMask(1 << thread.0);
         for (index, other) in self.test.threads.iter().enumerate() {
-            // A host is in no scope but the widest.
+            // A host is only in the widest scope.
             if place.shares_scope(other.place, scope) || scope == Scope::CrossDevice {
                 within.0 |= 1 << index;
             }
@@ -528,7 +528,7 @@ pub(super) enum LocalRunEnd {
 }
 
 impl CompiledThread {
-    /// Runs local instructions from `at`; `fence` receives the memory barriers on the way.
+    /// Runs local instructions from `at`; `fence` receives their memory barriers.
     pub(super) fn run_local_instructions(
         &self,
         mut at: usize,

@@ -37,7 +37,7 @@ pub(super) struct StateGraph {
     program_counters: Vec<u16>,
     /// A deadlock: no thread can take a step, but not all have ended.
     pub(super) stuck: Option<u32>,
-    /// A bound of the memory has taken behaviour away.
+    /// A bound of the memory has removed behaviour.
     pub(super) cut: bool,
 }
 
@@ -225,7 +225,7 @@ impl StateGraph {
         part
     }
 
-    /// Returns true if staying in a component for ever keeps every promise. More steps never hurt, so the
+    /// Returns true if staying in a component for ever satisfies every guarantee. More steps never violate one, so the
     /// whole component is judged.
     fn keeps_guarantees(
         &self,

@@ -14,7 +14,7 @@ use super::split::{ArrivalCounts, BarrierHalf};
 
 /// Memory as a machine sees it.
 pub(super) trait MemoryState: Clone + Eq + Hash {
-    /// Every way in which an access can happen.
+    /// Every possible result of an access.
     fn perform_access(
         &self,
         code: &ProgressCode,
@@ -49,13 +49,13 @@ pub(super) trait MemoryState: Clone + Eq + Hash {
         arrived: &[(usize, bool)],
     );
 
-    /// Everything of `from` is before everything of `to`.
+    /// Every access of `from` is before every access of `to`.
     fn order_after(&mut self, from: usize, to: usize);
 
     /// A thread has ended.
     fn end_thread(&mut self, code: &ProgressCode, thread: usize);
 
-    /// Returns true if a bound has taken behaviour away on the way here.
+    /// Returns true if a bound has removed behaviour on the path to this state.
     fn is_truncated(&self) -> bool {
         false
     }
@@ -68,11 +68,11 @@ pub(super) struct AccessEffect<M> {
     pub(super) read: Option<u64>,
     /// The value written.
     pub(super) written: Option<u64>,
-    /// It does not read, or write after, the newest write.
+    /// It does not read the newest write, or writes before it.
     pub(super) behind: bool,
 }
 
-/// Memory under sequential consistency: a value a storage.
+/// Memory under sequential consistency: a value per storage.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct FlatMemory(pub(super) Vec<u64>);
 
@@ -387,7 +387,7 @@ impl ProgressMachine<'_> {
         Ok(())
     }
 
-    /// An arrival at a split barrier, or the end of a wait that nothing holds any more.
+    /// An arrival at a split barrier, or the end of a wait whose arrivals are complete.
     fn execute_split_barrier<M: MemoryState>(
         &self,
         state: &mut MachineState<M>,
@@ -412,7 +412,7 @@ impl ProgressMachine<'_> {
         }
     }
 
-    /// Lets those through that a further arrival at `barrier` releases.
+    /// Releases the threads that a further arrival at `barrier` completes.
     fn arrive_at_barrier<M: MemoryState>(
         &self,
         state: &mut MachineState<M>,

@@ -29,7 +29,7 @@ pub enum ProgressGuarantee {
     Unfair,
 }
 
-/// Every promise by its name, from strong to weak (hsa and obe are incomparable).
+/// Every guarantee by its name, from strong to weak (hsa and obe are incomparable).
 pub const PROGRESS_GUARANTEES: [(&str, ProgressGuarantee); 6] = [
     ("fair", ProgressGuarantee::Fair),
     ("lobe", ProgressGuarantee::Lobe),
@@ -66,7 +66,7 @@ impl ProgressGuarantee {
 pub(super) struct ProgressSemantics {
     /// Marks the members to which a group owes progress.
     pub(super) owed_members: fn(ProgressGuarantee, &[ThreadStatus]) -> Vec<bool>,
-    /// If a group makes progress, some member does, whatever the guarantee.
+    /// If a group makes progress, some member does, under every guarantee.
     pub(super) some_member_progresses: bool,
     /// Groups of this level and above also have members outside the test, which may be the ones to progress.
     pub(super) open_level: Option<HierarchyLevel>,
@@ -116,13 +116,13 @@ impl fmt::Display for ProgressModel {
     }
 }
 
-/// A progress model that there is not.
+/// The name of an unknown progress model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProgressModelError {
-    /// No such promise.
+    /// An unknown guarantee.
     #[error("unknown progress model `{0}`: expected one of fair, lobe, hsa-obe, hsa, obe, unfair")]
     UnknownModel(String),
-    /// No such level.
+    /// An unknown level.
     #[error("unknown level `{0}`: expected qf, wg or sg, as in `qf=obe,sg=hsa`")]
     UnknownLevel(String),
     /// A level is named twice.

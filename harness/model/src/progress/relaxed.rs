@@ -57,7 +57,7 @@ struct ThreadView {
     fence: Vec<ReleasedView>,
     /// Published views that its atomic reads and waits have found, for a later acquire fence.
     found: Vec<ReleasedView>,
-    /// By execution scope, what its last two arrivals at split barriers have published, the last one first: it may arrive
+    /// By execution scope, the published views of its last two arrivals at split barriers, newest first: it may arrive
     /// once more before another one looks.
     arrivals: [[Vec<ReleasedView>; 2]; 2],
 }
@@ -219,7 +219,7 @@ impl StoreHistories {
         self.take_releases(code, thread, (access.within, semantics), &released);
     }
 
-    /// Finds what was published, and takes it over where semantics acquire.
+    /// Finds published views, and acquires them if the semantics include acquire.
     fn take_releases(
         &mut self,
         code: &ProgressCode,
@@ -330,7 +330,7 @@ impl MemoryState for StoreHistories {
         within: ThreadMask,
         semantics: Semantics,
     ) {
-        // An acquire fence acquires what earlier atomic reads of the thread have found.
+        // An acquire fence acquires the views that earlier atomic reads of the thread have found.
         if semantics.order.acquires() {
             let found = self.threads[thread].found.clone();
             self.acquire_view(code, thread, within, semantics, &found);

@@ -25,7 +25,7 @@ pub(super) struct SplitBarrierRounds {
     /// By thread and execution scope, the threads whose arrivals it waits for, including itself. Bit t is
     /// thread t.
     half_members: Vec<[u32; 2]>,
-    /// The same with those that they wait for in turn, and so on.
+    /// The transitive closure of that relation.
     linked: Vec<[u32; 2]>,
 }
 
@@ -71,7 +71,7 @@ impl SplitBarrierRounds {
         self.members(thread, half).all(|other| arrivals[other][half.series] >= own)
     }
 
-    /// Counts an arrival. Only how far threads are ahead of each other matters, so that rounds without end are one state.
+    /// Counts an arrival. Only the differences between threads matter, so an unlimited number of rounds is one state.
     pub(super) fn record_arrival(&self, arrivals: &mut ArrivalCounts, thread: usize, half: BarrierHalf) {
         arrivals[thread][half.series] += 1;
         let linked = self.linked[thread][half.series];

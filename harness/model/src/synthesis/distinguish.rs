@@ -237,7 +237,7 @@ impl Best {
         }
     }
 
-    /// Returns true if nothing better can come.
+    /// Returns true if no later test can be better.
     fn is_full(&self) -> bool {
         self.tests.len() == self.most
             && self.tests.last().is_some_and(|(_, difference)| *difference == Difference::Outcome)
@@ -254,7 +254,7 @@ impl ModelPair<'_> {
         Ok(Difference::between(&first, &second))
     }
 
-    /// Looks at all programs of one size.
+    /// Tests all programs of one size.
     fn scan(&self, size: usize, vocabulary: &FormVocabulary, best: &mut Best) -> Result<(), PredictError> {
         let mut batch = Vec::with_capacity(BATCH);
         let mut failed = None;
@@ -352,7 +352,7 @@ impl ModelPair<'_> {
         Ok(best)
     }
 
-    /// Adds a test, as small as it can be, to those that are not known yet; whether that is all that is wanted.
+    /// Adds a reduced test if it is new; returns true if enough tests are found.
     fn take(
         &self,
         test: Test,
@@ -437,8 +437,7 @@ fn distinguishing_outcome<'v>(first: &'v Summary, second: &'v Summary) -> Option
     alone.or_else(|| first.allowed.intersection(&second.allowed).last())
 }
 
-/// The cell with its payload and what carries synchronization in one storage class, and in two; and with scopes that are
-/// no wider than they need to be.
+/// Returns the cell with payload and synchronization in one storage class and in two, and with the narrowest sufficient scopes.
 fn variants(cell: Telling) -> Vec<Telling> {
     let two = |payload, carrier| Telling { payload, carrier, ..cell.clone() };
     let mut found = vec![
@@ -464,7 +463,7 @@ fn without_question(mut test: Test) -> Test {
     test
 }
 
-/// Tests with an instruction less, then tests with a step of synchronization less.
+/// Returns tests without one instruction, then tests with one weakening step.
 fn smaller_tests(test: &Test) -> Vec<Test> {
     let mut found = Vec::new();
     for (thread, column) in test.threads.iter().enumerate() {
@@ -510,7 +509,7 @@ fn remove_unused(mut test: Test) -> Test {
             .iter()
             .filter_map(|pair| {
                 let mut pair = *pair;
-                // A pair of a thread without instructions orders nothing and goes.
+                // A pair with a thread without instructions orders nothing and is removed.
                 pair.from.thread = new_id(pair.from.thread)?;
                 pair.to.thread = new_id(pair.to.thread)?;
                 Some(pair)
@@ -521,6 +520,6 @@ fn remove_unused(mut test: Test) -> Test {
             thread.number = number as u32;
         }
     }
-    // Names that nothing uses any more go where the text is read again.
+    // Parsing the text again removes unused names.
     test
 }

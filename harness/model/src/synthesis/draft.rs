@@ -44,7 +44,7 @@ impl Draft {
         ThreadId(number)
     }
 
-    /// The location of a name, which holds 0 at first.
+    /// Returns the location of a name, initially 0.
     pub(super) fn location(&mut self, name: char) -> LocationId {
         let name = name.to_string();
         let known = self.test.locations.iter().position(|location| location.name == name);
@@ -112,7 +112,7 @@ impl Draft {
         destination
     }
 
-    /// Sets the question: does some execution end with all these values?
+    /// Sets the question whether some execution ends with all these values.
     pub(super) fn ask(&mut self, wanted: &[(Term, i64)]) {
         self.test.question = Some(question(wanted));
     }

@@ -23,10 +23,10 @@ const MOST_THREADS: usize = 4;
 const MOST_THREADS_OF_LARGE: usize = 2;
 /// Programs up to this size use every instruction of the vocabulary, larger ones only the common ones.
 const RICH: usize = 3;
-/// The largest programs that are enumerated; beyond, their number is out of reach.
+/// Size of the largest enumerated programs; larger ones are too many.
 pub const LARGEST: usize = 4;
 
-/// An instruction, but for its location and values.
+/// An instruction without its location and values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SynthesizedInstruction {
     Load(Access),
@@ -270,7 +270,7 @@ impl FormVocabulary {
         ControlFlow::Continue(())
     }
 
-    /// The system synchronizations to try: none, and where models know any, one thread before another and all in a row.
+    /// The system synchronizations to try: none, and if models have any, one thread before another and all in a row.
     fn orders(&self, threads: usize, events: usize) -> Vec<Vec<(u16, u16)>> {
         let mut found = vec![Vec::new()];
         if self.system_sync && threads > 1 && events <= RICH {

@@ -20,7 +20,7 @@ pub enum TestStanding {
     Unknown,
 }
 
-/// A forbidden test every weakening of which is forbidden no more.
+/// A forbidden test without a forbidden weakening.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Minimal {
     /// The test.

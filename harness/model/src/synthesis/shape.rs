@@ -185,7 +185,7 @@ fn words(column: &'static str) -> impl Iterator<Item = ShapeWord> {
     })
 }
 
-/// Levels of two threads: how much they share.
+/// The distance of two threads.
 fn level(first: Placement, second: Placement) -> u8 {
     // 3: the device only; 2: the queue family; 1: the workgroup; 0: the subgroup.
     if first.queue_family != second.queue_family {
@@ -278,7 +278,7 @@ impl Telling {
         name
     }
 
-    /// The scope that spans a thread and the next one, or the one before the last.
+    /// The scope that spans a thread and the next one, or its predecessor for the last.
     fn beside(&self, thread: usize) -> Scope {
         let first = thread.min(self.places.len().saturating_sub(2));
         spanning_scope(self.places.get(first..(first + 2).min(self.places.len())).unwrap_or_default())
@@ -309,7 +309,7 @@ impl Telling {
         let mut wanted = Vec::new();
         for (index, (column, place)) in self.shape.columns.iter().zip(&self.places).enumerate() {
             let thread = draft.thread(*place);
-            // Payloads are for the next thread, the last one's from the one before.
+            // Payloads are for the next thread; those of the last thread are from its predecessor.
             let near = if self.tight { self.beside(index) } else { scope };
             let (draft, wanted) = (&mut draft, &mut wanted);
             ShapeColumn {

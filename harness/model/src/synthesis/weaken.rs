@@ -13,7 +13,7 @@ use litmus::{
     MemoryAccess, Order, RmwOperation, SystemOperation, Test,
 };
 
-/// A test with one step less, and which.
+/// A test after one weakening step, with a description of the step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Weakened {
     /// The thread, the instruction from 0, and the change: `P0.0: scope wg`.
@@ -99,7 +99,7 @@ fn weaken_barrier(test: &Test, barrier: &ControlBarrier, at: &str) -> Vec<Weaken
     let mut found = Vec::new();
     let mut change = |what: &str, weaken: &dyn Fn(&mut ControlBarrier)| {
         let mut weaker = test.clone();
-        // The barrier changes in all threads that meet there.
+        // The barrier changes in all participating threads.
         for instruction in weaker.threads.iter_mut().flat_map(|thread| &mut thread.instructions) {
             if let InstructionKind::ControlBarrier(other) = &mut instruction.kind
                 && other.id == barrier.id

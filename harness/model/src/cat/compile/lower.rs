@@ -57,7 +57,7 @@ impl<'m> CatCompiler<'m> {
             (AxiomKind::Empty, TypedNode::Set(node)) => Ok(node),
             (kind, _) => {
                 let (node, _) = self.as_relation(lowered, body.span)?;
-                // A relation is acyclic just when its closure is.
+                // A relation is acyclic if and only if its closure is.
                 match (kind, self.graph.node(node)) {
                     (AxiomKind::Acyclic, Node::Plus(inner)) => Ok(inner),
                     _ => Ok(node),
@@ -314,7 +314,7 @@ impl<'m> CatCompiler<'m> {
                     let problem = CatProblem::WrongKind { expected, found: lowered.value.describe() };
                     return Err(self.report_problem(problem, *span));
                 }
-                // The decisive operand is a mask, which is reported at its own place.
+                // The decisive operand is a mask, which is reported at its position.
                 TypedNode::Set(_) | TypedNode::Relation(_) if matches!(first.value, TypedNode::Mask(_)) => {
                     continue;
                 }

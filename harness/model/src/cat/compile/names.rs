@@ -84,7 +84,7 @@ impl<'m> CatCompiler<'m> {
         self.report_problem(CatProblem::UnknownName { name, similar }, span)
     }
 
-    /// The known name that is spelt most like `name`, if any comes near.
+    /// Returns the known name with the most similar spelling, if one is close.
     fn suggest_similar_name(&self, name: &str, mut scope: ScopeId) -> Option<String> {
         let mut candidates: Vec<&str> = self.vocabulary.entry_names().collect();
         while let Some(entry) = scope.and_then(|index| self.scopes.get(index)) {

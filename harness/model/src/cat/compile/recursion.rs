@@ -154,7 +154,7 @@ impl<'m> CatCompiler<'m> {
                 Some(NameMeaning::Builtin(Builtin::Domain | Builtin::Range)) => Some(NodeKind::Set),
                 Some(NameMeaning::Base(VocabularyEntry::Indexed(_))) => Some(NodeKind::Set),
                 Some(NameMeaning::Bound(BoundName::Function(function, inner))) => {
-                    // The parameters hide nothing that is probed: a name that only they could settle stays open.
+                    // The parameters shadow no name whose kind is inferred, so a name that depends only on them stays open.
                     let before = probe.len();
                     let parameters = function.parameters.iter().flatten();
                     probe.extend(parameters.map(|parameter| (parameter.text.as_str(), None)));
