@@ -93,7 +93,7 @@ pub struct Recomputed {
     pub results: Results,
     /// The number of lines that lost their verdict.
     pub dropped: usize,
-    /// One sentence for each reason for which lines were copied or lost their verdict.
+    /// One sentence for each reason why lines were copied or lost their verdict.
     pub notes: Vec<String>,
 }
 
@@ -186,7 +186,7 @@ fn texts(results: &Results) -> BTreeMap<&str, &str> {
     tests.map(|test| (test.id.as_str(), test.text.as_str())).collect()
 }
 
-/// Returns the failure for a record that does not follow from its counts.
+/// Returns the failure for a record that its counts contradict.
 fn edited(results: &Results, line: &RunLine, what: &str) -> Failure {
     Failure::input_message(format!(
         "{}: the verdict for `{}` on `{}` does not follow from its counts: {what}; run the test again",

@@ -23,7 +23,7 @@ pub enum VerificationError {
     /// The text of the model is not a model.
     #[error("the text of the model: {0}")]
     Model(String),
-    /// The program ships another text under the name of the model.
+    /// The program ships a different text under the name of the model.
     #[error("`{0}` is a shipped model with another text")]
     OtherModel(String),
     /// The event structures cannot be derived again.
@@ -65,7 +65,7 @@ pub fn certify_source(
     let subject = CertifiedTest { name: &loaded.source.id, text: &loaded.text, test: &loaded.test };
     let certified = certify(subject, &chosen.model, &options);
     let verified = certified.map_err(|error| error.to_string()).and_then(|certificate| {
-        // No certificate leaves that its checker rejects.
+        // A certificate that its checker rejects is not returned.
         let verified = verify(&certificate).map_err(|error| format!("the checker: {error}"))?;
         let text = serde_json::to_string(&certificate).map_err(|error| error.to_string())?;
         Ok((text, verified))

@@ -60,7 +60,7 @@ impl CheckModels {
     /// Loads the model with this name, or the defaults.
     ///
     /// # Errors
-    /// If there is no such model.
+    /// If the model does not exist.
     pub fn load(asked: Option<&str>) -> Result<CheckModels, Failure> {
         if let Some(asked) = asked {
             return Ok(CheckModels::with_model(choice::load(asked)?));
@@ -185,7 +185,7 @@ pub fn check_loaded(loaded: &Loaded, models: &CheckModels, asked: CheckOptions) 
     };
     let mut since = Instant::now();
     let answered = prepare_test(&question).and_then(|()| {
-        // A model is compiled once for many tests, so that no test's time has it.
+        // A model is compiled once for many tests, so its time counts for no test.
         since = Instant::now();
         check_test(&question)
     });

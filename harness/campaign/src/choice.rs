@@ -30,7 +30,7 @@ const MAX_MODEL_BYTES: u64 = 1 << 20;
 /// Loads a shipped model by name, or a cat file.
 ///
 /// # Errors
-/// If there is no such model, or its text is invalid.
+/// If the model does not exist, or its text is invalid.
 pub fn load(argument: &str) -> Result<Chosen, Failure> {
     if let Some(shipped) = Model::shipped(argument) {
         let model = shipped.map_err(Failure::input)?;

@@ -104,7 +104,7 @@ impl CodegenRequest {
 /// Loads the named tests. Returns a failure for each that is invalid.
 ///
 /// # Errors
-/// If there is no such suite or variant.
+/// If the suite or the variant does not exist.
 pub fn load(tests: &[String], suite: Option<&str>) -> Result<(Vec<CompiledTest>, Vec<Failure>), Failure> {
     let sources = inputs::collect(tests, suite, None, || inputs::of_suite(DEFAULT_SUITE))?;
     let (mut items, mut rejected) = (Vec::new(), Vec::new());

@@ -51,12 +51,12 @@ pub fn chosen(is_chosen: impl Fn(&str) -> bool) -> Vec<TestSource> {
     found
 }
 
-/// Lists each CTS name with our test and its variant.
+/// Lists each CTS name with the embedded test and its variant.
 pub fn list() -> String {
     cts::cases().map(|case| format!("{PREFIX}{case} {}\n", id(&case))).collect()
 }
 
-/// Returns our id of a CTS case, with its variant.
+/// Returns the embedded id of a CTS case, with its variant.
 pub fn id(case: &CtsCase) -> String {
     let (id, variant) = (case.test_id(), case.variant());
     if variant.is_empty() { id } else { format!("{id}@{variant}") }

@@ -29,7 +29,7 @@ const EXTENSIONS: [&str; 2] = ["litmus", "test"];
 /// empty.
 ///
 /// # Errors
-/// If there is no such suite or CTS name.
+/// If the suite or the CTS name does not exist.
 pub fn collect(
     arguments: &[String],
     suite: Option<&str>,
@@ -59,7 +59,7 @@ pub fn collect(
 /// Returns the tests of an embedded suite.
 ///
 /// # Errors
-/// If there is no such suite, or it is invalid.
+/// If the suite does not exist, or it is invalid.
 pub fn of_suite(name: &str) -> Result<Vec<TestSource>, Failure> {
     if name == corpus::PROGRESS_SUITE {
         return Ok(corpus::progress_suite().iter().map(embedded_source).collect());

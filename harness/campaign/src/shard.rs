@@ -1,7 +1,7 @@
 //! Selects the shard of this process, from the environment variables of CI systems, Slurm arrays and indexed
 //! Kubernetes jobs.
 
-/// Our own variable, with a value `i/n` as for `--shard`.
+/// The variable of this program, with a value `i/n` as for `--shard`.
 const OWN: &str = "VK_LITMUS_SHARD";
 /// The index of a task in a Slurm array.
 const SLURM_TASK: &str = "SLURM_ARRAY_TASK_ID";
@@ -103,7 +103,7 @@ pub enum ShardError {
         /// The value of the count.
         count: String,
     },
-    /// Our own variable has an invalid value.
+    /// The variable of this program has an invalid value.
     #[error("{OWN} is `{0}`: expected i/n with i from 1 to n, such as 2/4")]
     Own(String),
     /// The tasks of an array are not numbered in equal steps.

@@ -65,7 +65,7 @@ impl Loaded {
     /// Converts the test to the program that a device runs.
     ///
     /// # Errors
-    /// If the test has no such program.
+    /// If the test does not have such a program.
     pub fn placed(&self) -> Result<Test, Failure> {
         litmus::convert::for_device(&self.test).map_err(|error| {
             let (file, line) = (&self.source.file, error.span().line);

@@ -352,7 +352,7 @@ const DRIVER_VARIABLES: [&str; 9] =
 
 /// Records the environment of a run that starts now with these options.
 pub fn environment(options: &RunOptions) -> EnvironmentRecord {
-    // Of our own variables, only the one that hides device features affects results.
+    // Of the variables of this program, only the one that hides device features affects results.
     let drivers = |name: &str| {
         !name.starts_with("VK_LITMUS_") && DRIVER_VARIABLES.iter().any(|begin| name.starts_with(begin))
     };

@@ -1,11 +1,11 @@
-//! Paths in files: a test or model of another author must not open files outside its own folder.
+//! Paths in files: a test or model of another author must not open files outside its folder.
 
 use std::path::{Path, PathBuf};
 
 /// Returns the path of `name` in `folder`. Links and `..` are followed first.
 ///
 /// # Errors
-/// If there is no such file, or if it lies outside the folder.
+/// If the file does not exist, or if it is outside the folder.
 pub fn path_within(folder: &Path, name: &str) -> Result<PathBuf, String> {
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let path = folder.join(name);

@@ -43,7 +43,7 @@ pub(crate) fn case(
         let plain = plain.trim_matches('_').to_owned();
         let mut unique =
             if plain.starts_with(|c: char| c.is_ascii_alphabetic()) { plain } else { format!("v{plain}") };
-        // Source names may differ only in characters that a test's names cannot have.
+        // Source names may differ only in characters that names in tests cannot contain.
         while !taken.insert(unique.clone()) {
             unique.push('x');
         }

@@ -9,7 +9,7 @@ use spirv_reader::{
     SpirvType, scope_of,
 };
 
-/// The memory that a feature of atomics is about.
+/// The memory to which a feature of atomics applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AtomicMemory {
     Buffer,
@@ -44,7 +44,7 @@ pub(crate) enum AtomicFeature {
     Missing,
 }
 
-/// Returns what an instruction needs as an atomic operation; [`AtomicFeature::Core`] for other instructions.
+/// Returns the feature that an instruction needs as an atomic operation; [`AtomicFeature::Core`] for other instructions.
 pub(crate) fn atomic_feature(
     module: &SpirvModule,
     function: &SpirvFunction,

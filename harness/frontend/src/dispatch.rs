@@ -97,7 +97,7 @@ impl KernelDispatch {
 /// Returns the device requirements of a kernel with its inputs.
 ///
 /// # Errors
-/// Returns the position of what cannot be dispatched.
+/// Returns the position of an unsupported instruction or type.
 pub fn plan_dispatch(module: &SpirvModule, options: &AnalysisOptions) -> Result<KernelDispatch, Refusal> {
     dispatch_of(module, options).map_err(|problem| problem.located_at(SourcePosition::Module))
 }
@@ -285,7 +285,7 @@ fn changes_floats(operation: &SpirvOperation<'_>) -> bool {
     }
 }
 
-/// Returns true if subgroup operations on a type need an own feature (VUID-RuntimeSpirv-None-06275).
+/// Returns true if subgroup operations on a type need a separate feature (VUID-RuntimeSpirv-None-06275).
 fn is_extended(module: &SpirvModule, ty: u32) -> bool {
     match module.types.get(&ty) {
         Some(SpirvType::Integer { bits, .. }) => *bits != 32,
@@ -538,7 +538,7 @@ fn features_of(capability: Capability) -> Option<&'static [&'static str]> {
         Capability::Int8 => &["shaderInt8"],
         Capability::Float16 => &["shaderFloat16"],
         Capability::Float64 => &["shaderFloat64"],
-        // Any of them allows the declaration; the instructions need one each.
+        // Any of these features allows the declaration; each instruction needs its feature.
         Capability::Int64Atomics => &["shaderBufferInt64Atomics", "shaderSharedInt64Atomics"],
         Capability::StorageBuffer16BitAccess => &["storageBuffer16BitAccess"],
         Capability::UniformAndStorageBuffer16BitAccess => &["uniformAndStorageBuffer16BitAccess"],

@@ -107,7 +107,7 @@ pub enum Problem {
     /// An input that is malformed or does not fit the kernel.
     #[error("{0}")]
     Input(String),
-    /// A claim about something that the module does not have.
+    /// A claim about a variable or element that the module does not have.
     #[error("{of}: in `{claim}`: {what}")]
     Claim {
         /// The source of the claim: `--assert`, or an annotation.

@@ -45,7 +45,7 @@ impl<'a> Launch<'a> {
         // The local size may be specialized.
         let mut by_id = options.specialization.clone();
         let config = annotations.config.or(annotated.then_some([1, 1, 1]));
-        // A grid that is given replaces the configuration of annotations.
+        // A given grid replaces the configuration of annotations.
         let local_size = match config.filter(|_| options.grid.is_none()) {
             Some([invocations, subgroups, _]) => [invocations.saturating_mul(subgroups), 1, 1],
             None => local_size_of(module, &by_id, &by_result, function)?,

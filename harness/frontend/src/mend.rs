@@ -379,7 +379,7 @@ impl LitmusFixSearch<'_> {
         if ends.holds != Some(true) {
             return Ok(false);
         }
-        // A claim about all executions must hold after the change; that an outcome exists, need not.
+        // A claim about all executions must hold after the change. An outcome need not remain reachable.
         let claim = changed.cases.first().and_then(|case| case.test.question.as_ref()).map(|q| q.kind);
         if !matches!(claim, Some(QuestionKind::Forall | QuestionKind::NotExists)) {
             return Ok(true);

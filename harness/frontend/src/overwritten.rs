@@ -36,7 +36,7 @@ pub(crate) fn overwritten(module: &SpirvModule, function: &SpirvFunction, header
         let operation = module.operation(instruction);
         match operation {
             SpirvOperation::Load { pointer, .. } if plain.contains(&pointer) => {
-                // A read after a write of its block sees that write, whichever block runs before.
+                // A read after a write of its block sees that write, independent of the previous block.
                 if !block.written.contains(&pointer) {
                     block.read.insert(pointer);
                 }

@@ -110,7 +110,7 @@ pub struct Refinement {
     pub reason: String,
     /// The inputs that the verdict covers.
     pub coverage: RefinementCoverage,
-    /// The inputs without which a proof decides nothing.
+    /// The inputs on which a proof depends.
     pub needs: Vec<NeededInput>,
     /// The behaviour that breaks refinement.
     pub difference: Option<Counterexample>,

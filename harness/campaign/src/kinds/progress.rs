@@ -86,7 +86,7 @@ pub type AskedPlacements = (Loaded, Vec<UnitAssignment>);
 /// Loads the named tests, or the suite. Returns a failure for each invalid one.
 ///
 /// # Errors
-/// If there is no such suite or placement.
+/// If the suite or the placement does not exist.
 pub fn load(
     tests: &[String],
     suite: Option<&str>,

@@ -392,7 +392,7 @@ impl RunKind for Shaders<'_> {
 /// Loads the named model, or the default for shaders.
 ///
 /// # Errors
-/// If there is no such model.
+/// If the model does not exist.
 pub fn model(named: Option<&str>) -> Result<Chosen, Failure> {
     choice::load(named.unwrap_or(model::Model::default_for(litmus::Dialect::Vulkan)))
 }

@@ -137,7 +137,7 @@ pub fn environments(
 /// Loads the requested tests.
 ///
 /// # Errors
-/// If there is no such suite, or a test is invalid.
+/// If the suite does not exist, or a test is invalid.
 pub(super) fn tests(named: &[String], suite: Option<&str>) -> Result<Vec<Loaded>, Failure> {
     let mut sources: Vec<TestSource> =
         named.iter().flat_map(|argument| inputs::of_argument(argument)).collect();

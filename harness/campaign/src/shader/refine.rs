@@ -249,7 +249,7 @@ pub struct ThroughCompiler<'a> {
 
 impl ThroughCompiler<'_> {
     /// Compiles a shader with a command line, and compares the entry points. A failure of the command is a
-    /// line too. What breaks a shader is reduced.
+    /// line too. A broken shader is reduced.
     ///
     /// # Errors
     /// If the shader itself is invalid.

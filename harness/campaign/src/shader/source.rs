@@ -273,7 +273,7 @@ impl ShaderSource<'_> {
         included.fold(without_comments(&self.text), |all, text| all + "\n" + &text)
     }
 
-    /// Returns the parts of the source that are compiled on their own.
+    /// Returns the parts of the source that are compiled separately.
     fn units(&self) -> Result<Vec<CompileUnit>, SourceError> {
         let plain = without_comments(&self.text);
         match self.language {

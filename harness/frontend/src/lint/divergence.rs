@@ -96,7 +96,7 @@ impl UniformityAnalysis<'_> {
         }
     }
 
-    /// Returns the number that every component of a constant has.
+    /// Returns the common value of all components of a constant.
     fn splat(&self, id: u32) -> Option<u64> {
         match self.module.constants.get(&id) {
             Some((_, SpirvConstant::Composite(parts))) => {
@@ -268,7 +268,7 @@ impl Analysis for UniformityAnalysis<'_> {
                 })
             }
             Op::IMul | Op::FMul | Op::ShiftLeftLogical | Op::BitwiseAnd | Op::UMod | Op::SMod | Op::SRem => {
-                // A factor, mask or modulus that is an input may be one that makes all numbers equal.
+                // An input that is a factor, mask or modulus may make all numbers equal.
                 let scaled = |at: usize| match operands.get(at).and_then(|id| self.splat(*id)) {
                     None => Data,
                     Some(number) => {

@@ -54,7 +54,7 @@ struct Body {
 impl<'m> Code<'m> {
     /// Returns the instructions between two blocks, in function order.
     fn between(&self, from: u32, end: u32) -> Vec<usize> {
-        // The end block counts as seen, so that it is never entered.
+        // The end block is marked as visited, so it is never entered.
         let (mut left, mut seen) = (vec![from], HashSet::from([end]));
         let mut found = Vec::new();
         while let Some(block) = left.pop() {

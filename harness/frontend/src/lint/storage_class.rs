@@ -36,7 +36,7 @@ fn barriers_of<'m>(module: &'m SpirvModule, function: &'m SpirvFunction) -> Vec<
         if semantics & super::ORDERED == 0 || semantics & workgroup != 0 || is_in_loop(module, function, at) {
             continue;
         }
-        // Only the code between the neighbouring barriers is this barrier's to order.
+        // This barrier only has to order the code between the neighbouring barriers.
         let start = code[..at].iter().rposition(is_barrier).map_or(0, |index| index + 1);
         let end = code[at + 1..].iter().position(is_barrier).map_or(code.len(), |index| at + 1 + index);
         let unclear = |one: &SpirvInstruction| {

@@ -31,7 +31,7 @@ pub(super) struct ModuleCandidates<'m> {
     pub language: SourceLanguage,
     /// Cheapest first.
     pub found: Vec<KernelChange>,
-    /// Combinations of changes that hand memory over by atomics.
+    /// Combinations of changes for message passing through atomics.
     pub handed: Vec<Vec<KernelChange>>,
     /// The last resort.
     pub last: Option<KernelChange>,

@@ -89,7 +89,7 @@ pub fn fix_walk_findings(
         return mends;
     }
     let most = MAX_STEPS.max(report.steps.saturating_mul(8));
-    // A finding of one in many schedules counts as removed only if as many schedules are clean.
+    // A finding that occurs in one of many schedules is removed only if as many schedules are clean.
     let many = (report.schedules > grid::DEFAULT_SCHEDULES).then_some(report.schedules);
     let options = &AnalysisOptions { schedules: options.schedules.or(many), ..options.clone() };
     let mut search = FixSearch { module, options, stop, steps: most, try_changes: 0, made: Vec::new() };
@@ -97,7 +97,7 @@ pub fn fix_walk_findings(
     let mut hopeless = BTreeSet::new();
     for _ in 0..MAX_ROUNDS {
         let mut fixable = left.iter().copied().filter(|index| !hopeless.contains(index));
-        // A race may be why memory is not initialized yet.
+        // A race may be the cause of an uninitialized read.
         let next = fixable
             .clone()
             .find(|index| report.findings[*index].kind.is_race())

@@ -51,7 +51,7 @@ struct Environment {
 }
 
 impl Environment {
-    /// Describes the thread, one step a line.
+    /// Describes the thread, one step per line.
     fn describe(&self) -> Vec<String> {
         let initial = self.initial.iter().map(|value| format!("have left {value} in {}", self.access));
         let wait = self.wait.iter().map(|cell| format!("waits for a write of {cell} (acquire)"));
@@ -383,7 +383,7 @@ fn candidates(
     }
     let mut all = Vec::new();
     for access in &plain {
-        // The largest value is least likely to be one of the kernel's own.
+        // The largest value is least likely to occur in the kernel.
         let mut values = before.other_values(access);
         values.extend(after.other_values(access));
         let value = values.last().copied().unwrap_or(1);

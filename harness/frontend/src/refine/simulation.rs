@@ -110,7 +110,7 @@ struct State {
     last_spot: Option<Spot>,
 }
 
-/// The kind of what AFTER does next, and operation and cell of an event.
+/// The kind of the next step of AFTER, and operation and cell of an event.
 type WantedKey = (u8, Option<(Operation, Option<CellKey>)>);
 
 /// A state without symbol names and positions in the source.
@@ -165,7 +165,7 @@ impl State {
         state.repeatable.values().for_each(|(value, _)| value.collect_symbols(&mut symbols));
         // Renamed in the order of their first use, so that states that differ only in names have
         // one key.
-        // A fact about a value that nothing reads any more decides no branch.
+        // A fact about a value without further reads decides no branch.
         state.facts.retain(|condition, _| condition.symbols().iter().all(|one| symbols.contains(one)));
         let numbers: HashMap<Symbol, Symbol> =
             symbols.iter().enumerate().map(|(number, symbol)| (*symbol, number as Symbol)).collect();

@@ -32,7 +32,7 @@ impl LitmusPlan {
         Ok(self)
     }
 
-    /// Notes the weak outcomes of the same tests in a baseline that the model allows.
+    /// Records the weak outcomes of the same tests in a baseline that the model allows.
     fn expect_outcomes(&mut self, target: usize, baseline: &Results) {
         let lines: BTreeMap<&str, &RunLine> =
             baseline.lines.iter().map(|line| (line.id.as_str(), line)).collect();

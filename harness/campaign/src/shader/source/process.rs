@@ -15,7 +15,7 @@ use runner::memory_limit;
 /// Time limit of a compiler.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The maximum size in bytes of what a compiler writes.
+/// The maximum size in bytes of a compiler's output.
 const MAX_OUTPUT: u64 = 64 << 20;
 
 /// The interval between checks of memory and output.
@@ -90,7 +90,7 @@ fn exceeded_limit(child: &Child, folder: &Path) -> Option<String> {
 /// `{out}` names. `{in}` is the file; `{defines}` are the definitions as `-DNAME=VALUE`.
 ///
 /// # Errors
-/// The reason, and what the command printed to standard error.
+/// The reason, and the standard error of the command.
 pub fn preprocess(file: &str, command: &str, defines: &[String]) -> Result<String, (String, String)> {
     let failed = |error: std::io::Error| (error.to_string(), String::new());
     let folder = tempfile::Builder::new().prefix("vk-litmus-").tempdir().map_err(failed)?;

@@ -79,7 +79,7 @@ pub fn language(extension: &str) -> Option<ShaderLanguage> {
     }
 }
 
-/// Returns true if a text without comments is HLSL, whatever the extension of its file: engines use the
+/// Returns true if a text without comments is HLSL, independent of the extension of its file: engines use the
 /// extensions of GLSL stages for both.
 pub fn is_hlsl(text: &str) -> bool {
     let has_version = text.lines().any(|line| directive(line, "version").is_some());
