@@ -1,4 +1,4 @@
-//! `docs` and `book`: generated pages of the documentation, and the book that mdbook makes of all pages.
+//! `docs` and `book`: generated pages of the documentation, and the book that mdbook builds from all pages.
 
 use std::io::ErrorKind;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! `dependencies`: applies `deny.toml` without `cargo deny`: licences, sources and wildcard versions.
 //!
-//! An unknown rule in the file is an error, so that none is ignored silently.
+//! An unknown rule in the file is an error and never ignored.
 
 use std::path::Path;
 use std::process::Command;
@@ -37,7 +37,7 @@ struct Graph {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Licenses {
-    /// Allowed licences by SPDX identifier, some with an exception.
+    /// Allowed licences by SPDX identifier, optionally with an exception.
     allow: Vec<String>,
     /// Confidence with which `cargo deny` must recognize a licence text; here each crate names its licence.
     #[serde(rename = "confidence-threshold")]

@@ -45,7 +45,7 @@ enum AnswerClass {
     Refused,
     /// The process exceeded its time limit.
     TimedOut,
-    /// The process panicked or ended by a signal.
+    /// The process panicked or was ended by a signal.
     Crashed,
     /// The file has no entry point, so it is a part of others.
     NoEntryPoint,

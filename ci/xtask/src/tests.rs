@@ -1,4 +1,4 @@
-//! Runs the test binaries of the workspace, several at a time, and records what each costs.
+//! Runs the test binaries of the workspace, several at a time, and records their times.
 //!
 //! `cargo test` runs one binary after another, so a binary whose tests wait for devices leaves processors idle. Here as many
 //! binaries as there are processors, and one more, run at once; those that took longest in the previous run start first.
@@ -24,7 +24,7 @@ pub const SLOW: &str = "ci/slow-tests";
 /// The packages without fast tests: theirs start programs, drivers or workers.
 const WITHOUT_FAST_TESTS: [&str; 4] = ["vk-litmus", "campaign", "device", "runner"];
 
-/// The test binaries that start first if no earlier run says how long each takes.
+/// The test binaries that start first if no times of an earlier run exist.
 const LONGEST: [&str; 6] =
     ["vk-litmus all", "model all", "sim all", "shaders all", "frontend all", "model lib"];
 
@@ -278,7 +278,7 @@ fn print_result(outcome: &mut TestRunOutcome, binary: &TestBinary, finished: Fin
     } else {
         text += &finished.output;
     }
-    // One write a binary: lines of binaries that end together are not mixed.
+    // One write per binary: lines of binaries that end together are not mixed.
     let _ = std::io::stdout().lock().write_all(text.as_bytes());
     outcome.passed += passed;
     outcome.failed += failed;

@@ -1,7 +1,7 @@
 //! Wall and processor time of stages, crates, test binaries and tests, as a table of Markdown.
 //!
 //! `ci/test` writes the times of its stages, `cargo xtask test` those of test binaries and tests, and cargo those of compilation
-//! (`--timings`). This module reads what is there; none of it is a test's verdict.
+//! (`--timings`). This module reads the existing tables; they do not affect verdicts.
 
 use std::fs;
 use std::io::{Read, Seek};

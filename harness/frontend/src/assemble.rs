@@ -283,8 +283,8 @@ fn thread_code(
         if let Some(barrier) = &segment.barrier {
             code.push(plain(emit::label(setting.segment_label(index))));
             code.push(barrier.clone());
-            // Paths with different states join at the barrier. The register `ENTRY` holds which one
-            // it was, and selects where the thread continues.
+            // Paths with different states join at the barrier. The register `ENTRY` identifies
+            // the path and selects where the thread continues.
             let entries = segment.entry_labels();
             for (entry, label) in entries.iter().enumerate() {
                 let last = entry + 1 == entries.len();

@@ -89,8 +89,8 @@ pub enum Problem {
     /// The deadline has passed; see `AnalysisOptions::deadline`.
     #[error("the time limit was reached")]
     OutOfTime,
-    /// Fewer schedules than requested were explored (`AnalysisOptions::schedules`), for lack of time or
-    /// steps.
+    /// Fewer schedules than requested were explored (`AnalysisOptions::schedules`): the time or step
+    /// limit was reached.
     #[error(
         "{tried} of the {asked} requested schedules were explored: the limit of time or steps was \
          reached"

@@ -41,7 +41,7 @@ pub fn printing_in_libraries(file: &SourceFile) -> Vec<Finding> {
 const PURE_START: &str = "- **`litmus`";
 const PURE_END: &str = "are pure**";
 
-/// The one crate of which only a part is pure, and that part.
+/// The crate that is only partly pure, and its pure part.
 const PARTLY_PURE: (&str, &str) = ("results", "results/src/judge");
 
 /// Rejects clocks, randomness, files and the environment in the crates that ARCHITECTURE.md calls pure.

@@ -21,11 +21,11 @@ struct AllowedCycle {
     member: &'static str,
     /// The number of its files.
     files: usize,
-    /// The argument why it cannot be cut, or the plan to cut it.
+    /// The reason why it cannot be cut, or the plan to cut it.
     reason: &'static str,
 }
 
-/// The cycles that are left. Entries only leave this list, and their numbers of files only fall.
+/// The remaining cycles. Entries may only be removed, and their numbers of files may only decrease.
 const ALLOWED: &[AllowedCycle] = &[
     AllowedCycle {
         member: "harness/campaign/src/kinds/litmus/mutants.rs",
@@ -138,7 +138,7 @@ fn finding(
     Some(Finding { file: file.to_owned(), line: 0, message })
 }
 
-/// Lists the edges of a cycle, those of the fewest names first: these are the cheapest to cut.
+/// Lists the edges of a cycle, those with the fewest names first: these are the cheapest to cut.
 fn ties(cycle: &BTreeSet<&str>, references: &[ItemReference]) -> String {
     let mut edges: BTreeMap<(&str, &str), Vec<&ItemReference>> = BTreeMap::new();
     for reference in references {

@@ -2,7 +2,7 @@
 
 use super::source::{Finding, SourceFile};
 
-/// Words and phrases that are refused, each with what to write.
+/// Rejected words and phrases, each with its replacement.
 const REFUSED: [(&str, &str); 8] = [
     ("whoever", "the thread, driver or caller that"),
     ("whom", "the thread, driver or caller that"),

@@ -1,4 +1,4 @@
-//! The input and the output of the rules: a text file, a violation in it, and the failure to read one.
+//! Input and output of the rules: a text file, a violation, and the failure to read a file.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -39,8 +39,7 @@ pub(super) fn barriers(module: &SpirvModule) -> Vec<(&SpirvInstruction, &SpirvIn
         let flow = DataFlow::solve(module, entry, None, UniformityAnalysis { module, size, written });
         for (barrier, branch, divergence) in DivergentBarriers::of(&flow).find() {
             let known = found.entry(barrier.place).or_insert((barrier, branch, divergence));
-            // `Always` is the smaller and the stronger statement; it counts from whichever entry
-            // point it comes.
+            // `Always` is the stronger statement, so it takes precedence for every entry point.
             if divergence < known.2 {
                 *known = (barrier, branch, divergence);
             }
