@@ -9,7 +9,7 @@ use litmus::Outcome;
 pub struct SearchBounds {
     /// Bound on iterations of a loop body.
     pub bound: u32,
-    /// Candidate executions that are looked at before the witness gives up.
+    /// Limit of candidate executions.
     pub executions: u64,
 }
 
@@ -19,21 +19,20 @@ impl Default for SearchBounds {
     }
 }
 
-/// Verdict of the text on a test.
+/// Verdict of the specification on a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WitnessAnswer {
-    /// The outcomes of consistent executions, those of racy ones among them; true where only executions in which a value
-    /// is derived from itself show it.
+    /// The outcomes of consistent executions, including racy ones. True if only executions with self-dependent values
+    /// show the outcome.
     pub outcomes: BTreeMap<Outcome, bool>,
     /// True if a consistent execution races.
     pub races: Races,
     /// True if in a consistent execution a thread reads an initial value that is undefined, or one is
     /// observed at the end.
     pub uninitialised: bool,
-    /// True if a thread had to be cut off at the bound of its loops.
+    /// True if the loop bound ended a thread.
     pub cut: bool,
-    /// True if a thread may wait for ever at a control barrier that others pass by. Such executions are not
-    /// looked at.
+    /// /// True if a thread may wait for ever at a control barrier that others skip. Such executions are ignored.
     pub stuck: bool,
 }
 
@@ -42,7 +41,7 @@ pub struct WitnessAnswer {
 pub enum Races {
     /// None has one.
     Never,
-    /// Only executions in which a value is derived from itself have one.
+    /// Only executions with self-dependent values have one.
     OutOfThinAir,
     /// Some execution has one.
     Sometimes,

@@ -97,8 +97,7 @@ fn drawn(random: &mut SplitMix64, seed: u64) -> (String, usize) {
             column.push(format!("set e{} {source} -> {target}", events.len()));
             events.push(place);
         }
-        // A timeline only counts up: the next signal comes from an agent that waited for the one
-        // before.
+        // // A timeline only increases: the next signal comes from an agent that waited for its predecessor.
         if counts && random.chance(50) && (signals == 0 || wait) {
             signals += 1;
             column.push(format!("signal t {signals}"));

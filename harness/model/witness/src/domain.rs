@@ -4,20 +4,19 @@ use litmus::Scope;
 
 use crate::operation::{Frame, LEVELS, Operation, OperationKind, Relation, Set, holds, level, members};
 
-/// An availability or visibility operation of a shader: a chain's element.
+/// An availability or visibility operation of a shader: an element of a chain.
 #[derive(Clone, Copy, Debug)]
 struct ChainElement {
     /// The operation that performs it.
     operation: usize,
     /// The scope that selects its domains (VK-AVSEM-05).
     scope: Scope,
-    /// True if it is one of MakeAvailable or MakeVisible, not an access' own.
+    /// True for MakeAvailable or MakeVisible semantics, false for the operation of an access.
     of_semantics: bool,
 }
 
 /// Returns true if memory domains of the first scope are broader than those of the second one (VK-DOM-09).
-/// The shader call domain is not broader than the queue family's, and nothing else is known of it
-/// (VK-DOM-08).
+/// The shader call domain is not broader than the queue family's, and is not compared with others (VK-DOM-08).
 fn is_broader(wide: Scope, narrow: Scope) -> bool {
     let known = |scope: Scope| scope != Scope::ShaderCall && scope != Scope::Invocation;
     match (wide, narrow) {
@@ -43,7 +42,7 @@ impl Frame<'_> {
         scope == domain || is_broader(scope, domain) && narrow & !wide == 0
     }
 
-    /// Returns true if the text knows a scope and its domain (VK-DOM-07, VK-DOM-08).
+    /// Returns true if the profile has a scope and its domain (VK-DOM-07, VK-DOM-08).
     fn exists(&self, scope: Scope) -> bool {
         match scope {
             Scope::ShaderCall => self.profile.has_shader_calls(),
@@ -89,7 +88,7 @@ impl Frame<'_> {
         }
     }
 
-    /// VK-AVC-01, -04, VK-VISC-01: intermediate elements of a chain. Beside the element that covers the
+    /// VK-AVC-01, -04, VK-VISC-01: intermediate elements of a chain. In addition to the element that covers the
     /// access, these are MakeAvailable or MakeVisible operations with the storage class of the access, or
     /// operations of the agent itself.
     fn links(&self, element: &ChainElement, access: &Operation, cell: usize) -> bool {
@@ -131,7 +130,7 @@ impl Frame<'_> {
                 }
             }
         }
-        // VK-FEAT-03: without the feature, one element alone.
+        // VK-FEAT-03: without the feature, only one element.
         while let Some((index, domain)) = open.pop() {
             if !self.profile.chains {
                 break;
@@ -162,7 +161,7 @@ impl Frame<'_> {
                 }
             }
         }
-        // The last element passes on to all domains of its destination scope, the instances of which must be the access'.
+        // The last element passes on to all domains of its destination scope, whose instances must be those of the access.
         let mut found = [0; LEVELS.len()];
         for (element, reached) in elements.iter().zip(&reached) {
             if !reached.contains(&true) {
@@ -266,7 +265,7 @@ impl Frame<'_> {
         if write || to && self.is_coherent(y) {
             visible.push(y);
         }
-        // DOM of a domain and itself is no operation (VK-LO-11).
+        // A domain operation from a domain to itself does not exist (VK-LO-11).
         let moves = |index: &usize| matches!(self.operations[*index].kind, OperationKind::Domain { to_host } if to_host == to);
         available.iter().any(|&a| {
             visible.iter().any(|&v| {

@@ -86,7 +86,7 @@ pub fn judge(
 /// SPIR-V, OpControlBarrier: a barrier waits for all participating invocations of its execution scope.
 ///
 /// An execution ends only if each participant has executed the barrier equally often. If a branch excludes
-/// some lanes of a subgroup, the lanes that reach the barrier participate, and each of them does reach it.
+/// some lanes of a subgroup, the lanes that reach the barrier participate, and each of them reaches it.
 fn all_meet(test: &Test, instances: &Instances, paths: &[&ThreadPath]) -> bool {
     let count = |thread: usize, wanted: &ControlBarrier| {
         let of_it = |instruction: &InstructionKind| match instruction {
@@ -117,7 +117,7 @@ fn all_meet(test: &Test, instances: &Instances, paths: &[&ThreadPath]) -> bool {
 
 /// Returns true if every wait ends: each awaited invocation has arrived as often as the waiting one.
 ///
-/// A wait is for the invocations of the workgroup that arrive there at all. Within a subgroup, it is for
+/// A wait is for the invocations of the workgroup that have an arrival. Within a subgroup, it is for
 /// those that execute the same arrival, since others have left the tangle.
 fn all_arrive(test: &Test, instances: &Instances, paths: &[&ThreadPath]) -> bool {
     let count = |thread: usize, wanted: SplitHalf, scope: Scope| {
@@ -238,7 +238,7 @@ impl<'a, 'b> CandidateExecutions<'a, 'b> {
         Ok(())
     }
 
-    /// Values by their derivation; then, where a value is derived from itself, by guesses that come out true (VK-AC-06).
+    /// Values by evaluation; for self-dependent values, by guesses that are consistent (VK-AC-06).
     fn evaluate(&mut self, sources: &Sources) -> Result<(), UnsupportedTest> {
         let known = |path: &&ThreadPath| vec![None; path.reads.len() + path.exchanges.len()];
         let values: ReadValues = self.paths.iter().map(known).collect();
@@ -345,14 +345,14 @@ impl<'a, 'b> CandidateExecutions<'a, 'b> {
             let (thread, number) = self.reads[index];
             self.source_value(sources, &values, index) == values[thread][number]
         };
-        // A guess must come true: each read returns what its sources write.
+        // A guess must be consistent: each read returns the value that its sources write.
         if thin_air && !(0..self.reads.len()).all(derived) {
             return Ok(());
         }
         self.order(sources, &values, thin_air)
     }
 
-    /// The value of what a read reads from, cell by cell.
+    /// The value of the sources of a read, cell by cell.
     fn source_value(&self, sources: &Sources, values: &ReadValues, read: usize) -> Option<Value> {
         // The assumed value of the read.
         if self.is_uninitialised(sources, read) {
@@ -449,7 +449,7 @@ impl<'a, 'b> CandidateExecutions<'a, 'b> {
         Ok(())
     }
 
-    /// The cells that an observed location has.
+    /// The cells of an observed location.
     fn observed(&self, location: LocationId) -> impl Iterator<Item = usize> {
         let test = self.search.test;
         let (storage, bytes) = (test.storage_of(location), test.location(location).bytes());
@@ -661,7 +661,7 @@ impl EnumeratedExecution<'_> {
                 else {
                     continue;
                 };
-                // The places are comparable only within one order.
+                // Positions are comparable only within one order.
                 let one_order = here.atomic && there.atomic && here.cells == there.cells;
                 if one_order && holds(&union, *a, *b) && self.places[*a] > self.places[*b] {
                     return false;
@@ -724,7 +724,7 @@ impl EnumeratedExecution<'_> {
         candidates.iter().copied().filter(|write| !hidden(*write)).collect()
     }
 
-    /// VK-VT-02, VK-VT-03: a plain read reads what is visible to it; one of them where mutually ordered writes both are.
+    /// VK-VT-02, VK-VT-03: a plain read reads a visible write; one of them if several mutually ordered writes are visible.
     fn reads_what_is_visible(&self) -> bool {
         self.frame.reads.iter().all(|read| {
             self.frame.operations[*read].is_atomic()

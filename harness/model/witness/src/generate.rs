@@ -86,7 +86,7 @@ pub fn undefined_program(seed: u64) -> RandomProgram {
             writer.declarations[index] = writer.declarations[index].replace("= 0", "= ?");
         }
     }
-    // Storage classes that the semantics ignore, alone or with others.
+    // Storage classes that semantics ignore, with or without others.
     for agent in 0..writer.agents.len() {
         for line in 0..writer.agents[agent].code.len() {
             if writer.random.chance(6) {
@@ -153,7 +153,7 @@ struct Writer<'a> {
     loops: bool,
     /// Probability that a choice is a synchronizing one, in percent.
     care: usize,
-    /// In a program that is right but for one slip: the choices until then.
+    /// Choices until the deliberate mistake, in a program with exactly one.
     slip: Option<usize>,
     calls: bool,
     interlock: bool,
@@ -287,7 +287,7 @@ impl<'a> Writer<'a> {
         self.random.chance(self.care)
     }
 
-    /// A scope that reaches from one agent to another one; carelessly, any.
+    /// Returns a scope that includes both agents; for a careless choice, any scope.
     fn scope(&mut self, a: usize, b: usize) -> &'static str {
         if !self.careful() || self.calls || self.interlock {
             return self.any_scope();
@@ -305,7 +305,7 @@ impl<'a> Writer<'a> {
         self.random.pick(reaching)
     }
 
-    /// Storage classes of semantics: those given, carelessly without one, now and then with more.
+    /// Storage classes of semantics: the given ones, for a careless choice without one, occasionally with more.
     fn classes(&mut self, wanted: &[usize]) -> String {
         let mut set = 0u8;
         for class in wanted {
@@ -330,7 +330,7 @@ impl<'a> Writer<'a> {
     }
 
     fn flags(&mut self, order: &str, chance: usize) -> String {
-        // A program that is right but for one slip has nearly all flags, and none at the slip.
+        // A program with one deliberate mistake has nearly all flags, and none at the mistake.
         let chance = if self.care < 100 {
             chance
         } else if self.careful() {
@@ -539,7 +539,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Passes from one agent to the next one.
+    /// Synchronizes one agent with the next.
     fn hop(&mut self, from: usize, to: usize, flag: usize, sent: bool, passes_on: bool) {
         let kind = self.random.below(100);
         // Synchronization from outside the shaders (system-synchronizes-with), without a flag.

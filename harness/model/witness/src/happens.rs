@@ -4,7 +4,7 @@ use litmus::StorageClassSet;
 
 use crate::operation::{Frame, Relation, close, holds, members};
 
-/// The atomic writes of each location in their modification order: for each write its place among those of its location.
+/// The atomic writes of each location in their modification order: for each write its position among those of its location.
 pub type Places = Vec<u32>;
 
 /// Sources of reads by operation, for each of the cells that it reads; `None` is the initial value.
@@ -20,8 +20,8 @@ impl Frame<'_> {
     }
 
     /// VK-RS-01 to -05: whether `write` is in the release sequence that `head` heads, or would head if it released
-    /// (VK-SW-04): from `head` on, in the order of the atomic writes that are mutually ordered with it, read-modify-writes
-    /// alone.
+    /// (VK-SW-04): from `head` on, in the order of the atomic writes that are mutually ordered with it, only
+    /// read-modify-writes.
     fn in_release_sequence(&self, places: &Places, head: usize, write: usize) -> bool {
         if head == write {
             return true;
@@ -51,7 +51,7 @@ impl Frame<'_> {
         })
     }
 
-    /// VK-SW-01 to -16: synchronizes-with, that which rests on values and that which does not.
+    /// VK-SW-01 to -16: synchronizes-with, both value-dependent and value-independent.
     pub fn synchronizes_with(&self, sources: &Sources, places: &Places) -> Relation {
         let mut found = self.synchronizes.clone();
         let operations = &self.operations;

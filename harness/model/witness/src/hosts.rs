@@ -90,7 +90,7 @@ fn steps(test: &Test, thread: ThreadId) -> Vec<HostStep<'_>> {
                 all.push(HostStep::Submit(threads))
             }
             (InstructionKind::System(_), None) => {}
-            // The instruction stands for the wait that was added above.
+            // The instruction represents the wait that was added above.
             _ if is_wait => {}
             _ => all.push(HostStep::Work(at as u16)),
         }

@@ -1,11 +1,11 @@
-//! An independent witness of the Vulkan memory model: what its text says of a litmus test, clause by clause.
+//! An independent implementation of the Vulkan memory model: judges a litmus test clause by clause.
 //!
-//! It shares no code with the crate `model` and reads no cat file: the events, the relations and the search are its own,
-//! written from the text of the specification in plain loops over small sets. It is slow and it is meant to be: every
-//! control-flow path, every source of every read and every modification order is tried. Tests hold the engine against it.
+//! It shares no code with the crate `model` and reads no cat file: events, relations and search are written from the
+//! text of the specification as plain loops over small sets. It is deliberately slow: every
+//! control-flow path, every source of every read and every modification order is tried. Tests compare the engine with it.
 //!
-//! It refuses unsupported features by name ([`UnsupportedTest`]): vectors, cooperative accesses, and order that the
-//! language of the host gives.
+//! It refuses unsupported features by name ([`UnsupportedTest`]): vectors, cooperative accesses, and order from the
+//! language of the host.
 //!
 //! ```
 //! use witness::{Races, SearchBounds, TextProfile, judge};
@@ -49,7 +49,7 @@ pub use answer::{Races, SearchBounds, WitnessAnswer};
 pub use profile::{AppendixVersion, TextProfile};
 pub use refusal::UnsupportedTest;
 
-/// Judges a test by the text of a profile.
+/// Judges a test by a profile of the specification.
 ///
 /// # Errors
 ///

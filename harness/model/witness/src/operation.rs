@@ -127,7 +127,7 @@ pub const LEVELS: [Scope; 7] = [
     Scope::Device,
 ];
 
-// CrossDevice is the host's alone.
+// Only the host has CrossDevice scope.
 const _: () = assert!(LEVELS.len() + 1 == Scope::ALL.len(), "every scope of shaders is a level");
 
 /// The index of a scope among [`LEVELS`].
@@ -240,7 +240,7 @@ struct SplitOperation {
     id: String,
 }
 
-/// The operations of a choice of paths, and what is known of them before reads have their sources.
+/// The operations of a choice of paths, with the facts that do not depend on the sources of reads.
 pub struct Frame<'a> {
     pub profile: TextProfile,
     pub cells: Vec<LocationCell>,
@@ -250,7 +250,7 @@ pub struct Frame<'a> {
     pub hosts: Vec<bool>,
     /// Storages that are not coherent with the host (VK-VOP-09).
     pub noncoherent: Vec<u16>,
-    /// The storages that flushes and invalidations name; none where they name all.
+    /// The storages that flushes and invalidations name; empty if they name all.
     pub ranges: Vec<Vec<u16>>,
     /// Reads in the order of threads and paths: the operation of each.
     pub reads: Vec<usize>,
@@ -262,7 +262,7 @@ pub struct Frame<'a> {
     pub system: Relation,
     /// VK-MO-01.
     pub mutually_ordered: Relation,
-    /// Synchronizes-with that rests on no value: control barriers, interlocks, shader calls.
+    /// Synchronizes-with that depends on no value: control barriers, interlocks, shader calls.
     pub synchronizes: Relation,
 }
 

@@ -49,7 +49,7 @@ impl Footprint {
     }
 }
 
-/// Memory locations of one storage that every access touches or leaves alone together.
+/// Memory locations of one storage that each access either contains completely or not at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LocationCell {
     pub storage: LocationId,
@@ -100,7 +100,7 @@ pub enum Effect {
     ReadWrite(Footprint, NodeId),
     /// A memory barrier.
     Fence,
-    /// A control barrier, by its number in the order of their names, and how often this thread has met it before.
+    /// A control barrier, by its number in the order of their names, and how often this thread has executed it before.
     ControlBarrier { name: usize, execution_scope: Scope, memory_barrier: bool, round: u32 },
     /// An arrival at a split barrier or a wait, and how many of that half and execution scope this thread has executed before.
     Split { half: SplitHalf, execution_scope: Scope, memory_barrier: bool, ordinal: usize, id: String },
@@ -152,7 +152,7 @@ pub struct ThreadPath {
     pub demands: Vec<Demand>,
     /// Final value of each register.
     pub registers: Vec<NodeId>,
-    /// The storage that each read reads, and the type of what it reads.
+    /// The storage and the type of each read.
     pub reads: Vec<(u16, ScalarType)>,
     /// The subgroup operations, in order. Their results follow the values of the reads.
     pub exchanges: Vec<Exchange>,
@@ -160,7 +160,7 @@ pub struct ThreadPath {
     pub history: Vec<(usize, bool)>,
 }
 
-/// The paths of a thread, and whether one had to be cut off.
+/// The paths of a thread, and true if the loop bound ended one.
 pub struct Paths {
     pub paths: Vec<ThreadPath>,
     pub cut: bool,
@@ -175,7 +175,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// Numbers storages, references and control barriers; refuses what is outside the witness' reach.
+    /// Numbers storages, references and control barriers; refuses unsupported instructions.
     pub fn new(test: &Test, profile: TextProfile) -> Result<Names, UnsupportedTest> {
         if test.khronos.is_some() {
             return Err(UnsupportedTest::Khronos);
@@ -352,7 +352,7 @@ struct PartialWalk {
     rounds: Vec<u32>,
 }
 
-/// All ways through a thread in which no jump goes backwards `bound` times.
+/// All paths of a thread in which no jump goes backwards `bound` times.
 pub fn paths(test: &Test, names: &Names, thread: ThreadId, bound: u32) -> Paths {
     let code = test.thread(thread);
     let mut path = ThreadPath::default();
@@ -389,7 +389,7 @@ impl WalkedThread<'_> {
                     }
                 }
                 InstructionKind::Flow(Flow::Branch { relation, left, right, target }) => {
-                    // Both sides are followed; each demands its value of the condition.
+                    // Both sides are followed; each requires its value of the condition.
                     let demand = self.demand(&mut walk.path, *relation, *left, *right);
                     let mut taken = walk.clone();
                     if let Some(path) = demanding(&taken.path, demand, true) {
@@ -457,7 +457,7 @@ impl WalkedThread<'_> {
         self.found.push(walk.path);
     }
 
-    /// Jumps; false where the walk ends because the bound of the loop is reached.
+    /// Jumps; returns false if the loop bound is reached.
     fn jump(&mut self, walk: &mut PartialWalk, from: usize, label: LabelId) -> bool {
         let instructions = &self.test.thread(self.thread).instructions;
         let target = instructions.iter().position(|i| i.kind == InstructionKind::Flow(Flow::Label(label)));
@@ -502,7 +502,7 @@ impl WalkedThread<'_> {
         Footprint { storage, bytes, cells: (0, 0), reference, class: place.class, non_private, atomic, own }
     }
 
-    /// Returns what a register holds after a value of type `ty` was read into it.
+    /// Returns the content of a register after a value of type `ty` was read into it.
     fn widened(&self, path: &mut ThreadPath, read: NodeId, ty: ScalarType, register: RegisterId) -> NodeId {
         let to = self.test.register_type(self.thread, register);
         // Only signed types that are shorter than the register are sign-extended.
@@ -521,7 +521,7 @@ impl WalkedThread<'_> {
         node(path, ValueOrigin::Compute(ArithmeticOperation::Subtract, read, excess, to))
     }
 
-    /// Executes an instruction that does not jump. `old` is what a compare-exchange that succeeds has read.
+    /// Executes an instruction that does not jump. `old` is the value that a successful compare-exchange has read.
     fn step(&self, walk: &mut PartialWalk, index: usize, instruction: &Instruction, old: Option<NodeId>) {
         let path = &mut walk.path;
         let mut scope = Scope::Invocation;
@@ -646,7 +646,7 @@ impl WalkedThread<'_> {
                 path.registers[usize::from(destination.0)] = path.nodes.len() - 1;
                 return;
             }
-            // Refused before, or followed by the walk.
+            // Refused before, or handled by the caller.
             _ => return,
         };
         path.steps.push(ExecutedInstruction { instruction: index as u16, scope, semantics, effect });
@@ -663,7 +663,7 @@ fn operand(path: &mut ThreadPath, operand: Operand, ty: ScalarType) -> NodeId {
     path.nodes.len() - 1
 }
 
-/// The path with one more demand; none where known values contradict it.
+/// Returns the path with an additional condition; `None` if known values contradict it.
 fn demanding(path: &ThreadPath, demand: Demand, holds: bool) -> Option<ThreadPath> {
     let demand = Demand { holds, ..demand };
     if crate::values::met(path, &demand, &[]) == Some(false) {

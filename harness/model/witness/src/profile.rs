@@ -13,7 +13,7 @@ pub enum AppendixVersion {
     Of14305,
     /// The newest one, 1.4.360, with the n-th arrival of an invocation at a split barrier meeting the n-th waits.
     Latest,
-    /// The same by the letter: the wait that an arrival synchronizes with is unspecified.
+    /// The same, read literally: the wait that an arrival synchronizes with is unspecified.
     ByLetter,
     /// The newest one, where lanes that have taken different paths in divergent control flow never resume common dynamic instances.
     Apart,
@@ -21,7 +21,7 @@ pub enum AppendixVersion {
     Together,
 }
 
-/// A text, and whether the device has the feature of availability and visibility chains (VK-FEAT-03).
+/// A text, and true if the device has the feature of availability and visibility chains (VK-FEAT-03).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TextProfile {
     /// The text.

@@ -6,7 +6,7 @@ pub enum UnsupportedTest {
     /// An atomic, a fence or a branch in a thread of the host.
     #[error("atomics, fences and branches of the host")]
     Host,
-    /// A name that is larger than the storage that it shares, or an access of a part of what is undefined at first.
+    /// A name that is larger than the storage that it shares, or an access to a part of an undefined initial value.
     #[error("parts of undefined locations")]
     Sizes,
     /// A location or an access of several components.
@@ -18,13 +18,13 @@ pub enum UnsupportedTest {
     /// A named barrier that waits for a number of arrivals.
     #[error("named barriers with a quorum")]
     Quorum,
-    /// A scope that no shader can name.
+    /// A scope that shaders cannot name.
     #[error("cross-device scope in a shader")]
     CrossDevice,
     /// An instruction of the HSA dialect.
     #[error("instructions of HSA")]
     Hsa,
-    /// An instruction that the witness has not heard of.
+    /// An unknown instruction.
     #[error("{0}")]
     Instruction(&'static str),
     /// A test in Khronos' format, whose values may be forced.

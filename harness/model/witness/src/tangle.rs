@@ -163,7 +163,7 @@ pub fn is_divergent_barrier(test: &Test, thread: usize, at: usize) -> bool {
 pub struct DynamicInstances(BTreeMap<(String, usize), usize>);
 
 impl DynamicInstances {
-    /// Returns true if another invocation has come to a barrier together with the one that executes it.
+    /// Returns true if another invocation executes a barrier together with this one.
     pub fn met(&self, test: &Test, (thread, at): (usize, u16), other: usize) -> bool {
         let barrier = &test.threads[thread].instructions[usize::from(at)].kind;
         shared_name(barrier).is_none_or(|name| self.are_together(&name, thread, other))
@@ -203,7 +203,7 @@ fn branches_around(test: &Test, thread: usize, at: usize) -> impl Iterator<Item 
 /// "If control flow is uniform upon entry into a header block, and all invocations leave that dynamic instance
 /// of the header block's control-flow construct via the header block's declared merge block, then control flow
 /// reconverges to be uniform at that merge block." A branch that every invocation of the workgroup falls
-/// through leaves control flow uniform, so the branches behind it are headers in uniform control flow.
+/// through leaves control flow uniform, so later branches are headers in uniform control flow.
 fn outermost_branch(test: &Test, paths: &[&ThreadPath], thread: usize, at: usize) -> Option<(usize, usize)> {
     let label = |of: usize, (branch, _): (usize, usize)| match test.threads[of].instructions[branch].kind {
         InstructionKind::Flow(Flow::Branch { target, .. }) => {
@@ -342,7 +342,7 @@ fn set_partitions(count: usize) -> Vec<Vec<usize>> {
     all
 }
 
-/// Returns true if the profile allows the numbers of one operation, those before being what they are.
+/// Returns true if the profile allows the instance numbers of one operation after those of earlier operations.
 fn is_allowed(
     test: &Test,
     profile: TextProfile,

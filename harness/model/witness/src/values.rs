@@ -9,7 +9,7 @@ use litmus::{
 
 use crate::path::{Demand, NodeId, ThreadPath, ValueOrigin};
 
-/// The value of a node, where the reads that it needs are known.
+/// The value of a node if the reads that it needs are known.
 pub fn value(path: &ThreadPath, node: NodeId, reads: &[Option<Value>]) -> Option<Value> {
     match path.nodes[node] {
         ValueOrigin::Constant(value) => Some(value),
@@ -22,15 +22,15 @@ pub fn value(path: &ThreadPath, node: NodeId, reads: &[Option<Value>]) -> Option
     }
 }
 
-/// Returns true if a demand is met, where that is known.
+/// Returns true if a condition holds; `None` if unknown.
 pub fn met(path: &ThreadPath, demand: &Demand, reads: &[Option<Value>]) -> Option<bool> {
     let left = value(path, demand.left.0, reads)?.to_signed(demand.left.1);
     let right = value(path, demand.right.0, reads)?.to_signed(demand.right.1);
     Some(demand.relation.holds(left, right) == demand.holds)
 }
 
-/// Values that are tried where a value is derived from itself (VK-AC-06: no rule excludes them): the constants of the
-/// program and the condition, and what the program's operations make of them, three times over.
+/// Candidates for self-dependent values (VK-AC-06: no rule excludes them): the constants of the program and the
+/// condition, and the results of the program's operations on them, applied three times.
 pub fn guesses(test: &Test) -> Vec<Value> {
     let mut found: BTreeSet<u64> = BTreeSet::new();
     let mut operations: Vec<(ArithmeticOperation, Operand, Operand)> = Vec::new();
@@ -56,7 +56,7 @@ pub fn guesses(test: &Test) -> Vec<Value> {
                 InstructionKind::Compute(Compute::Arithmetic { operation, left, right, .. }) => {
                     operations.push((*operation, *left, *right));
                 }
-                // Votes and ballots return lane bits, whatever their operands.
+                // Votes and ballots return lane bits for any operands.
                 InstructionKind::Subgroup(operation) => match operation.kind {
                     SubgroupKind::Elect | SubgroupKind::All | SubgroupKind::Any | SubgroupKind::AllEqual => {
                         found.extend([0, 1]);

@@ -14,7 +14,7 @@ use litmus::{
 use super::{Family, RandomProgram, SplitMix64};
 use sheet::Sheet;
 
-/// A corner of the model, and how programs of it are made.
+/// A corner case of the model with a generator of programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Corner {
     /// Chains of availability and visibility over two to four agents, read-modify-writes among their links.
@@ -27,11 +27,11 @@ pub enum Corner {
     Turns,
     /// Synchronization through many agents, in any order of the columns.
     Relay,
-    /// Circles of values.
+    /// Cycles of values.
     Circle,
     /// Accesses of several sizes to one storage.
     Sizes,
-    /// A filter that leaves out the executions in which nothing was received.
+    /// A filter that excludes executions in which nothing was received.
     Filter,
     /// Threads of the host that submit, wait, flush and invalidate.
     Host,
@@ -77,7 +77,7 @@ impl Corner {
         RandomProgram { family: Family::Corner(self), text: sheet.text(&format!("corner-{seed}")), bound }
     }
 
-    /// The test without what the corner is about.
+    /// Returns the test without the corner case.
     pub fn without(self, test: &Test) -> Test {
         let mut test = test.clone();
         if self == Corner::Filter {
@@ -102,8 +102,7 @@ impl Corner {
                     Corner::Links => {}
                     Corner::Beside => for_semantics(kind, |semantics| {
                         if semantics.order != Order::Relaxed {
-                            // All four storage classes, so that no class lies beside the
-                            // synchronization.
+                            // // All four storage classes, so that the synchronization covers every class.
                             semantics.classes = StorageClassSet(0b1111);
                         }
                     }),
@@ -181,7 +180,7 @@ fn for_semantics(kind: &mut InstructionKind, change: impl Fn(&mut Semantics)) {
     }
 }
 
-/// Gives the failing case of a compare-exchange what the other one acquires.
+/// Gives the failure case of a compare-exchange the acquire semantics of the success case.
 fn as_success(kind: &mut InstructionKind) {
     if let InstructionKind::Access(access) = kind
         && let litmus::Access::Atomic { semantics, .. } = access.strength

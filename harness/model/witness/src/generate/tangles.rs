@@ -17,7 +17,7 @@ struct TangleProgram {
     /// Registers of each thread.
     registers: Vec<usize>,
     accesses: usize,
-    /// The workgroup and subgroup of the threads that are no lanes.
+    /// The workgroup and subgroup of the threads outside the subgroup.
     other_place: (usize, usize),
     /// The lane that skips the outermost blocks.
     skipping_lane: Option<usize>,
@@ -48,8 +48,8 @@ pub fn subgroup_program(seed: u64) -> RandomProgram {
     RandomProgram { family: Family::Subgroup(lanes), text: writer.text(seed), bound: 1 }
 }
 
-/// The program of a seed with operations and barriers that branches skip: blocks in blocks, and lanes that do something by themselves
-/// in them.
+/// The program of a seed with operations and barriers that branches skip: nested blocks, and lanes with separate
+/// instructions in them.
 pub fn guarded_program(seed: u64) -> RandomProgram {
     let mut random = SplitMix64(seed);
     let lanes = random.pick(&[2, 3, 3]);
@@ -108,7 +108,7 @@ impl TangleProgram {
         }
     }
 
-    /// Emits a block with the label of another block, in a thread that is no lane.
+    /// Emits a block with the label of another block, in a thread outside the subgroup.
     fn block_of_another_subgroup(&mut self, thread: usize, label: usize) {
         let register = match self.registers[thread] {
             0 => "0".to_owned(),
@@ -237,7 +237,7 @@ impl TangleProgram {
     }
 
     fn touch(&mut self, thread: usize, scope: &str, location: &str) {
-        // Seldom what was read: of circles of values engine and witness try different ones.
+        // Rarely a read value: for cycles of values, engine and witness try different ones.
         let value = self.value(thread, 12);
         let text = match self.random.below(9) {
             0 | 1 => format!("st.atom.{scope}.sc0 {location}, {value}"),

@@ -27,7 +27,7 @@ impl SheetColumn {
         format!("r{}", self.registers - 1)
     }
 
-    /// Leaves out what follows unless the register holds a value.
+    /// Skips the following lines unless the register holds a value.
     pub fn only_if(&mut self, register: &str, value: usize) {
         self.line(format!("bne {register}, {value}, LC9{}", self.guards));
         self.guards += 1;
@@ -52,7 +52,7 @@ pub struct Sheet {
 }
 
 impl Sheet {
-    /// Places `count` agents on the device, near each other or far apart.
+    /// Places `count` agents on the device, in common or in separate groups.
     pub fn agents(&mut self, random: &mut SplitMix64, count: usize) {
         for index in 0..count {
             let spot = match self.columns.last() {

@@ -3,7 +3,7 @@
 use super::sheet::Sheet;
 use crate::generate::SplitMix64;
 
-/// Now and then a flag of semantics.
+/// Returns a flag of semantics with a low probability.
 fn perhaps(random: &mut SplitMix64, percent: usize, flag: &'static str) -> &'static str {
     if random.chance(percent) { flag } else { "" }
 }
@@ -19,7 +19,7 @@ impl Sheet {
         }
     }
 
-    /// A payload goes through flags; all of it synchronizes, and what is available and visible where is left to chance.
+    /// A payload passed with flags. Every step synchronizes; availability and visibility are random.
     pub fn links(&mut self, random: &mut SplitMix64) {
         let count = random.pick(&[2, 3, 3, 3, 3, 4]);
         self.groups(random, count);
@@ -213,10 +213,10 @@ impl Sheet {
         self.question = "x == 1 /\\ f == 1".to_owned();
     }
 
-    /// A loop that reads a flag and counts its turns. Gives how often its body is to be run.
+    /// A loop that reads a flag and counts its iterations. Returns the number of iterations.
     pub fn turns(&mut self, random: &mut SplitMix64) -> u32 {
         self.agents(random, 2);
-        // One that writes and does not count changes something all the same.
+        // A loop that writes has an effect even if it does not count.
         let counts = random.chance(85);
         let turns = if counts { random.pick(&[1, 2, 2, 3]) } else { 2 };
         let (counter, seen) = random.pick(&[("r0", "r1"), ("r1", "r0")]);
@@ -328,7 +328,7 @@ impl Sheet {
         self.question = format!("P{}:r0 == 1", reader.unwrap_or(0));
     }
 
-    /// Each thread writes what the next one reads, from what it has read.
+    /// Each thread computes the value that the next one reads from the value that it has read.
     pub fn circle(&mut self, random: &mut SplitMix64) {
         let count = random.pick(&[2, 2, 2, 3]);
         self.agents(random, count);
