@@ -136,7 +136,7 @@ fn resolve_side(test: &Test, observables: &[Observable], term: &Term, other: &Te
         }
     };
     let ty = term_type(test, term).unwrap_or_default();
-    // The code never assigns what is not observed, so it keeps its initial value.
+    // The code never assigns an unobserved value, so it keeps its initial value.
     match observables.iter().position(|o| *o == observable) {
         Some(index) => ConditionSide::Observed(index, ty),
         None => ConditionSide::Number(initial.to_signed(ty)),

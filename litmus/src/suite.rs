@@ -165,7 +165,7 @@ impl Suite {
     ///
     /// # Errors
     ///
-    /// Every line that matches none of `ids`.
+    /// Every line that does not match any of `ids`.
     pub fn select<'a>(&self, ids: impl IntoIterator<Item = &'a str>) -> Result<Vec<String>, SuiteErrors> {
         let mut matched = vec![false; self.patterns.len()];
         let mut chosen = Vec::new();

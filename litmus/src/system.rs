@@ -28,7 +28,7 @@ pub enum SystemOperation {
     /// moves what is available in the host domain to the device domain and makes it visible to every agent of
     /// the device.
     Submit(Vec<ThreadId>),
-    /// `wait P1`: everything in these threads happens before what the host thread does afterwards.
+    /// `wait P1`: all operations of these threads happen before later operations of the host thread.
     Wait(Vec<ThreadId>),
 }
 
@@ -116,7 +116,7 @@ pub enum InterlockOrder {
     /// Primitive order (`PixelInterlockOrderedEXT` and similar): the earlier column comes first.
     #[default]
     Ordered,
-    /// `.unordered`: any order, one after the other (`PixelInterlockUnorderedEXT` and similar).
+    /// `.unordered`: sequential in any order (`PixelInterlockUnorderedEXT` and similar).
     Unordered,
 }
 

@@ -46,7 +46,7 @@ pub struct GuardedBlock {
 /// A part of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BlockPart {
-    /// Instructions of this lane alone; the lane leaves the converged path to execute them.
+    /// Instructions of only this lane; the lane leaves the converged path to execute them.
     Own(Range<usize>),
     /// The subgroup operation or barrier with this index.
     Together(usize),
@@ -129,7 +129,7 @@ impl Thread {
         })
     }
 
-    /// Returns true if constants and initial values alone decide that a branch is taken.
+    /// Returns true if constants and initial values decide that a branch is taken.
     fn always_takes(&self, branch: usize) -> bool {
         let constant = |operand: Operand| match operand {
             Operand::Constant(value) => Some(value),
@@ -275,7 +275,7 @@ impl Test {
 
     /// Returns the threads of the subgroup that have this instruction, by lane.
     ///
-    /// If no branch may skip it, they are its tangle: each of them executes it once, whatever it reads.
+    /// If no branch may skip it, they are its tangle: each of them executes it once, independent of read values.
     pub fn tangle_lanes(&self, thread: ThreadId, instance: TangleInstance<'_>) -> Vec<TangledLane> {
         let lanes = self.subgroup_threads(thread).filter_map(|thread| {
             let instruction = self.thread(thread).instance_index(instance)?;

@@ -89,7 +89,7 @@ pub enum Dialect {
 pub struct Thread {
     /// The number after `P`.
     pub number: u32,
-    /// Where it runs.
+    /// The placement.
     pub place: ThreadPlace,
     /// Its registers: declared ones first, then in the order of first use.
     pub registers: Vec<Register>,

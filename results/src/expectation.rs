@@ -381,7 +381,7 @@ impl Expectations {
         &self.files
     }
 
-    /// Returns true if there are no files.
+    /// Returns true if it contains no files.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }

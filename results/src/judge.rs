@@ -33,7 +33,7 @@ pub struct Evidence<'a> {
     /// Names the limit of this program that explains instances without a result. If `None`, an instance
     /// without a result is a fault of the device.
     pub bound: Option<&'a str>,
-    /// True if a probe found that the device runs invocations of the test's stage one after another.
+    /// True if a probe found that the device runs invocations of the test's stage sequentially.
     pub serial_stage: bool,
 }
 
@@ -64,7 +64,7 @@ pub enum Ending {
     DeviceLost(String),
     /// Device and host counted the outcomes of a dispatch differently.
     CountsDisagree(String),
-    /// The device accepts work and executes none of it.
+    /// The device accepts work without executing it.
     NullDevice,
 }
 

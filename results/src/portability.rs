@@ -1,6 +1,6 @@
 //! An HSA test under two models: HSA's own prediction compared with Vulkan's of the lowered program.
 //!
-//! Only the Vulkan prediction judges a device. An outcome that HSA forbids and Vulkan allows is no device
+//! Only the Vulkan prediction judges a device. An outcome that HSA forbids and Vulkan allows is not a device
 //! fault: it marks HSA code that is not portable to Vulkan.
 
 use std::collections::BTreeMap;

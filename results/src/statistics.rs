@@ -287,7 +287,7 @@ const LEAST_STRETCHES: usize = 8;
 /// Tests for drift: compares, for each outcome, its rates in the stretches of the first half of a run with
 /// the second half.
 ///
-/// A stretch counts as one value however many instances it has, as instances close in time are correlated.
+/// A stretch counts as one value for any number of instances, as instances close in time are correlated.
 /// The first stretch is skipped: kernels are compiled and dispatch sizes grow in it. `None` if there are too
 /// few stretches.
 pub fn drift(stretches: &[Histogram]) -> Option<Drift> {

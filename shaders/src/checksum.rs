@@ -1,4 +1,4 @@
-//! A kernel that computes a checksum over words of a buffer, so that the host can verify what it reads.
+//! A kernel that computes a checksum over words of a buffer, so that the host can verify its reads.
 //!
 //! The checksum is a sum, so that invocations add their parts in any order. Each summand is a hash of a word,
 //! its position and a salt: exchanged words and words of an earlier dispatch change the sum. Each hash is

@@ -60,7 +60,7 @@
 //! to result slots.
 //!
 //! # Loops
-//! A loop of a test has at most [`KernelConfig::loop_bound`] turns in a round. A thread that reaches the
+//! A loop of a test has at most [`KernelConfig::loop_bound`] iterations in a round. A thread that reaches the
 //! bound ends, and its [`ResultSlot::Done`] contains the complement of [`Parameters::done`]: the instance is
 //! unresolved.
 //!

@@ -457,7 +457,7 @@ impl DispatchEmitter<'_> {
         };
         let role = self.role_or_none(role, idle);
         let sizes = (self.layout.lanes, self.company.first_class);
-        // Fragments of one pixel run one instance, whatever their class.
+        // Fragments of one pixel run one instance, independent of their class.
         let seated = if overlaps { self.module.constant(0) } else { class };
         let mut place = InvocationStart { role, seat: seat(self, sizes, (seated, group), slot) };
         let every = match (self.parallel, codes.first()) {
@@ -471,7 +471,7 @@ impl DispatchEmitter<'_> {
         self.sign((class, group), local, idle);
         // The code before the rounds may have created blocks.
         let entry = self.module.block();
-        // Fragments of one pixel may run one after another, so that waiting would be useless.
+        // Fragments of one pixel may run sequentially, so that waiting would be useless.
         let meets = self.classes_that_meet() > 1 && !overlaps;
         let meeting = self
             .rendezvous_buffer
@@ -629,7 +629,7 @@ impl DispatchEmitter<'_> {
     /// Emits a loop of one thread, with a bound.
     ///
     /// Every lane enters it, and lanes of other threads leave it at once. lavapipe 22.3 keeps lanes that
-    /// never entered a loop running until its budget is used up. The loop is left at the start of a turn, and
+    /// never entered a loop running until its budget is used up. The loop is left at the start of an iteration, and
     /// its results are in variables: some drivers lose values that are computed in a loop with divergent
     /// exits and used after it.
     fn turns(

@@ -2,8 +2,8 @@
 //!
 //! SPIR-V for shaders requires nested selections. Jumps that nest become selections. Otherwise a variable
 //! contains the target of the last jump, and every block runs under the condition that the target is not
-//! after it. For backward jumps, the blocks in between form a loop with a bound: a turn runs its blocks once
-//! in order, and a backward jump skips the rest of the turn.
+//! after it. For backward jumps, the blocks in between form a loop with a bound: an iteration runs its blocks once
+//! in order, and a backward jump skips the rest of the iteration.
 
 use std::ops::Range;
 

@@ -37,7 +37,7 @@ pub struct CompiledKernel {
     pub carrier: Carrier,
     /// The assignment of threads to workgroup classes.
     pub roles: Roles,
-    /// Index of its first workgroup class among those of all concurrent kernels; 0 if it runs alone.
+    /// Index of its first workgroup class among those of all concurrent kernels; 0 for a single kernel.
     pub first_class: u32,
     /// Units of location memory of one instance without padding: the number of distinct storages, numbered in
     /// the order of their first names in [`litmus::Test::locations`], accessed or not.
@@ -56,7 +56,7 @@ pub struct CompiledKernel {
     pub finals: Vec<(Observable, u32)>,
     /// Storages in an image with its own memory, from which their final values are read.
     pub in_image: Vec<u32>,
-    /// The maximum turns of all loops of the test in a round: threads of one subgroup may loop one after
+    /// The maximum iterations of all loops of the test in a round: threads of one subgroup may loop one after
     /// another.
     pub loop_turns: u32,
     /// The requirements on a device.
@@ -201,7 +201,7 @@ pub struct KernelConfig {
     pub max_workgroup_size: [u32; 3],
     /// Declare `vulkanMemoryModelDeviceScope`; without it the rendezvous uses queue-family scope.
     pub device_scope: bool,
-    /// The maximum turns of a test's loop in a round.
+    /// The maximum iterations of a test's loop in a round.
     pub loop_bound: u32,
     /// Kernels can generate memory stress ([`crate::stress`]).
     pub stressed: bool,

@@ -1,7 +1,7 @@
 //! Compiles litmus tests to SPIR-V with the Vulkan memory model.
 //!
 //! [`compile`] is pure: the same test and configuration give the same words. It does not access a device;
-//! [`CompiledKernel::requirements`] lists what a kernel needs.
+//! [`CompiledKernel::requirements`] lists the requirements of a kernel.
 //!
 //! ```
 //! let text = "VULKAN SB { x = 0; y = 0; }
@@ -293,7 +293,7 @@ pub fn compile(test: &litmus::Test, config: &KernelConfig) -> Result<CompiledKer
     dispatch::compile(test, config, &dispatch::ProgramContext { apart, ..dispatch::ProgramContext::ALONE })
 }
 
-/// Returns the meaning of a variant's kernels in the Vulkan memory model, which is what a model predicts.
+/// Returns the meaning of a variant's kernels in the Vulkan memory model, for which a model computes predictions.
 ///
 /// # Errors
 /// [`CompileError::NotPlaceable`] if the variant cannot express the test.

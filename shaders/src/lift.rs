@@ -189,7 +189,7 @@ pub enum LiftError {
 /// The memory events of a kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LiftedKernel {
-    /// The events of each thread in program order, whatever their conditions.
+    /// The events of each thread in program order, with any conditions.
     pub threads: BTreeMap<ThreadId, Vec<KernelEvent>>,
     /// The events outside of threads: private accesses that initialize and read workgroup memory, and their
     /// results.

@@ -1,4 +1,4 @@
-//! Loops of kernels, all emitted in one shape: loop-carried values, a test, a body, and the next turn.
+//! Loops of kernels, all emitted in one shape: loop-carried values, a test, a body, and the next iteration.
 
 use rspirv::dr::Operand;
 use rspirv::spirv::{Op, Word};
@@ -8,11 +8,11 @@ use crate::module::Module;
 /// A loop under construction. The caller calls, in this order, [`Loop::enter`], [`Loop::goes_on_if`] after
 /// the condition, and [`Loop::end`] after the body; then the block after the loop is open.
 pub(crate) struct Loop {
-    /// The block that tests for another turn.
+    /// The block that tests for another iteration.
     pub test: Word,
-    /// The first block of a turn.
+    /// The first block of an iteration.
     pub body: Word,
-    /// The block that starts the next turn.
+    /// The block that starts the next iteration.
     pub continuing: Word,
     /// The block after the loop.
     pub merge: Word,
@@ -25,7 +25,7 @@ struct CarriedWord {
     first: Word,
     now: Word,
     next: Word,
-    /// The increment of each turn; `None` if the body computes `next`.
+    /// The increment of each iteration; `None` if the body computes `next`.
     step: Option<Word>,
 }
 
@@ -41,21 +41,21 @@ impl Loop {
         Loop { test, body, continuing, merge, header, carried: Vec::new() }
     }
 
-    /// Carries a word; returns its value in this turn, and the id that the body must define for the next one.
+    /// Carries a word; returns its value in this iteration, and the id that the body must define for the next one.
     pub fn carry(&mut self, module: &mut Module, first: Word) -> (Word, Word) {
         let (now, next) = (module.id(), module.id());
         self.carried.push(CarriedWord { first, now, next, step: None });
         (now, next)
     }
 
-    /// Carries a counter that grows by `step` in each turn.
+    /// Carries a counter that grows by `step` in each iteration.
     pub fn count(&mut self, module: &mut Module, first: Word, step: Word) -> Word {
         let (now, next) = (module.id(), module.id());
         self.count_as((now, next), first, step);
         now
     }
 
-    /// Carries a counter with ids for this turn and for the next one.
+    /// Carries a counter with ids for this iteration and for the next one.
     pub fn count_as(&mut self, (now, next): (Word, Word), first: Word, step: Word) {
         self.carried.push(CarriedWord { first, now, next, step: Some(step) });
     }
@@ -74,7 +74,7 @@ impl Loop {
         module.begin(self.test);
     }
 
-    /// Starts a turn if the condition holds, else leaves the loop.
+    /// Starts an iteration if the condition holds, else leaves the loop.
     pub fn goes_on_if(&self, module: &mut Module, condition: Word) {
         module.branch_if(condition, self.body, self.merge);
         module.begin(self.body);

@@ -21,7 +21,7 @@ pub(crate) struct Preamble {
 }
 
 impl Preamble {
-    /// A module of the GLSL450 memory model that needs `Shader` alone: every Vulkan device supports it.
+    /// A module of the GLSL450 memory model that needs only `Shader`: every Vulkan device supports it.
     pub fn minimal(version: (u8, u8)) -> Preamble {
         Preamble {
             version,

@@ -146,7 +146,7 @@ impl Program {
         self.kernels().map(|kernel| kernel.thread_loops).max().unwrap_or(0)
     }
 
-    /// Returns the maximum turns of the test's loops in a round of a kernel; as [`CompiledKernel::loop_turns`].
+    /// Returns the maximum iterations of the test's loops in a round of a kernel; as [`CompiledKernel::loop_turns`].
     pub fn loop_turns(&self) -> u32 {
         self.kernels().map(|kernel| kernel.loop_turns).max().unwrap_or(0)
     }

@@ -2,7 +2,7 @@
 //! thread's state.
 //!
 //! Such a kernel runs one round, with each thread as a loop over its basic blocks. For each thread it records
-//! whether and when it started, its position, its number of turns and whether it ended.
+//! whether and when it started, its position, its number of iterations and whether it ended.
 //!
 //! # Placement of threads
 //! The threads of a test are separated at some [`Level`]: in different workgroups, in different subgroups of
@@ -63,7 +63,7 @@ pub enum Field {
     Over = 1,
     /// [`ENDED`] or [`STUCK`], once it is over.
     State = 2,
-    /// Its number of turns, one for each executed basic block.
+    /// Its number of iterations, one for each executed basic block.
     Turns = 3,
     /// Index of its last access or control barrier, written before that.
     Place = 4,
@@ -71,7 +71,7 @@ pub enum Field {
 
 /// The thread ended.
 pub const ENDED: u32 = 1;
-/// The thread was stopped, or reached its bound of turns.
+/// The thread was stopped, or reached its bound of iterations.
 pub const STUCK: u32 = 2;
 
 /// The level of the hierarchy at which the threads of a test are separated.
@@ -100,10 +100,10 @@ pub struct ProgressConfig {
     pub copies: u32,
     /// Workgroups with one thread are filled up to a whole subgroup.
     pub whole_subgroups: bool,
-    /// The maximum turns of a thread, for drivers that end loops silently. A thread that reaches it stops all
+    /// The maximum iterations of a thread, for drivers that end loops silently. A thread that reaches it stops all
     /// others.
     pub bound: Option<u32>,
-    /// Polls of the stop word in each turn; more polls make turns longer.
+    /// Polls of the stop word in each iteration; more polls make iterations longer.
     pub looks: u32,
     /// A memory barrier separates a thread's last access from the record of its end.
     pub settles: bool,
@@ -145,7 +145,7 @@ pub struct ProgressKernel {
     pub initial: Vec<u32>,
     /// For each thread, its part of a copy, from 0 to [`ProgressKernel::units`].
     pub parts: Vec<u32>,
-    /// For each thread, its minimum number of turns. A thread with more turns has waited.
+    /// For each thread, its minimum number of iterations. A thread with more iterations has waited.
     pub blocks: Vec<u32>,
 }
 

@@ -349,7 +349,7 @@ impl Reader {
     }
 }
 
-/// Returns the id operands of an instruction, whatever their role.
+/// Returns the id operands of an instruction in any role.
 pub(crate) fn ids(instruction: &Instruction) -> Vec<Word> {
     instruction.operands.iter().filter_map(Operand::id_ref_any).collect()
 }

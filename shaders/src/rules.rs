@@ -220,15 +220,15 @@ fn check_floats(test: &Test) -> Result<(), Rule> {
     Ok(())
 }
 
-/// Checks that every loop of a thread only waits, so that its last turn represents all of them.
+/// Checks that every loop of a thread only waits, so that its last iteration represents all of them.
 ///
-/// A turn may load, compare-exchange (if only failure goes back), compute and jump. Leaving out the reads of
-/// earlier turns removes order and adds none, so outcomes that the model allows for the last turn alone are
-/// allowed for all turns.
+/// An iteration may load, compare-exchange (if only failure goes back), compute and jump. Leaving out the reads of
+/// earlier iterations removes order and adds none, so outcomes that the model allows for only the last iteration are
+/// allowed for all iterations.
 fn check_loops(thread: &Thread) -> Result<(), Rule> {
     let kind = |at: usize| thread.instructions.get(at).map(|instruction| &instruction.kind);
     for region in crate::flow::loops(thread) {
-        // Registers that this turn has certainly assigned; none after the first branch.
+        // Registers that this iteration has certainly assigned; none after the first branch.
         let mut assigned: Vec<RegisterId> = Vec::new();
         let mut certain = true;
         let in_loop: Vec<RegisterId> =

@@ -10,14 +10,14 @@
 //! rendezvous and have no receipt.
 //!
 //! In every round, between the rendezvous and the threads, each invocation executes
-//! [`StressParameters::before`] turns, or [`StressParameters::iterations`] if it runs no thread. A turn is
+//! [`StressParameters::before`] iterations, or [`StressParameters::iterations`] if it runs no thread. An iteration is
 //! two accesses by [`AccessPattern`] to word `(((v / chunk) mod lines) × step + base) mod words` of scratch memory.
 //! All of them are relaxed volatile atomics at device or queue-family scope: no two race, none orders
 //! anything, and none may be omitted. This stress follows the rendezvous, because a rendezvous ends with
 //! loads, which return after the stores before them have left the invocation.
 //!
 //! Scratch memory is a separate buffer, so stress never touches the locations of a test. In the loops of an
-//! invocation, each round counts one iteration more, and those turns.
+//! invocation, each round counts these iterations and one more.
 
 use rspirv::dr::Operand;
 use rspirv::spirv::{
@@ -41,9 +41,9 @@ push_constants! {
     workgroup_multiplier WorkgroupMultiplier,
     /// Added to that product; the sum fits in 32 bits.
     workgroup_offset WorkgroupOffset,
-    /// Turns before each round of an invocation that runs no thread.
+    /// Iterations before each round of an invocation that runs no thread.
     iterations Iterations,
-    /// Turns before each round of all other invocations.
+    /// Iterations before each round of all other invocations.
     before Before,
     /// An [`AccessPattern`] as a word.
     pattern Pattern,
@@ -75,7 +75,7 @@ impl ParameterBlock {
     }
 }
 
-/// The two accesses of a turn.
+/// The two accesses of an iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessPattern {
     /// Two stores.
@@ -109,7 +109,7 @@ pub struct StressKernel {
     pub workgroup_size: u32,
 }
 
-/// Returns the kernel whose invocations each execute [`StressParameters::iterations`] turns; workgroup `w`
+/// Returns the kernel whose invocations each execute [`StressParameters::iterations`] iterations; workgroup `w`
 /// accesses target number `w`. Binding 0 is scratch memory, and its only push constants are
 /// [`StressParameters`].
 pub fn stress_kernel(config: &KernelConfig, workgroup_size: u32) -> StressKernel {
@@ -151,7 +151,7 @@ pub(crate) fn scratch(module: &mut Module, binding: u32, model: MemoryModel) -> 
     variable
 }
 
-/// The values that the turns of an invocation need, computed before the first round.
+/// The values that the iterations of an invocation need, computed before the first round.
 #[derive(Clone, Copy)]
 pub(crate) struct Pressure {
     /// Pointer to the target.
@@ -191,7 +191,7 @@ impl Pressure {
         Pressure { target, turns, first_loads, second_loads }
     }
 
-    /// Emits the turns. Everything that determines their number is uniform in a workgroup.
+    /// Emits the iterations. Everything that determines their number is uniform in a workgroup.
     pub fn emit(&self, module: &mut Module, model: MemoryModel, device_scope: bool) {
         let glsl = model == MemoryModel::Glsl450;
         let scope = if device_scope || glsl { spirv::Scope::Device } else { spirv::Scope::QueueFamily };

@@ -45,9 +45,9 @@ impl Registers {
 /// The variables of a thread with loops.
 #[derive(Clone, Copy)]
 pub(crate) struct Spin {
-    /// One more than the position where the next turn begins, or 0 if there is none.
+    /// One more than the position where the next iteration begins, or 0 if there is none.
     pub again: Word,
-    /// Turns executed.
+    /// Iterations executed.
     pub turns: Word,
     /// 1 if a loop reached its bound.
     pub given_up: Word,
@@ -60,7 +60,7 @@ pub(crate) struct Surroundings<'a> {
     pub variant: Variant,
     /// The targets of the paths for the current instance.
     pub targets: &'a [(ReferencePath, AccessTarget)],
-    /// The maximum number of turns of a loop.
+    /// The maximum number of iterations of a loop.
     pub loop_bound: u32,
 }
 
@@ -156,7 +156,7 @@ impl<'a> ThreadEmitter<'a> {
         Ok(())
     }
 
-    /// Sets where the first turn of a loop begins: at the target of the last jump, or nowhere if no more code
+    /// Sets where the first iteration of a loop begins: at the target of the last jump, or nowhere if no more code
     /// may run.
     pub fn enter_loop(&mut self) {
         let Some((jump, spin)) = self.spin() else { return };
@@ -167,7 +167,7 @@ impl<'a> ThreadEmitter<'a> {
         self.set(spin.turns, zero);
     }
 
-    /// Emits the condition of another turn of the current loop.
+    /// Emits the condition of another iteration of the current loop.
     pub fn goes_on(&mut self) -> Option<Word> {
         let (_, spin) = self.spin()?;
         let zero = self.module.constant(0);
@@ -179,7 +179,7 @@ impl<'a> ThreadEmitter<'a> {
         Some(self.module.truth(Op::LogicalAnd, &[wanted, granted]))
     }
 
-    /// Emits one turn of a loop.
+    /// Emits one iteration of a loop.
     pub fn turn(&mut self, blocks: &[StructuredStep]) -> Result<(), Rule> {
         let Some((jump, spin)) = self.spin() else { return Ok(()) };
         let [zero, one] = [0, 1].map(|value| self.module.constant(value));

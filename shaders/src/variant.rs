@@ -175,7 +175,7 @@ pub enum CarrierStage {
     /// `fragment`.
     Fragment,
     /// `fragment-helpers`: fragments whose helper invocations execute the same code without claiming a slot.
-    /// None of it has an effect.
+    /// No part of it has an effect.
     FragmentHelpers,
     /// `vertex-fragment`: threads 0, 2, … are vertices, the others fragments. Concurrent threads of one queue
     /// are in one draw; with separate pipelines, in draws with no dependency between them.

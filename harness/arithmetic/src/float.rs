@@ -143,7 +143,7 @@ pub(crate) fn extended(op: Extended, a: f64, b: f64, c: f64) -> Option<f64> {
 
 /// Multiplies by a power of two, rounding once.
 pub(crate) fn scaled(value: f64, power: i32) -> f64 {
-    // In steps, because the power alone may overflow while the product does not.
+    // In steps, because the power may overflow although the product does not.
     let step = power.clamp(-1000, 1000);
     let rest = power.saturating_sub(step).clamp(-1000, 1000);
     value * 2.0_f64.powi(step) * 2.0_f64.powi(rest)

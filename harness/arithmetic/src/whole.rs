@@ -143,7 +143,7 @@ fn dot_signedness(op: Op) -> Option<(bool, bool)> {
 
 /// Computes an integer dot product; a scalar operand holds four 8-bit components.
 ///
-/// A third operand is added with saturation. The result is undefined if the dot product alone overflows.
+/// A third operand is added with saturation. The result is undefined if the dot product overflows before the addition.
 fn integer_dot((left, right): (bool, bool), operands: &[Operand<'_>], to: NumberShape) -> Option<Vec<u64>> {
     let components = |operand: &Operand<'_>, signs: bool| -> Vec<i128> {
         let number = |number: u64, bits: u32| match signs {

@@ -1,7 +1,7 @@
 //! Compares the machine code of a test with that of a relaxed test.
 //!
 //! Both are compiled in the same way. If the code is the same, the removed synchronization had no effect.
-//! That must be explained by what the hardware orders anyway; it is not a failure by itself.
+//! This is not a failure by itself: the hardware may order these accesses without it.
 
 use std::fmt;
 

@@ -156,7 +156,7 @@ mod tests {
                 "L1:"
             ]
         );
-        // A different stored register is a difference, different register numbers alone are not.
+        // A different stored register is a difference; different register numbers are not.
         let other = machine(
             "v_mov_b32_e32 v0, s12\nv_mov_b32_e32 v1, s13\nbuffer_store_dword v0, off, s[8:11], 0 glc",
         );

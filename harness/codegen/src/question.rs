@@ -1,6 +1,6 @@
 //! Converts a litmus test, its kernels and their machine code to a question for the explorer.
 //!
-//! It determines the memory behind each descriptor, the running waves, and the allowed outcomes. The model's
+//! It determines the memory of each descriptor, the running waves, and the allowed outcomes. The model's
 //! prediction and the compiler's output meet here as plain data.
 
 use std::collections::BTreeSet;

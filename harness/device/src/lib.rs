@@ -1,4 +1,4 @@
-//! Vulkan devices behind the device interface of the crate `plan`.
+//! Vulkan devices as implementations of the device interface of the crate `plan`.
 //!
 //! [`DriverEnvironment`] finds the driver files for the Vulkan loader, [`list_devices`] lists the devices of this
 //! process, a [`Selector`] chooses one, and [`VulkanDevice`] runs plans on it. This is the only crate that

@@ -1,4 +1,4 @@
-//! A Vulkan device behind the device interface.
+//! A Vulkan device as an implementation of the device interface.
 
 use std::cell::RefCell;
 use std::mem::ManuallyDrop;

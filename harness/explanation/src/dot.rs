@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::Explained;
 use super::picture::{ArrowKind, Picture, caption, pictures};
 
-/// The graphs of an explanation, one after the other as `dot` reads them.
+/// The graphs of an explanation, concatenated as `dot` reads them.
 pub fn write(explained: Explained<'_>) -> String {
     pictures(explained).iter().map(graph).collect()
 }

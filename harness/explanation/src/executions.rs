@@ -1,4 +1,4 @@
-//! Renders the consistent executions of a test one after the other, as herd does.
+//! Renders the consistent executions of a test in sequence, as herd does.
 
 use litmus::Test;
 use model::{ConsistentExecution, ConsistentExecutions, ExplainedExecution};
@@ -17,7 +17,7 @@ pub struct ShownExecutions<'a> {
     pub executions: &'a ConsistentExecutions,
 }
 
-/// An execution alone.
+/// A single execution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShownExecution {
     /// Its number and its final state.
@@ -80,7 +80,7 @@ impl<'a> ShownExecutions<'a> {
             .collect()
     }
 
-    /// Returns each execution alone.
+    /// Returns each execution separately.
     pub fn separate(self) -> Vec<ShownExecution> {
         let pictures = self.pictures();
         let shown = self.each().zip(pictures).map(|((title, execution), picture)| {
@@ -115,7 +115,7 @@ impl<'a> ShownExecutions<'a> {
         svg::document(&self.headline(), self.pictures())
     }
 
-    /// A page that needs nothing but itself; `source` is the test's text.
+    /// A self-contained page; `source` is the test's text.
     pub fn html(self, source: &str) -> String {
         let title = escape(&self.headline());
         format!(

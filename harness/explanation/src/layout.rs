@@ -46,7 +46,7 @@ impl Rectangle {
 /// A point.
 pub type Point = (f64, f64);
 
-/// Cubic curves one after the other, each with its start, two control points and its end.
+/// A sequence of cubic curves, each with its start, two control points and its end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve(pub Vec<[Point; 4]>);
 

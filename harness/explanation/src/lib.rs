@@ -32,7 +32,7 @@ pub fn headline(explained: Explained<'_>) -> String {
     words::headline(explained.test, explained.explanation)
 }
 
-/// An explanation and what it is about.
+/// An explanation and its subject.
 #[derive(Clone, Copy, Debug)]
 pub struct Explained<'a> {
     /// The test.

@@ -195,7 +195,7 @@ impl<'a> Picture<'a> {
         Picture::new(test, &NOTHING, Vec::new(), None, None)
     }
 
-    /// The picture of an execution, of what it breaks, or of a race in it.
+    /// The picture of an execution, of the broken axiom, or of a race.
     pub fn new(
         test: &Test,
         execution: &'a ExplainedExecution,

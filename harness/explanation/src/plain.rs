@@ -146,7 +146,7 @@ impl EventDescriptions<'_> {
         Some((self.event(pair.from)?, self.event(pair.to)?))
     }
 
-    /// A circle of orders, none of which can be left out.
+    /// A minimal cycle of orders.
     fn circle(&self, broken: &BrokenAxiom) -> Option<String> {
         if !broken.cycle {
             return None;
@@ -180,7 +180,7 @@ impl EventDescriptions<'_> {
         })
     }
 
-    /// `line 9 of P0 synchronizes with line 8 of P1`, for each that an order is made of.
+    /// `line 9 of P0 synchronizes with line 8 of P1`, for each part of an order.
     fn synchronizations(&self, edge: &ExplainedEdge, all: &mut Vec<String>) {
         if synchronizes(edge) {
             if let (Some(from), Some(to)) = (self.place(edge.from), self.place(edge.to)) {

@@ -19,7 +19,7 @@ pub struct Section {
 }
 
 /// The sections that an explanation cites, in the order in which it does: those of a broken axiom or a raised flag and of the orders that
-/// break it, without what these are made of.
+/// break it, without their parts.
 pub fn sections(explanation: &Explanation) -> Vec<Section> {
     let mut ids = Vec::new();
     if let ExplanationAnswer::Forbidden { closest: Some((_, broken)), .. } = &explanation.answer {
@@ -57,7 +57,7 @@ pub fn sections(explanation: &Explanation) -> Vec<Section> {
     sections
 }
 
-/// The clauses of an order, and of the synchronization that it is made of.
+/// The clauses of an order, and of its synchronization.
 fn orders(edge: &ExplainedEdge, ids: &mut Vec<String>) {
     ids.extend(edge.clauses.iter().cloned());
     let mut inner: Vec<&ExplainedEdge> = edge.because.iter().collect();

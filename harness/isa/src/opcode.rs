@@ -55,7 +55,7 @@ pub enum WaitCounter {
     Vector,
     /// `vscnt`, `storecnt`: stores and atomics without result, from GFX10 on.
     Store,
-    /// `lgkmcnt`: LDS, scalar memory, messages; from GFX12 on `dscnt` for LDS alone.
+    /// `lgkmcnt`: LDS, scalar memory, messages; from GFX12 on `dscnt` for LDS only.
     Lds,
     /// `kmcnt`: scalar memory, GFX12. Before, the same as [`WaitCounter::Lds`].
     Scalar,

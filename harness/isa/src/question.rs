@@ -51,7 +51,7 @@ pub struct Resource {
     pub shows: DescriptorTarget,
 }
 
-/// The memory behind a descriptor.
+/// The memory of a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DescriptorTarget {
     /// A storage buffer from the start of a space.

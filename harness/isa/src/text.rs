@@ -254,7 +254,7 @@ fn parse_instruction(code: &str, line: u32) -> Result<MachineInstruction, Machin
     }
     let opcode = Opcode::from_mnemonic(mnemonic);
     let (operands, modifiers) = match &opcode {
-        // The rest of these instructions is kept as one word.
+        // The rest of these instructions is one word.
         Opcode::Nothing | Opcode::Unknown => {
             (vec![MachineOperand::Name(rest.trim().to_owned())], OperandModifiers::default())
         }

@@ -1,4 +1,4 @@
-//! Completion: words that may stand at the cursor.
+//! Completion: words that are valid at the cursor.
 
 use std::ops::Range;
 
@@ -11,12 +11,12 @@ use crate::DocumentLanguage;
 use crate::problem::word_range;
 use crate::words::{Topic, entries};
 
-/// A word that may stand at the cursor.
+/// A word that is valid at the cursor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProposedWord {
     /// The word.
     pub word: String,
-    /// Its meaning; empty if the word says everything.
+    /// Its meaning; empty if the word explains itself.
     pub meaning: String,
 }
 
@@ -59,7 +59,7 @@ const INSTRUCTIONS: [&str; 26] = [
     "blt",
 ];
 
-/// Returns the words that may stand at a byte offset.
+/// Returns the words that are valid at a byte offset.
 pub fn complete(language: DocumentLanguage, text: &str, offset: usize) -> Completion {
     let before = text.get(..offset).unwrap_or(text);
     let line = &before[before.rfind('\n').map_or(0, |end| end + 1)..];

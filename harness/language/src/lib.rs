@@ -1,7 +1,7 @@
 //! Analysis of texts for editors, without files, clocks and protocols.
 //!
 //! [`test_problems`] and [`model_problems`] return the mistakes of litmus tests and cat models with corrections;
-//! [`hover`] the meaning of a word; [`complete`] the words that may stand at a cursor; [`variations`] the same test with
+//! [`hover`] the meaning of a word; [`complete`] the words that are valid at a cursor; [`variations`] the same test with
 //! another order, scope or storage class in an instruction. The language server and the
 //! playground publish them, each in the positions of its protocol; here they are bytes of the text.
 

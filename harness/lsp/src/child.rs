@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// The maximum number of concurrent child processes.
 const MAX_CHILDREN: usize = 4;
-/// The maximum length of each output that is kept.
+/// The maximum stored length of each output.
 const MAX_OUTPUT: u64 = 16 << 20;
 /// The interval between two looks at a child.
 const POLL: Duration = Duration::from_millis(2);
@@ -129,7 +129,7 @@ pub fn run(
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    // A group of its own, so that compilers end with it.
+    // A separate process group, so that compilers end with it.
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut process, 0);
     let mut child = process.spawn()?;

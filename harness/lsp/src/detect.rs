@@ -6,7 +6,7 @@ use results::expectation::ExpectationKind;
 
 /// Returns the language of a document by the editor's id, its name, and for TOML its keys.
 ///
-/// `None` for documents that the server leaves alone.
+/// `None` for documents that the server ignores.
 pub fn detect_language(path: &str, id: &str, text: &str) -> Option<DocumentLanguage> {
     let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
     let ends = |end: &str| name.ends_with(end);

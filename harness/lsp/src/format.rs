@@ -1,7 +1,7 @@
 //! Formatting of litmus tests: aligns the columns of the thread table.
 //!
 //! Only white space changes, so that comments stay: the result has the same characters without white space, and
-//! parses to the same test. Anything else leaves the text as it is.
+//! parses to the same test. Otherwise the text does not change.
 
 /// Returns the text with aligned columns; `None` if it does not parse or is formatted already.
 pub fn format(text: &str, name: &str) -> Option<String> {
@@ -59,10 +59,10 @@ fn has_comment(line: &str) -> bool {
     ["(*", "*)", "<<", ">>"].iter().any(|mark| line.contains(mark))
 }
 
-/// Returns the trimmed cells of a row; `None` for a line that is no whole row.
+/// Returns the trimmed cells of a row; `None` for a line that is not a complete row.
 fn row_cells(line: &str) -> Option<Vec<&str>> {
     let row = line.trim().strip_suffix(';')?;
-    // Statements behind the table, such as `locations [x;]`, have other characters.
+    // Statements after the table, such as `locations [x;]`, have other characters.
     if row.contains([';', '(', '[']) || row.trim_start().starts_with("locations") {
         return None;
     }

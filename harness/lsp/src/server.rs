@@ -60,7 +60,7 @@ pub enum ServeError {
     /// The editor does not follow the protocol.
     #[error("the editor does not follow the protocol: {0}")]
     Protocol(#[from] lsp_server::ProtocolError),
-    /// Standard input or output failed, or there is no folder for temporary files.
+    /// Standard input or output failed, or the folder for temporary files does not exist.
     #[error(transparent)]
     System(#[from] std::io::Error),
 }
@@ -102,7 +102,7 @@ pub fn serve(program: PathBuf) -> Result<bool, ServeError> {
     Ok(requested)
 }
 
-/// Returns what the server offers.
+/// Returns the capabilities of the server.
 fn capabilities() -> Value {
     json!({
         "positionEncoding": "utf-16",
@@ -478,7 +478,7 @@ impl Server {
         let uri = &parameters.text_document.uri;
         let document = self.documents.get(uri.as_str())?;
         let problems = self.problems_of(uri.as_str());
-        // The ranges of an older version are no longer right.
+        // The ranges of an older version are no longer valid.
         let current =
             problems.filter(|(version, _)| *version == document.version).map(|(_, problem)| problem);
         Some(publish::actions(uri, &document.text, current, parameters.range))

@@ -259,7 +259,7 @@ pub enum PlanStep {
         queue: QueueId,
         /// The command.
         kind: DependencyKind,
-        /// The stages of both scopes; none stands for the beginning or the end of the pipe.
+        /// The stages of both scopes; an empty set means the beginning or the end of the pipe.
         stages: (Stages, Stages),
         /// The first access scope: these writes are made available. Events are set on the device, so they
         /// never cover host accesses.

@@ -39,7 +39,7 @@ impl HttpRequest {
 /// An error while reading a request.
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
-    /// The bytes are no request.
+    /// The bytes are not a request.
     #[error("not a request of HTTP/1.1: {0}")]
     Malformed(String),
     /// The request line and headers are too long.
@@ -72,7 +72,7 @@ impl HttpError {
 /// Reads a request.
 ///
 /// # Errors
-/// If the bytes are no request, exceed a limit, or end early.
+/// If the bytes are not a request, exceed a limit, or end early.
 pub fn read_request(from: &mut impl Read) -> Result<HttpRequest, HttpError> {
     let mut bytes = Vec::new();
     let mut part = [0; 4096];

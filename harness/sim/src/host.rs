@@ -521,7 +521,7 @@ impl HostMachine {
         value
     }
 
-    /// Inserts a private line; evicts the oldest if there is no room.
+    /// Inserts a private line; evicts the oldest if the buffer is full.
     fn insert_line(&mut self, at: OperationSite, key: (u32, u32), line: HostLine) {
         let Some(thread) = self.threads.get_mut(at.thread) else { return };
         if let Some(own) = thread.lines.iter_mut().find(|own| own.key == key) {

@@ -40,7 +40,7 @@ pub(crate) fn legalize(loaded: &mut LoadedModule<'_>) -> Result<Vec<LocatedInstr
     let (module, entry) = (loaded.source(), loaded.entry);
     let results = module.functions.values().flat_map(|function| &function.code).map(|own| own.result);
     let declared = module.constants.keys().chain(module.types.keys()).chain(module.variables.keys());
-    // New ids start behind all ids of the module.
+    // New ids follow all ids of the module.
     let bound = results.chain(declared.copied()).max().unwrap_or(0).max(module.id_bound() as u32);
     let types = module.variable_types.iter().map(|(id, ty)| (*id, *ty)).collect();
     let mut legalizer = Legalizer {
@@ -74,7 +74,7 @@ impl Legalizer<'_, '_> {
         self.bound.wrapping_sub(1)
     }
 
-    /// Returns what the function begins with: variables, composite constants, and values of private variables.
+    /// Returns the first instructions of the function: variables, composite constants, and values of private variables.
     fn start(&mut self, code: &[LocatedInstruction]) -> Result<Vec<LocatedInstruction>, LoadError> {
         let module = self.loaded.source();
         let mut needed: HashSet<u32> = code.iter().flat_map(LocatedInstruction::ids).collect();
@@ -133,7 +133,7 @@ impl Legalizer<'_, '_> {
             self.build(own, of, part, built, start)?;
             ids.push(own);
         }
-        // Behind its parts, which are built first.
+        // After its parts, which are built first.
         start.push(instruction(Op::CompositeConstruct, ty, id, ids));
         Ok(())
     }

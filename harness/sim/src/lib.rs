@@ -30,7 +30,7 @@
 //! | `wave` | 64 invocations in lockstep and their operations in flight |
 //! | `machine` | the scheduler: every choice from one seed |
 //! | `device` | the device interface |
-//! | `device::rasterize` | what a draw shades: vertices, points, fragments in quads |
+//! | `device::rasterize` | shaded invocations of a draw: vertices, points, fragments in quads |
 //! | `host` | host threads, their caches and the host domain |
 //! | `progress`, `machine::progress_scheduler` | progress models as schedulers |
 //! | `fault` | the rules that can be broken |

@@ -58,7 +58,7 @@ enum LoweredValue {
 /// Lowers a module's words to a program.
 ///
 /// # Errors
-/// Returns what is wrong with the module, or what the machine does not support.
+/// Returns the error in the module, or the unsupported feature.
 pub(crate) fn load(
     words: &[u32],
     interface: Option<&plan::Interface>,

@@ -122,7 +122,7 @@ struct BarrierArrivals {
     has_slot: bool,
 }
 
-/// A read-modify-write whose read alone was performed, or a store whose low half was; for a fault.
+/// A read-modify-write of which only the read was performed, or a store of which only the low half was; for a fault.
 #[derive(Clone, Copy, Debug)]
 struct HalfPerformedRmw {
     wave: usize,
@@ -415,7 +415,7 @@ impl Machine {
             ..WaveContext::new((program, dispatch), (&mut self.memory, &mut self.random), left)
         };
         let moved = self.waves[number].run_front_end(&mut surroundings);
-        // The front end spends the idle budget; what it spent counts for the whole phase too.
+        // The front end spends the idle budget, which counts for the whole phase too.
         self.budget = self.budget.saturating_sub(before - self.idle_budget);
         if stored {
             // A store may let another invocation leave its loop, so waiting starts again.
@@ -602,7 +602,7 @@ fn isolation_levels(waves: &[Wave]) -> Vec<u8> {
                 if owners.len() <= cache {
                     owners.resize(cache + 1, u32::MAX);
                 }
-                // If two waves have invocations below one cache, neither is alone there.
+                // If two waves have invocations below one cache, neither has it exclusively.
                 let owner = owners[cache];
                 if owner == u32::MAX {
                     owners[cache] = number as u32;

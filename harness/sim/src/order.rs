@@ -104,7 +104,7 @@ fn is_always_ordered(earlier: &MemoryOp, later: &MemoryOp, fault: Fault) -> bool
     {
         return false;
     }
-    // Program order alone joins the links of an availability and visibility chain, whatever the classes.
+    // Only program order joins the links of an availability and visibility chain, for all classes.
     let writes_non_private = l.is_write() && !l.private;
     // Later atomic loads may execute before an arrival: they could observe what it makes available only
     // through another name.

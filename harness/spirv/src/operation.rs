@@ -149,7 +149,7 @@ pub enum SpirvOperation<'m> {
         sampler: u32,
     },
     Subgroup(SubgroupInstruction),
-    /// A query of an existing ballot, which each invocation executes alone.
+    /// A query of an existing ballot, which each invocation executes independently.
     BallotQuery {
         query: BallotQuery,
         scope: u32,

@@ -179,7 +179,7 @@ const NEEDS: &[OrderNeed] = &[
 const RETURNED: NeedPart = NeedPart {
     place: NeedPlace::Between,
     any: &["sync.allwr", "sync allwr"],
-    // The token of the first access alone would suffice.
+    // The token of the first access would suffice.
     perhaps: &["sync"],
     without: MissingOperation::Weakened,
     words: "wait for the first access",

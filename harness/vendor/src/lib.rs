@@ -174,7 +174,7 @@ pub const VENDORS: &[&Vendor] = &[
     &broadcom::V3DV,
 ];
 
-/// The variable that tells a process its compile-only device: `nvk:ga102`.
+/// The variable that selects the compile-only device of a process: `nvk:ga102`.
 ///
 /// Devices on a shim look like hardware, and not all have a chip in their name.
 pub const CHOSEN_VARIABLE: &str = "VK_LITMUS_COMPILE_ONLY";

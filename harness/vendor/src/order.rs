@@ -32,7 +32,7 @@ pub struct OrderNeed {
 /// A part of a requirement.
 #[derive(Clone, Copy, Debug)]
 pub struct NeedPart {
-    /// The lines where it must be.
+    /// The lines in which it is required.
     pub place: NeedPlace,
     /// Alternative substrings of lines that fulfil it.
     pub any: &'static [&'static str],

@@ -28,7 +28,7 @@ pub fn check(asked: &PlaygroundQuestion) -> Result<PlaygroundAnswer, Vec<Rejecte
         Some((span, _)) => placed(error.to_string(), span),
         None => whole(error.to_string()),
     })?;
-    // The line has what the notes without a position say.
+    // The line contains the notes without a position.
     let warning = |note: CheckNote| {
         let (line, column) = note.position?;
         Some(PlaygroundWarning { line, column, message: note.message })

@@ -23,7 +23,7 @@ pub fn list_problems(document: &PlaygroundText) -> PlaygroundAnswer {
     PlaygroundAnswer::Problems { problems }
 }
 
-/// Lists the words that may stand at a cursor.
+/// Lists the words that are valid at a cursor.
 pub fn complete(document: &PlaygroundText, offset: u32) -> PlaygroundAnswer {
     let units = Utf16Text(&document.text);
     let found = language::complete(document_language(document), &document.text, units.bytes_of(offset));

@@ -85,7 +85,7 @@ pub fn record(
     Ok(PlaygroundAnswer::Record { files })
 }
 
-/// Returns the record of the adapter; browsers tell no driver and no ids.
+/// Returns the record of the adapter; browsers report neither driver nor ids.
 fn device(run: &PlaygroundGpuRun) -> DeviceRecord {
     DeviceRecord {
         name: DEVICE.to_owned(),

@@ -98,7 +98,7 @@ impl StageSet {
     }
 }
 
-/// Returns a stage by its word: alone, as a source and as a target.
+/// Returns a stage by its word: by itself, as a source and as a target.
 fn stage_sets(word: &str) -> Option<(StageSet, StageSet, StageSet)> {
     let same = |stages| (stages, stages, stages);
     Some(match word {

@@ -164,7 +164,7 @@ impl KhronosReader<'_> {
                 self.same_location(*line, *keyword);
             }
         }
-        // Each alias refers directly to the first name of its location, whatever the order of the lines.
+        // Each alias refers directly to the first name of its location, independent of the order of the lines.
         for index in 0..self.test.locations.len() {
             let storage = self.test.storage_of(LocationId(index as u16));
             if usize::from(storage.0) != index {

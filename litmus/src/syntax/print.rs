@@ -477,7 +477,7 @@ fn access_type(test: &Test, access: &MemoryAccess) -> String {
     }
 }
 
-/// Returns one item alone, or several in braces.
+/// Returns a single item, or several in braces.
 fn lane_list<T: Copy>(lanes: &Lanes<T>, text: impl Fn(T) -> String) -> String {
     match lanes.count() {
         1 => text(lanes.first()),

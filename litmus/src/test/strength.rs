@@ -62,7 +62,7 @@ impl StorageClass {
     }
 }
 
-/// A set of storage classes: bit i stands for `sc`i.
+/// A set of storage classes: bit i is `sc`i.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StorageClassSet(pub u8);
 

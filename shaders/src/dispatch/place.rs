@@ -265,12 +265,12 @@ pub(super) struct RendezvousValues {
     pub hold: Word,
 }
 
-/// The loop turns with a rendezvous.
+/// The loop iterations with a rendezvous.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
-    /// Turns at the interval of the parameters.
+    /// Iterations at the interval of the parameters.
     Counted,
-    /// Every turn.
+    /// Every iteration.
     Always,
 }
 
@@ -279,7 +279,7 @@ pub(super) enum Due {
 pub(super) struct Carried {
     /// The remaining failed polls.
     patience: (Word, Word),
-    /// Rounds until the next rendezvous; 0 means before this round. None if each turn has one.
+    /// Rounds until the next rendezvous; 0 means before this round. None if each iteration has one.
     until: Option<(Word, Word)>,
     /// The counter's value when all have arrived at the next rendezvous.
     expected: (Word, Word),

@@ -27,7 +27,7 @@ impl DispatchEmitter<'_> {
         self.module.word(Op::Select, &[extra, zero, spin])
     }
 
-    /// Computes the values for its turns; there are none `outside` the grid.
+    /// Computes the values for its iterations; there are none `outside` the grid.
     pub(super) fn pressure(&mut self, workgroup: Word, extra: Word, outside: Option<Word>) -> Pressure {
         let block = self.stress_block();
         let [iterations, before] = [StressParameter::Iterations, StressParameter::Before]

@@ -282,7 +282,7 @@ impl Emitter<'_> {
         );
     }
 
-    /// Reads the stop word, several times if turns should be long.
+    /// Reads the stop word, several times if iterations should be long.
     fn stop(&mut self, here: &FirstBlockValues, looks: u32) -> Word {
         let index = self.module.constant(STOP as u32);
         let pointer = self.module.element(here.control, index);

@@ -175,7 +175,7 @@ pub enum Rule {
     /// and play several instances, so that not every lane of a workgroup enters the block.
     #[error("reconvergence within a block of subgroup operations")]
     ReconvergenceInBlock,
-    /// A shader call, or ShaderCall scope: there are no ray tracing pipelines here.
+    /// A shader call, or ShaderCall scope: ray tracing pipelines are not supported.
     #[error("shader call")]
     ShaderCall,
     /// No shader can use the FragmentInterlock scope (VUID-StandaloneSpirv-None-04638).
@@ -201,8 +201,8 @@ pub enum Rule {
     /// Division by zero is undefined in SPIR-V, so kernels do not divide registers.
     #[error("division")]
     Division,
-    /// A loop that does more than wait: earlier turns would have an effect (a write, or a value that a later
-    /// turn uses), but the model considers only the last turn.
+    /// A loop that does more than wait: earlier iterations would have an effect (a write, or a value that a later
+    /// iteration uses), but the model considers only the last iteration.
     #[error("loop with effects")]
     LoopWithEffects,
     /// Kernels of [forward progress](crate::progress) support only 32-bit locations in buffers with

@@ -491,7 +491,7 @@ impl CodeBuilder<'_> {
         Ok(lanes)
     }
 
-    /// Returns the memory behind the descriptor in these registers.
+    /// Returns the memory of the descriptor in these registers.
     fn descriptor_target(
         &self,
         state: &WaveState,

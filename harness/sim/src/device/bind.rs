@@ -386,7 +386,7 @@ impl Layout {
                 }
             } else if !program.keys.is_empty() {
                 // Lanes of one wave execute in lockstep, so invocations with different roles are
-                // kept apart. Otherwise the threads of a test would not interleave.
+                // separate. Otherwise the threads of a test would not interleave.
                 let mut keyed: Vec<(Vec<u32>, Invocation)> = Vec::with_capacity(all.len());
                 for some in all.chunks(LANES) {
                     let mut wave = wave(number, program, some, machine.fault());

@@ -162,7 +162,7 @@ pub(super) fn phases(plan: &Plan, buffers: &[(u32, u32)], fault: Fault, random: 
             }
             // It is on no path between two launches, so it orders nothing.
             PlanStep::Dependency { .. } if !orders.contains(&number) => together = joined,
-            // An event orders commands at its wait, not where it is set.
+            // An event orders commands at its wait, not at its set operation.
             PlanStep::Dependency { kind: DependencyKind::Set(_), .. } => together = joined,
             PlanStep::Barrier { .. } | PlanStep::ToHost { .. } | PlanStep::HostWait { .. } => {
                 phases.push(Phase::Order { available: !kept, visible: true });
@@ -196,7 +196,7 @@ pub(super) fn phases(plan: &Plan, buffers: &[(u32, u32)], fault: Fault, random: 
                 if plan.hosts.is_some() {
                     phases.push(Phase::Await(*semaphore, *value));
                 }
-                // Without in-order batches, the plan's own dependencies define what is visible.
+                // Without in-order batches, the plan's dependencies define the visible writes.
                 if plan.hosts.as_ref().is_none_or(|hosts| hosts.in_order) {
                     phases.push(Phase::Order { available: false, visible: true });
                 }

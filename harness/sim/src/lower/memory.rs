@@ -79,7 +79,7 @@ fn is_forgotten(half: &MemoryOp, fault: Fault) -> bool {
 }
 
 impl Lowering<'_> {
-    /// Completes the halves of split barriers after the kernel is lowered, and removes what a fault drops.
+    /// Completes the halves of split barriers after the kernel is lowered, and removes operations that a fault drops.
     pub(super) fn split_barriers(&mut self, fault: Fault) {
         let aliased =
             |(id, own): &(u32, u16)| self.indices.iter().any(|(other, of)| other == id && of != own);
@@ -92,7 +92,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Removes what a fault drops at the ends of interlocked sections.
+    /// Removes operations that a fault drops at the ends of interlocked sections.
     pub(super) fn sections(&mut self, fault: Fault) {
         for op in &mut self.program.memory {
             match (op.kind, fault) {

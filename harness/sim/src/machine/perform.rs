@@ -26,7 +26,7 @@ impl Machine {
         }
         let reference = dispatch.bindings.get(usize::from(op.reference)).map_or(0, |bound| bound.reference);
         let mut done = mask;
-        // Before the operation itself: it may release what the buffer still holds.
+        // Before the operation itself: it may release stores that the buffer still holds.
         self.drain_store_buffers(number, slot, mask, &op, reference);
         match op.kind {
             _ if op.is_access() && op.bytes != 4 => {

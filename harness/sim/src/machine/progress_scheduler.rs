@@ -444,7 +444,7 @@ impl Machine {
                 break;
             }
             let now = self.count_in_flight(walk, wave, programs, dispatches);
-            // A new operation in flight is progress; only turns without one count as spinning.
+            // A new operation in flight is progress; only iterations without one count as spinning.
             if now != steps_under_way {
                 steps_under_way = now;
                 turns = 0;

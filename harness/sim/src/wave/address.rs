@@ -21,7 +21,7 @@ impl Wave {
             let (base, limit) = (bound.base.wrapping_mul(4), (bound.words * 4).checked_sub(bytes));
             for lane in 0..LANES {
                 let byte = index[lane].wrapping_mul(scale).wrapping_add(offset);
-                // Address 0 stands for out of bounds: loads return 0 and stores are discarded.
+                // Address 0 means out of bounds: loads return 0 and stores are discarded.
                 let within = limit.is_some_and(|limit| byte <= limit);
                 to[lane] = if within { base.wrapping_add(byte) } else { 0 };
             }
