@@ -349,7 +349,8 @@ fn run_dispatches(
     let mut took = Duration::ZERO;
     for submission in 0_u64.. {
         let left = settings.instances.map(|wanted| wanted.saturating_sub(counted.dispatches()));
-        let late = settings.time.is_some_and(|time| since.elapsed() >= time);
+        // One dispatch is always made: preparing it may take longer than the time.
+        let late = submission > 0 && settings.time.is_some_and(|time| since.elapsed() >= time);
         if left == Some(0) || late || settings.time.is_none() && left.is_none() {
             break;
         }

@@ -15,6 +15,9 @@ use crate::Failure;
 use crate::kinds::shader::{AnalyzedShader, ContentVerdict, ExpectedContents, FinalNumber, ShaderClaim};
 use crate::patience::patience;
 
+/// The feature of pointers that a shader computes from integers or reads from memory.
+const ADDRESSES: &str = "bufferDeviceAddress";
+
 /// A shader file with its inputs.
 #[derive(Clone, Debug)]
 pub struct Given<'a> {
@@ -75,9 +78,7 @@ fn read_module(
         let choice = frontend::choose_inputs(&module, &options, given.inputs, frontend::InputGrid::One)
             .map_err(|refusal| wrong(&refusal))?;
         let chosen = choice.description(&options);
-        let primary = choice.primary(&options);
-        // A dispatch binds no buffers behind addresses.
-        let options = if primary.addresses.is_empty() { primary } else { options };
+        let options = choice.primary(&options);
         let entry = options.entry.clone().unwrap_or_default();
         let stem = std::path::Path::new(file).file_stem().and_then(|stem| stem.to_str()).unwrap_or(file);
         let mut own = AnalyzedShader {
@@ -99,6 +100,11 @@ fn read_module(
             unavailable: None,
         };
         match frontend::plan_dispatch(&module, &options) {
+            Ok(dispatch) if dispatch.needs.iter().any(|group| group.contains(&ADDRESSES)) => {
+                own.unavailable = Some(
+                    "not available: `run` allocates no buffers behind addresses; `race` does".to_owned(),
+                );
+            }
             Ok(dispatch) => fill(&mut own, dispatch, &module, &options, model, longest)
                 .map_err(|refusal| wrong(&refusal))?,
             // An unsupported feature is not an error of the shader.

@@ -168,7 +168,10 @@ fn says(
             reason: None,
             detail: Some(format!("every content is allowed: {why}; {spread}")),
         },
-        _ if dispatches == 0 || seen.not_executed > 0 => {
+        _ if dispatches == 0 && seen.not_executed == 0 => {
+            LineVerdict::inconclusive(Reason::NoTime, "no dispatch ended within the time".to_owned())
+        }
+        _ if seen.not_executed > 0 => {
             let why = match (seen.not_executed, seen.left_out) {
                 (dispatches, 0) => format!("{dispatches} dispatches wrote nothing"),
                 (dispatches, _) => match describe_left_out(seen) {
