@@ -5,7 +5,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use frontend::grid::{GridFinding, GridReport, GridSpot, GridVerdict, NeededInput};
+use frontend::grid::{GridFinding, GridReport, GridSpot, GridVerdict, NeededInput, analyze_grid};
 use frontend::{
     AnalysisOptions, InputGrid, InputMode, Judged, Refusal, SpirvModule, Until, fix_walk_findings,
 };
@@ -17,7 +17,7 @@ use results::wire::{
 
 use crate::fix::add_fixes;
 use crate::limit::StopFunction;
-use crate::repair::{EditableSource, WalkedSource, repair_source};
+use crate::repair::{EditableSource, RepairWalks, WalkedSource, repair_source};
 use crate::shader::{EntryOptions, entry_options, placed_refusal_text, source_place, source_refusal_text};
 
 /// A function that stores the inputs of an entry point.
@@ -131,8 +131,16 @@ fn find_entry_races(
             let line = race_line(file, &module, report.clone());
             Some(WalkedSource { module, options, report, line })
         };
+        let limit = stop.clone();
+        let deadline = Some(Until::new(move || limit()));
+        let find = |bytes: &[u8], inputs: &AnalysisOptions| {
+            let options = AnalysisOptions { deadline: deadline.clone(), ..inputs.clone() };
+            let module = frontend::read_bound_module(bytes, &options).ok()?;
+            let report = analyze_grid(&module, &options).ok()?;
+            Some(race_line(file, &module, report))
+        };
         let first = WalkedSource { module: module.clone(), options, report, line: line.clone() };
-        repair_source(&mut line, first, source, &walk, &stop);
+        repair_source(&mut line, first, source, RepairWalks { whole: &walk, with_inputs: &find }, &stop);
     }
     if !question.has_tests {
         group_by_cause(&mut line.findings);

@@ -2,8 +2,9 @@
 //!
 //! The search is greedy: it takes a finding, tries candidate edits, cheapest first, and keeps the first text
 //! that has fewer findings and no new ones. A candidate whose new findings are barriers in divergent control
-//! flow, races or uninitialized reads may be completed by a second and third edit. All walks choose missing
-//! inputs again, as a user's next call does. The search is bounded and may miss a fix; a fix that it returns
+//! flow, races or uninitialized reads may be completed by a second and third edit. A few schedules with the
+//! inputs of the finding refute most candidates. The others are analysed as in a user's next call, which
+//! chooses missing inputs again. The search is bounded and may miss a fix; a fix that it returns
 //! removes the finding for these inputs.
 
 mod barriers;
@@ -16,7 +17,7 @@ mod text;
 mod update;
 mod wgsl_atomic;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use frontend::grid::GridReport;
 use frontend::{AnalysisOptions, SpirvModule, fix_walk_findings};
@@ -62,20 +63,26 @@ pub(crate) struct WalkedSource {
     pub line: RaceLine,
 }
 
-/// Analyses the entry point of a module.
-pub(crate) type WalkSource<'a> = dyn Fn(&[u8]) -> Option<WalkedSource> + 'a;
+/// Walks the entry point of a module.
+#[derive(Clone, Copy)]
+pub(crate) struct RepairWalks<'a> {
+    /// Analyses it as a user's call does.
+    pub whole: &'a dyn Fn(&[u8]) -> Option<WalkedSource>,
+    /// Walks a few schedules with these inputs.
+    pub with_inputs: &'a dyn Fn(&[u8], &AnalysisOptions) -> Option<RaceLine>,
+}
 
 /// Searches edits for the findings of an entry point, and replaces its fixes by them.
 pub(crate) fn repair_source(
     line: &mut RaceLine,
     walked: WalkedSource,
     source: EditableSource<'_>,
-    walk: &WalkSource<'_>,
+    walks: RepairWalks<'_>,
     stop: &StopFunction,
 ) {
     let file = line.file.clone();
     let mut search =
-        RepairSearch { file: &file, source, walk, stop, trials: 0, texts: BTreeSet::new(), is_last: false };
+        RepairSearch { file: &file, source, walks, stop, trials: 0, texts: BTreeSet::new(), is_last: false };
     let first = RepairState { text: source.text.to_owned(), walked };
     let fixes = search.all_findings(first.clone());
     publish_fixes(line, &first, &fixes, !search.is_over());
@@ -102,19 +109,26 @@ impl RepairState {
         counts
     }
 
-    /// Identifies findings by the text of their lines, which edits elsewhere do not move.
-    fn line_keys(&self) -> Vec<(String, String, Vec<String>)> {
-        let lines: Vec<&str> = self.text.lines().collect();
-        let text = |line: Option<u32>| {
-            let index = (line.unwrap_or(0) as usize).wrapping_sub(1);
-            lines.get(index).map_or(String::new(), |text| text.trim().to_owned())
-        };
-        let key = |finding: &FindingRecord| {
-            let (kind, variable) = finding_key(finding);
-            (kind, variable, finding.at.iter().map(|place| text(place.line)).collect())
-        };
-        self.findings().iter().map(key).collect()
+    fn line_keys(&self) -> Vec<LineKey> {
+        line_keys(&self.text, self.findings())
     }
+}
+
+/// The kind and variable of a finding, and the text of its lines.
+type LineKey = (String, String, Vec<String>);
+
+/// Identifies findings by the text of their lines, which edits elsewhere do not move.
+fn line_keys(text: &str, findings: &[FindingRecord]) -> Vec<LineKey> {
+    let lines: Vec<&str> = text.lines().collect();
+    let text = |line: Option<u32>| {
+        let index = (line.unwrap_or(0) as usize).wrapping_sub(1);
+        lines.get(index).map_or(String::new(), |text| text.trim().to_owned())
+    };
+    let key = |finding: &FindingRecord| {
+        let (kind, variable) = finding_key(finding);
+        (kind, variable, finding.at.iter().map(|place| text(place.line)).collect())
+    };
+    findings.iter().map(key).collect()
 }
 
 /// A change of the text.
@@ -143,6 +157,15 @@ impl FoundRepair {
     }
 }
 
+/// A candidate that compiles, and that a few schedules with the inputs of the finding do not refute.
+struct Candidate {
+    fix: SourceFix,
+    text: String,
+    module: Vec<u8>,
+    /// These schedules end in different contents without a race.
+    is_order_dependent: bool,
+}
+
 /// The outcome of one candidate.
 enum Trial {
     /// It removes the finding and adds none.
@@ -155,7 +178,7 @@ enum Trial {
 struct RepairSearch<'a> {
     file: &'a str,
     source: EditableSource<'a>,
-    walk: &'a WalkSource<'a>,
+    walks: RepairWalks<'a>,
     stop: &'a StopFunction,
     trials: usize,
     /// The texts that were tried.
@@ -172,7 +195,7 @@ impl RepairSearch<'_> {
     /// Fixes one finding after another.
     fn all_findings(&mut self, first: RepairState) -> Vec<FoundRepair> {
         let mut fixes: Vec<FoundRepair> = Vec::new();
-        let mut hopeless: BTreeSet<(String, String, Vec<String>)> = BTreeSet::new();
+        let mut hopeless: BTreeSet<LineKey> = BTreeSet::new();
         let mut state = first;
         for _ in 0..MAX_ROUNDS {
             let keys = state.line_keys();
@@ -233,15 +256,16 @@ impl RepairSearch<'_> {
             before: state.text.clone(),
             state: now,
         };
-        for fix in self.candidates(&parsed, state, target, &target_finding) {
-            if self.is_over() {
-                break;
-            }
-            match self.tried(&fix, state, base, &removed) {
+        let mut queue = VecDeque::from(self.candidates(&parsed, state, target, &target_finding));
+        // Candidates after which the order of invocations decides the contents are tried last.
+        let mut postponed = VecDeque::new();
+        while let Some((Candidate { fix, text, module, .. }, is_postponed)) =
+            self.next_candidate(&mut queue, &mut postponed, state, &removed)
+        {
+            match self.tried(text, &module, state, base, &removed) {
                 Trial::Better(now) => {
-                    let is_order_new = now.walked.line.order_dependent.is_some()
-                        && base.walked.line.order_dependent.is_none();
-                    if now.findings().is_empty() && !is_order_new {
+                    let is_ordered = is_postponed || now.walked.line.order_dependent.is_none();
+                    if now.findings().is_empty() && is_ordered {
                         return Some(vec![step(&fix, now)]);
                     }
                     let is_fewer = better
@@ -317,18 +341,46 @@ impl RepairSearch<'_> {
         fixes
     }
 
-    /// Compiles and walks a candidate.
+    /// Returns the next candidate that a few schedules do not refute, and whether it was postponed.
+    fn next_candidate(
+        &mut self,
+        queue: &mut VecDeque<SourceFix>,
+        postponed: &mut VecDeque<Candidate>,
+        state: &RepairState,
+        removed: &LineKey,
+    ) -> Option<(Candidate, bool)> {
+        while let Some(fix) = queue.pop_front() {
+            match self.candidate(fix, state, removed) {
+                Some(candidate) if candidate.is_order_dependent => postponed.push_back(candidate),
+                Some(candidate) => return Some((candidate, false)),
+                None => {}
+            }
+        }
+        postponed.pop_front().filter(|_| !(self.stop)()).map(|candidate| (candidate, true))
+    }
+
+    /// Compiles a change, and walks a few schedules with the inputs of the finding.
+    fn candidate(&mut self, fix: SourceFix, state: &RepairState, removed: &LineKey) -> Option<Candidate> {
+        let text = fix.apply(&state.text).filter(|text| self.texts.insert(text.clone()))?;
+        let module = self.compiled(&text)?;
+        let line = (self.walks.with_inputs)(&module, &state.walked.options);
+        if line.as_ref().is_some_and(|line| line_keys(&text, &line.findings).contains(removed)) {
+            return None;
+        }
+        let is_order_dependent = line.is_some_and(|line| line.order_dependent.is_some());
+        Some(Candidate { fix, text, module, is_order_dependent })
+    }
+
+    /// Analyses a candidate.
     fn tried(
         &mut self,
-        fix: &SourceFix,
+        text: String,
+        module: &[u8],
         state: &RepairState,
         base: &RepairState,
-        removed: &(String, String, Vec<String>),
+        removed: &LineKey,
     ) -> Trial {
-        let Some(text) = fix.apply(&state.text).filter(|text| self.texts.insert(text.clone())) else {
-            return Trial::Useless;
-        };
-        let Some(now) = self.walked(text) else { return Trial::Useless };
+        let Some(now) = self.walked(text, module) else { return Trial::Useless };
         // Code that is no longer reached has no findings, and nothing is known about it.
         if now.walked.report.count_unreached_lines() > state.walked.report.count_unreached_lines() {
             return Trial::Useless;
@@ -353,10 +405,17 @@ impl RepairSearch<'_> {
         Trial::Useless
     }
 
-    fn walked(&mut self, text: String) -> Option<RepairState> {
+    /// Compiles a text, within the bound on their number.
+    fn compiled(&mut self, text: &str) -> Option<Vec<u8>> {
+        if self.is_over() {
+            return None;
+        }
         self.trials += 1;
-        let module = (self.source.compile)(&text)?;
-        let walked = (self.walk)(&module)?;
+        (self.source.compile)(text)
+    }
+
+    fn walked(&self, text: String, module: &[u8]) -> Option<RepairState> {
+        let walked = (self.walks.whole)(module)?;
         let is_whole =
             matches!(walked.line.verdict, RaceVerdict::Racy | RaceVerdict::Clean | RaceVerdict::NeedsInputs);
         is_whole.then_some(RepairState { text, walked })
@@ -372,7 +431,8 @@ impl RepairSearch<'_> {
         let parsed = ShaderText::parse(self.file, &state.text);
         let (fix, parts) = barriers::second_dispatch(&parsed, &finding).filter(|_| grid > 1)?;
         for part in parts {
-            let now = self.walked(part)?;
+            let module = self.compiled(&part)?;
+            let now = self.walked(part, &module)?;
             if now.counts().contains_key(&removed) {
                 return None;
             }
