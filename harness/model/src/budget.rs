@@ -82,6 +82,11 @@ impl<'b> BudgetTracker<'b> {
         self.spent.get() >= self.budget.steps
     }
 
+    /// Returns true if fewer than this number of steps is left.
+    pub(crate) fn has_less_than(&self, steps: u64) -> bool {
+        self.remaining().steps < steps
+    }
+
     /// Runs a search with at most `steps` of the budget that is left, and spends what it spent.
     pub(crate) fn attempt<T>(&self, steps: u64, search: impl FnOnce(&BudgetTracker<'b>) -> T) -> T {
         let attempt = BudgetTracker::new(self.remaining().at_most(steps));

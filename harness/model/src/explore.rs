@@ -47,6 +47,8 @@ pub(crate) struct ExplorationStrategy {
     pub(crate) rmw_chains: bool,
     /// If set, reduces spin loops that are followed only by reads.
     pub(crate) spin_loops: bool,
+    /// If set, excludes combinations of paths by the values that their writes can supply.
+    pub(crate) value_supply: bool,
 }
 
 impl ExplorationStrategy {
@@ -64,6 +66,7 @@ impl ExplorationStrategy {
         symmetry: true,
         rmw_chains: true,
         spin_loops: true,
+        value_supply: true,
     };
 
     /// As [`FULL`](Self::FULL), for a reader who asks about races and the question first: a list of outcomes

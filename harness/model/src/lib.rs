@@ -72,6 +72,8 @@ mod search;
 mod sequential;
 mod settle;
 mod skeleton;
+mod stored;
+mod supply;
 mod symbolic;
 mod symmetry;
 pub mod synthesis;

@@ -5,12 +5,13 @@
 use litmus::{
     Access, AccessKind, BranchRelation, Compute, Flow, Id, InstructionKind, LabelId, LocationId,
     MemoryAccess, NoEntry, Operand, Performer, RegisterId, RmwOperation, ScalarType, Scope, Semantics,
-    StorageClass, Test, ThreadId,
+    StorageClass, Test, ThreadId, Value,
 };
 
 use crate::PredictError;
 use crate::cells::Extent;
 use crate::liveness::live_registers;
+use crate::stored::stored_values;
 use crate::symbolic::{Constraint, LocalRead, Symbolic};
 
 /// One path of a thread.
@@ -117,7 +118,9 @@ pub(crate) fn paths_observing(
     // Only jumps ask.
     let jumps = instructions.iter().any(|i| matches!(i.kind, InstructionKind::Flow(_)));
     let live = if jumps { live_registers(instructions, observed) } else { Vec::new() };
-    let mut walker = PathWalker { test, thread, unroll, live, done: Vec::new() };
+    let storages = if jumps { test.locations.len() } else { 0 };
+    let stored = (0..storages).map(|index| stored_values(test, LocationId(index as u16))).collect();
+    let mut walker = PathWalker { test, thread, unroll, live, stored, done: Vec::new() };
     let start = Path {
         steps: Vec::with_capacity(length),
         constraints: Vec::new(),
@@ -177,6 +180,8 @@ struct PathWalker<'a> {
     unroll: u32,
     /// The live registers at each instruction.
     live: Vec<Vec<bool>>,
+    /// The values that each storage may hold, if they are known and few.
+    stored: Vec<Option<Vec<Value>>>,
     done: Vec<Path>,
 }
 
@@ -481,7 +486,7 @@ impl PathWalker<'_> {
             state.jumps[at] += 1;
             // An iteration that changed nothing is a complete representation of the loop, so the
             // path is not cut.
-            let waits = state.nothing_changed(position, self.live.get(position));
+            let waits = state.nothing_changed(position, self.live.get(position), &self.stored);
             if waits || state.jumps[at] >= self.unroll {
                 state.path.terminated = false;
                 state.path.cut = !waits;
@@ -523,7 +528,12 @@ impl PartialPath {
     ///
     /// Since then the path has only read, or written back what it read, and all live registers are equal.
     /// Without the repeated iteration the execution has the same outcome and less order.
-    fn nothing_changed(&self, label: usize, live: Option<&Vec<bool>>) -> bool {
+    fn nothing_changed(
+        &self,
+        label: usize,
+        live: Option<&Vec<bool>>,
+        stored: &[Option<Vec<Value>>],
+    ) -> bool {
         let (Some(head), Some(live)) = (self.heads.iter().find(|head| head.at == label), live) else {
             return false;
         };
@@ -536,7 +546,10 @@ impl PartialPath {
             read += usize::from(step.kind.reads());
             match &step.kind {
                 StepKind::Read(_) | StepKind::Rmw(_, None) | StepKind::Fence(..) => true,
-                StepKind::Rmw(_, Some(written)) => self.puts_back(own, written),
+                StepKind::Rmw(memory, Some(written)) => {
+                    let held = stored.get(usize::from(memory.extent.storage.0));
+                    self.puts_back(own, written, held.and_then(Option::as_deref))
+                }
                 StepKind::Write(..)
                 | StepKind::ControlBarrier
                 | StepKind::SplitBarrier
@@ -551,18 +564,22 @@ impl PartialPath {
             })
     }
 
-    /// Returns true if a taken branch implies that the written value equals the value read.
-    fn puts_back(&self, read: LocalRead, written: &Symbolic<LocalRead>) -> bool {
-        self.path.constraints.iter().any(|constraint| {
+    /// Returns true if the taken branches imply that the written value equals the value read, which is one of
+    /// `held` if these are known.
+    fn puts_back(&self, read: LocalRead, written: &Symbolic<LocalRead>, held: Option<&[Value]>) -> bool {
+        let pinned = self.path.constraints.iter().find_map(|constraint| {
             let value = match (&constraint.left, &constraint.right) {
                 (Symbolic::Read(own), Symbolic::Known(value))
-                | (Symbolic::Known(value), Symbolic::Read(own)) => (*own == read).then_some(*value),
+                | (Symbolic::Known(value), Symbolic::Read(own)) => (*own == read).then_some(value),
                 _ => None,
             };
-            let equal = constraint.holds && constraint.relation == BranchRelation::Equal;
-            value.is_some_and(|value| {
-                equal && written.evaluate(&mut |own| (own == read).then_some(value)) == Some(value)
-            })
+            value.filter(|_| constraint.holds && constraint.relation == BranchRelation::Equal)
+        });
+        let Some(values) = pinned.map(std::slice::from_ref).or(held) else { return false };
+        values.iter().all(|value| {
+            let mut known = |own| (own == read).then_some(*value);
+            self.path.constraints.iter().any(|constraint| constraint.met(&mut known) == Some(false))
+                || written.evaluate(&mut known) == Some(*value)
         })
     }
 

@@ -23,6 +23,7 @@ use crate::prepared::Compiled;
 use crate::quick::{QuickMap, QuickSet};
 use crate::sequential::{SequentialMachine, Turns};
 use crate::skeleton::{MAX_EVENTS, MAX_THREADS, Semantic, Skeleton, skeletons};
+use crate::supply::ValueSupply;
 use crate::symmetry::{ConditionOrbit, Symmetry};
 use crate::system;
 use crate::valuation::ValueDomain;
@@ -246,16 +247,22 @@ fn find_with_strategy(
         if ways.spin_loops && semantic.knows_text { SpinLoopReduction::new(test, &paths) } else { None };
     let finder = PathExplorer::new(test, observables, &asked, &alike);
     let mut findings = Findings { unlisted: !ways.lists_outcomes, ..Findings::default() };
-    let PathReductions { symmetry, lines } = &alike;
+    let PathReductions { symmetry, lines, supply } = &alike;
+    let combinations = paths.iter().fold(1usize, |product, paths| product.saturating_mul(paths.len()));
+    // A list needs at least one step for each combination.
+    if ways.lists_outcomes && purse.has_less_than(combinations as u64) {
+        findings.timed_out = true;
+        return Ok(findings);
+    }
+    let is_asymmetric = symmetry.is_empty() && !lines.can_exclude_paths() && waits.is_none();
     // No reduction applies: each combination once.
-    if symmetry.is_empty() && !lines.can_exclude_paths() && waits.is_none() {
+    if is_asymmetric && (ways.lists_outcomes || supply.is_empty()) {
         for_each_combination(&paths, &mut |chosen, combination| {
             finder.explore_combination(chosen, combination, &mut findings)?;
             Ok(!findings.timed_out)
         })?;
         return Ok(findings);
     }
-    let combinations = paths.iter().fold(1usize, |product, paths| product.saturating_mul(paths.len()));
     findings.unlisted |=
         combinations > if waits.is_some() { MAX_LISTED_SPIN_COMBINATIONS } else { MAX_LISTED_COMBINATIONS };
     if !findings.unlisted {
@@ -284,7 +291,7 @@ fn find_with_strategy(
         findings = Findings { unlisted: true, timed_out: findings.timed_out, ..Findings::default() };
     }
     let Some(waits) = waits else {
-        finder.explore_representatives(&paths, &|_| true, &mut findings)?;
+        finder.explore_representatives(&paths, &|taken| !supply.can_continue(taken), &mut findings)?;
         return Ok(findings);
     };
     // Two searches: for races, at most one thread has left its spin loop; for final states, all
@@ -312,10 +319,11 @@ struct PredictionContext<'a> {
     domain: &'a ValueDomain<'a>,
 }
 
-/// The reductions of a test's path combinations: thread symmetry and counter locations.
+/// The reductions of a test's path combinations: thread symmetry, counter locations and the supply of values.
 struct PathReductions {
     symmetry: Symmetry,
     lines: CounterLocations,
+    supply: ValueSupply,
 }
 
 impl PathReductions {
@@ -326,6 +334,11 @@ impl PathReductions {
         PathReductions {
             symmetry: if symmetric { Symmetry::new(test, paths, semantic) } else { Symmetry::default() },
             lines: if lines { CounterLocations::new(test, paths) } else { CounterLocations::default() },
+            supply: if ways.value_supply {
+                ValueSupply::new(test, paths, semantic.knows_text)
+            } else {
+                ValueSupply::default()
+            },
         }
     }
 }
@@ -341,6 +354,7 @@ struct PathExplorer<'a> {
     domain: &'a ValueDomain<'a>,
     symmetry: &'a Symmetry,
     lines: &'a CounterLocations,
+    supply: &'a ValueSupply,
     condition_orbit: Option<ConditionOrbit>,
 }
 
@@ -352,7 +366,7 @@ impl<'a> PathExplorer<'a> {
         alike: &'a PathReductions,
     ) -> PathExplorer<'a> {
         let PredictionContext { compiled, ways, purse, semantic, domain } = *asked;
-        let PathReductions { symmetry, lines } = alike;
+        let PathReductions { symmetry, lines, supply } = alike;
         let tellings = if symmetry.is_empty() { None } else { symmetry.condition_orbit(test, observables) };
         PathExplorer {
             test,
@@ -364,6 +378,7 @@ impl<'a> PathExplorer<'a> {
             domain,
             symmetry,
             lines,
+            supply,
             condition_orbit: tellings,
         }
     }
@@ -383,7 +398,7 @@ impl<'a> PathExplorer<'a> {
         }
         let PathExplorer { semantic, ways, .. } = *self;
         let taken: Vec<PathChoice> = chosen.iter().map(|path| PathChoice::Path(*path)).collect();
-        let may_take = self.lines.can_choose(&taken);
+        let may_take = self.lines.can_choose(&taken) && self.supply.has_sources(&taken);
         for skeleton in skeletons(self.test, self.observables, combination, semantic)? {
             terminated |= skeleton.terminated;
             let rules = ValueRules { out_of_thin_air: semantic.values_free, domain: self.domain };
@@ -436,7 +451,9 @@ impl<'a> PathExplorer<'a> {
         let symmetry = self.symmetry;
         let mut known: QuickMap<Vec<usize>, ExecutionCounts> = QuickMap::default();
         // Excluded combinations are not counted: there may be too many of them to visit.
-        let may_take = |taken: &[PathChoice]| wanted(taken) && self.lines.can_choose(taken);
+        let may_take = |taken: &[PathChoice]| {
+            wanted(taken) && self.lines.can_choose(taken) && self.supply.has_sources(taken)
+        };
         symmetry.for_each_representative(&many, &may_take, &mut |chosen, alike| {
             if symmetry.is_empty() {
                 self.explore_combination(chosen, &path(chosen), findings)?;

@@ -123,7 +123,7 @@ fn split_at_last_load(test: &Test, thread: usize, paths: &[Vec<Path>]) -> Option
 }
 
 /// Returns true if an atomic access of a thread is mutually ordered with all writes of its storage.
-fn is_mutually_ordered(
+pub(crate) fn is_mutually_ordered(
     test: &Test,
     (thread, scope): (usize, Scope),
     memory: &StepAccess,
