@@ -82,6 +82,11 @@ impl<'b> BudgetTracker<'b> {
         self.spent.get() >= self.budget.steps
     }
 
+    /// Returns the number of steps spent so far.
+    pub(crate) fn spent_steps(&self) -> u64 {
+        self.spent.get()
+    }
+
     /// Returns true if fewer than this number of steps is left.
     pub(crate) fn has_less_than(&self, steps: u64) -> bool {
         self.remaining().steps < steps

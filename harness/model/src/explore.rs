@@ -14,7 +14,7 @@ use crate::matrix::Matrix;
 use crate::prepared::PreparedPlan;
 use crate::refute::{Domains, GoalEvidence, Refuter, is_refutable, known};
 use crate::sat::Batsat;
-use crate::search::{Flags, LeafVisitor, Search, SearchLeaf, StaticBounds};
+use crate::search::{Flags, LeafVisitor, Search, SearchLeaf, StaticBounds, step_weight};
 use crate::skeleton::Skeleton;
 use crate::symmetry::ConditionOrbit;
 
@@ -136,6 +136,9 @@ fn explore_uncounted<M: Matrix>(
         return Ok(one(false));
     }
     combiner.add_candidates(findings);
+    if findings.timed_out {
+        return Ok(one(true));
+    }
     let ground = StaticBounds::<M>::new(skeleton, prepared)?;
     if findings.unlisted
         && let Some(explored) = explore_in_order(skeleton, prepared, &ground, combiner, ways, findings)
@@ -346,7 +349,9 @@ impl<'a, M: Matrix> ExecutionQueries<'a, M> {
                 };
                 search.restrict_reads(reads, alike);
                 if self.domains.is_some() {
-                    search.limit(self.alone);
+                    // A long search is not worth its steps if the matrices are wide.
+                    let events = skeleton.len();
+                    search.limit((self.alone / step_weight(events)).max(2 * events as u64));
                 }
             }
             let mut flags = raised.as_deref().map(|raised| known(raised));

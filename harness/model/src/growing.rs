@@ -11,9 +11,16 @@ use crate::{Model, Options, PredictError};
 /// The largest loop bound.
 const LARGEST: u32 = 8;
 
+/// The largest loop bound while each takes few steps.
+const LARGEST_CHEAP: u32 = 32;
+
+/// Number of steps that a further loop bound may take to count as cheap.
+const CHEAP_STEPS: u64 = 20_000;
+
 /// As [`predict`](crate::predict), with a growing loop bound.
 ///
-/// The bound starts at that of `options`. It doubles, up to 8, while runs are cut off and the budget lasts. It
+/// The bound starts at that of `options`. It doubles, up to 8, while runs are cut off and the budget lasts, and
+/// up to 32 while that is cheap. It
 /// stays if longer runs can change neither races nor the answer to the question. With a
 /// question, outcomes are listed only if that costs about as much as the answer.
 ///
@@ -37,12 +44,16 @@ pub fn predict_growing(test: &Test, model: &Model, options: &Options) -> Result<
         Ok::<Prediction, PredictError>(prediction)
     };
     let mut prediction = predict(options.unroll.max(1))?;
+    let mut largest = LARGEST;
     while prediction.truncated_runs > 0
         && !is_answered(test, &prediction)
-        && prediction.bound < LARGEST
+        && prediction.bound < largest
         && !purse.is_exhausted()
     {
+        let before = purse.spent_steps();
         let Ok(next) = predict(prediction.bound * 2) else { break };
+        let is_cheap = purse.spent_steps().saturating_sub(before) <= CHEAP_STEPS;
+        largest = if is_cheap { LARGEST_CHEAP } else { LARGEST };
         // A search that was cut short may know less than the last complete one.
         if purse.is_exhausted() {
             keep_found(&mut prediction, &next);

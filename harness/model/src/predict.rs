@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use litmus::{
     Condition, Dialect, Flow, InstructionKind, LocationId, LocationInit, MemoryPlace, Observable, Operand,
-    Outcome, Performer, PredictedOutcome, Prediction, Race, RegisterInit, Scope, StorageClass, Term, Test,
+    Outcome, Performer, PredictedOutcome, Prediction, Race, RegisterInit, Scope, StorageClass, Term, Test, Thread,
     ThreadId, ThreadPlace, Undefinedness, Value,
 };
 
@@ -21,6 +21,7 @@ use crate::model::{extension, scopes};
 use crate::path::{Path, paths, paths_observing};
 use crate::prepared::Compiled;
 use crate::quick::{QuickMap, QuickSet};
+use crate::search::{Flags, step_weight};
 use crate::sequential::{SequentialMachine, Turns};
 use crate::skeleton::{MAX_EVENTS, MAX_THREADS, Semantic, Skeleton, skeletons};
 use crate::supply::ValueSupply;
@@ -197,15 +198,15 @@ fn find_outcomes(
         return find(ways, purse);
     }
     let decision = ways.without_list();
-    let listed = purse.attempt(ways.first_listing_steps, |purse| find(ways, purse))?;
+    let weight = step_weight(event_count(test, unroll));
+    let listed = purse.attempt(ways.first_listing_steps / weight, |purse| find(ways, purse))?;
     if !listed.timed_out {
         if listed.cut_combinations == 0 || !ways.prefers_decision {
             return Ok(listed);
         }
         // The loop bound cut the listed runs. Some reductions decide without any bound.
-        let decided = purse.attempt(ways.first_listing_steps, |purse| find(decision, purse))?;
-        let holds = !decided.timed_out && decided.cut_combinations == 0;
-        return Ok(if holds { decided } else { listed });
+        let decided = purse.attempt(ways.first_listing_steps / weight, |purse| find(decision, purse))?;
+        return Ok(if decided.is_unbounded() { decided } else { listed });
     }
     let mut decided = find(decision, purse)?;
     if decided.timed_out {
@@ -213,9 +214,22 @@ fn find_outcomes(
         decided.add_definite(&listed);
         return Ok(decided);
     }
-    let listed = purse.attempt(ways.listing_steps, |purse| find(ways, purse))?;
-    let is_shorter = ways.prefers_decision && listed.cut_combinations > decided.cut_combinations;
+    let steps = if ways.prefers_decision { ways.listing_steps / weight } else { ways.listing_steps };
+    let listed = purse.attempt(steps, |purse| find(ways, purse))?;
+    let is_shorter = ways.prefers_decision && !decided.ended_early
+        && listed.cut_combinations > decided.cut_combinations;
     Ok(if listed.timed_out || is_shorter { decided } else { listed })
+}
+
+/// Returns about how many events the longest runs of a test have.
+fn event_count(test: &Test, unroll: u32) -> usize {
+    let events = |thread: &Thread| {
+        let is_repeated = thread.instructions.iter().any(|i| matches!(i.kind, InstructionKind::Flow(_)));
+        let turns = if is_repeated { unroll as usize } else { 1 };
+        let steps = thread.instructions.iter().filter(|i| i.kind.access().is_some());
+        steps.count() * turns
+    };
+    test.locations.len() + test.threads.iter().map(events).sum::<usize>()
 }
 
 /// Finds the outcomes and races of a test under a model with one strategy.
@@ -259,7 +273,7 @@ fn find_with_strategy(
     if is_asymmetric && (ways.lists_outcomes || supply.is_empty()) {
         for_each_combination(&paths, &mut |chosen, combination| {
             finder.explore_combination(chosen, combination, &mut findings)?;
-            Ok(!findings.timed_out)
+            Ok(finder.has_open_question(&mut findings))
         })?;
         return Ok(findings);
     }
@@ -383,6 +397,15 @@ impl<'a> PathExplorer<'a> {
         }
     }
 
+    /// Returns true if the search has time, and further runs can add to the findings.
+    fn has_open_question(&self, findings: &mut Findings) -> bool {
+        let mut flags = Flags::default();
+        self.compiled.plan.axioms.iter().filter(|axiom| axiom.flag).for_each(|axiom| flags.raise_axiom(axiom));
+        let is_answered = self.test.question.is_none() || findings.has_match && findings.has_mismatch;
+        findings.ended_early |= findings.unlisted && is_answered && !findings.grounded.lacks_any_of(flags);
+        !findings.timed_out && !findings.ended_early
+    }
+
     /// Explores one path combination. Returns its counts, and whether the result holds for its whole orbit.
     fn explore_combination(
         &self,
@@ -457,7 +480,7 @@ impl<'a> PathExplorer<'a> {
         symmetry.for_each_representative(&many, &may_take, &mut |chosen, alike| {
             if symmetry.is_empty() {
                 self.explore_combination(chosen, &path(chosen), findings)?;
-                return Ok(!findings.timed_out);
+                return Ok(self.has_open_question(findings));
             }
             let first = symmetry.orbit_representative(chosen);
             if let Some(known) = known.get(&first) {
@@ -469,8 +492,8 @@ impl<'a> PathExplorer<'a> {
             // The first of the orbit has counted itself.
             findings.add_counts(counts, alike - 1);
             known.insert(first, counts);
-            if of_all || findings.timed_out {
-                return Ok(!findings.timed_out);
+            if of_all || !self.has_open_question(findings) {
+                return Ok(self.has_open_question(findings));
             }
             // The condition distinguishes these combinations, and only one of them was checked.
             let mut others = Findings { unlisted: true, needs_full_order: true, ..Findings::default() };

@@ -4,6 +4,9 @@
 //! is an exactly-one choice per read, modification order a total order per storage. An acyclic relation is
 //! contained in a total order. The values that reads return are encoded too.
 //!
+//! A node of which the axioms need the lower bound alone is encoded from below: its literal is implied by its
+//! operands, but does not imply them. The solver may set it without need, which can only violate an axiom.
+//!
 //! A closure is encoded from below: it contains at least what it must. This is exact only if every axiom is
 //! also satisfied by the smaller closure. [`is_refutable`] rejects other models.
 
@@ -29,7 +32,7 @@ use crate::skeleton::{Skeleton, Tags};
 use crate::symmetry::SymmetryBreaking;
 
 /// Limit of events of one cycle: its total order has a clause for each triple of events.
-const LARGEST_CYCLE: usize = 160;
+const LARGEST_CYCLE: usize = 256;
 
 /// The SAT encoding of one event structure.
 pub(crate) struct Refuter<'a, M: Matrix, S> {
@@ -38,6 +41,8 @@ pub(crate) struct Refuter<'a, M: Matrix, S> {
     ground: &'a StaticBounds<M>,
     domains: Rc<Domains>,
     solver: S,
+    /// For each node, true if the axioms need its lower bound alone.
+    lower_bound_only: Vec<bool>,
     known: QuickMap<(u32, u16, u16), RelationTerm>,
     /// Closure pairs that are not encoded yet.
     closures: Vec<(NodeId, usize, usize, Literal)>,
@@ -82,15 +87,20 @@ impl std::ops::Not for RelationTerm {
     }
 }
 
-/// Returns true if the clauses are equivalent to the axioms: closures and fixpoints occur only where a lower
-/// bound suffices.
-pub(crate) fn is_refutable<M: Matrix>(prepared: &PreparedPlan, ground: &StaticBounds<M>) -> bool {
-    let plan = &prepared.plan;
-    let asked = plan.axioms.iter().map(|axiom| NodeQuery {
+/// Returns the bounds of the open nodes that the axioms need.
+fn wanted_bounds<M: Matrix>(prepared: &PreparedPlan, ground: &StaticBounds<M>) -> Vec<NodeQuery> {
+    let asked = prepared.plan.axioms.iter().map(|axiom| NodeQuery {
         node: axiom.node,
         must: !axiom.negated,
         may: axiom.negated,
     });
+    wanted_for(prepared, asked, |id| ground.bounds.must(id) != ground.bounds.may(id))
+}
+
+/// Returns true if the clauses are equivalent to the axioms: closures and fixpoints occur only where a lower
+/// bound suffices.
+pub(crate) fn is_refutable<M: Matrix>(prepared: &PreparedPlan, ground: &StaticBounds<M>) -> bool {
+    let plan = &prepared.plan;
     let (bounds, open) = (&ground.bounds, |id| ground.bounds.must(id) != ground.bounds.may(id));
     plan.sizes.is_empty()
         // Acyclicity is encoded positively, by a total order. Its negation needs a cycle, which has
@@ -102,7 +112,7 @@ pub(crate) fn is_refutable<M: Matrix>(prepared: &PreparedPlan, ground: &StaticBo
             }),
             _ => true,
         })
-        && wanted_for(prepared, asked, open).iter().all(|wanted| match plan.node_at(wanted.node) {
+        && wanted_bounds(prepared, ground).iter().all(|wanted| match plan.node_at(wanted.node) {
             // `close` encodes only "path implies literal": the solver may set the literal of an
             // unreachable pair. This cannot satisfy an axiom that uses the lower bound, but one
             // that uses the upper bound.
@@ -121,12 +131,17 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
         domains: Rc<Domains>,
         solver: S,
     ) -> Refuter<'a, M, S> {
+        let mut lower_bound_only = vec![false; prepared.plan.nodes.len()];
+        for wanted in wanted_bounds(prepared, ground) {
+            lower_bound_only[wanted.node.to_index()] = wanted.must && !wanted.may;
+        }
         let mut refuter = Refuter {
             skeleton: combiner.skeleton,
             prepared,
             ground,
             domains: domains.clone(),
             solver,
+            lower_bound_only,
             known: QuickMap::default(),
             closures: Vec::new(),
             sources: QuickMap::default(),
@@ -306,38 +321,44 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
         if let Some(known) = self.known.get(&key) {
             return *known;
         }
+        let lower = self.lower_bound_only[id.to_index()];
         let term = match self.prepared.plan.node_at(id) {
             Node::BaseRelation(_) if self.prepared.rf.contains(&id) => self.reads_from(from, to),
             Node::BaseRelation(_) => self.ordered(from, to),
             Node::Union(a, b) => {
                 let both = [self.pair(a, from, to), self.pair(b, from, to)];
-                self.any(&both)
+                self.any(lower, &both)
             }
-            Node::Intersection(a, b) => self.both(|me| me.pair(a, from, to), |me| me.pair(b, from, to)),
-            Node::Difference(a, b) => self.both(|me| me.pair(a, from, to), |me| !me.pair(b, from, to)),
+            Node::Intersection(a, b) => {
+                self.both(lower, |me| me.pair(a, from, to), |me| me.pair(b, from, to))
+            }
+            Node::Difference(a, b) => {
+                self.both(lower, |me| me.pair(a, from, to), |me| !me.pair(b, from, to))
+            }
             Node::Complement(a) => !self.pair(a, from, to),
             Node::Inverse(a) => self.pair(a, to, from),
             Node::Optional(a) => self.pair(a, from, to),
             Node::IdentityOn(a) => self.set(a, from),
-            Node::Product(a, b) => self.both(|me| me.set(a, from), |me| me.set(b, to)),
+            Node::Product(a, b) => self.both(lower, |me| me.set(a, from), |me| me.set(b, to)),
             Node::RestrictRows(set, pairs) => {
-                self.both(|me| me.set(set, from), |me| me.pair(pairs, from, to))
+                self.both(lower, |me| me.set(set, from), |me| me.pair(pairs, from, to))
             }
             Node::RestrictColumns(pairs, set) => {
-                self.both(|me| me.set(set, to), |me| me.pair(pairs, from, to))
+                self.both(lower, |me| me.set(set, to), |me| me.pair(pairs, from, to))
             }
+            Node::Sequence(a, b) if lower => self.sequence_from_below(a, b, from, to),
             Node::Sequence(a, b) => {
                 let mut ways = Vec::new();
                 // `steps` has found the first half possible, so `both` looks at the second half
                 // first: it is more often impossible.
                 for between in self.steps(a, from) {
-                    let way = self.both(|me| me.pair(b, between, to), |me| me.pair(a, from, between));
+                    let way = self.both(false, |me| me.pair(b, between, to), |me| me.pair(a, from, between));
                     ways.push(way);
                     if way == RelationTerm::Yes {
                         break;
                     }
                 }
-                self.any(&ways)
+                self.any(false, &ways)
             }
             Node::Plus(_) | Node::Star(_) => {
                 // The literal is in `known` before its clauses exist, so that a cyclic closure
@@ -373,24 +394,63 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
         let term = match self.prepared.plan.node_at(id) {
             Node::SetUnion(a, b) => {
                 let both = [self.set(a, event), self.set(b, event)];
-                self.any(&both)
+                self.any(false, &both)
             }
-            Node::SetIntersection(a, b) => self.both(|me| me.set(a, event), |me| me.set(b, event)),
-            Node::SetDifference(a, b) => self.both(|me| me.set(a, event), |me| !me.set(b, event)),
+            Node::SetIntersection(a, b) => self.both(false, |me| me.set(a, event), |me| me.set(b, event)),
+            Node::SetDifference(a, b) => self.both(false, |me| me.set(a, event), |me| !me.set(b, event)),
             Node::SetComplement(a) => !self.set(a, event),
             Node::Domain(a) => {
                 let ways: Vec<RelationTerm> = (0..n).map(|to| self.pair(a, event, to)).collect();
-                self.any(&ways)
+                self.any(false, &ways)
             }
             Node::Range(a) => {
                 let ways: Vec<RelationTerm> = (0..n).map(|from| self.pair(a, from, event)).collect();
-                self.any(&ways)
+                self.any(false, &ways)
             }
             // Static sets are never open, as in `pair`.
             _ => RelationTerm::No,
         };
         self.known.insert(key, term);
         term
+    }
+
+    /// Encodes a pair of a sequence from below: two steps imply it.
+    fn sequence_from_below(&mut self, first: NodeId, second: NodeId, from: usize, to: usize) -> RelationTerm {
+        let mut ways: Vec<(Literal, Literal)> = Vec::new();
+        for between in self.steps(first, from) {
+            // The first half is possible; the second is more often impossible.
+            let end = self.pair(second, between, to);
+            if end == RelationTerm::No {
+                continue;
+            }
+            match (self.pair(first, from, between), end) {
+                (RelationTerm::No, _) | (_, RelationTerm::No) => {}
+                (RelationTerm::Yes, RelationTerm::Yes) => return RelationTerm::Yes,
+                (RelationTerm::If(one), RelationTerm::Yes) | (RelationTerm::Yes, RelationTerm::If(one)) => {
+                    ways.push((one, one));
+                }
+                (RelationTerm::If(one), RelationTerm::If(other)) => {
+                    ways.push((one.min(other), one.max(other)));
+                }
+            }
+        }
+        ways.sort_unstable();
+        ways.dedup();
+        match ways.as_slice() {
+            [] => RelationTerm::No,
+            [(one, other)] if one == other => RelationTerm::If(*one),
+            ways => {
+                let whole = self.solver.defined();
+                for (one, other) in ways {
+                    if one == other {
+                        self.solver.clause(&[!*one, whole]);
+                    } else {
+                        self.solver.clause(&[!*one, !*other, whole]);
+                    }
+                }
+                RelationTerm::If(whole)
+            }
+        }
     }
 
     /// Encodes a closure pair from below: each step of the relation, followed by the closure.
@@ -464,8 +524,11 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
     }
 
     /// Returns the conjunction of two terms; evaluates the second only if the first can hold.
+    ///
+    /// With `lower`, the term is implied by the conjunction, but does not imply it.
     fn both(
         &mut self,
+        lower: bool,
         first: impl FnOnce(&mut Self) -> RelationTerm,
         second: impl FnOnce(&mut Self) -> RelationTerm,
     ) -> RelationTerm {
@@ -479,8 +542,10 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
             (RelationTerm::If(a), RelationTerm::If(b)) => {
                 // Tseitin encoding: a variable that is equivalent to the conjunction.
                 let both = self.solver.defined();
-                self.solver.clause(&[!both, a]);
-                self.solver.clause(&[!both, b]);
+                if !lower {
+                    self.solver.clause(&[!both, a]);
+                    self.solver.clause(&[!both, b]);
+                }
                 self.solver.clause(&[!a, !b, both]);
                 RelationTerm::If(both)
             }
@@ -489,10 +554,11 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
     }
 
     fn all(&mut self, terms: &[RelationTerm]) -> RelationTerm {
-        terms.iter().fold(RelationTerm::Yes, |all, term| self.both(|_| all, |_| *term))
+        terms.iter().fold(RelationTerm::Yes, |all, term| self.both(false, |_| all, |_| *term))
     }
 
-    fn any(&mut self, terms: &[RelationTerm]) -> RelationTerm {
+    /// Returns the disjunction of terms. With `lower`, the result is implied by it, but does not imply it.
+    fn any(&mut self, lower: bool, terms: &[RelationTerm]) -> RelationTerm {
         let mut open: Vec<Literal> = Vec::new();
         for term in terms {
             match term {
@@ -510,8 +576,10 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
             _ => {
                 let any = self.solver.defined();
                 open.iter().for_each(|literal| self.solver.clause(&[!*literal, any]));
-                open.push(!any);
-                self.solver.clause(&open);
+                if !lower {
+                    open.push(!any);
+                    self.solver.clause(&open);
+                }
                 RelationTerm::If(any)
             }
         }

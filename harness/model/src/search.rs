@@ -80,6 +80,16 @@ impl Flags {
     }
 }
 
+/// Returns the cost of a search step of an event structure with this number of events, in steps of small ones.
+pub(crate) fn step_weight(events: usize) -> u64 {
+    match events {
+        0..=32 => 1,
+        33..=64 => 4,
+        65..=128 => 16,
+        _ => 64,
+    }
+}
+
 /// The consistent executions that share one set of global choices.
 pub(crate) struct SearchLeaf {
     /// The flags that they raise.

@@ -48,6 +48,16 @@ pub(crate) fn valuations(
     out_of_thin_air: bool,
     domain: &ValueDomain<'_>,
 ) -> Vec<Valuation> {
+    count_valuations(skeleton, rf, out_of_thin_air, domain).0
+}
+
+/// As [`valuations`], with the number of tried assignments.
+pub(crate) fn count_valuations(
+    skeleton: &Skeleton,
+    rf: &[Option<u16>],
+    out_of_thin_air: bool,
+    domain: &ValueDomain<'_>,
+) -> (Vec<Valuation>, u64) {
     let mut values: Values = vec![None; skeleton.len()];
     let found = Vec::new();
     // If no value is computed from another, each is known immediately.
@@ -60,12 +70,12 @@ pub(crate) fn valuations(
         }
     }
     if all {
-        return vec![Valuation { values, thin_air: false }];
+        return (vec![Valuation { values, thin_air: false }], 1);
     }
     let domain = out_of_thin_air.then(|| domain.values());
-    let mut resolver = Resolver { skeleton, rf, domain, found, computed: Vec::new() };
+    let mut resolver = Resolver { skeleton, rf, domain, found, computed: Vec::new(), tried: 0 };
     resolver.resolve(values, false);
-    resolver.found
+    (resolver.found, resolver.tried)
 }
 
 /// Limit of the computed values tried for a read of a cycle, in addition to the domain.
@@ -79,11 +89,14 @@ struct Resolver<'a> {
     found: Vec<Valuation>,
     /// Values that were stored although another value was guessed: computed from the program's constants.
     computed: Vec<Value>,
+    /// Number of tried assignments.
+    tried: u64,
 }
 
 impl Resolver<'_> {
     fn resolve(&mut self, mut values: Values, thin_air: bool) {
         let (skeleton, rf) = (self.skeleton, self.rf);
+        self.tried += 1;
         loop {
             // Values flow from writes to reads until nothing changes.
             let mut changed = false;

@@ -78,3 +78,53 @@ fn threads_that_wait() {
     agrees_on(&waiting::waiting(), "vulkan", 1);
     agrees_on(&waiting::waiting(), "vulkan-2019", 4);
 }
+
+/// A loop that writes back what it read adds nothing, compared with its first three turns.
+///
+/// Only a constant operand shows that the loop writes back what it read, so the program with a register is
+/// unrolled instead.
+#[test]
+fn loops_that_put_a_value_back() {
+    let model = Model::shipped("vulkan").expect("a shipped model").unwrap();
+    let pick = |of: &'static [&'static str]| proptest::sample::select(of);
+    let take = || {
+        pick(&[
+            "rmw.atom.acq.dv.sc0.semsc0.semvis r0, l, ONE; bne r0, 0, LC00",
+            "rmw.atom.dv.sc0 r0, l, ONE; bne r0, 0, LC00",
+            "rmw.atom.acq_rel.dv.sc0.semsc0.semav.semvis.or r0, l, ONE; beq r0, 1, LC00",
+            "rmw.atom.acq.wg.sc0.semsc0 r0, l, ONE; bne r0, 0, LC00",
+            "rmw.atom.acq.dv.sc0.semsc0 r0, l, ONE; ld.atom.dv.sc0 r1, f; bne r0, 0, LC00",
+        ])
+    };
+    let inside = || pick(&["ld.sc0 r2, x; st.sc0 x, 1", "st.sc0 x, 2", "ld.sc0 r2, x", "st.atom.dv.sc0 f, 1"]);
+    let leave = || pick(&["st.atom.rel.dv.sc0.semsc0.semav l, 0", "st.atom.dv.sc0 l, 0", "", "st.atom.dv.sc0 l, 2"]);
+    let onlooker = pick(&["ld.atom.acq.dv.sc0.semsc0 r0, l; ld.sc0 r1, x", "st.atom.dv.sc0 l, 1", "ld.sc0 r1, x"]);
+    let tests = ((take(), inside(), leave()), (take(), inside(), leave()), onlooker, 0..2usize);
+    let (cases, rng_seed) = cases();
+    let config = Config { cases: cases / 10, rng_seed, failure_persistence: None, ..Config::default() };
+    let found = TestRunner::new(config).run(&tests, |(one, other, onlooker, together)| {
+        let program = |operand: &str| {
+            let column = |(take, inside, leave): (&str, &str, &str)| {
+                format!("LC00:; {take}; {inside}; {leave}").replace("ONE", operand)
+            };
+            let columns = [column(one), column(other), onlooker.to_owned()];
+            let table = waiting::table(&columns, |thread| thread * together);
+            let text = format!("VULKAN back\n{{ l = 0; x = 0; f = 0; P0:r8 = 1; P1:r8 = 1; }}\n{table}");
+            litmus::parse(&text, "back").unwrap_or_else(|errors| panic!("{text}{errors:?}"))
+        };
+        let says = |operand, unroll| {
+            let options = Options { budget: Budget::UNLIMITED, unroll };
+            let said = predict(&program(operand), &model, &options).unwrap();
+            let allowed = said.outcomes.iter().filter(|(_, outcome)| outcome.allowed);
+            let allowed: std::collections::BTreeSet<_> = allowed.map(|(outcome, _)| outcome.clone()).collect();
+            (said.race == Race::Racy, allowed, said.truncated_runs)
+        };
+        let (reduced, unrolled) = (says("1", 1), says("r8", 3));
+        if reduced.2 > 0 || (reduced.0, &reduced.1) != (unrolled.0, &unrolled.1) {
+            let text = litmus::print(&program("1"));
+            return Err(TestCaseError::fail(format!("{reduced:?}, not {unrolled:?}\n{text}")));
+        }
+        Ok(())
+    });
+    found.unwrap();
+}

@@ -4,9 +4,13 @@ use litmus::LocationId;
 
 use super::{
     Findings, LocationChoice, MAX_LISTED_OUTCOMES, OutcomeCollector, OutcomeStatus, constraints_met,
-    reads_of, valuations,
+    reads_of,
 };
 use crate::skeleton::{FinalValue, Tags};
+use crate::valuation::count_valuations;
+
+/// Number of tried values of a cycle that cost about one step.
+const ASSIGNMENTS_PER_STEP: u64 = 8;
 
 impl OutcomeCollector<'_> {
     /// Adds the outcomes of all candidate executions, without the axioms.
@@ -65,6 +69,11 @@ impl OutcomeCollector<'_> {
             findings.unlisted = true;
             return;
         }
+        // Each candidate takes at least one step.
+        if self.purse.has_less_than(outcomes as u64) {
+            findings.timed_out = true;
+            return;
+        }
         let mut rf = vec![None; self.skeleton.len()];
         self.candidate_product(&choices, &mut rf, &mut Vec::new(), findings);
     }
@@ -120,7 +129,9 @@ impl OutcomeCollector<'_> {
             return;
         }
         let Some((first, rest)) = choices.split_first() else {
-            for shown in valuations(self.skeleton, rf, true, self.rules.domain) {
+            let (found, tried) = count_valuations(self.skeleton, rf, true, self.rules.domain);
+            findings.timed_out |= self.purse.spend(tried / ASSIGNMENTS_PER_STEP);
+            for shown in found {
                 if constraints_met(self.skeleton, &shown.values) {
                     let outcome = self.to_outcome(&shown.values, last);
                     findings.outcomes.record_outcome(outcome, OutcomeStatus::Candidate);

@@ -28,6 +28,8 @@ pub(crate) struct Findings {
     pub(crate) unlisted: bool,
     /// The search with ordered threads was insufficient for some event structure.
     pub(crate) needs_full_order: bool,
+    /// Races and answers were all found before the search had seen every run.
+    pub(crate) ended_early: bool,
 }
 
 /// The counters of the findings.
@@ -55,6 +57,11 @@ impl ExecutionCounts {
 }
 
 impl Findings {
+    /// Returns true if every result holds beyond the loop bound, as far as outcomes are not listed.
+    pub(crate) fn is_unbounded(&self) -> bool {
+        !self.timed_out && !self.ended_early && self.cut_combinations == 0
+    }
+
     pub(crate) fn to_counts(&self) -> ExecutionCounts {
         ExecutionCounts {
             candidate_executions: self.candidate_executions,

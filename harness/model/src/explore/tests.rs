@@ -478,7 +478,7 @@ fn threads_that_take_numbers() {
     agrees_on(&taking(), "vulkan", ExplorationStrategy::FULL);
 }
 
-/// RMW chains, spin-loop reduction and thread order change no answer.
+/// RMW chains, spin-loop reduction, the supply of values and thread order change no answer.
 #[test]
 fn counters_change_no_answer() {
     let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
@@ -494,6 +494,7 @@ fn counters_change_no_answer() {
             let ways = ExplorationStrategy {
                 rmw_chains: false,
                 spin_loops: false,
+                value_supply: false,
                 symmetry: false,
                 ..ExplorationStrategy::DECIDE_ONLY
             };
@@ -505,6 +506,7 @@ fn counters_change_no_answer() {
                 ExplorationStrategy::DECIDE_ONLY,
                 ExplorationStrategy { rmw_chains: true, ..ways },
                 ExplorationStrategy { spin_loops: true, ..ways },
+                ExplorationStrategy { value_supply: true, ..ways },
                 ExplorationStrategy {
                     rmw_chains: true,
                     spin_loops: true,

@@ -64,7 +64,7 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
                 // `above` means "reads at least this value": a suffix disjunction, built from the
                 // largest value down. For the smallest value it is always true.
                 above =
-                    if terms.len() + 1 == rises.len() { RelationTerm::Yes } else { self.any(&[is, above]) };
+                    if terms.len() + 1 == rises.len() { RelationTerm::Yes } else { self.any(false, &[is, above]) };
                 terms.push((*value, above));
             }
             terms.reverse();
@@ -102,7 +102,7 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
                 let returned = self.returned(*read);
                 finders.extend(returned.iter().filter(|(value, _)| value.0 == number).map(|(_, term)| *term));
             }
-            let some = self.any(&finders);
+            let some = self.any(false, &finders);
             self.implies(&[!some], RelationTerm::No);
         }
     }

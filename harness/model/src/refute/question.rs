@@ -294,7 +294,7 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
                 if matches!(condition, ResolvedCondition::And(_)) == wanted {
                     self.all(&sides)
                 } else {
-                    self.any(&sides)
+                    self.any(false, &sides)
                 }
             }
             ResolvedCondition::Compare(left, _, right) => {

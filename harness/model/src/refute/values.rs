@@ -17,7 +17,7 @@ use crate::symbolic::{Constraint, Symbolic};
 use crate::valuation::reads_of;
 
 /// Limit of values that one read may return.
-const VALUES: usize = 128;
+const VALUES: usize = 256;
 
 /// Limit of value combinations of one expression or condition.
 const COMBINATIONS: usize = 4096;

@@ -204,7 +204,7 @@ fn text(draw: &mut Draw) -> String {
 }
 
 /// Formats the rows of a program whose columns list instructions separated by `;`.
-fn table(columns: &[String], workgroup: impl Fn(usize) -> usize) -> String {
+pub fn table(columns: &[String], workgroup: impl Fn(usize) -> usize) -> String {
     let columns: Vec<Vec<&str>> = columns
         .iter()
         .map(|column| column.split(';').map(str::trim).filter(|line| !line.is_empty()).collect())
