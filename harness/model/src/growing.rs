@@ -15,7 +15,7 @@ const LARGEST: u32 = 8;
 const LARGEST_CHEAP: u32 = 32;
 
 /// Number of steps that a further loop bound may take to count as cheap.
-const CHEAP_STEPS: u64 = 20_000;
+const CHEAP_STEPS: u64 = 100_000;
 
 /// As [`predict`](crate::predict), with a growing loop bound.
 ///

@@ -102,6 +102,7 @@ fn loops_that_put_a_value_back() {
     let tests = ((take(), inside(), leave()), (take(), inside(), leave()), onlooker, 0..2usize);
     let (cases, rng_seed) = cases();
     let config = Config { cases: cases / 10, rng_seed, failure_persistence: None, ..Config::default() };
+    let compared = std::cell::Cell::new(0u32);
     let found = TestRunner::new(config).run(&tests, |(one, other, onlooker, together)| {
         let program = |operand: &str| {
             let column = |(take, inside, leave): (&str, &str, &str)| {
@@ -120,11 +121,17 @@ fn loops_that_put_a_value_back() {
             (said.race == Race::Racy, allowed, said.truncated_runs)
         };
         let (reduced, unrolled) = (says("1", 1), says("r8", 3));
-        if reduced.2 > 0 || (reduced.0, &reduced.1) != (unrolled.0, &unrolled.1) {
+        // A value that the loop does not write back leaves it to the loop bound.
+        if reduced.2 > 0 {
+            return Ok(());
+        }
+        compared.set(compared.get() + 1);
+        if (reduced.0, &reduced.1) != (unrolled.0, &unrolled.1) {
             let text = litmus::print(&program("1"));
             return Err(TestCaseError::fail(format!("{reduced:?}, not {unrolled:?}\n{text}")));
         }
         Ok(())
     });
     found.unwrap();
+    assert!(compared.get() > cases / 30, "{} were reduced", compared.get());
 }
