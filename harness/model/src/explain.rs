@@ -25,7 +25,7 @@ pub use fix::{InstructionChange, Mend, Minimality};
 pub struct ExplainOptions<'b> {
     /// The outcome to explain. Default: the condition of the test's question, negated under `forall`.
     pub outcome: Option<Condition>,
-    /// Bound on iterations of a loop body. By default it grows up to 8 while runs are cut off.
+    /// Bound on iterations of a loop body. By default it grows while runs are cut off.
     pub unroll: Option<u32>,
     /// Bound on the candidate executions for each of witness, broken axiom and race.
     pub candidates: u64,

@@ -528,12 +528,7 @@ impl PartialPath {
     ///
     /// Since then the path has only read, or written back what it read, and all live registers are equal.
     /// Without the repeated iteration the execution has the same outcome and less order.
-    fn nothing_changed(
-        &self,
-        label: usize,
-        live: Option<&Vec<bool>>,
-        stored: &[Option<Vec<Value>>],
-    ) -> bool {
+    fn nothing_changed(&self, label: usize, live: Option<&Vec<bool>>, stored: &[Option<Vec<Value>>]) -> bool {
         let (Some(head), Some(live)) = (self.heads.iter().find(|head| head.at == label), live) else {
             return false;
         };

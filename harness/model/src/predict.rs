@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use litmus::{
     Condition, Dialect, Flow, InstructionKind, LocationId, LocationInit, MemoryPlace, Observable, Operand,
-    Outcome, Performer, PredictedOutcome, Prediction, Race, RegisterInit, Scope, StorageClass, Term, Test, Thread,
-    ThreadId, ThreadPlace, Undefinedness, Value,
+    Outcome, Performer, PredictedOutcome, Prediction, Race, RegisterInit, Scope, StorageClass, Term, Test,
+    Thread, ThreadId, ThreadPlace, Undefinedness, Value,
 };
 
 use crate::budget::BudgetTracker;
@@ -216,8 +216,8 @@ fn find_outcomes(
     }
     let steps = if ways.prefers_decision { ways.listing_steps / weight } else { ways.listing_steps };
     let listed = purse.attempt(steps, |purse| find(ways, purse))?;
-    let is_shorter = ways.prefers_decision && !decided.ended_early
-        && listed.cut_combinations > decided.cut_combinations;
+    let is_shorter =
+        ways.prefers_decision && !decided.ended_early && listed.cut_combinations > decided.cut_combinations;
     Ok(if listed.timed_out || is_shorter { decided } else { listed })
 }
 
@@ -400,7 +400,12 @@ impl<'a> PathExplorer<'a> {
     /// Returns true if the search has time, and further runs can add to the findings.
     fn has_open_question(&self, findings: &mut Findings) -> bool {
         let mut flags = Flags::default();
-        self.compiled.plan.axioms.iter().filter(|axiom| axiom.flag).for_each(|axiom| flags.raise_axiom(axiom));
+        self.compiled
+            .plan
+            .axioms
+            .iter()
+            .filter(|axiom| axiom.flag)
+            .for_each(|axiom| flags.raise_axiom(axiom));
         let is_answered = self.test.question.is_none() || findings.has_match && findings.has_mismatch;
         findings.ended_early |= findings.unlisted && is_answered && !findings.grounded.lacks_any_of(flags);
         !findings.timed_out && !findings.ended_early

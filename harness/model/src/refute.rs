@@ -332,9 +332,7 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
             Node::Intersection(a, b) => {
                 self.both(lower, |me| me.pair(a, from, to), |me| me.pair(b, from, to))
             }
-            Node::Difference(a, b) => {
-                self.both(lower, |me| me.pair(a, from, to), |me| !me.pair(b, from, to))
-            }
+            Node::Difference(a, b) => self.both(lower, |me| me.pair(a, from, to), |me| !me.pair(b, from, to)),
             Node::Complement(a) => !self.pair(a, from, to),
             Node::Inverse(a) => self.pair(a, to, from),
             Node::Optional(a) => self.pair(a, from, to),

@@ -96,9 +96,12 @@ fn loops_that_put_a_value_back() {
             "rmw.atom.acq.dv.sc0.semsc0 r0, l, ONE; ld.atom.dv.sc0 r1, f; bne r0, 0, LC00",
         ])
     };
-    let inside = || pick(&["ld.sc0 r2, x; st.sc0 x, 1", "st.sc0 x, 2", "ld.sc0 r2, x", "st.atom.dv.sc0 f, 1"]);
-    let leave = || pick(&["st.atom.rel.dv.sc0.semsc0.semav l, 0", "st.atom.dv.sc0 l, 0", "", "st.atom.dv.sc0 l, 2"]);
-    let onlooker = pick(&["ld.atom.acq.dv.sc0.semsc0 r0, l; ld.sc0 r1, x", "st.atom.dv.sc0 l, 1", "ld.sc0 r1, x"]);
+    let inside =
+        || pick(&["ld.sc0 r2, x; st.sc0 x, 1", "st.sc0 x, 2", "ld.sc0 r2, x", "st.atom.dv.sc0 f, 1"]);
+    let leave =
+        || pick(&["st.atom.rel.dv.sc0.semsc0.semav l, 0", "st.atom.dv.sc0 l, 0", "", "st.atom.dv.sc0 l, 2"]);
+    let onlooker =
+        pick(&["ld.atom.acq.dv.sc0.semsc0 r0, l; ld.sc0 r1, x", "st.atom.dv.sc0 l, 1", "ld.sc0 r1, x"]);
     let tests = ((take(), inside(), leave()), (take(), inside(), leave()), onlooker, 0..2usize);
     let (cases, rng_seed) = cases();
     let config = Config { cases: cases / 10, rng_seed, failure_persistence: None, ..Config::default() };
@@ -117,7 +120,8 @@ fn loops_that_put_a_value_back() {
             let options = Options { budget: Budget::UNLIMITED, unroll };
             let said = predict(&program(operand), &model, &options).unwrap();
             let allowed = said.outcomes.iter().filter(|(_, outcome)| outcome.allowed);
-            let allowed: std::collections::BTreeSet<_> = allowed.map(|(outcome, _)| outcome.clone()).collect();
+            let allowed: std::collections::BTreeSet<_> =
+                allowed.map(|(outcome, _)| outcome.clone()).collect();
             (said.race == Race::Racy, allowed, said.truncated_runs)
         };
         let (reduced, unrolled) = (says("1", 1), says("r8", 3));

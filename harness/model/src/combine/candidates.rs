@@ -3,8 +3,7 @@
 use litmus::LocationId;
 
 use super::{
-    Findings, LocationChoice, MAX_LISTED_OUTCOMES, OutcomeCollector, OutcomeStatus, constraints_met,
-    reads_of,
+    Findings, LocationChoice, MAX_LISTED_OUTCOMES, OutcomeCollector, OutcomeStatus, constraints_met, reads_of,
 };
 use crate::skeleton::{FinalValue, Tags};
 use crate::valuation::count_valuations;

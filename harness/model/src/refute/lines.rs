@@ -63,8 +63,11 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
                     .map_or(RelationTerm::No, |(_, term)| *term);
                 // `above` means "reads at least this value": a suffix disjunction, built from the
                 // largest value down. For the smallest value it is always true.
-                above =
-                    if terms.len() + 1 == rises.len() { RelationTerm::Yes } else { self.any(false, &[is, above]) };
+                above = if terms.len() + 1 == rises.len() {
+                    RelationTerm::Yes
+                } else {
+                    self.any(false, &[is, above])
+                };
                 terms.push((*value, above));
             }
             terms.reverse();
