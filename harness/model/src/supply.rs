@@ -105,7 +105,7 @@ impl ValueTable {
 
     /// Returns every known value of a storage, and [`UNKNOWN`].
     fn all(&self, index: usize) -> ValueSet {
-        (1 << self.0[index].1.len()) - 1 | UNKNOWN
+        ((1 << self.0[index].1.len()) - 1) | UNKNOWN
     }
 }
 
