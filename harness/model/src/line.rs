@@ -16,7 +16,7 @@ use litmus::{
     Access, ArithmeticOperation, LocationId, LocationInit, Placement, Scope, Test, ThreadPlace, Value,
 };
 
-use crate::path::{Path, StepAccess, StepKind, ThreadStep};
+use crate::path::{Path, PathChoice, StepAccess, StepKind, ThreadStep};
 use crate::skeleton::{Skeleton, Tags};
 use crate::symbolic::{LocalRead, Symbolic};
 use crate::valuation::reads_of;
@@ -47,22 +47,6 @@ pub(crate) struct RmwChain {
     pub(crate) initial: usize,
     /// The read and write event of each RMW.
     pub(crate) rmw_events: Vec<(usize, usize)>,
-}
-
-/// The path of a thread as far as it is chosen: this path, or this or a later one.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum PathChoice {
-    Path(usize),
-    From(usize),
-}
-
-impl PathChoice {
-    /// Returns the path, or the first that is still possible.
-    pub(crate) fn first_path(self) -> usize {
-        match self {
-            PathChoice::Path(path) | PathChoice::From(path) => path,
-        }
-    }
 }
 
 impl CounterLocations {

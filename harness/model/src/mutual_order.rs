@@ -4,6 +4,7 @@
 use litmus::{Access, AccessKind, Dialect, MemoryAccess, Performer, Scope, Test, ThreadPlace};
 
 use crate::cells::Extent;
+use crate::path::{Path, StepAccess, StepKind};
 
 /// Returns true if the scopes of two accesses, each of a thread, include both threads.
 pub(crate) fn share_scopes(test: &Test, one: (usize, Scope), other: (usize, Scope)) -> bool {
@@ -17,6 +18,29 @@ pub(crate) fn share_scopes(test: &Test, one: (usize, Scope), other: (usize, Scop
         }
         _ => false,
     }
+}
+
+/// Returns true if an atomic access of a thread is mutually ordered with all writes of its storage.
+pub(crate) fn is_mutually_ordered(
+    test: &Test,
+    (thread, scope): (usize, Scope),
+    memory: &StepAccess,
+    paths: &[Vec<Path>],
+) -> bool {
+    let all = paths.iter().enumerate().flat_map(|(writer, paths)| {
+        paths.iter().flat_map(move |path| path.steps.iter().map(move |step| (writer, step)))
+    });
+    memory.extent.whole
+        && all.into_iter().all(|(writer, step)| match &step.kind {
+            StepKind::Write(other, _) | StepKind::Rmw(other, Some(_))
+                if other.extent.storage == memory.extent.storage =>
+            {
+                let whole = other.location == memory.location && other.extent.whole && !step.cooperative;
+                matches!(other.access, Access::Atomic { scope: by, .. }
+                    if whole && share_scopes(test, (thread, scope), (writer, by)))
+            }
+            _ => true,
+        })
 }
 
 /// Returns true if no execution of the program has a data race, for any number of loop iterations, by the kinds of

@@ -33,6 +33,22 @@ pub(crate) struct Path {
     pub(crate) skipped: Vec<u16>,
 }
 
+/// The path of a thread as far as it is chosen: this path, or this or a later one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum PathChoice {
+    Path(usize),
+    From(usize),
+}
+
+impl PathChoice {
+    /// Returns the path, or the first that is still possible.
+    pub(crate) fn first_path(self) -> usize {
+        match self {
+            PathChoice::Path(path) | PathChoice::From(path) => path,
+        }
+    }
+}
+
 /// A step of a path, in program order.
 #[derive(Clone, Debug)]
 pub(crate) struct ThreadStep {

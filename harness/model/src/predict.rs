@@ -15,10 +15,10 @@ use litmus::{
 use crate::budget::BudgetTracker;
 use crate::combine::{ExecutionCounts, Findings, OutcomeCollector, OutcomeStatus, ValueRules};
 use crate::explore::{ExplorationStrategy, explore_skeleton};
-use crate::line::{CounterLocations, PathChoice};
+use crate::line::CounterLocations;
 use crate::matrix::{Matrix8, Matrix16, Matrix32, Matrix64, Matrix128, Matrix256};
 use crate::model::{extension, scopes};
-use crate::path::{Path, paths, paths_observing};
+use crate::path::{Path, PathChoice, paths, paths_observing};
 use crate::prepared::Compiled;
 use crate::quick::{QuickMap, QuickSet};
 use crate::search::{Flags, step_weight};

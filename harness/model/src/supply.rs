@@ -15,10 +15,9 @@
 
 use litmus::{Access, LocationId, LocationInit, Test, Value};
 
-use crate::line::PathChoice;
-use crate::path::{Path, StepKind};
+use crate::mutual_order::is_mutually_ordered;
+use crate::path::{Path, PathChoice, StepKind};
 use crate::symbolic::LocalRead;
-use crate::wait::is_mutually_ordered;
 
 /// A set of values of one storage: a bit for each known value, and [`UNKNOWN`].
 type ValueSet = u64;
@@ -252,8 +251,7 @@ mod tests {
     use litmus::{Test, ThreadId};
 
     use super::ValueSupply;
-    use crate::line::PathChoice;
-    use crate::path::{Path, paths};
+    use crate::path::{Path, PathChoice, paths};
 
     const WAIT: &str = "ld.atom.acq.dv.sc0.semsc0.semvis r0, ";
 

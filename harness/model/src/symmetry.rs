@@ -33,8 +33,7 @@ use litmus::{
 
 use self::names::{IgnoredNames, NameMatching};
 pub(crate) use self::tellings::ConditionOrbit;
-use crate::line::PathChoice;
-use crate::path::{Path, StepKind};
+use crate::path::{Path, PathChoice, StepKind};
 use crate::quick::QuickSet;
 use crate::skeleton::{Owner, Semantic, Skeleton, Tags};
 

@@ -17,11 +17,10 @@
 //! The reduction applies to races only. Final states are decided on executions in which all threads have left
 //! their loops.
 
-use litmus::{Access, Scope, Test};
+use litmus::{Access, Test};
 
-use crate::line::PathChoice;
-use crate::mutual_order::share_scopes;
-use crate::path::{Path, StepAccess, StepKind, ThreadStep};
+use crate::mutual_order::is_mutually_ordered;
+use crate::path::{Path, PathChoice, StepAccess, StepKind, ThreadStep};
 use crate::symbolic::{Constraint, LocalRead};
 
 /// The reduced paths of a test: one set for races, one for final states.
@@ -120,29 +119,6 @@ fn split_at_last_load(test: &Test, thread: usize, paths: &[Vec<Path>]) -> Option
     stands.constraints = stopped.constraints.iter().filter(known).cloned().collect();
     stands.decisive.retain(|read| *read < last);
     Some((stands, ended.into_iter().cloned().collect()))
-}
-
-/// Returns true if an atomic access of a thread is mutually ordered with all writes of its storage.
-pub(crate) fn is_mutually_ordered(
-    test: &Test,
-    (thread, scope): (usize, Scope),
-    memory: &StepAccess,
-    paths: &[Vec<Path>],
-) -> bool {
-    let all = paths.iter().enumerate().flat_map(|(writer, paths)| {
-        paths.iter().flat_map(move |path| path.steps.iter().map(move |step| (writer, step)))
-    });
-    memory.extent.whole
-        && all.into_iter().all(|(writer, step)| match &step.kind {
-            StepKind::Write(other, _) | StepKind::Rmw(other, Some(_))
-                if other.extent.storage == memory.extent.storage =>
-            {
-                let whole = other.location == memory.location && other.extent.whole && !step.cooperative;
-                matches!(other.access, Access::Atomic { scope: by, .. }
-                    if whole && share_scopes(test, (thread, scope), (writer, by)))
-            }
-            _ => true,
-        })
 }
 
 /// Returns true if two paths of one thread make the same step: same instruction, occurrence and stored value.

@@ -49,7 +49,7 @@ const ALLOWED: &[AllowedCycle] = &[
     },
     AllowedCycle {
         member: "harness/model/src/activity.rs",
-        files: 23,
+        files: 21,
         reason: "to be cut: the search and its prepared input belong in separate files",
     },
     AllowedCycle {
