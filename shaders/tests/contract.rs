@@ -709,6 +709,12 @@ fn all_tests() -> Vec<Test> {
     tests
 }
 
+/// Returns one in three of all tests; a soak returns all.
+fn sampled_tests() -> Vec<Test> {
+    let share = if std::env::var_os("VK_LITMUS_SOAK").is_some() { 1 } else { 3 };
+    all_tests().into_iter().step_by(share).collect()
+}
+
 /// A linear congruential generator for the order of execution; only reproducibility matters.
 fn shuffled(seed: u64) -> impl FnMut(usize) -> usize {
     let mut state = seed | 1;
@@ -720,7 +726,7 @@ fn shuffled(seed: u64) -> impl FnMut(usize) -> usize {
 
 #[test]
 fn kernels_keep_the_contract() {
-    let tests = all_tests();
+    let tests = sampled_tests();
     let soak = std::env::var_os("VK_LITMUS_SOAK").is_some();
     let (mut runs, mut looping, mut every) = (0, 0, 0);
     for (index, test) in tests.iter().enumerate() {
@@ -756,8 +762,8 @@ fn kernels_keep_the_contract() {
         "{runs} dispatches of {} tests, {looping} with loops of their threads, {every} parallel",
         tests.len()
     );
-    assert!(runs > if soak { 14 * 200 } else { 7 * 100 });
-    assert!(looping > 100 && every > 100);
+    assert!(runs > if soak { 14 * 200 } else { 7 * 30 });
+    assert!(looping > 30 && every > 30);
 }
 
 /// Vertices that are shaded up to three times, and fragments with helpers, run every thread of every instance
@@ -765,7 +771,7 @@ fn kernels_keep_the_contract() {
 #[test]
 fn kernels_keep_the_contract_in_graphics_stages() {
     // Overlapping fragments are tested in the simulated GPU, which places points in the same pixels.
-    let mut tests = all_tests();
+    let mut tests = sampled_tests();
     tests.retain(|test| test.interlock_order().is_none());
     let soak = std::env::var_os("VK_LITMUS_SOAK").is_some();
     let mut runs = [0, 0];
@@ -791,14 +797,14 @@ fn kernels_keep_the_contract_in_graphics_stages() {
         }
     }
     eprintln!("{runs:?} draws of {} tests", tests.len());
-    assert!(runs.iter().all(|runs| *runs > if soak { 3 * 100 } else { 100 }), "{runs:?}");
+    assert!(runs.iter().all(|runs| *runs > if soak { 3 * 100 } else { 30 }), "{runs:?}");
 }
 
 /// Workgroups of every size, with whole and partial subgroups, in one and several dimensions, meet the same
 /// contract.
 #[test]
 fn kernels_keep_the_contract_in_every_shape() {
-    let tests = all_tests();
+    let tests = sampled_tests();
     let words =
         ["size-1", "size-2", "size-3", "size-7", "size-9", "size-16", "size-4x2", "size-1x5", "size-3x1x5"];
     let soak = std::env::var_os("VK_LITMUS_SOAK").is_some();
@@ -823,7 +829,7 @@ fn kernels_keep_the_contract_in_every_shape() {
         }
     }
     eprintln!("{runs} dispatches of {} tests, {idle} with invocations that idle", tests.len());
-    assert!(runs > 300 && idle > 30, "{runs} {idle}");
+    assert!(runs > 100 && idle > 10, "{runs} {idle}");
 }
 
 /// Invocations outside the dispatch add 1 to the overflow word, access nothing else and execute every
@@ -831,7 +837,7 @@ fn kernels_keep_the_contract_in_every_shape() {
 /// points.
 #[test]
 fn invocations_outside_the_grid_count_themselves_alone() {
-    let mut tests = all_tests();
+    let mut tests = sampled_tests();
     tests.retain(|test| test.interlock_order().is_none());
     let excesses = [
         Excess { workgroups: 1, ..Excess::NONE },
@@ -859,7 +865,7 @@ fn invocations_outside_the_grid_count_themselves_alone() {
         }
     }
     eprintln!("{runs} dispatches and {draws} draws of {} tests", tests.len());
-    assert!(runs > 200 && draws > 100, "{runs} {draws}");
+    assert!(runs > 60 && draws > 30, "{runs} {draws}");
 }
 
 /// A surplus round is counted, in a loop shared by all threads and in a loop for each thread.

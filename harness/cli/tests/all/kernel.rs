@@ -106,7 +106,7 @@ fn what_would_decide_is_told() {
             "unknown: the time limit of the model was reached; `--timeout 6s` gives it more time",
         ),
         (
-            "mcs.comp",
+            "slow/mcs.comp",
             &["--grid", "3", "--timeout", "1000s"],
             "unknown: the model supports at most 65536 paths of all invocations; `--unroll 1` analyzes the first \
              iteration of each loop",

@@ -115,6 +115,18 @@ fn shaders_of_many_kinds() {
     insta::assert_snapshot!(table_of("kinds"));
 }
 
+/// Without `VK_LITMUS_SOAK`, every fourth of them.
+#[test]
+fn slow_shaders_of_many_kinds() {
+    if !installed("glslangValidator") || !installed("naga") {
+        return;
+    }
+    let share = if std::env::var_os("VK_LITMUS_SOAK").is_some() { 1 } else { 4 };
+    insta::with_settings!({ snapshot_suffix => share.to_string() }, {
+        insta::assert_snapshot!(table_of_share("kinds/slow", share));
+    });
+}
+
 #[test]
 fn task_and_mesh_shaders() {
     if !installed("glslangValidator") {
@@ -154,9 +166,16 @@ fn chains_of_operations_are_as_in_the_model() {
 
 /// Formats the answers for each shader of a folder.
 fn table_of(folder: &str) -> String {
+    table_of_share(folder, 1)
+}
+
+/// Formats the answers for one in `share` files of a folder.
+fn table_of_share(folder: &str, share: usize) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/shaders").join(folder);
-    let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<_> = files.filter(|path| path.is_file()).collect();
     files.sort();
+    let files: Vec<_> = files.into_iter().step_by(share).collect();
     let (next, rows) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
     let work = || {
         while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {

@@ -52,7 +52,7 @@ fn nothing_forbidden_is_shown_and_most_of_what_is_weak_is() {
         let Entry { id, test, .. } = entry;
         let folder = folders.entry(id.split('/').next().unwrap_or_default().to_owned()).or_default();
         folder.1 += 1;
-        let Some(seen) = run(&device, test, instances(10_000), 11) else { continue };
+        let Some(seen) = run(&device, test, instances(5_000), 11) else { continue };
         folder.0 += 1;
         let seen = seen.unwrap_or_else(|error| panic!("{id}: {error}"));
         let Some(prediction) = entry.prediction() else { continue };
@@ -84,8 +84,8 @@ fn nothing_forbidden_is_shown_and_most_of_what_is_weak_is() {
 fn no_way_to_tell_a_test_shows_anything_forbidden() {
     let device = SimDevice::new(Fault::None);
     let (mut ran, mut wrong) = (BTreeMap::new(), Vec::new());
-    // A soak runs every variant of each test; otherwise each test has one in eight.
-    let share = if std::env::var_os("VK_LITMUS_SOAK").is_some() { 1 } else { 8 };
+    // A soak runs every variant of each test; otherwise each test has one in twelve.
+    let share = if std::env::var_os("VK_LITMUS_SOAK").is_some() { 1 } else { 12 };
     let entries = CORPUS.iter().filter(|entry| !entry.id.starts_with("hsa/"));
     for (index, entry) in entries.enumerate() {
         let Entry { id, test, .. } = entry;
@@ -116,7 +116,7 @@ fn no_way_to_tell_a_test_shows_anything_forbidden() {
     }
     println!("{ran:?}");
     assert!(
-        shaders::variant::words().all(|(name, _)| ran.get(name).is_some_and(|count| *count > 6)),
+        shaders::variant::words().all(|(name, _)| ran.get(name).is_some_and(|count| *count > 3)),
         "{ran:?}"
     );
     assert!(wrong.is_empty(), "{wrong:#?}");
