@@ -38,6 +38,19 @@ pub enum InputPlace {
     Constant(u32),
     /// A pipeline-overridable constant that the compiler has replaced by a value.
     Override(OverrideValue),
+    /// The number of workgroups or their size.
+    Launch(LaunchPart),
+}
+
+/// A part of the launch that no option supplies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LaunchPart {
+    /// The number of workgroups along an axis, for values that count workgroups.
+    Workgroups(usize),
+    /// The number of workgroups along an axis, for values that count invocations.
+    Invocations(usize),
+    /// The size of workgroups along the given axes, by the specialization constant that sets it.
+    LocalSize(u32, [bool; 3]),
 }
 
 /// The value of a pipeline-overridable constant that no option sets.
@@ -103,7 +116,12 @@ impl AssumedInput {
             }
             InputPlace::Length((set, binding)) => format!("--buffer {set}.{binding}=zeros:BYTES"),
             InputPlace::Image((set, binding)) => format!("--image {set}.{binding}=WIDTHxHEIGHT"),
-            InputPlace::Constant(id) => format!("--spec {id}=VALUE"),
+            InputPlace::Constant(id) | InputPlace::Launch(LaunchPart::LocalSize(id, _)) => {
+                format!("--spec {id}=VALUE")
+            }
+            InputPlace::Launch(LaunchPart::Workgroups(_) | LaunchPart::Invocations(_)) => {
+                "--grid X,Y,Z".to_owned()
+            }
             InputPlace::Override(_) => format!("--spec {}=VALUE", self.name),
         }
     }
@@ -149,10 +167,12 @@ impl AssumedInput {
                 }
                 None => "zeros (default size)".to_owned(),
             },
-            InputPlace::Constant(id) => match options.specialization.get(id) {
-                Some(value) => value.to_string(),
-                None => "its default".to_owned(),
-            },
+            InputPlace::Constant(id) | InputPlace::Launch(LaunchPart::LocalSize(id, _)) => {
+                options.specialization.get(id).map_or("its default".to_owned(), u64::to_string)
+            }
+            InputPlace::Launch(LaunchPart::Workgroups(_) | LaunchPart::Invocations(_)) => {
+                options.grid.map_or("one workgroup".to_owned(), |[x, y, z]| format!("{x},{y},{z}"))
+            }
             InputPlace::Override(OverrideValue { value, .. }) => value.clone(),
         }
     }
@@ -305,6 +325,30 @@ pub(crate) fn missing_inputs(
     all.extend(overrides);
     all.sort_by(|one, other| one.place.cmp(&other.place));
     Ok(all)
+}
+
+/// Returns the parts of the launch of a compute shader that the options do not supply.
+pub(crate) fn missing_launch(
+    module: &SpirvModule,
+    options: &AnalysisOptions,
+    function: u32,
+) -> Vec<AssumedInput> {
+    if module.annotations != spirv_reader::annotations::Annotations::default() {
+        return Vec::new();
+    }
+    let input = |part: LaunchPart, name: String| AssumedInput {
+        place: InputPlace::Launch(part),
+        name,
+        kind: InputKind::Integer,
+    };
+    let parts = (0..3).flat_map(|axis| [LaunchPart::Workgroups(axis), LaunchPart::Invocations(axis)]);
+    let grid = parts.filter(|_| options.grid.is_none()).map(|part| input(part, "grid".to_owned()));
+    let sizes = local_size_constants(module, options, function).into_iter().map(|(id, axes)| {
+        let decorated = module.decorations.iter().filter(|(_, own)| own.specialization == Some(id));
+        let name = decorated.map(|(result, _)| module.display_name(*result)).min();
+        input(LaunchPart::LocalSize(id, axes), name.unwrap_or_default())
+    });
+    grid.chain(sizes).collect()
 }
 
 /// Returns the axes of the local size that each specialization constant decides.

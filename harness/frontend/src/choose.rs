@@ -7,6 +7,7 @@
 //!
 //! The search ([`search`]) is deterministic. It may miss values that reach a block; the answer then names the inputs.
 
+mod launch;
 mod search;
 
 use std::collections::BTreeSet;
@@ -14,10 +15,11 @@ use std::collections::BTreeSet;
 use rspirv::spirv::StorageClass;
 use spirv_reader::{GlobalVariable, SpirvModule, SpirvType};
 
+use self::launch::{LaunchLimit, MissingLaunch};
 use self::search::InputSearch;
 use crate::assumed::{
     AssumedInput, Binding, InputPlace, atomic_bindings, ends_in_runtime_array, local_size_constants,
-    missing_inputs, written_members,
+    missing_inputs, missing_launch, written_members,
 };
 use crate::axes::{AxisUse, grid_axis, local_axis};
 use crate::dispatch::uses_subgroups;
@@ -77,6 +79,8 @@ struct LaunchChoice {
     /// True for the axes of the workgroup whose size was chosen.
     local_axes: [bool; 3],
     axes: AxisUse,
+    /// The code that no chosen launch reaches.
+    limits: Vec<LaunchLimit>,
 }
 
 impl LaunchChoice {
@@ -133,10 +137,9 @@ impl InputChoice {
         let dependent: Vec<usize> =
             dependent.into_iter().filter(|_| decide_findings).flatten().copied().collect();
         let dependent: Vec<usize> = dependent.into_iter().chain(self.contents_that_decide_races()).collect();
-        InputNeeds {
-            inputs: needed_inputs(module, options, &blocked, &dependent, decide_findings),
-            decide_findings,
-        }
+        let mut inputs = needed_inputs(module, options, &blocked, &dependent, decide_findings);
+        inputs.extend(self.needed_launch(module, &reached));
+        InputNeeds { inputs, decide_findings }
     }
 
     /// Returns the blocks that some choice reaches, or none if the search made no trial.
@@ -177,6 +180,19 @@ impl InputChoice {
         left > 0 && !found.sites.iter().any(depends)
     }
 
+    /// Returns what to supply to reach the code that no chosen launch reaches; `reached` are the blocks of all walks.
+    pub(crate) fn needed_launch(&self, module: &SpirvModule, reached: &[bool]) -> Vec<NeededInput> {
+        let Some(options) = self.choices.first() else { return Vec::new() };
+        let mut all: Vec<NeededInput> = Vec::new();
+        let limits = self.launch.limits.iter().filter(|limit| !limit.blocked.is_covered(reached));
+        for needed in limits.map(|limit| limit.needed_input(module, options)) {
+            if !all.contains(&needed) {
+                all.push(needed);
+            }
+        }
+        all
+    }
+
     /// Returns true if the analysis may use more workgroups than one for these options.
     pub(crate) fn may_widen(&self, options: &AnalysisOptions) -> bool {
         self.launch.is_grid_free && options.grid.is_none()
@@ -199,9 +215,9 @@ impl InputChoice {
     /// `options` are those that show the finding.
     pub(crate) fn depends_on_values(&self, found: &GridFinding, options: &AnalysisOptions) -> bool {
         // An array may fit only other local sizes.
-        if self.launch.has_local_size()
-            && matches!(found.kind, FindingKind::OutOfBounds | FindingKind::UndefinedBehaviour)
-        {
+        let is_sized = self.launch.has_local_size()
+            || self.choices.first().is_some_and(|first| first.specialization != options.specialization);
+        if is_sized && matches!(found.kind, FindingKind::OutOfBounds | FindingKind::UndefinedBehaviour) {
             return true;
         }
         let is_conventional = self.conventions.hold_for(options);
@@ -357,8 +373,11 @@ pub fn choose_inputs(
     };
     let search_for = |axes: AxisUse| -> Result<InputChoice, Refusal> {
         let (start, local_axes) = launch_for(&axes);
-        let choice = search_inputs(module, options, start, function)?;
-        Ok(InputChoice { launch: LaunchChoice { is_grid_free, local_axes, axes }, ..choice })
+        let parts =
+            if stage.has_workgroups() { missing_launch(module, options, function) } else { Vec::new() };
+        let choice = search_inputs(module, options, start, function, (parts, is_launch_free))?;
+        let launch = LaunchChoice { is_grid_free, local_axes, axes, ..choice.launch };
+        Ok(InputChoice { launch, ..choice })
     };
     let axes = AxisUse::of(module, function, None);
     let (first, _) = launch_for(&axes);
@@ -384,13 +403,14 @@ fn search_inputs(
     options: &AnalysisOptions,
     mut start: AnalysisOptions,
     function: u32,
+    (parts, is_free): (Vec<AssumedInput>, bool),
 ) -> Result<InputChoice, Refusal> {
     let nowhere = |problem: Problem| problem.located_at(SourcePosition::Module);
     let launch = Launch::new(module, &start, function).map_err(nowhere)?;
     let specialized = Specialized::new(module, &launch.by_id, &launch.by_result, Some(launch.local_size))
         .map_err(nowhere)?;
     start.assumed = missing_inputs(module, &specialized, &start, function).map_err(nowhere)?;
-    if start.assumed.is_empty() {
+    if start.assumed.is_empty() && parts.is_empty() {
         return Ok(InputChoice::fixed(start));
     }
     for input in &start.assumed {
@@ -427,7 +447,8 @@ fn search_inputs(
         steps: 0,
     };
     let is_unchanged = start.grid == options.grid && start.specialization == options.specialization;
-    let choice = search.run(start, is_unchanged);
+    let launch = MissingLaunch { parts, local_size: launch.local_size, is_free };
+    let choice = search.run(start, is_unchanged, &launch);
     Ok(choice.unwrap_or_else(|| InputChoice::fixed(options.clone())))
 }
 

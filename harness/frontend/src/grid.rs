@@ -22,8 +22,10 @@ mod fast_path;
 mod final_contents;
 pub mod happens_before;
 mod image;
+mod implicit_flow;
 mod influence;
 mod interlock;
+mod launch_taint;
 mod machine;
 mod memory;
 mod program;
@@ -50,7 +52,7 @@ pub use sampler::{AddressMode, Sampler};
 use schedule::SchedulePolicy;
 pub(crate) use setup::{default_image, initial_texels};
 use spirv_reader::{SpirvModule, Stage};
-pub(crate) use trial::{Blocked, FindingKey, Trial, TrialFinding, run_trial};
+pub(crate) use trial::{Blocked, FindingKey, LaunchProbe, Trial, TrialFinding, probe_launch, run_trial};
 
 /// Upper bound on the steps of all walks of a kernel.
 const MAX_STEPS: u64 = 150_000_000;

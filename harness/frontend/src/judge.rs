@@ -9,11 +9,12 @@ use model::{Budget, Model};
 use spirv_reader::{SpirvModule, Stage, annotations::Annotations};
 
 use crate::answer::{ModelQuery, answer_with_model};
-use crate::choose::{COMMON_SUBGROUP_SIZES, InputChoice};
+use crate::assumed::{AssumedInput, InputPlace};
+use crate::choose::{COMMON_SUBGROUP_SIZES, InputChoice, InputGrid, InputMode, choose_inputs};
 use crate::error::{Problem, Refusal};
 use crate::grid::{self, GridFinding, GridReport, GridSpot, GridVerdict, NeededInput, describe_unreached};
 use crate::lift::{AnalysisOptions, FindingKind, InvocationId, Lifted, Spot, lift};
-use crate::needs::{chosen_constants, describe_choice, needed_inputs};
+use crate::needs::{chosen_constants, describe_choice, describe_launch, needed_inputs};
 
 /// Analyzes a kernel for races and other defects.
 ///
@@ -103,6 +104,7 @@ pub fn judge_choice(
         // The choice to report is the first one with a certain finding.
         if certain.is_empty() && !found.is_empty() {
             options = other.clone();
+            (report.grid, report.local_size) = (more.grid, more.local_size);
         }
         others.push(other);
         for found in found {
@@ -119,6 +121,7 @@ pub fn judge_choice(
     }
     let reached = std::mem::take(&mut report.reached);
     report.blocked.retain(|blocked| !blocked.is_covered(&reached));
+    let by_launch = choice.needed_launch(module, &reached);
     let settled = matches!(report.verdict, GridVerdict::Clean | GridVerdict::Racy);
     let by_contents = choice.contents_that_decide_races();
     let is_decided = !dependent.is_empty() || settled && !by_contents.is_empty();
@@ -126,12 +129,13 @@ pub fn judge_choice(
     // First what is certain, then what inputs decide, then what the grid decides.
     if !certain.is_empty() {
         report.verdict = GridVerdict::Racy;
-    } else if is_decided || settled && !report.blocked.is_empty() {
+    } else if is_decided || settled && !(report.blocked.is_empty() && by_launch.is_empty()) {
         report.verdict = GridVerdict::NeedsInputs;
         let depends = !dependent.is_empty();
         let of_findings = dependent.iter().flat_map(|found| found.inputs.iter().copied());
         let dependent: Vec<usize> = of_findings.chain(by_contents).collect();
         report.needs = needed_inputs(module, &first, &report.blocked, &dependent, depends);
+        report.needs.extend(by_launch);
         if report.needs.is_empty() {
             report.needs = chosen_constants(module, given, &first);
         }
@@ -166,12 +170,12 @@ pub fn judge_choice(
     report.findings = certain;
     let mut chosen = describe_choice(given, &first);
     for other in &others {
-        let changed: Vec<String> = other
-            .assumed
-            .iter()
-            .filter(|input| input.value(other) != input.value(&first))
-            .map(|input| format!("{} = {}", input.name, input.value(other)))
-            .collect();
+        let is_changed = |input: &&AssumedInput| {
+            !matches!(input.place, InputPlace::Constant(_)) && input.value(other) != input.value(&first)
+        };
+        let values = other.assumed.iter().filter(is_changed);
+        let values = values.map(|input| format!("{} = {}", input.name, input.value(other)));
+        let changed: Vec<String> = describe_launch(&first, other).into_iter().chain(values).collect();
         if !changed.is_empty() {
             let word = if chosen.is_empty() { "" } else { "; " };
             chosen += &format!("{word}also {}", changed.join(", "));
@@ -182,6 +186,38 @@ pub fn judge_choice(
         report.coverage = format!("these inputs (chosen by the tool: {chosen}){rest}");
     }
     Ok(Judged { report, options, chosen })
+}
+
+/// Returns what an analysis that found nothing for `tried` leaves open: the inputs that [`judge_choice`] needs, or with
+/// which it has a finding.
+///
+/// Every command about races shares this rule. Returns `None` if the walk reaches no answer.
+pub fn open_inputs(
+    module: &SpirvModule,
+    given: &AnalysisOptions,
+    tried: &AnalysisOptions,
+    mode: InputMode,
+    (model, budget): (&Model, Budget<'_>),
+) -> Option<Vec<NeededInput>> {
+    let given = AnalysisOptions { assertion: None, ..given.clone() };
+    let judged = choose_inputs(module, &given, mode, InputGrid::Chosen)
+        .and_then(|choice| judge_choice(module, &given, &choice, model, budget));
+    let Judged { report, options, .. } = judged.ok()?;
+    match report.verdict {
+        GridVerdict::NeedsInputs => Some(report.needs),
+        GridVerdict::Racy => {
+            if let Some([x, y, z]) = options.grid.filter(|grid| tried.grid != Some(*grid)) {
+                return Some(vec![NeededInput::grid_of(format!("{x},{y},{z}"))]);
+            }
+            let changed: Vec<usize> = (options.assumed.iter().enumerate())
+                .filter(|(_, input)| input.value(&options) != input.value(tried))
+                .map(|(index, _)| index)
+                .collect();
+            Some(needed_inputs(module, &options, &[], &changed, false))
+        }
+        GridVerdict::Clean => Some(Vec::new()),
+        GridVerdict::Undecided => None,
+    }
 }
 
 /// Removes and returns the findings that another common subgroup size does not have, unless the size is given.

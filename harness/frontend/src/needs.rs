@@ -94,19 +94,28 @@ fn is_number(input: &AssumedInput) -> bool {
 /// Upper bound on the inputs that a line lists.
 const MAX_LISTED: usize = 12;
 
-/// Lists the chosen inputs that are not zeros or defaults.
-pub(crate) fn describe_choice(given: &AnalysisOptions, chosen: &AnalysisOptions) -> String {
+/// Lists grid, subgroup size and specialization constants that differ from those of other options.
+pub(crate) fn describe_launch(given: &AnalysisOptions, chosen: &AnalysisOptions) -> Vec<String> {
     let mut all = Vec::new();
-    if let (None, Some([x, y, z])) = (given.grid, chosen.grid) {
+    if let Some([x, y, z]) = chosen.grid.filter(|grid| given.grid != Some(*grid)) {
         all.push(format!("--grid {x},{y},{z}"));
     }
-    if let (None, Some(size)) = (given.subgroup_size, chosen.subgroup_size) {
+    if let Some(size) = chosen.subgroup_size.filter(|size| given.subgroup_size != Some(*size)) {
         all.push(format!("--subgroup-size {size}"));
     }
-    let mut constants: Vec<(&u32, &u64)> =
-        chosen.specialization.iter().filter(|(id, _)| !given.specialization.contains_key(id)).collect();
+    let mut constants: Vec<(&u32, &u64)> = chosen
+        .specialization
+        .iter()
+        .filter(|(id, value)| given.specialization.get(id) != Some(value))
+        .collect();
     constants.sort_unstable();
     all.extend(constants.iter().map(|(id, value)| format!("--spec {id}={value}")));
+    all
+}
+
+/// Lists the chosen inputs that are not zeros or defaults.
+pub(crate) fn describe_choice(given: &AnalysisOptions, chosen: &AnalysisOptions) -> String {
+    let mut all = describe_launch(given, chosen);
     for input in &chosen.assumed {
         let value = input.value(chosen);
         let default = match input.place {
@@ -116,7 +125,7 @@ pub(crate) fn describe_choice(given: &AnalysisOptions, chosen: &AnalysisOptions)
                 chosen.buffers.get(&at).is_none_or(|bytes| bytes.len() as u64 == crate::lift::DEFAULT_BYTES)
             }
             InputPlace::Image(at) => !chosen.images.contains_key(&at),
-            InputPlace::Constant(_) | InputPlace::Override(_) => true,
+            InputPlace::Constant(_) | InputPlace::Override(_) | InputPlace::Launch(_) => true,
         };
         if !default {
             all.push(format!("{} = {value}", input.name));

@@ -22,7 +22,7 @@ use results::wire::{
 
 use super::entry::entry_line;
 use super::undecided::{self, Undecided};
-use super::walked::WalkedEntryPoint;
+use super::walked::{WalkedEntryPoint, has_walk};
 use super::{CheckOptions, Checked};
 use crate::patience::patience;
 use crate::shader::entries;
@@ -90,8 +90,9 @@ pub fn check_module(
         .collect();
     entries
         .into_iter()
-        .map(|options| {
+        .map(|given| {
             let started = Instant::now();
+            let options = given.clone();
             if let Err(refusal) = frontend::check_claim(&module, &options) {
                 return refused(&refusal);
             }
@@ -166,7 +167,16 @@ pub fn check_module(
             if let (false, Checked::Answered(_, warnings, _)) = (chosen.is_empty(), &mut checked) {
                 warnings.push(format!("{file}: inputs chosen by the tool: {chosen}"));
             }
-            note_needs(file, &mut checked, choice.needs(&module));
+            let mut needs = choice.needs(&module);
+            if checked.is_free() && asked.progress.is_none() && has_walk(model) {
+                let left = asked.timeout.saturating_sub(started.elapsed());
+                let (until, stop) = (Some(Until::new(patience(left))), patience(left));
+                let given = AnalysisOptions { deadline: until, ..given };
+                let limits = (model, Budget::until(&stop));
+                let open = frontend::open_inputs(&module, &given, &options, asked.inputs, limits);
+                needs.inputs = open.unwrap_or(needs.inputs);
+            }
+            note_needs(file, &mut checked, needs);
             if let Checked::Answered(_, warnings, _) = &mut checked {
                 warnings.splice(0..0, invalid.iter().cloned());
             }
@@ -181,7 +191,7 @@ const SEARCH_PART: u32 = 4;
 /// Replaces an answer that depends on inputs that no option supplies.
 fn note_needs(file: &str, checked: &mut Checked, mut needs: InputNeeds) {
     let Checked::Answered(line, warnings, outcome) = checked else { return };
-    if line.two_workgroup_finding.is_some() {
+    if line.two_workgroup_finding.is_some() && !needs.inputs.iter().any(|needed| needed.name == "grid") {
         needs.inputs.push(NeededInput::grid());
     }
     let finds = line.findings.as_ref().is_some_and(|all| !all.is_empty());
@@ -362,7 +372,7 @@ impl LiftedEntryPoint<'_> {
     /// Returns the findings other than races that only the interpreter sees: endless loops and uninitialised
     /// reads.
     fn beside_races(&self, model: &model::Model) -> Vec<FindingRecord> {
-        if model.name() != model::Model::default_for(litmus::Dialect::Vulkan) {
+        if !has_walk(model) {
             return Vec::new();
         }
         let found = frontend::beside_races(self.module, self.options);

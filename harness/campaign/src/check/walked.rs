@@ -15,6 +15,11 @@ use super::{CheckOptions, Checked};
 use crate::CommandOutcome;
 use crate::patience::patience;
 
+/// Returns true for the model that the grid interpreter implements.
+pub fn has_walk(model: &model::Model) -> bool {
+    model.name() == model::Model::default_for(litmus::Dialect::Vulkan)
+}
+
 /// The explanation of a kernel by the walk.
 pub struct ExplainedWalk {
     /// The findings with their fixes, as `race` reports them.
@@ -40,9 +45,7 @@ impl WalkedEntryPoint<'_> {
     /// Returns the findings, and the pairs of invocations that race. None if the interpreter fails,
     /// or the question is one that it does not support.
     pub fn explained(&self, model: &model::Model, time: Duration) -> Option<ExplainedWalk> {
-        if model.name() != model::Model::default_for(litmus::Dialect::Vulkan)
-            || self.options.assertion.is_some()
-        {
+        if !has_walk(model) || self.options.assertion.is_some() {
             return None;
         }
         let stop = patience(time);
@@ -79,7 +82,7 @@ impl WalkedEntryPoint<'_> {
         lacks: &str,
     ) -> Result<Checked, Option<Refusal>> {
         // The interpreter implements only the newest model, and no fairness.
-        if model.name() != model::Model::default_for(litmus::Dialect::Vulkan) || asked.progress.is_some() {
+        if !has_walk(model) || asked.progress.is_some() {
             return Err(None);
         }
         let left = asked.timeout.saturating_sub(started.elapsed());

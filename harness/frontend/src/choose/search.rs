@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use rspirv::spirv::{Op, StorageClass};
 use spirv_reader::{SpirvModule, SpirvType};
 
+use super::launch::{LaunchSearch, MissingLaunch};
 use super::{Conventions, InputChoice, LaunchChoice};
 use crate::assumed::{AssumedInput, Binding, InputKind, InputPlace};
 use crate::grid::{Trial, TrialFinding, run_trial};
@@ -48,7 +49,12 @@ fn is_settled(trial: &Trial) -> bool {
 
 impl InputSearch<'_> {
     /// Returns the inputs that reach the most, or none if the first trial has an error.
-    pub(super) fn run(&mut self, mut start: AnalysisOptions, is_unchanged: bool) -> Option<InputChoice> {
+    pub(super) fn run(
+        &mut self,
+        mut start: AnalysisOptions,
+        is_unchanged: bool,
+        launch: &MissingLaunch,
+    ) -> Option<InputChoice> {
         self.bind_addresses(&mut start);
         let is_unchanged = is_unchanged && start.addresses.is_empty();
         let mut best: Option<usize> = None;
@@ -130,7 +136,11 @@ impl InputSearch<'_> {
             *other = self.settle_findings(*other);
         }
         others.retain(|other| adds(&self.trials[*other].1.reached, &self.trials[primary].1.reached));
-        let all: Vec<usize> = std::iter::once(primary).chain(others).collect();
+        let mut all: Vec<usize> = std::iter::once(primary).chain(others).collect();
+        let limits = match launch.parts.is_empty() {
+            true => Vec::new(),
+            false => LaunchSearch { search: self, launch, steps: 0 }.extend_choices(&mut all),
+        };
         let choices = all.iter().map(|index| self.trials[*index].0.clone()).collect();
         let chosen = all.iter().map(|index| self.trials[*index].1.clone()).collect();
         // The first trial is the one with zeros.
@@ -142,7 +152,7 @@ impl InputSearch<'_> {
             trials,
             chosen,
             is_default,
-            launch: LaunchChoice::default(),
+            launch: LaunchChoice { limits, ..LaunchChoice::default() },
             conventions,
         })
     }
@@ -164,11 +174,13 @@ impl InputSearch<'_> {
     }
 
     fn is_spent(&self) -> bool {
-        let late = || {
-            let deadline = self.trials.first().and_then(|(options, _)| options.deadline.as_ref());
-            deadline.is_some_and(crate::until::Until::is_over)
-        };
-        self.trials.len() >= MAX_TRIALS || self.steps >= MAX_STEPS || late()
+        self.trials.len() >= MAX_TRIALS || self.steps >= MAX_STEPS || self.is_late()
+    }
+
+    /// Returns true if the deadline of the search has passed.
+    pub(super) fn is_late(&self) -> bool {
+        let deadline = self.trials.first().and_then(|(options, _)| options.deadline.as_ref());
+        deadline.is_some_and(crate::until::Until::is_over)
     }
 
     /// Walks with inputs; returns the index of the trial.
@@ -176,7 +188,11 @@ impl InputSearch<'_> {
         if self.is_spent() {
             return None;
         }
-        let most = MAX_TRIAL_STEPS.min(MAX_STEPS - self.steps);
+        self.try_within(options, MAX_TRIAL_STEPS.min(MAX_STEPS - self.steps))
+    }
+
+    /// Walks with inputs and at most `most` steps; returns the index of the trial.
+    pub(super) fn try_within(&mut self, options: AnalysisOptions, most: u64) -> Option<usize> {
         let mut trial = run_trial(self.module, &options, most).ok()?;
         if self.conventions.hold_for(&options) {
             for ((kind, _), TrialFinding { inputs, control, .. }) in trial.findings.iter_mut() {
@@ -301,7 +317,8 @@ impl InputSearch<'_> {
                 | InputPlace::Length(_)
                 | InputPlace::Image(_)
                 | InputPlace::Constant(_)
-                | InputPlace::Override(_) => {}
+                | InputPlace::Override(_)
+                | InputPlace::Launch(_) => {}
             }
         }
         options
@@ -396,7 +413,7 @@ enum Candidate {
 }
 
 /// Returns true if a walk reached a block that is not covered.
-fn adds(reached: &[bool], covered: &[bool]) -> bool {
+pub(super) fn adds(reached: &[bool], covered: &[bool]) -> bool {
     reached.iter().enumerate().any(|(at, reached)| *reached && !covered.get(at).copied().unwrap_or_default())
 }
 
@@ -417,6 +434,16 @@ fn scalar_bits(kind: InputKind, (number, float): (u64, f32)) -> u64 {
 fn shorten_buffers(options: &mut AnalysisOptions) {
     for contents in options.buffers.values_mut().filter(|contents| contents.len() as u64 == DEFAULT_BYTES) {
         contents.truncate(SHORT_BYTES);
+    }
+}
+
+/// Replaces a number in each integer that no option supplies.
+pub(super) fn rescale(options: &mut AnalysisOptions, old: u64, new: u64) {
+    let number = old.to_string();
+    for input in options.assumed.clone().iter().filter(|input| input.kind == InputKind::Integer) {
+        if input.value(options) == number {
+            set_scalar(options, input, new);
+        }
     }
 }
 
@@ -442,7 +469,8 @@ fn set_scalar(options: &mut AnalysisOptions, input: &AssumedInput, bits: u64) {
         | InputPlace::Length(_)
         | InputPlace::Image(_)
         | InputPlace::Constant(_)
-        | InputPlace::Override(_) => {}
+        | InputPlace::Override(_)
+        | InputPlace::Launch(_) => {}
     }
 }
 

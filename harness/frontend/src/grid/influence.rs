@@ -13,6 +13,7 @@ use spirv_reader::{SpirvOperation, switch_cases};
 
 use super::compute::flatten_components;
 use super::machine::{Interpreter, InvocationCtx, Step};
+use super::program::Inst;
 use super::trial::depends_on_control;
 use super::value::{INPUT_MASK, SCHEDULE_DEPENDENT, Taint, inputs_in};
 use crate::assumed::{AssumedInput, InputPlace, OverrideValue};
@@ -40,9 +41,13 @@ pub(super) struct InputInfluence {
     pub branches: BTreeMap<u32, Taint>,
     /// The numbers that values of each input are compared with.
     pub compared: BTreeMap<usize, BTreeSet<u64>>,
+    /// In a probe of the launch, the workgroups that saw each outcome of a branch: the first, and true if others
+    /// followed.
+    pub outcomes: BTreeMap<(u32, bool), (u32, bool)>,
     /// The inputs of the addresses and operands at a site.
     sites: FxHashMap<u32, Taint>,
-    executions: FxHashMap<u32, u32>,
+    /// The executions of each branch, by site and inputs: of few inputs in most invocations and of more in the rest.
+    executions: FxHashMap<(u32, Taint), u32>,
     /// The position of the instruction that defines an id, by function and id.
     definitions: FxHashMap<(usize, u32), Option<usize>>,
 }
@@ -139,7 +144,13 @@ impl Interpreter<'_> {
             self.influence.synchronization |= taint;
         }
         *self.influence.branches.entry(site).or_default() |= taint;
-        let executed = self.influence.executions.entry(site).or_default();
+        if self.setup.launch_taint.is_tracked() && cases.is_empty() {
+            let holds = self.bits_of_id(here, condition)?.0 != 0;
+            let workgroup = here.workgroup.invocations[here.index].identity.workgroup_index;
+            let seen = self.influence.outcomes.entry((site, holds)).or_insert((workgroup, false));
+            seen.1 |= seen.0 != workgroup;
+        }
+        let executed = self.influence.executions.entry((site, taint)).or_default();
         *executed += 1;
         if *executed <= MAX_EXECUTIONS {
             let literals = switch_cases(cases, self.program.number_bits(condition));
@@ -163,7 +174,23 @@ impl Interpreter<'_> {
             // A linear search per condition, so its result is stored.
             .or_insert_with(|| code.iter().position(|inst| inst.raw.result == condition));
         let Some(inst) = at.and_then(|at| code.get(at)) else { return };
-        let SpirvOperation::Compute { instruction, operands } = inst.operation else { return };
+        let (instruction, operands) = match inst.operation {
+            SpirvOperation::Compute { instruction, operands } => (instruction, operands),
+            // The comparison was stored in a variable, or made before the paths met.
+            SpirvOperation::Load { pointer, .. } if depth < MAX_DEPTH => {
+                let stored = |inst: &Inst<'_>| match inst.operation {
+                    SpirvOperation::Store { pointer: to, value, .. } if to == pointer => Some(value),
+                    _ => None,
+                };
+                code.iter().filter_map(stored).for_each(|value| self.note_comparison(here, value, depth + 1));
+                return;
+            }
+            SpirvOperation::Phi { sources } if depth < MAX_DEPTH => {
+                sources.iter().for_each(|[value, _]| self.note_comparison(here, *value, depth + 1));
+                return;
+            }
+            _ => return,
+        };
         match instruction {
             Instruction::Core(Op::LogicalAnd | Op::LogicalOr | Op::LogicalNot | Op::Any | Op::All)
                 if depth < MAX_DEPTH =>

@@ -144,6 +144,8 @@ pub(super) struct WalkSetup {
     pub has_fine_ordering: bool,
     /// True if reads of one class differ in how far their own visibility operation reaches.
     pub has_mixed_visibility: bool,
+    /// The taint of positions in the grid and in the workgroup.
+    pub launch_taint: super::launch_taint::LaunchTaint,
     /// True to execute without checking accesses.
     pub skip_race_checks: bool,
     /// When to give up.

@@ -124,6 +124,7 @@ pub(super) fn with_interpreter<T>(
         private_variables: of_invocation,
         has_fine_ordering: has_fine_ordering(module, &specialized),
         has_mixed_visibility: has_mixed_visibility(module, &specialized),
+        launch_taint: super::launch_taint::LaunchTaint::of_inputs(&options.assumed),
         skip_race_checks: options.skip_race_checks,
         deadline: options.deadline.clone(),
     };

@@ -120,6 +120,7 @@ pub(super) fn blocked_lines(
         (!lines.is_empty()).then(|| Blocked { inputs: inputs_in(*taint, influence.count), lines, blocks })
     };
     let mut all: Vec<Blocked> = influence.branches.iter().filter_map(blocked).collect();
+    all.extend(implicitly_blocked(program, influence, reached, &all));
     if influence.overrides.is_empty() {
         return all;
     }
@@ -139,6 +140,94 @@ pub(super) fn blocked_lines(
         all.push(Blocked { inputs, lines, blocks });
     }
     all
+}
+
+/// Returns the code that no input keeps from being reached by an explicit flow, but one may by an implicit flow.
+fn implicitly_blocked(
+    program: &DecodedProgram<'_>,
+    influence: &InputInfluence,
+    reached: &[bool],
+    known: &[Blocked],
+) -> Option<Blocked> {
+    let known: BTreeSet<u32> = known.iter().flat_map(|blocked| blocked.blocks.iter().copied()).collect();
+    let one_sided = |(site, _): &(&u32, &Taint)| !program.skipped_by(**site, reached).blocks.is_empty();
+    let taint = influence.branches.iter().filter(one_sided).fold(0, |all, (_, taint)| all | taint);
+    if taint == 0 {
+        return None;
+    }
+    let skipped = program.skipped_by_joined_values(reached, &known);
+    (!skipped.effects.is_empty()).then(|| Blocked {
+        inputs: inputs_in(taint, influence.count),
+        lines: skipped.effects,
+        blocks: skipped.blocks,
+    })
+}
+
+/// The influence of the launch on one walk.
+#[derive(Clone, Debug)]
+pub(crate) struct LaunchProbe {
+    /// The blocks that were reached, by the number of their label instruction.
+    pub reached: Vec<bool>,
+    /// The blocks that parts of the launch keep from being reached, each with the lines of its effects.
+    pub blocked: Vec<Blocked>,
+    /// The numbers that each part is compared with.
+    pub compared: BTreeMap<usize, BTreeSet<u64>>,
+    /// The outcomes of branches, by site.
+    pub outcomes: BTreeSet<(u32, bool)>,
+    /// The outcomes that one workgroup alone saw, with the parts that decide them.
+    pub alone: BTreeMap<(u32, bool), Vec<usize>>,
+    /// False if a limit ended the walk.
+    pub is_complete: bool,
+    /// Number of steps.
+    pub steps: u64,
+}
+
+/// Walks a kernel once, with at most `most` steps, to learn what the parts of the launch in `options.assumed` decide.
+///
+/// # Errors
+/// See [`super::analyze_grid`]; limits are not errors.
+pub(crate) fn probe_launch(
+    module: &SpirvModule,
+    options: &AnalysisOptions,
+    most: u64,
+) -> Result<LaunchProbe, Refusal> {
+    let entry = module.find_entry(options.entry.as_deref())?;
+    setup::with_interpreter(module, options, (entry.function, entry.shader_stage()), |first| {
+        let mut machine: Interpreter<'_> = first.clone();
+        let walked = machine.run_schedule(SchedulePolicy::Forward, most);
+        let is_complete = walked.is_ok();
+        if let Err(refusal) = walked
+            && !refusal.what.is_limit()
+        {
+            return Err(refusal);
+        }
+        let (program, influence) = (first.program, &machine.influence);
+        let parts = |taint: Taint| inputs_in(taint, influence.count);
+        let blocked = |(site, taint): (&u32, &Taint)| {
+            let skipped = program.skipped_by(*site, &machine.reached_blocks);
+            let is_one_sided = !skipped.blocks.is_empty();
+            is_one_sided.then(|| Blocked {
+                inputs: parts(*taint),
+                lines: skipped.effects,
+                blocks: skipped.blocks,
+            })
+        };
+        let alone = influence.outcomes.iter().filter(|(_, (_, others))| !others).map(|(at, _)| {
+            let taint = influence.branches.get(&at.0).copied().unwrap_or_default();
+            (*at, parts(taint))
+        });
+        let mut all: Vec<Blocked> = influence.branches.iter().filter_map(blocked).collect();
+        all.extend(implicitly_blocked(program, influence, &machine.reached_blocks, &all));
+        Ok(LaunchProbe {
+            blocked: all,
+            compared: influence.compared.clone(),
+            outcomes: influence.outcomes.keys().copied().collect(),
+            alone: alone.collect(),
+            is_complete,
+            steps: machine.steps,
+            reached: machine.reached_blocks,
+        })
+    })
 }
 
 /// Walks a kernel once, with at most `most` steps.

@@ -219,10 +219,13 @@ impl Interpreter<'_> {
     ) -> Result<ConcreteValue, Problem> {
         let setup = self.setup;
         let all: u32 = setup.local_size.iter().product();
+        let built_in = self.program.module.decorations_of(variable).built_in;
+        let marks = built_in.map_or([0; 3], |built_in| setup.launch_taint.of_built_in(built_in));
         let vector = |of: [u32; 3]| {
-            ConcreteValue::from_components(of.iter().map(|number| ConcreteValue::Bits(u64::from(*number), 0)))
+            let parts = of.iter().zip(marks).map(|(part, mark)| ConcreteValue::Bits(u64::from(*part), mark));
+            ConcreteValue::from_components(parts)
         };
-        let scalar = |number: u32| ConcreteValue::Bits(u64::from(number), 0);
+        let scalar = |number: u32| ConcreteValue::Bits(u64::from(number), marks[0]);
         let lane = me.local_index % setup.subgroup_size;
         // A mask of lanes has four words of 32 bits, whatever the size of the subgroup.
         let lanes = |from: u32, to: u32| {
@@ -238,7 +241,7 @@ impl Interpreter<'_> {
             Stage::Compute | Stage::Task => super::value::UNDEFINED,
             Stage::Vertex | Stage::Fragment | Stage::Mesh => super::value::OPAQUE,
         };
-        let Some(built_in) = self.program.module.decorations_of(variable).built_in else {
+        let Some(built_in) = built_in else {
             return self.program.filled_value(ty, not_given);
         };
         if let Some(told) = setup.stage.built_in_components(built_in, me.workgroup) {

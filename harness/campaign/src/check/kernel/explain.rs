@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 use answers::{needed_record, placed_refusal_text};
 use explanation::ShaderAnswer;
 use frontend::grid::NeededInput;
-use frontend::{AnalysisOptions, FindingKind, InputGrid, InputMode, ModelQuery};
+use frontend::{AnalysisOptions, FindingKind, InputGrid, InputMode, ModelQuery, Until};
 use litmus::Race;
 use model::Budget;
 use results::wire::{FindingPlace, FindingRecord, MendRecord};
 use results::write::race::{places, text as race_text};
 
 use super::LiftedEntryPoint;
-use crate::check::walked::{ExplainedWalk, WalkedEntryPoint};
+use crate::check::walked::{ExplainedWalk, WalkedEntryPoint, has_walk};
 use crate::patience::patience;
 use crate::shader::entries;
 use crate::shader::race::{page_of, shown};
@@ -133,6 +133,13 @@ fn explain_module(
             let chosen = format!("inputs chosen by the tool: {chosen}");
             all.text += &format!("{chosen}\n");
             page.notes.push(chosen);
+        }
+        if ended == CommandOutcome::Success && has_walk(model) {
+            let (until, stop) = (Some(Until::new(patience(time))), patience(time));
+            let given = AnalysisOptions { deadline: until, ..given };
+            let limits = (model, Budget::until(&stop));
+            let open = frontend::open_inputs(&module, &given, &options, inputs, limits);
+            needs.inputs = open.unwrap_or(needs.inputs);
         }
         if needs.inputs.is_empty() || ended == CommandOutcome::RuleBroken && !needs.decide_findings {
             all.text += &said;

@@ -1,0 +1,53 @@
+//! Taint of built-in inputs that depend on the number of workgroups or on their size.
+//!
+//! Only a probe of the launch marks them ([`super::trial::probe_launch`]). Other walks stay on the fast path.
+
+use rspirv::spirv::BuiltIn;
+
+use super::value::{Taint, input_taint};
+use crate::assumed::{AssumedInput, InputPlace, LaunchPart};
+
+/// The taint of positions, by axis.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct LaunchTaint {
+    workgroups: [Taint; 3],
+    invocations: [Taint; 3],
+    local: [Taint; 3],
+}
+
+impl LaunchTaint {
+    /// Returns the taint that marks the given inputs; nothing is marked if none is a part of the launch.
+    pub fn of_inputs(assumed: &[AssumedInput]) -> LaunchTaint {
+        let mut all = LaunchTaint::default();
+        for (index, input) in assumed.iter().enumerate() {
+            let taint = input_taint(index);
+            match input.place {
+                InputPlace::Launch(LaunchPart::Workgroups(axis)) => all.workgroups[axis] |= taint,
+                InputPlace::Launch(LaunchPart::Invocations(axis)) => all.invocations[axis] |= taint,
+                InputPlace::Launch(LaunchPart::LocalSize(_, axes)) => {
+                    let own = all.local.iter_mut().zip(axes).filter(|(_, own)| *own);
+                    own.for_each(|(local, _)| *local |= taint);
+                }
+                _ => {}
+            }
+        }
+        all
+    }
+
+    /// Returns true in a probe of the launch.
+    pub fn is_tracked(&self) -> bool {
+        *self != LaunchTaint::default()
+    }
+
+    /// Returns the taint of each component of a built-in input.
+    pub fn of_built_in(&self, built_in: BuiltIn) -> [Taint; 3] {
+        let whole = [self.local.iter().fold(0, |all, one| all | one); 3];
+        match built_in {
+            BuiltIn::WorkgroupId | BuiltIn::NumWorkgroups => self.workgroups,
+            BuiltIn::GlobalInvocationId => [0, 1, 2].map(|axis| self.invocations[axis] | self.local[axis]),
+            BuiltIn::LocalInvocationId | BuiltIn::WorkgroupSize => self.local,
+            BuiltIn::LocalInvocationIndex | BuiltIn::SubgroupId | BuiltIn::NumSubgroups => whole,
+            _ => [0; 3],
+        }
+    }
+}
