@@ -38,10 +38,11 @@ impl Checked {
         matches!(self, Checked::Answered(line, ..) if line.findings.as_ref().is_some_and(|all| !all.is_empty()))
     }
 
-    /// Returns true if the shader has no race and no other finding.
-    fn is_free(&self) -> bool {
-        let is_free = matches!(self, Checked::Answered(line, ..) if line.race == RaceWord::Free);
-        is_free && !self.has_findings()
+    /// Returns true if the shader has no race and no other finding, in the schedules that were tried.
+    fn is_clean(&self) -> bool {
+        let is_clean = matches!(self, Checked::Answered(line, _, CommandOutcome::Success)
+            if matches!(line.race, RaceWord::Free | RaceWord::Unknown));
+        is_clean && !self.has_findings()
     }
 
     /// Returns true if the model could not decide about races.

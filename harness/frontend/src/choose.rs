@@ -13,7 +13,7 @@ mod search;
 use std::collections::BTreeSet;
 
 use rspirv::spirv::StorageClass;
-use spirv_reader::{GlobalVariable, SpirvModule, SpirvType};
+use spirv_reader::{GlobalVariable, SpirvModule, SpirvOperation, SpirvType};
 
 use self::launch::{LaunchLimit, MissingLaunch};
 use self::search::InputSearch;
@@ -136,7 +136,8 @@ impl InputChoice {
         let decide_findings = !dependent.is_empty() && dependent.len() == trial.findings.len();
         let dependent: Vec<usize> =
             dependent.into_iter().filter(|_| decide_findings).flatten().copied().collect();
-        let dependent: Vec<usize> = dependent.into_iter().chain(self.contents_that_decide_races()).collect();
+        let dependent: Vec<usize> =
+            dependent.into_iter().chain(self.contents_that_decide_races().0).collect();
         let mut inputs = needed_inputs(module, options, &blocked, &dependent, decide_findings);
         inputs.extend(self.needed_launch(module, &reached));
         InputNeeds { inputs, decide_findings }
@@ -232,13 +233,10 @@ impl InputChoice {
         if found.kind == FindingKind::Hang && !is_conventional {
             return true;
         }
-        let reaches = |trial: &Trial| {
-            found.blocks.iter().all(|block| trial.reached.get(*block as usize).copied().unwrap_or_default())
-        };
         // With a lock that is taken from the start, nothing is known of the others.
         let is_relevant = |(options, trial): &&(AnalysisOptions, Trial)| {
             let convention = !is_conventional || self.conventions.hold_for(options);
-            trial.is_complete && reaches(trial) && convention
+            trial.is_complete && trial.covers(found.kind, &found.blocks) && convention
         };
         let relevant: Vec<&(AnalysisOptions, Trial)> = self.trials.iter().filter(is_relevant).collect();
         let key: FindingKey = found.key();
@@ -263,9 +261,9 @@ impl InputChoice {
             |input: &&usize| is_contents(input) || matches!(place(input), Some(InputPlace::Override(_)));
         let is_varied = distinct(&inputs) >= ROBUST_TRIALS
             && inputs.iter().filter(is_alone).all(|input| distinct(&[*input]) >= ROBUST_TRIALS);
-        // No choice of contents meets what positions or lists of indices have in common.
-        let is_beyond =
-            found.kind == FindingKind::OutOfBounds && inputs.iter().any(|input| is_contents(&input));
+        // No choice of contents meets what positions, offsets or lists of indices have in common.
+        let is_beyond = (found.kind == FindingKind::OutOfBounds || found.kind.is_race())
+            && inputs.iter().any(|input| is_contents(&input));
         !everywhere || !is_varied || is_beyond || found.kind == FindingKind::UndefinedBehaviour
     }
 
@@ -273,31 +271,55 @@ impl InputChoice {
     pub(crate) fn is_refuted(&self, found: &GridFinding) -> bool {
         let key = found.key();
         self.trials.iter().any(|(_, trial)| {
-            let reaches = |block: &u32| trial.reached.get(*block as usize).copied().unwrap_or_default();
-            trial.is_complete && !trial.findings.contains_key(&key) && found.blocks.iter().all(reaches)
+            trial.is_complete && !trial.findings.contains_key(&key) && trial.covers(found.kind, &found.blocks)
         })
     }
 
     /// Returns the buffers whose contents decide whether invocations race.
     ///
     /// Those of a histogram or a linked list: if two of its elements are equal, two invocations read and write one
-    /// place. Writes alone are not counted, as the elements may be a permutation.
-    pub(crate) fn contents_that_decide_races(&self) -> Vec<usize> {
-        let Some((options, first)) = self.choices.first().zip(self.chosen.first()) else { return Vec::new() };
-        let is_contents = |input: &usize| {
-            let place = options.assumed.get(*input).map(|input| &input.place);
-            matches!(place, Some(InputPlace::Contents(_)))
+    /// place. Writes alone are not counted, as the elements may be a permutation. They are counted if more
+    /// invocations make them for other numbers, and race with all contents that were tried.
+    ///
+    /// Also returns the description of such a race.
+    pub(crate) fn contents_that_decide_races(&self) -> (Vec<usize>, Option<String>) {
+        let (mut all, mut message) = (BTreeSet::new(), None);
+        let Some((options, first)) = self.choices.first().zip(self.chosen.first()) else {
+            return (Vec::new(), message);
         };
-        let mut all = BTreeSet::new();
-        for (_, trial) in self.trials.iter().filter(|(_, trial)| trial.is_complete) {
-            for ((kind, sites), found) in &trial.findings {
-                let is_new = kind.is_race() && !first.findings.contains_key(&(*kind, sites.clone()));
-                if is_new && found.has_read && found.inputs.iter().all(is_contents) {
-                    all.extend(found.inputs.iter().copied());
+        let is_contents = |input: &AssumedInput| matches!(input.place, InputPlace::Contents(_));
+        let is_buffer = |input: &usize| options.assumed.get(*input).is_some_and(is_contents);
+        let numbers = |options: &AnalysisOptions| -> Vec<String> {
+            let inputs = options.assumed.iter().filter(|input| !is_contents(input));
+            inputs.map(|input| input.value(options)).collect()
+        };
+        // What is read beyond the assumed length counts among the contents.
+        let is_part = |input: &usize| {
+            let place = options.assumed.get(*input).map(|input| &input.place);
+            matches!(place, Some(InputPlace::Contents(_) | InputPlace::Length(_)))
+        };
+        for (options, trial) in self.trials.iter().filter(|(_, trial)| trial.is_complete) {
+            for (key, found) in &trial.findings {
+                if !key.0.is_race() || first.findings.contains_key(key) || !found.inputs.iter().any(is_buffer)
+                {
+                    continue;
+                }
+                let is_refuted = || {
+                    let tried = numbers(options);
+                    self.trials.iter().any(|(other, trial)| {
+                        let is_covered = trial.is_complete && trial.covers(key.0, &found.blocks);
+                        is_covered && !trial.findings.contains_key(key) && numbers(other) == tried
+                    })
+                };
+                let is_update = found.has_read && found.inputs.iter().all(is_buffer);
+                let is_larger = trial.fewest_entries(&found.blocks) > first.fewest_entries(&found.blocks);
+                if is_update || is_larger && !is_refuted() {
+                    all.extend(found.inputs.iter().copied().filter(is_part));
+                    message.get_or_insert_with(|| found.message.clone());
                 }
             }
         }
-        all.into_iter().collect()
+        (all.into_iter().collect(), message)
     }
 }
 
@@ -447,7 +469,12 @@ fn search_inputs(
         steps: 0,
     };
     let is_unchanged = start.grid == options.grid && start.specialization == options.specialization;
-    let launch = MissingLaunch { parts, local_size: launch.local_size, is_free };
+    let mut code = module.functions.values().flat_map(|function| &function.code);
+    let synchronizes = code.any(|one| {
+        let operation = module.operation(one);
+        matches!(operation, SpirvOperation::ControlBarrier { .. } | SpirvOperation::Subgroup(_))
+    });
+    let launch = MissingLaunch { parts, local_size: launch.local_size, is_free, synchronizes };
     let choice = search.run(start, is_unchanged, &launch);
     Ok(choice.unwrap_or_else(|| InputChoice::fixed(options.clone())))
 }

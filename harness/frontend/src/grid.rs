@@ -339,7 +339,7 @@ fn explore_schedules(
         let claim = question::claim(module, options).ok().flatten();
         let mut first_contents: Option<Vec<FinalBuffer>> = None;
         let mut notes = std::collections::BTreeSet::new();
-        let mut reached = first.reached_blocks.clone();
+        let mut reached = first.blocks_entered(1);
         let copied =
             first.objects.iter().map(|object| object.bytes.len() as u64).sum::<u64>() / BYTES_PER_STEP;
         let few = options.schedules.unwrap_or(DEFAULT_SCHEDULES).max(1);
@@ -368,7 +368,7 @@ fn explore_schedules(
             }
             notes.append(&mut machine.notes);
             influence.merge(&machine.influence);
-            reached.iter_mut().zip(&machine.reached_blocks).for_each(|(known, now)| *known |= now);
+            reached.iter_mut().zip(machine.blocks_entered(1)).for_each(|(known, now)| *known |= now);
             add_findings(&mut report.findings, &machine);
             // The contents stem from one schedule: a mixture of several shows no execution.
             if options.keep_final && order == 0 && walked.is_ok() {

@@ -12,9 +12,14 @@ use crate::answer::{ModelQuery, answer_with_model};
 use crate::assumed::{AssumedInput, InputPlace};
 use crate::choose::{COMMON_SUBGROUP_SIZES, InputChoice, InputGrid, InputMode, choose_inputs};
 use crate::error::{Problem, Refusal};
-use crate::grid::{self, GridFinding, GridReport, GridSpot, GridVerdict, NeededInput, describe_unreached};
+use crate::grid::{
+    self, GridFinding, GridReport, GridSpot, GridVerdict, NeededInput, describe_unreached, line_ranges,
+};
 use crate::lift::{AnalysisOptions, FindingKind, InvocationId, Lifted, Spot, lift};
 use crate::needs::{chosen_constants, describe_choice, describe_launch, needed_inputs};
+
+/// Upper bound on the findings that an answer lists for inputs that it needs.
+const MAX_LISTED: usize = 3;
 
 /// Analyzes a kernel for races and other defects.
 ///
@@ -123,7 +128,7 @@ pub fn judge_choice(
     report.blocked.retain(|blocked| !blocked.is_covered(&reached));
     let by_launch = choice.needed_launch(module, &reached);
     let settled = matches!(report.verdict, GridVerdict::Clean | GridVerdict::Racy);
-    let by_contents = choice.contents_that_decide_races();
+    let (by_contents, of_contents) = choice.contents_that_decide_races();
     let is_decided = !dependent.is_empty() || settled && !by_contents.is_empty();
     let needs_grid = report.verdict == GridVerdict::Clean && report.two_workgroup_finding.is_some();
     // First what is certain, then what inputs decide, then what the grid decides.
@@ -132,6 +137,13 @@ pub fn judge_choice(
     } else if is_decided || settled && !(report.blocked.is_empty() && by_launch.is_empty()) {
         report.verdict = GridVerdict::NeedsInputs;
         let depends = !dependent.is_empty();
+        for found in dependent.iter().filter(|found| !found.at.is_empty()).take(MAX_LISTED) {
+            report.coverage +=
+                &format!("; for these inputs (chosen by the tool): {}", place_finding(module, found));
+        }
+        if let (Some(message), false) = (of_contents, depends) {
+            report.coverage += &format!("; for other inputs (chosen by the tool): {message}");
+        }
         let of_findings = dependent.iter().flat_map(|found| found.inputs.iter().copied());
         let dependent: Vec<usize> = of_findings.chain(by_contents).collect();
         report.needs = needed_inputs(module, &first, &report.blocked, &dependent, depends);
@@ -218,6 +230,13 @@ pub fn open_inputs(
         GridVerdict::Clean => Some(Vec::new()),
         GridVerdict::Undecided => None,
     }
+}
+
+/// Describes a finding with its lines.
+fn place_finding(module: &SpirvModule, found: &GridFinding) -> String {
+    let lines = line_ranges(module, &found.at.iter().map(|spot| spot.line).collect());
+    let lines = lines.map_or(String::new(), |lines| format!(" ({lines})"));
+    format!("{}{lines}", found.message)
 }
 
 /// Removes and returns the findings that another common subgroup size does not have, unless the size is given.

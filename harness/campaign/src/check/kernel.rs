@@ -168,7 +168,7 @@ pub fn check_module(
                 warnings.push(format!("{file}: inputs chosen by the tool: {chosen}"));
             }
             let mut needs = choice.needs(&module);
-            if checked.is_free() && asked.progress.is_none() && has_walk(model) {
+            if checked.is_clean() && asked.progress.is_none() && has_walk(model) {
                 let left = asked.timeout.saturating_sub(started.elapsed());
                 let (until, stop) = (Some(Until::new(patience(left))), patience(left));
                 let given = AnalysisOptions { deadline: until, ..given };

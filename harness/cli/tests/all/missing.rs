@@ -72,6 +72,57 @@ fn a_saved_case_reproduces_the_chosen_inputs() {
     }
 }
 
+/// Code that no chosen launch reaches is named by every command, with the option that supplies the launch.
+#[test]
+fn unreached_code_behind_a_position_is_named() {
+    if !installed("glslangValidator") {
+        return;
+    }
+    let file = format!("{}/position-beyond.comp", folder());
+    for arguments in [
+        &["race"][..],
+        &["race", "--format", "json"],
+        &["race", "--format", "sarif"],
+        &["check"],
+        &["check", "--format", "json"],
+        &["explain"],
+        &["run", "--device", "sim", "--instances", "8"],
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = vk_litmus(arguments.iter().copied());
+        let ran = Ran::of(command.arg(&file).current_dir(folder.path()));
+        assert_eq!(ran.code, 3, "{arguments:?}: {ran:?}");
+        let all = format!("{}{}", ran.stdout, ran.stderr);
+        for word in ["needs-inputs", "grid", "line 9", "--grid 3000001,1,1"] {
+            assert!(all.contains(word), "{arguments:?}, {word}: {all}");
+        }
+    }
+}
+
+/// No command calls a shader race-free for which `race` needs inputs.
+#[test]
+fn every_command_needs_the_inputs_that_race_needs() {
+    if !installed("glslangValidator") || !installed("naga") {
+        return;
+    }
+    let mut files = 0;
+    for entry in fs::read_dir(folder()).unwrap() {
+        let file = entry.unwrap().path();
+        let text = fs::read_to_string(&file).unwrap();
+        if comment(&text, "expect:") != Some("needs-inputs") {
+            continue;
+        }
+        let arguments = comment(&text, "args:").unwrap_or_default();
+        for command in ["check", "explain"] {
+            let mut command_line = vk_litmus([command]);
+            let ran = Ran::of(command_line.arg(&file).args(arguments.split_whitespace()));
+            assert_eq!(ran.code, 3, "{command} {}: {ran:?}", file.display());
+        }
+        files += 1;
+    }
+    assert!(files > 10);
+}
+
 /// Each kind of answer names the input, the assumed value, the lines and the option.
 #[test]
 fn an_answer_names_the_inputs_that_it_needs() {

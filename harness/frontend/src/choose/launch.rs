@@ -62,6 +62,8 @@ pub(super) struct MissingLaunch {
     pub local_size: [u32; 3],
     /// True if a launch may be chosen.
     pub is_free: bool,
+    /// True if the code has control barriers or subgroup operations.
+    pub synchronizes: bool,
 }
 
 /// A search for launches, from the choices of a search for other inputs.
@@ -102,8 +104,11 @@ impl LaunchSearch<'_, '_> {
         let mut options = start.clone();
         let Some(mut probe) = self.probe(&options) else { return (options, Vec::new()) };
         for _ in 0..MAX_ROUNDS {
-            let open: Vec<Blocked> =
-                probe.blocked.iter().filter(|blocked| !blocked.is_covered(covered)).cloned().collect();
+            // Code without effects matters if it leads past a barrier or a subgroup operation.
+            let is_relevant = |blocked: &&Blocked| {
+                !blocked.is_covered(covered) && (self.launch.synchronizes || !blocked.lines.is_empty())
+            };
+            let open: Vec<Blocked> = probe.blocked.iter().filter(is_relevant).cloned().collect();
             let adding = self.launches(&options, &open, &probe.compared).into_iter().find_map(|launch| {
                 let more = self.probe(&launch)?;
                 (more.is_complete && adds(&more.reached, covered)).then_some((launch, more))

@@ -159,13 +159,15 @@ impl InputSearch<'_> {
 
     /// Returns the merits of a trial: complete, conventional, far-reaching and unsuspicious ones are better.
     ///
+    /// A race that vanishes because one invocation alone reaches its code is not refuted.
     /// A finding that no assumed value has part in outweighs suspicious ones.
-    fn rank(&self, at: usize) -> (bool, bool, usize, bool, Reverse<usize>, Reverse<usize>) {
+    fn rank(&self, at: usize) -> (bool, bool, (usize, usize), bool, Reverse<usize>, Reverse<usize>) {
         let trial = &self.trials[at].1;
         let suspicious = trial.suspicious().count();
         let is_certain = trial.findings.len() > suspicious;
         let rest = (is_certain, Reverse(suspicious), Reverse(trial.exceeded));
-        (trial.is_complete, self.is_conventional(at), trial.coverage(), rest.0, rest.1, rest.2)
+        let coverage = (trial.coverage(), trial.repeated_blocks());
+        (trial.is_complete, self.is_conventional(at), coverage, rest.0, rest.1, rest.2)
     }
 
     /// Returns true if counters, flags and locks of a trial are zeros.

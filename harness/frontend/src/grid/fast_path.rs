@@ -394,10 +394,10 @@ fn follow_edge(
     frame: &mut CallFrame,
     function: &DecodedFunction<'_>,
     globals: &[ConcreteValue],
-    reached: &mut [bool],
+    entries: &mut [u8],
 ) -> Step<()> {
-    if let Some(reached) = reached.get_mut(function.first_site as usize + edge.position) {
-        *reached = true;
+    if let Some(entries) = entries.get_mut(function.first_site as usize + edge.position) {
+        *entries = entries.saturating_add(1);
     }
     // The edge leaves every loop that does not enclose its target.
     while let Some((header, _)) = frame.loops.last() {
@@ -452,10 +452,9 @@ impl Interpreter<'_> {
                     if frame.block == 0 {
                         frame.block = block;
                     }
-                    if let Some(reached) =
-                        self.reached_blocks.get_mut(function.first_site as usize + frame.at)
+                    if let Some(entries) = self.block_entries.get_mut(function.first_site as usize + frame.at)
                     {
-                        *reached = true;
+                        *entries = entries.saturating_add(1);
                     }
                     frame.at += 1;
                     done += 1;
@@ -487,7 +486,7 @@ impl Interpreter<'_> {
             };
             let Some(edge) = function.edges.get(edge as usize) else { break };
             done += 1;
-            followed = follow_edge(edge, frame, function, globals, &mut self.reached_blocks);
+            followed = follow_edge(edge, frame, function, globals, &mut self.block_entries);
             if followed.is_err() {
                 break;
             }
@@ -505,6 +504,6 @@ impl Interpreter<'_> {
         let Some(edge) = edge.and_then(|edge| function.edges.get(*edge as usize)) else {
             return Err(malformed("a branch to an id that is not a label").into());
         };
-        follow_edge(edge, frame, function, &self.globals, &mut self.reached_blocks)
+        follow_edge(edge, frame, function, &self.globals, &mut self.block_entries)
     }
 }

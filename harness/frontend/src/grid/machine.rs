@@ -203,8 +203,8 @@ pub(super) struct Interpreter<'a> {
     pub rotation: u32,
     /// Sites that produced undefined values, in the order of their taint bits.
     pub undefined_sources: Vec<SiteFinding>,
-    /// Blocks that were reached, by the number of their label instruction.
-    pub reached_blocks: Vec<bool>,
+    /// Entries of each block, by the number of its label instruction; 255 and more are one.
+    pub block_entries: Vec<u8>,
     /// True if the grid has one invocation.
     pub is_single_invocation: bool,
     /// The result of [`shadow_bytes`](Interpreter::shadow_bytes) for the largest ended workgroup.
@@ -623,8 +623,8 @@ impl Interpreter<'_> {
                     frame.block = inst.raw.result;
                 }
                 frame.at += 1;
-                if let Some(reached) = self.reached_blocks.get_mut(site) {
-                    *reached = true;
+                if let Some(entries) = self.block_entries.get_mut(site) {
+                    *entries = entries.saturating_add(1);
                 }
                 Ok(())
             }
@@ -700,6 +700,11 @@ impl Interpreter<'_> {
             Some(source) if line > 0 => SourcePosition::Line(source.line),
             _ => place,
         }
+    }
+
+    /// Returns the blocks that were entered at least `count` times.
+    pub fn blocks_entered(&self, count: u8) -> Vec<bool> {
+        self.block_entries.iter().map(|entries| *entries >= count).collect()
     }
 
     /// Returns the accessed bytes and the size of their shadow memory.

@@ -657,12 +657,17 @@ impl<'m> DecodedProgram<'m> {
         found
     }
 
-    /// Returns true for an instruction whose effects other invocations can observe, and for a call.
+    /// Returns true for an instruction that may race or synchronize, or whose effects others observe, and for a call.
     fn has_effect(&self, inst: &Inst<'_>) -> bool {
         match inst.operation {
             SpirvOperation::Store { pointer, .. } => {
                 let class = self.pointee_of(self.type_of(pointer)).map(|of| of.0);
                 !matches!(class, Some(StorageClass::Function | StorageClass::Private | StorageClass::Output))
+            }
+            // Another invocation may write what it reads.
+            SpirvOperation::Load { pointer, .. } => {
+                let class = self.pointee_of(self.type_of(pointer)).map(|of| of.0);
+                matches!(class, Some(StorageClass::Workgroup | StorageClass::StorageBuffer))
             }
             SpirvOperation::ComputeAndStore { .. } => false,
             SpirvOperation::Subgroup(_) => true,

@@ -157,7 +157,7 @@ pub(super) fn with_interpreter<T>(
         calls_by_site: FxHashMap::default(),
         rotation: 1,
         undefined_sources: Vec::new(),
-        reached_blocks: vec![false; program.instruction_count()],
+        block_entries: vec![0; program.instruction_count()],
         is_single_invocation: all <= 1,
         largest_shadow: (0, 0),
         trial_budget: super::subgroup_starvation::TrialBudget::default(),

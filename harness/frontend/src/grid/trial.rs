@@ -23,6 +23,8 @@ pub(crate) type FindingKey = (FindingKind, Vec<u32>);
 pub(crate) struct Trial {
     /// The blocks that were reached, by the number of their label instruction.
     pub reached: Vec<bool>,
+    /// Entries of each block; 255 and more are one.
+    pub entries: Vec<u8>,
     /// The findings, with what each depends on.
     pub findings: BTreeMap<FindingKey, TrialFinding>,
     /// The inputs that keep lines from being reached, with these lines.
@@ -46,6 +48,10 @@ pub(crate) struct TrialFinding {
     pub control: Vec<usize>,
     /// True if one of its accesses reads.
     pub has_read: bool,
+    /// The blocks of its instructions.
+    pub blocks: Vec<u32>,
+    /// The description, as one sentence.
+    pub message: String,
 }
 
 /// Lines that no invocation reaches for the assumed value of inputs.
@@ -63,6 +69,22 @@ impl Trial {
     /// Returns the number of reached blocks.
     pub fn coverage(&self) -> usize {
         self.reached.iter().filter(|reached| **reached).count()
+    }
+
+    /// Returns true if the blocks of a finding were entered: more than once if it needs two invocations.
+    pub fn covers(&self, kind: FindingKind, blocks: &[u32]) -> bool {
+        self.fewest_entries(blocks) > u8::from(kind.is_race())
+    }
+
+    /// Returns the entries of the block that was entered least often.
+    pub fn fewest_entries(&self, blocks: &[u32]) -> u8 {
+        let entries = |block: &u32| self.entries.get(*block as usize).copied().unwrap_or_default();
+        blocks.iter().map(entries).min().unwrap_or(u8::MAX)
+    }
+
+    /// Returns the number of blocks that were entered more than once.
+    pub fn repeated_blocks(&self) -> usize {
+        self.entries.iter().filter(|entries| **entries > 1).count()
     }
 
     /// Returns the findings that another choice of inputs may not have.
@@ -203,8 +225,9 @@ pub(crate) fn probe_launch(
         }
         let (program, influence) = (first.program, &machine.influence);
         let parts = |taint: Taint| inputs_in(taint, influence.count);
+        let reached = machine.blocks_entered(1);
         let blocked = |(site, taint): (&u32, &Taint)| {
-            let skipped = program.skipped_by(*site, &machine.reached_blocks);
+            let skipped = program.skipped_by(*site, &reached);
             let is_one_sided = !skipped.blocks.is_empty();
             is_one_sided.then(|| Blocked {
                 inputs: parts(*taint),
@@ -217,7 +240,7 @@ pub(crate) fn probe_launch(
             (*at, parts(taint))
         });
         let mut all: Vec<Blocked> = influence.branches.iter().filter_map(blocked).collect();
-        all.extend(implicitly_blocked(program, influence, &machine.reached_blocks, &all));
+        all.extend(implicitly_blocked(program, influence, &reached, &all));
         Ok(LaunchProbe {
             blocked: all,
             compared: influence.compared.clone(),
@@ -225,7 +248,7 @@ pub(crate) fn probe_launch(
             alone: alone.collect(),
             is_complete,
             steps: machine.steps,
-            reached: machine.reached_blocks,
+            reached,
         })
     })
 }
@@ -255,20 +278,25 @@ pub(crate) fn run_trial(
         for found in &machine.findings {
             let mut sites: Vec<u32> = found.at.iter().map(|at| at.0).collect();
             sites.sort_unstable();
+            let blocks = sites.iter().filter_map(|site| first.program.block_of(*site)).collect();
             let key = (kind_group(found.kind), sites);
             let known = findings.entry(key).or_default();
             known.inputs.extend(influence.inputs_of(found.kind, found.inputs));
+            known.blocks = blocks;
+            known.message.clone_from(&found.message);
             known.control = influence.control_of(found.kind);
             known.has_read |= found.at.iter().any(|at| at.2 == Some(false));
         }
+        let reached = machine.blocks_entered(1);
         Ok(Trial {
-            blocked: blocked_lines(first.program, influence, &machine.reached_blocks),
+            blocked: blocked_lines(first.program, influence, &reached),
             findings,
             compared: influence.compared.clone(),
             is_complete,
             exceeded: machine.notes.iter().filter(|note| note.ends_with(BEYOND_ASSUMED)).count(),
             steps: machine.steps,
-            reached: machine.reached_blocks,
+            entries: machine.block_entries,
+            reached,
         })
     })
 }

@@ -1,0 +1,11 @@
+#version 450
+// expect: needs-inputs
+// No grid within the bounds reaches the second store.
+layout(local_size_x = 64) in;
+layout(binding = 0) buffer Data { uint data[]; };
+void main() {
+    data[gl_GlobalInvocationID.x + 1] = 1;
+    if (gl_WorkGroupID.x == 3000000) {
+        data[0] = gl_LocalInvocationIndex;
+    }
+}
