@@ -11,6 +11,7 @@ use spirv_reader::{SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule, 
 use crate::dataflow::called_functions;
 use crate::error::Problem;
 use crate::inputs::{FILL_WORDS, fill_bytes};
+use crate::launch_part::LaunchPart;
 use crate::layout::Specialized;
 use crate::lift::{AnalysisOptions, DEFAULT_BYTES, FindingKind, local_size_of};
 
@@ -40,17 +41,6 @@ pub enum InputPlace {
     Override(OverrideValue),
     /// The number of workgroups or their size.
     Launch(LaunchPart),
-}
-
-/// A part of the launch that no option supplies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum LaunchPart {
-    /// The number of workgroups along an axis, for values that count workgroups.
-    Workgroups(usize),
-    /// The number of workgroups along an axis, for values that count invocations.
-    Invocations(usize),
-    /// The size of workgroups along the given axes, by the specialization constant that sets it.
-    LocalSize(u32, [bool; 3]),
 }
 
 /// The value of a pipeline-overridable constant that no option sets.
@@ -101,6 +91,14 @@ pub struct AssumedInput {
 }
 
 impl AssumedInput {
+    /// Returns the part of the launch that the input is.
+    pub(crate) fn launch_part(&self) -> Option<LaunchPart> {
+        match self.place {
+            InputPlace::Launch(part) => Some(part),
+            _ => None,
+        }
+    }
+
     /// Returns the option that supplies the input, with a value as an example.
     pub fn option(&self) -> String {
         match &self.place {

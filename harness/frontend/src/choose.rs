@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use rspirv::spirv::StorageClass;
 use spirv_reader::{GlobalVariable, SpirvModule, SpirvOperation, SpirvType};
 
-use self::launch::{LaunchLimit, MissingLaunch};
+use self::launch::{LaunchLimit, LaunchSearch, MissingLaunch};
 use self::search::InputSearch;
 use crate::assumed::{
     AssumedInput, Binding, InputPlace, atomic_bindings, ends_in_runtime_array, local_size_constants,
@@ -475,8 +475,13 @@ fn search_inputs(
         matches!(operation, SpirvOperation::ControlBarrier { .. } | SpirvOperation::Subgroup(_))
     });
     let launch = MissingLaunch { parts, local_size: launch.local_size, is_free, synchronizes };
-    let choice = search.run(start, is_unchanged, &launch);
-    Ok(choice.unwrap_or_else(|| InputChoice::fixed(options.clone())))
+    let Some(mut all) = search.run(start) else { return Ok(InputChoice::fixed(options.clone())) };
+    let limits = match launch.parts.is_empty() {
+        true => Vec::new(),
+        false => LaunchSearch { search: &mut search, launch: &launch, steps: 0 }.extend_choices(&mut all),
+    };
+    let choice = search.finish(&all, is_unchanged);
+    Ok(InputChoice { launch: LaunchChoice { limits, ..choice.launch }, ..choice })
 }
 
 /// Returns true if neither options nor annotations restrict the grid.

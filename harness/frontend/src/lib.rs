@@ -60,6 +60,7 @@ pub mod inputs;
 mod judge;
 mod lacking;
 mod launch;
+mod launch_part;
 mod layout;
 mod lift;
 mod lint;
@@ -86,13 +87,14 @@ mod value;
 mod walk;
 
 pub use answer::{ModelAnswer, ModelQuery, RaceSpot, answer_with_model};
-pub use assumed::{AssumedInput, InputPlace, LaunchPart, OverrideValue, UnsetOverride};
+pub use assumed::{AssumedInput, InputPlace, OverrideValue, UnsetOverride};
 pub use choose::{InputChoice, InputGrid, InputMode, InputNeeds, choose_inputs};
 pub use dispatch::{DispatchBuffer, DispatchImage, KernelDispatch, element_names, plan_dispatch};
 pub use error::{Problem, Refusal, read_module};
 pub use foreign::{resolve_names, unused_inputs};
 pub use inputs::read_bound_module;
 pub use judge::{Judged, beside_races, judge, judge_choice, open_inputs, wider};
+pub use launch_part::LaunchPart;
 pub use lift::{
     AnalysisOptions, DEFAULT_UNROLL, FindingKind, InvocationId, LiftFinding, Lifted, LiftedCase, Spot, lift,
 };

@@ -9,8 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use spirv_reader::SpirvModule;
 
 use super::search::{InputSearch, adds, rescale};
-use crate::assumed::{AssumedInput, InputPlace, LaunchPart};
+use crate::assumed::{AssumedInput, InputPlace};
 use crate::grid::{Blocked, LaunchProbe, NeededInput, line_ranges, probe_launch};
+use crate::launch_part::LaunchPart;
 use crate::lift::AnalysisOptions;
 
 /// Upper bounds on the invocations of a chosen launch, on the steps of one probe, and of all probes.

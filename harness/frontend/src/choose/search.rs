@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 use rspirv::spirv::{Op, StorageClass};
 use spirv_reader::{SpirvModule, SpirvType};
 
-use super::launch::{LaunchSearch, MissingLaunch};
 use super::{Conventions, InputChoice, LaunchChoice};
 use crate::assumed::{AssumedInput, Binding, InputKind, InputPlace};
 use crate::grid::{Trial, TrialFinding, run_trial};
@@ -48,15 +47,9 @@ fn is_settled(trial: &Trial) -> bool {
 }
 
 impl InputSearch<'_> {
-    /// Returns the inputs that reach the most, or none if the first trial has an error.
-    pub(super) fn run(
-        &mut self,
-        mut start: AnalysisOptions,
-        is_unchanged: bool,
-        launch: &MissingLaunch,
-    ) -> Option<InputChoice> {
+    /// Returns the trials that reach the most, the primary one first, or none if the first has an error.
+    pub(super) fn run(&mut self, mut start: AnalysisOptions) -> Option<Vec<usize>> {
         self.bind_addresses(&mut start);
-        let is_unchanged = is_unchanged && start.addresses.is_empty();
         let mut best: Option<usize> = None;
         let count = self.sizes.iter().copied().max().unwrap_or(1);
         let whole = self.sizes.iter().product::<u64>();
@@ -136,25 +129,23 @@ impl InputSearch<'_> {
             *other = self.settle_findings(*other);
         }
         others.retain(|other| adds(&self.trials[*other].1.reached, &self.trials[primary].1.reached));
-        let mut all: Vec<usize> = std::iter::once(primary).chain(others).collect();
-        let limits = match launch.parts.is_empty() {
-            true => Vec::new(),
-            false => LaunchSearch { search: self, launch, steps: 0 }.extend_choices(&mut all),
-        };
+        Some(std::iter::once(primary).chain(others).collect())
+    }
+
+    /// Returns the choice of some trials, the primary one first. `is_unchanged` if the launch is that of the options.
+    pub(super) fn finish(self, all: &[usize], is_unchanged: bool) -> InputChoice {
         let choices = all.iter().map(|index| self.trials[*index].0.clone()).collect();
         let chosen = all.iter().map(|index| self.trials[*index].1.clone()).collect();
         // The first trial is the one with zeros.
-        let is_default = all == [0] && is_unchanged;
-        let trials = std::mem::take(&mut self.trials);
-        let conventions = self.conventions.clone();
-        Some(InputChoice {
+        let has_addresses = self.trials.first().is_some_and(|(options, _)| !options.addresses.is_empty());
+        InputChoice {
             choices,
-            trials,
+            trials: self.trials,
             chosen,
-            is_default,
-            launch: LaunchChoice { limits, ..LaunchChoice::default() },
-            conventions,
-        })
+            is_default: all == [0] && is_unchanged && !has_addresses,
+            launch: LaunchChoice::default(),
+            conventions: self.conventions,
+        }
     }
 
     /// Returns the merits of a trial: complete, conventional, far-reaching and unsuspicious ones are better.

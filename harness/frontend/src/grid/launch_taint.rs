@@ -5,7 +5,7 @@
 use rspirv::spirv::BuiltIn;
 
 use super::value::{Taint, input_taint};
-use crate::assumed::{AssumedInput, InputPlace, LaunchPart};
+use crate::launch_part::LaunchPart;
 
 /// The taint of positions, by axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,19 +16,19 @@ pub(super) struct LaunchTaint {
 }
 
 impl LaunchTaint {
-    /// Returns the taint that marks the given inputs; nothing is marked if none is a part of the launch.
-    pub fn of_inputs(assumed: &[AssumedInput]) -> LaunchTaint {
+    /// Returns the taint that marks those inputs that are parts of the launch.
+    pub fn of_inputs(inputs: impl Iterator<Item = Option<LaunchPart>>) -> LaunchTaint {
         let mut all = LaunchTaint::default();
-        for (index, input) in assumed.iter().enumerate() {
+        for (index, part) in inputs.enumerate() {
             let taint = input_taint(index);
-            match input.place {
-                InputPlace::Launch(LaunchPart::Workgroups(axis)) => all.workgroups[axis] |= taint,
-                InputPlace::Launch(LaunchPart::Invocations(axis)) => all.invocations[axis] |= taint,
-                InputPlace::Launch(LaunchPart::LocalSize(_, axes)) => {
+            match part {
+                Some(LaunchPart::Workgroups(axis)) => all.workgroups[axis] |= taint,
+                Some(LaunchPart::Invocations(axis)) => all.invocations[axis] |= taint,
+                Some(LaunchPart::LocalSize(_, axes)) => {
                     let own = all.local.iter_mut().zip(axes).filter(|(_, own)| *own);
                     own.for_each(|(local, _)| *local |= taint);
                 }
-                _ => {}
+                None => {}
             }
         }
         all

@@ -22,6 +22,7 @@ use crate::stage;
 use super::happens_before::{CLASSES, class_index};
 use super::image::{TEXEL, component_bytes, texel_count};
 use super::influence::InputInfluence;
+use super::launch_taint::LaunchTaint;
 use super::machine::{Interpreter, SHARED, WalkSetup};
 use super::memory::{ImageLayout, MAX_BYTES, MemoryObject, address_of_byte as address_of};
 use super::program::{DecodedProgram, GLOBAL, TypeLayout};
@@ -124,7 +125,7 @@ pub(super) fn with_interpreter<T>(
         private_variables: of_invocation,
         has_fine_ordering: has_fine_ordering(module, &specialized),
         has_mixed_visibility: has_mixed_visibility(module, &specialized),
-        launch_taint: super::launch_taint::LaunchTaint::of_inputs(&options.assumed),
+        launch_taint: LaunchTaint::of_inputs(options.assumed.iter().map(AssumedInput::launch_part)),
         skip_race_checks: options.skip_race_checks,
         deadline: options.deadline.clone(),
     };

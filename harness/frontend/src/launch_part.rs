@@ -1,0 +1,12 @@
+//! The parts of a launch: the number of workgroups and their size.
+
+/// A part of the launch that no option supplies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LaunchPart {
+    /// The number of workgroups along an axis, for values that count workgroups.
+    Workgroups(usize),
+    /// The number of workgroups along an axis, for values that count invocations.
+    Invocations(usize),
+    /// The size of workgroups along the given axes, by the specialization constant that sets it.
+    LocalSize(u32, [bool; 3]),
+}
