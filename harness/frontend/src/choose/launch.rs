@@ -16,8 +16,8 @@ use crate::lift::AnalysisOptions;
 
 /// Upper bounds on the invocations of a chosen launch, on the steps of one probe, and of all probes.
 const MAX_INVOCATIONS: u64 = 1 << 16;
-const MAX_PROBE_STEPS: u64 = 10_000_000;
-const MAX_STEPS: u64 = 40_000_000;
+const MAX_PROBE_STEPS: u64 = 4_000_000;
+const MAX_STEPS: u64 = 15_000_000;
 /// Upper bound on the launches that follow from one choice, each of which reaches further code.
 const MAX_ROUNDS: usize = 4;
 /// Upper bound on the launches that are tried in one round.
