@@ -261,8 +261,10 @@ impl InputChoice {
             |input: &&usize| is_contents(input) || matches!(place(input), Some(InputPlace::Override(_)));
         let is_varied = distinct(&inputs) >= ROBUST_TRIALS
             && inputs.iter().filter(is_alone).all(|input| distinct(&[*input]) >= ROBUST_TRIALS);
-        // No choice of contents meets what positions, offsets or lists of indices have in common.
-        let is_beyond = (found.kind == FindingKind::OutOfBounds || found.kind.is_race())
+        // No choice of contents meets what positions, offsets or lists of indices have in common: the elements
+        // may be a permutation. An update at such a place races for any two equal elements.
+        let writes_alone = found.kind.is_race() && found.at.iter().all(|spot| spot.access == Some(true));
+        let is_beyond = (found.kind == FindingKind::OutOfBounds || writes_alone)
             && inputs.iter().any(|input| is_contents(&input));
         !everywhere || !is_varied || is_beyond || found.kind == FindingKind::UndefinedBehaviour
     }

@@ -200,36 +200,23 @@ pub fn judge_choice(
     Ok(Judged { report, options, chosen })
 }
 
-/// Returns what an analysis that found nothing for `tried` leaves open: the inputs that [`judge_choice`] needs, or with
-/// which it has a finding.
+/// Returns the inputs that keep code from being reached, as [`judge_choice`] finds them with every input that it tries.
 ///
-/// Every command about races shares this rule. Returns `None` if the walk reaches no answer.
+/// `check` and `explain`, which are about one choice of inputs, need them too. Returns `None` if the walk reaches no
+/// answer, or every line.
 pub fn open_inputs(
     module: &SpirvModule,
     given: &AnalysisOptions,
-    tried: &AnalysisOptions,
     mode: InputMode,
     (model, budget): (&Model, Budget<'_>),
 ) -> Option<Vec<NeededInput>> {
     let given = AnalysisOptions { assertion: None, ..given.clone() };
     let judged = choose_inputs(module, &given, mode, InputGrid::Chosen)
         .and_then(|choice| judge_choice(module, &given, &choice, model, budget));
-    let Judged { report, options, .. } = judged.ok()?;
-    match report.verdict {
-        GridVerdict::NeedsInputs => Some(report.needs),
-        GridVerdict::Racy => {
-            if let Some([x, y, z]) = options.grid.filter(|grid| tried.grid != Some(*grid)) {
-                return Some(vec![NeededInput::grid_of(format!("{x},{y},{z}"))]);
-            }
-            let changed: Vec<usize> = (options.assumed.iter().enumerate())
-                .filter(|(_, input)| input.value(&options) != input.value(tried))
-                .map(|(index, _)| index)
-                .collect();
-            Some(needed_inputs(module, &options, &[], &changed, false))
-        }
-        GridVerdict::Clean => Some(Vec::new()),
-        GridVerdict::Undecided => None,
-    }
+    let mut needs =
+        judged.ok().filter(|judged| judged.report.verdict == GridVerdict::NeedsInputs)?.report.needs;
+    needs.retain(|needed| !needed.lines.is_empty());
+    Some(needs).filter(|needs| !needs.is_empty())
 }
 
 /// Describes a finding with its lines.

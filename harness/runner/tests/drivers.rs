@@ -368,7 +368,9 @@ fn stages_are_accounted_for(driver: &str) {
             answer.observation.repeated, 0,
             "{context}: points and their fragments are shaded once here"
         );
-        assert_eq!(answer.serial_stage, driver == "lavapipe" && job.variant.ends_with("vertex"), "{context}");
+        // A busy machine can keep the invocations of other stages apart, too.
+        let is_serial = driver == "lavapipe" && job.variant.ends_with("vertex");
+        assert!(answer.serial_stage || !is_serial, "{context}");
     }
 }
 

@@ -56,7 +56,7 @@ fn what_was_cut_off_at_the_bound_is_no_answer() {
 P0@sg 0, wg 0, qf 0          | P1@sg 0, wg 1, qf 0 ;
 LC00:                        | st.nonpriv.sc0 y, 2 ;
 rmw.atom.dv.sc0.add r0, x, 1 |                     ;
-blt r0, 20, LC00             |                     ;
+blt r0, 200, LC00            |                     ;
 st.nonpriv.sc0 y, 1          |                     ;
 exists (y == 1)
 ";
@@ -67,7 +67,7 @@ exists (y == 1)
         let ran = Ran::of(command.current_dir(folder.path()));
         assert_eq!(ran.code, code, "{ran:?}");
         let line = &ran.json_lines()[0];
-        assert_eq!((&line["race"], &line["bound"], &line["cut"]), (&"unknown".into(), &8.into(), &1.into()));
+        assert_eq!((&line["race"], &line["bound"], &line["cut"]), (&"unknown".into(), &32.into(), &1.into()));
         assert_eq!(line["queries"][0]["holds"], serde_json::Value::Null);
         assert!(ran.stderr.contains("cut off at the bound"), "{}", ran.stderr);
     }
