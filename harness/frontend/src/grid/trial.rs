@@ -204,6 +204,25 @@ pub(crate) struct LaunchProbe {
     pub steps: u64,
 }
 
+/// Walks a kernel in one schedule, with at most `most` steps; `learn` is told if the walk reached its end.
+///
+/// A walk that a limit ended still shows what its inputs reach.
+fn walk_once<T>(
+    module: &SpirvModule,
+    options: &AnalysisOptions,
+    most: u64,
+    learn: impl FnOnce(Interpreter<'_>, bool) -> T,
+) -> Result<T, Refusal> {
+    let entry = module.find_entry(options.entry.as_deref())?;
+    setup::with_interpreter(module, options, (entry.function, entry.shader_stage()), |first| {
+        let mut machine: Interpreter<'_> = first.clone();
+        match machine.run_schedule(SchedulePolicy::Forward, most) {
+            Err(refusal) if !refusal.what.is_limit() => Err(refusal),
+            walked => Ok(learn(machine, walked.is_ok())),
+        }
+    })
+}
+
 /// Walks a kernel once, with at most `most` steps, to learn what the parts of the launch in `options.assumed` decide.
 ///
 /// # Errors
@@ -213,17 +232,8 @@ pub(crate) fn probe_launch(
     options: &AnalysisOptions,
     most: u64,
 ) -> Result<LaunchProbe, Refusal> {
-    let entry = module.find_entry(options.entry.as_deref())?;
-    setup::with_interpreter(module, options, (entry.function, entry.shader_stage()), |first| {
-        let mut machine: Interpreter<'_> = first.clone();
-        let walked = machine.run_schedule(SchedulePolicy::Forward, most);
-        let is_complete = walked.is_ok();
-        if let Err(refusal) = walked
-            && !refusal.what.is_limit()
-        {
-            return Err(refusal);
-        }
-        let (program, influence) = (first.program, &machine.influence);
+    walk_once(module, options, most, |machine, is_complete| {
+        let (program, influence) = (machine.program, &machine.influence);
         let parts = |taint: Taint| inputs_in(taint, influence.count);
         let reached = machine.blocks_entered(1);
         let blocked = |(site, taint): (&u32, &Taint)| {
@@ -241,7 +251,7 @@ pub(crate) fn probe_launch(
         });
         let mut all: Vec<Blocked> = influence.branches.iter().filter_map(blocked).collect();
         all.extend(implicitly_blocked(program, influence, &reached, &all));
-        Ok(LaunchProbe {
+        LaunchProbe {
             blocked: all,
             compared: influence.compared.clone(),
             outcomes: influence.outcomes.keys().copied().collect(),
@@ -249,7 +259,7 @@ pub(crate) fn probe_launch(
             is_complete,
             steps: machine.steps,
             reached,
-        })
+        }
     })
 }
 
@@ -262,23 +272,13 @@ pub(crate) fn run_trial(
     options: &AnalysisOptions,
     most: u64,
 ) -> Result<Trial, Refusal> {
-    let entry = module.find_entry(options.entry.as_deref())?;
-    setup::with_interpreter(module, options, (entry.function, entry.shader_stage()), |first| {
-        let mut machine: Interpreter<'_> = first.clone();
-        let walked = machine.run_schedule(SchedulePolicy::Forward, most);
-        let is_complete = walked.is_ok();
-        // A walk that a limit ended still shows what its inputs reach.
-        if let Err(refusal) = walked
-            && !refusal.what.is_limit()
-        {
-            return Err(refusal);
-        }
+    walk_once(module, options, most, |machine, is_complete| {
         let mut findings: BTreeMap<FindingKey, TrialFinding> = BTreeMap::new();
         let influence = &machine.influence;
         for found in &machine.findings {
             let mut sites: Vec<u32> = found.at.iter().map(|at| at.0).collect();
             sites.sort_unstable();
-            let blocks = sites.iter().filter_map(|site| first.program.block_of(*site)).collect();
+            let blocks = sites.iter().filter_map(|site| machine.program.block_of(*site)).collect();
             let key = (kind_group(found.kind), sites);
             let known = findings.entry(key).or_default();
             known.inputs.extend(influence.inputs_of(found.kind, found.inputs));
@@ -288,8 +288,8 @@ pub(crate) fn run_trial(
             known.has_read |= found.at.iter().any(|at| at.2 == Some(false));
         }
         let reached = machine.blocks_entered(1);
-        Ok(Trial {
-            blocked: blocked_lines(first.program, influence, &reached),
+        Trial {
+            blocked: blocked_lines(machine.program, influence, &reached),
             findings,
             compared: influence.compared.clone(),
             is_complete,
@@ -297,6 +297,6 @@ pub(crate) fn run_trial(
             steps: machine.steps,
             entries: machine.block_entries,
             reached,
-        })
+        }
     })
 }
