@@ -381,7 +381,7 @@ impl RepairSearch<'_> {
         removed: &LineKey,
     ) -> Trial {
         let Some(now) = self.walked(text, module) else { return Trial::Useless };
-        // Code that is no longer reached has no findings, and nothing is known about it.
+        // Unreached code has no findings, and nothing is known about it.
         if now.walked.report.count_unreached_lines() > state.walked.report.count_unreached_lines() {
             return Trial::Useless;
         }

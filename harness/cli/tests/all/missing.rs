@@ -195,6 +195,21 @@ fn every_command_names_every_kind_of_input() {
     }
 }
 
+/// No buffer lies behind the addresses that the tool assumes, so that a dispatch would fault.
+#[test]
+fn run_skips_shaders_with_addresses() {
+    if !installed("glslangValidator") {
+        return;
+    }
+    let file = format!("{}/key.comp", folder());
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = vk_litmus(["run", "--device", "sim", "--instances", "8", "-D", "ADDRESS", &file]);
+    let ran = Ran::of(command.current_dir(folder.path()));
+    assert_eq!(ran.code, 3, "{ran:?}");
+    let all = ran.stdout + &ran.stderr;
+    assert!(all.contains("`run` allocates no buffers behind addresses"), "{all}");
+}
+
 #[test]
 fn a_value_for_an_unknown_override_is_refused() {
     let file = format!("{}/override-guard.wgsl", folder());

@@ -161,6 +161,9 @@ fn says(
         return LineVerdict::inconclusive(reason, why);
     }
     let (different, dispatches) = (seen.different, seen.dispatches);
+    if dispatches == 0 && seen.not_executed == 0 {
+        return LineVerdict::inconclusive(Reason::NoTime, "no dispatch ended within the time".to_owned());
+    }
     let spread = format!("{different} different contents in {dispatches} dispatches");
     match &shader.expected {
         ExpectedContents::Undefined(why) => LineVerdict {
@@ -168,9 +171,6 @@ fn says(
             reason: None,
             detail: Some(format!("every content is allowed: {why}; {spread}")),
         },
-        _ if dispatches == 0 && seen.not_executed == 0 => {
-            LineVerdict::inconclusive(Reason::NoTime, "no dispatch ended within the time".to_owned())
-        }
         _ if seen.not_executed > 0 => {
             let why = match (seen.not_executed, seen.left_out) {
                 (dispatches, 0) => format!("{dispatches} dispatches wrote nothing"),

@@ -106,7 +106,7 @@ fn file_name(id: &str, names: &mut BTreeSet<String>) -> String {
 /// Verifies a certificate, or all of a folder.
 ///
 /// # Errors
-/// If there is no file, or the folder cannot be read. A file that is not a certificate is printed, and the others
+/// If the folder has no file or cannot be read. A file that is not a certificate is printed, and the others
 /// follow.
 pub fn verify(path: &Path) -> Result<Outcome, Failure> {
     let of_file = |path: &Path, error: std::io::Error| Failure::of_file(path, error);
