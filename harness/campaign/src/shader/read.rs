@@ -101,9 +101,9 @@ fn read_module(
         };
         match frontend::plan_dispatch(&module, &options) {
             Ok(dispatch) if dispatch.needs.iter().any(|group| group.contains(&ADDRESSES)) => {
-                own.unavailable = Some(
-                    "not available: `run` allocates no buffers behind addresses; `race` does".to_owned(),
-                );
+                // `plan_dispatch` refuses only addresses that are known.
+                let what = "dispatching buffers that are accessed by device address";
+                own.unavailable = Some(format!("not available: {what}"));
             }
             Ok(dispatch) => fill(&mut own, dispatch, &module, &options, model, longest)
                 .map_err(|refusal| wrong(&refusal))?,
