@@ -1,6 +1,6 @@
 //! SPIR-V kernels with Dartagnan's annotations: locks, barriers and queues of several workgroups.
 //!
-//! The tests compare `check`'s answers: races, assertions and other findings.
+//! The tests compare the answers of `check`: races, assertions and other findings.
 
 use std::fmt::Write;
 

@@ -1,7 +1,7 @@
 //! The layer that captures the inputs of dispatches as cases.
 //!
-//! A captured case equals the given one. A program with features that the runner lacks (dynamic offsets, an
-//! indirect dispatch, an address in push constants) is captured too.
+//! A captured case equals the input of the run. Dynamic offsets, an indirect dispatch and an address in push
+//! constants, which the runner does not use, are captured from another program.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -66,7 +66,7 @@ fn a_case_that_is_dispatched_comes_back() {
             "{driver}: {text}"
         );
         assert!(text.contains("grid = [2, 1, 1]\n") && !text.contains('#'), "{driver}: {text}");
-        // Half, 1, 2 and 3 as given, and texels as their 8-bit format stores them.
+        // Half, 1, 2 and 3 are unchanged; texels are rounded to their 8-bit format.
         assert_eq!(words(folder, "0.2.bin"), [0.5_f32, 1.0, 2.0, 3.0].map(f32::to_bits), "{driver}");
         let numbers = frontend::inputs::fill_bytes("random", 256).unwrap();
         assert_eq!(std::fs::read(folder.join("0.0.bin")).unwrap(), numbers, "{driver}");

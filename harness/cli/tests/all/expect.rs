@@ -1,14 +1,14 @@
-//! Expectation files on the simulated GPU, sound and with a fault: their effect on messages and exit codes.
+//! Expectation files on the simulated GPU, with and without a fault: their effect on messages and exit codes.
 
 use std::fs;
 use std::path::Path;
 
 use crate::common::{Ran, vk_litmus};
 
-/// A fault, and a test that detects it reliably.
+/// A fault, and a test that detects it in every run.
 const FAULT: &str = "acquire-no-invalidate";
 const VIOLATING: &str = "avvis/MP+rel-acq.av-semvis";
-/// A test that the fault does not affect.
+/// A test that does not detect the fault.
 const SOUND: &str = "coherence/CoRR+rlx";
 
 /// Runs both tests on the faulty simulated GPU with these expectation files.
@@ -33,7 +33,7 @@ fn what_is_listed_is_expected_and_nothing_else() {
     let (violating, sound) = (format!("{VIOLATING},Fail\n"), format!("{SOUND},Fail\n"));
     let reason = format!("# the invalidate is lost\n# https://example.org/1\n{VIOLATING} # since 1.2\n");
     let not_ours = format!("{VIOLATING}\n{SOUND}\n");
-    // Expected exit code and message.
+    // The files; with them, the expected exit code and message.
     type Files<'a> = &'a [(&'a str, &'a str)];
     let cases: &[(Files<'_>, i32, &str)] = &[
         (&[("sim-fails.txt", &violating)], 0, "expected Fail (sim-fails.txt:1)"),
@@ -43,7 +43,7 @@ fn what_is_listed_is_expected_and_nothing_else() {
             "(sim-fails.txt:3: the invalidate is lost https://example.org/1 since 1.2)",
         ),
         (&[("all-fails.txt", "avvis/MP.*av-semvis\n")], 0, "expected Fail (all-fails.txt:1)"),
-        // An unknown name is an error, above all if it would excuse a failure.
+        // An unknown name is an error, because it could excuse a failure.
         (
             &[("simm-fails.txt", &violating)],
             2,
@@ -58,16 +58,16 @@ fn what_is_listed_is_expected_and_nothing_else() {
             0,
             "1 failed as expected",
         ),
-        // A file for another driver has no effect.
+        // The file of another driver has no effect.
         (&[("lvp-fails.txt", &not_ours)], 1, "1 violations are not listed"),
         (
             &[("radv-navi21-fails.txt", &not_ours), ("sim-slow-skips.txt", "")],
             1,
             "1 violations are not listed",
         ),
-        // A violation is never a flake.
+        // A violation cannot be a flake.
         (&[("sim-flakes.txt", &not_ours)], 1, "a violation is never a flake"),
-        // A test that may fail is listed as failing and as flaky.
+        // A test that may fail is listed both as failing and as flaky.
         (
             &[("sim-fails.txt", &not_ours), ("sim-flakes.txt", &not_ours)],
             0,
@@ -93,14 +93,14 @@ fn what_is_listed_is_expected_and_nothing_else() {
             1,
             "sim-skips.txt:1: no test matches",
         ),
-        // A line for a test outside this run is not an error.
+        // A line may name a test outside this run.
         (
             &[("sim-fails.txt", &format!("{violating}sb/SB+rlx-rlx\niriw/.*,Timeout"))],
             0,
             "1 failed as expected",
         ),
         (&[("sim-skips.txt", "avvis")], 0, "1 not run"),
-        // An id matches only itself, not as a regular expression.
+        // An id is matched literally, not as a regular expression.
         (&[("sim-skips.txt", "avvis/MP+rel-acq.av\n")], 1, "no test matches"),
     ];
     for (files, code, said) in cases {
@@ -163,7 +163,7 @@ fn a_folder_without_expectations_is_a_mistake() {
     }
 }
 
-/// The expectations in the repository are well-formed, and every line has a reason.
+/// The expectation files of the repository are well-formed, and every line has a reason.
 #[test]
 fn the_shipped_expectations() {
     let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/expectations");

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use crate::common::{Layer, Ran, software_drivers, validation, vk_litmus};
 
-/// No test causes a validation message.
+/// No test has a validation message.
 #[test]
 fn the_layers_are_silent_over_queues_families_transfers_and_hosts() {
     let Some(layer) = Layer::below_validation("families") else { return };
@@ -51,8 +51,8 @@ fn the_layers_are_silent_over_queues_families_transfers_and_hosts() {
     }
 }
 
-/// Memory of `VK_AMD_device_coherent_memory`, which a layer adds to the software drivers. It is used only if
-/// requested, with its feature enabled, so that no validation message appears.
+/// A layer adds memory of `VK_AMD_device_coherent_memory` to the software drivers. It is used only on request
+/// and with its feature enabled; otherwise the validation layers would report it.
 #[test]
 fn memory_that_is_coherent_on_the_device() {
     let Some(layer) = Layer::below_validation("memory") else { return };
@@ -87,8 +87,8 @@ fn memory_that_is_coherent_on_the_device() {
     }
 }
 
-/// A test of queues or hosts that a device lacks is skipped by the rule's name; the line after the name of
-/// each file in `refused/` states the rule and the variant.
+/// A test with queues or host threads that a device does not support is skipped by the name of the rule. The
+/// line after the name of each file in `refused/` has the rule and the variant.
 #[test]
 fn what_no_device_is_given_is_skipped_by_name() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/refused");
@@ -120,8 +120,8 @@ fn what_no_device_is_given_is_skipped_by_name() {
     assert!(expected.len() >= 29);
 }
 
-/// Returns the barriers that the layer recorded: by process, buffer and families, the numbers of releases and
-/// acquires.
+/// Returns the ownership transfers in the log of the layer: the numbers of releases and acquires by process,
+/// buffer and families.
 fn halves(log: &Path) -> BTreeMap<String, (u32, u32)> {
     let mut found: BTreeMap<String, (u32, u32)> = BTreeMap::new();
     for line in std::fs::read_to_string(log).unwrap().lines() {

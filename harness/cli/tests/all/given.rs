@@ -1,4 +1,4 @@
-//! Inputs of shaders: an input that names nothing, or does not fit, is reported and gives no answer.
+//! Inputs of shaders: an input with an unknown name or the wrong size is an error.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ fn shader(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/shaders/given").join(name)
 }
 
-/// Returns all messages, without the line ends of the terminal's width.
+/// Returns all messages without line breaks.
 fn said(ran: &Ran) -> String {
     format!("{}{}", ran.stdout, ran.stderr).replace("\n  │ ", " ")
 }
@@ -98,7 +98,7 @@ fn what_names_nothing_or_does_not_fit_is_refused() {
     assert!(ran.code == 2 && ran.stderr.contains("none.spvasm: the module has no entry"), "{ran:?}");
 }
 
-/// A case has every input that a program binds, and buffers of default size.
+/// A case may have every input that a program binds, and buffers of default size.
 #[test]
 fn cases_may_say_more_and_less() {
     let folder = tempfile::tempdir().unwrap();
@@ -114,14 +114,14 @@ fn cases_may_say_more_and_less() {
     }
 }
 
-/// A case and a model open no file outside their own folder, and no error quotes such a file.
+/// A case and a model can only open files in their folder, and errors do not quote other files.
 #[test]
 fn files_outside_the_folder_of_the_file_that_names_them_stay_closed() {
     let root = tempfile::tempdir().unwrap();
     let folder = root.path().join("case");
     fs::create_dir(&folder).unwrap();
     for secret in [root.path().join("secret"), folder.join("own")] {
-        // As a model, this is an error whose message shows the line.
+        // As a model, this is an error that shows the line.
         fs::write(secret, "top-secret-words (").unwrap();
     }
     let case = folder.join("case.toml");
@@ -154,7 +154,7 @@ fn recursion_and_variables_that_no_memory_holds_are_refused() {
     }
 }
 
-/// Six words fit after three others: the array has nine, by vector constants.
+/// The array has nine elements, from a vector constant: six words after three others.
 #[test]
 fn constants_of_vectors_are_computed() {
     for command in ["check", "race"] {
@@ -165,7 +165,7 @@ fn constants_of_vectors_are_computed() {
     }
 }
 
-/// Contents are not judged if a final value is a loaded float; the reason names the file.
+/// Contents are not judged if a final value is a loaded float; the reason has the file.
 #[test]
 fn reasons_have_their_file() {
     let ran = asked("run", "float.spvasm", &[]);

@@ -8,7 +8,8 @@ use serde_json::Value;
 
 const SB: &str = include_str!("cases/files/mixed/SB.litmus");
 
-/// Checks a folder with one valid test and `bad` created by `make`; returns the rejected line of `bad`.
+/// Checks a folder with a valid test and with `bad`, which `make` creates; returns the rejected line of
+/// `bad`.
 fn rejected(make: impl FnOnce(&std::path::Path)) -> Value {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("good.litmus"), SB).unwrap();
@@ -47,7 +48,7 @@ fn pipe(path: &std::path::Path) {
     assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
 }
 
-/// Other files of a folder are ignored; a file named on the command line is read.
+/// Files in a folder that are not tests are ignored; a named file is read.
 #[cfg(unix)]
 #[test]
 fn a_pipe_in_a_folder_is_skipped_and_one_that_is_named_is_read() {
@@ -65,7 +66,7 @@ fn a_pipe_in_a_folder_is_skipped_and_one_that_is_named_is_read() {
     let named = Ran::of(&mut vk_litmus(["check", "--format", "json", path.to_str().unwrap()]));
     writer.join().unwrap();
     assert_eq!((named.code, &named.json_lines()[0]["id"]), (0, &Value::from("pipe")), "{named:?}");
-    // Reading stops at the size limit of a test.
+    // Reading stops at the size limit.
     let writer = {
         let path = path.clone();
         std::thread::spawn(move || drop(std::fs::write(path, vec![b' '; 4 << 20])))
@@ -99,7 +100,7 @@ fn a_test_from_standard_input() {
     assert_eq!((ran.code, ids), (0, vec![Value::from("stdin"), Value::from("sb/SB+rlx-rlx")]), "{ran:?}");
 }
 
-/// Tests with equal names have separate verdicts, so that a resumed run loses none.
+/// Tests with equal names have separate verdicts, and a resumed run keeps them.
 #[test]
 fn tests_of_one_name_are_several() {
     let folder = tempfile::tempdir().unwrap();
@@ -251,7 +252,7 @@ fn completions_for_every_shell() {
     assert_eq!(unknown.code, 2, "{unknown:?}");
 }
 
-/// A real bash requests the completions.
+/// bash itself requests the completions.
 #[test]
 fn bash_completes_commands_tests_suites_models_devices_faults_and_variants() {
     let path = format!("{}:{}", binary().parent().unwrap().display(), std::env::var("PATH").unwrap());
@@ -332,7 +333,7 @@ fn a_run_of_nothing_is_no_success() {
     assert!(none.stderr.contains("no test was run"), "{none:?}");
 }
 
-/// There may be more shards than tests; some are empty.
+/// If there are more shards than tests, some are empty.
 #[test]
 fn a_part_without_a_test_is_told_and_no_failure() {
     let folder = tempfile::tempdir().unwrap();
@@ -351,7 +352,7 @@ fn a_part_without_a_test_is_told_and_no_failure() {
     assert!(ran.stdout.contains("0 verdicts: ") && ran.stdout.contains(" 0 instances in 0.0 s"), "{ran:?}");
 }
 
-/// A worker receives the test in native syntax, whatever the extension of its file.
+/// A worker receives the test in the native syntax, independent of the extension of its file.
 #[test]
 fn an_id_that_ends_like_a_file_of_another_syntax() {
     let folder = tempfile::tempdir().unwrap();
@@ -376,21 +377,20 @@ fn an_id_that_ends_like_a_file_of_another_syntax() {
     assert_eq!(page.stdout.matches("<figure>").count(), 3, "each is explained");
 }
 
-/// Two simultaneous signals count as one, and the reports are written. A later signal ends the program.
+/// Two signals in quick succession count as one, and reports are written. A later signal ends the program.
 #[cfg(unix)]
 #[test]
 fn a_second_signal_at_once_is_the_same() {
     ends_in_order("kill -TERM {0}; kill -INT {0}; kill -TERM {0}");
 }
 
-/// A hang-up of the terminal ends a run as other signals do; if it is ignored, as under `nohup`, the run
-/// continues.
+/// SIGHUP interrupts a run as other signals do; if it is ignored, as under `nohup`, the run continues.
 #[cfg(target_os = "linux")]
 #[test]
 fn the_end_of_the_terminal_is_a_signal_too() {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
-    // The process that starts the tests may ignore the signal: children inherit that.
+    // Children inherit an ignored signal from the process that starts the tests.
     if u64::from_str_radix(ignored.trim(), 16).unwrap() & 1 == 0 {
         ends_in_order("kill -HUP {0}");
     }
@@ -445,7 +445,7 @@ fn a_kernel_goes_to_a_file() {
     assert!(ran.stdout.contains("OpMemoryModel Logical Vulkan"), "{}", ran.stdout);
 }
 
-/// The glob library aborts on this input if it is passed unchecked.
+/// The glob library aborts on this pattern.
 #[test]
 fn a_glob_too_large_to_match() {
     let glob = "?*".repeat(60_000);

@@ -1,5 +1,5 @@
-//! Shaders of many kinds: the answers of `race` with the flags in their first line, and after applying the
-//! proposed fixes.
+//! Shaders of many kinds: the answers of `race` with the flags in their first line, and the answers after
+//! applying the fixes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -39,7 +39,7 @@ fn changes(finding: &Value) -> Vec<(u64, String)> {
     finding["mend"].as_array().into_iter().flatten().map(change).collect()
 }
 
-/// Applies the proposed fixes to a shader; `None` unless every finding has edits.
+/// Applies the fixes to a shader; `None` unless every finding has edits.
 fn mended(text: &str, line: &Value) -> Option<String> {
     let mut edits: BTreeSet<(u64, u64, String)> = BTreeSet::new();
     for finding in line["findings"].as_array().unwrap() {
@@ -72,7 +72,8 @@ fn mended(text: &str, line: &Value) -> Option<String> {
     Some(mended)
 }
 
-/// Formats the fixes of each kind, as `--fix` writes them for `patch`, and the answers for the fixed shaders.
+/// Snapshot of the fixes of each kind, as `--fix` writes them for `patch`, with the answers for the fixed
+/// shaders.
 #[test]
 fn fixes_of_each_kind() {
     if !installed("glslangValidator") || !installed("naga") {
@@ -115,7 +116,7 @@ fn shaders_of_many_kinds() {
     insta::assert_snapshot!(table_of("kinds"));
 }
 
-/// Without `VK_LITMUS_SOAK`, every fourth of them.
+/// Without `VK_LITMUS_SOAK`, one shader in four.
 #[test]
 fn slow_shaders_of_many_kinds() {
     if !installed("glslangValidator") || !installed("naga") {
@@ -135,8 +136,8 @@ fn task_and_mesh_shaders() {
     insta::assert_snapshot!(table_of("mesh"));
 }
 
-/// Chains of availability and visibility operations: for nine workgroups, which the model does not handle,
-/// `race` gives the model's answer for two.
+/// Chains of availability and visibility operations. The model does not support nine workgroups; `race` gives
+/// for them the answer of the model for two.
 #[test]
 fn chains_of_operations_are_as_in_the_model() {
     if !installed("glslangValidator") {
@@ -220,7 +221,7 @@ fn row_of(file: &Path) -> String {
     table
 }
 
-/// Every finding of a plain read-modify-write has the expected fix and no other.
+/// Every finding of a plain read-modify-write has exactly the expected fix.
 #[test]
 fn plain_updates_become_atomics() {
     if !installed("glslangValidator") {

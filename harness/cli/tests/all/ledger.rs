@@ -1,4 +1,4 @@
-//! The ledger of real bugs: every row names an existing test, or states that there is none.
+//! The ledger of real bugs: every row names an existing test, or notes that there is none.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Lint rules: each finds its target, and none reports correct shaders.
+//! Lint rules: each has a finding in incorrect shaders and none in correct ones.
 
 use std::fs;
 
@@ -16,7 +16,7 @@ void main() {
     uint id = gl_LocalInvocationIndex;
 ";
 
-/// Lints a shader body and returns rule and line, counted after the preamble.
+/// Lints the body of a shader and returns rules and lines, counted after the preamble.
 fn said(body: &str) -> Vec<(String, u32)> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("k.comp");
@@ -54,7 +54,7 @@ fn each_rule_finds_what_it_is_for() {
             "for (uint s = 1; s < 4; s *= 2) {\nif (id % (2 * s) == 0) {\nrow[id] = s;\nbarrier();\n}\n}\n",
             &[("lint:divergent-barrier", 4)],
         ),
-        // An early return, a loop, and data that need not be equal for all invocations.
+        // An early return, a loop, and data that may differ between invocations.
         ("if (id >= data.flag) return;\nbarrier();\n", &[("lint:divergent-barrier", 2)]),
         ("for (uint i = id; i < data.flag; i += 2) {\nbarrier();\n}\n", &[("lint:divergent-barrier", 2)]),
         ("if (data.value[id] == 0) {\nreturn;\n}\nbarrier();\n", &[("lint:divergent-barrier", 4)]),
@@ -62,14 +62,14 @@ fn each_rule_finds_what_it_is_for() {
             "for (uint i = 0; i < data.flag; i++) {\nif (i == id) {\nbreak;\n}\nbarrier();\n}\n",
             &[("lint:divergent-barrier", 5)],
         ),
-        // Invocations that meet again before the barrier.
+        // Invocations reconverge before the barrier.
         ("if (id >= data.flag) {\nrow[id] = 1;\n}\nbarrier();\n", &[]),
         ("for (uint i = 0; i < data.flag; i++) {\nbarrier();\nif (i == id) {\nrow[id] = i;\n}\n}\n", &[]),
         ("for (uint i = id; i < data.flag; i += 2) {\nrow[id] = i;\n}\nbarrier();\n", &[]),
-        // A loaded value may be uniform, and so may its comparison with a bound.
+        // A loaded value may be uniform, and so may a comparison of an index with a bound.
         ("if (data.flag == 0) {\nbarrier();\n}\nif (id < 64) {\nbarrier();\n}\n", &[]),
         ("for (uint i = id; i < 64; i += 32) {\nbarrier();\n}\n", &[]),
-        // A lock taken by every lane, and one taken by one lane.
+        // A lock that every invocation acquires, and one that a single invocation acquires.
         (
             "while (atomicExchange(data.flag, 1u) != 0u) {}\natomicAdd(data.value[0], 1u);\natomicExchange(data.flag, 0u);\n",
             &[("lint:lock-in-every-lane", 1)],
@@ -79,7 +79,7 @@ fn each_rule_finds_what_it_is_for() {
              atomicExchange(data.flag, 0u);\ndone = true;\n}\n}\n",
             &[("lint:lock-in-every-lane", 3)],
         ),
-        // The barrier of buffers between accesses of shared memory, and one that a buffer needs.
+        // A barrier for buffers between accesses of shared memory, and one between accesses of a buffer.
         (
             "row[id] = id;\ncontrolBarrier(gl_ScopeWorkgroup, gl_ScopeWorkgroup, gl_StorageSemanticsBuffer, \
              gl_SemanticsAcquireRelease | gl_SemanticsMakeAvailable | gl_SemanticsMakeVisible);\n\
@@ -92,7 +92,7 @@ fn each_rule_finds_what_it_is_for() {
              gl_SemanticsMakeVisible);\nrow[id] = data.value[1 - id];\n",
             &[],
         ),
-        // A counter without an atomic, by every invocation and by one.
+        // A counter without atomics, incremented by every invocation and by one.
         ("data.flag += 2;\n", &[("lint:plain-update", 1)]),
         ("if (id == 0) {\ndata.flag += 2;\n}\n", &[]),
         ("if (id != 0) return;\ndata.flag += 2;\n", &[]),
@@ -137,7 +137,7 @@ fn rules_are_listed_with_clauses_that_there_are() {
     assert_eq!(ran.code, 2, "{ran:?}");
 }
 
-/// glslang rejects these; other generators of SPIR-V emit them.
+/// glslang rejects these semantics; other compilers emit them.
 #[test]
 fn semantics_that_order_nothing() {
     let text = "OpCapability Shader
@@ -175,7 +175,7 @@ OpFunctionEnd
     assert_eq!(said, expected);
 }
 
-/// A shader without a command is analysed and linted, and a litmus test is checked.
+/// Without a command, a shader is analysed and linted, and a litmus test is checked.
 #[test]
 fn a_file_implies_its_command() {
     let folder = tempfile::tempdir().unwrap();

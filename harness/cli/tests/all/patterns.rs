@@ -1,4 +1,4 @@
-//! The shader patterns: the claims of each form hold, and the generated tests and pages are current.
+//! The shader patterns: the claims for each form hold, and the generated tests and pages are current.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -49,11 +49,11 @@ fn ask(command: &[&str], file: &Path, pattern: &PatternRecord) -> Ran {
     Ran::of(&mut asked)
 }
 
-/// Generates a form's litmus test: the lifted shader with its name and expectation.
+/// Returns the litmus test of a form: the lifted shader with a name and an expectation.
 fn litmus_of(pattern: &PatternRecord, form: &PatternForm, lifted: &str, line: &Value) -> String {
     let body = lifted.strip_prefix("VULKAN main\n").unwrap();
     let holds = line["queries"][0]["holds"].as_bool().unwrap();
-    // The reachable outcome is one that violates the assertion.
+    // The outcome in the condition is one that violates the assertion.
     let expected = if holds { "forbidden" } else { "allowed" };
     let race = line["race"].as_str().unwrap();
     let why = form.why.trim().replace('\n', " ");
@@ -93,7 +93,7 @@ fn each_form_has_the_verdict_that_is_claimed() {
             if found != form.verdict || (ran.code == 0) != (found == "right") {
                 wrong.push(format!("{} {}: {found}, {ran:?}", pattern.name, form.name));
             }
-            // A thread that waits forever has no final values to test.
+            // A thread that waits forever has no final values.
             if found == "divergent" {
                 continue;
             }
@@ -109,7 +109,7 @@ fn each_form_has_the_verdict_that_is_claimed() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Without a compiler: the same claims for the generated litmus tests.
+/// Checks the claims on the generated litmus tests, without a compiler.
 #[test]
 fn the_litmus_tests_say_the_same() {
     let patterns = Path::new(env!("CARGO_MANIFEST_DIR")).join("patterns");
@@ -140,7 +140,7 @@ fn descriptions_name_what_there_is() {
         for form in wrong {
             let name = format!("{name} {}", form.name);
             assert!(!form.mend.is_empty() && !form.why.is_empty(), "{name}: no mend");
-            // Reverting the changes gives the correct form; other fixes are in a separate file.
+            // The fix restores the correct form; some fixes are in a separate file.
             for change in &form.mend {
                 let of = |text: &str| right.iter().any(|form| form.glsl.contains(text));
                 assert!(change.to.split("\n…\n").all(of), "{name}: no right form has `{}`", change.to);

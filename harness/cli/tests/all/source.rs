@@ -1,4 +1,4 @@
-//! Shader sources, with the installed compilers.
+//! Shader sources, compiled by the installed compilers.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use crate::common::{Ran, assert_valid, installed, schemas, vk_litmus};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all/shaders");
 
-/// Runs `check` in a folder, and checks that no temporary file remains.
+/// Runs `check` in a folder, and checks that no temporary file is left.
 fn check(arguments: &[&str]) -> (Ran, Value) {
     let scratch = tempfile::tempdir().unwrap();
     let mut command = vk_litmus(["check", "--format", "json"]);
@@ -115,7 +115,7 @@ fn a_compiler_that_is_not_there_is_named() {
             let mut command = vk_litmus(command.iter().copied());
             let ran = Ran::of(command.current_dir(FOLDER).env("PATH", nowhere.path()));
             assert_eq!((ran.code, ran.stdout.as_str()), (3, ""), "{ran:?}");
-            // Lines are broken at the terminal's width.
+            // Lines are wrapped at the width of the terminal.
             let said = ran.stderr.replace("\n  │ ", " ");
             assert!(said.contains(&format!("no compiler for it is installed: {wanted}")), "{ran:?}");
         }
@@ -131,7 +131,7 @@ fn a_compiler_that_is_not_there_is_named() {
     }
 }
 
-/// Which of two programs rejects the source, and which module the other produces.
+/// The first of two programs rejects the source; the other produces this module.
 #[cfg(unix)]
 #[test]
 fn another_compiler_is_asked_where_one_refuses() {
@@ -162,8 +162,8 @@ fn another_compiler_is_asked_where_one_refuses() {
     assert!(ran.code == 2 && ran.stderr.contains("first"), "{ran:?}");
 }
 
-/// Each row of `sources/cases.tsv`: a source as projects have it, and what `race` answers. An underscore in
-/// the arguments is a blank within one argument.
+/// Each row of `sources/cases.tsv` has a source as found in projects, and the answer of `race`. In arguments,
+/// `_` is a blank.
 #[test]
 fn sources_are_read_as_projects_have_them() {
     let folder = format!("{FOLDER}/sources");
@@ -208,7 +208,7 @@ fn compiled_modules_are_used_again_until_a_source_changes() {
     assert!(first.starts_with("glslangValidator ") && size == 4, "{first} {size}");
     let stored: Vec<_> = fs::read_dir(at("cache/vk-litmus/modules")).unwrap().collect();
     let [stored] = &stored[..] else { panic!("{stored:?}") };
-    // The stored name of the compiler shows whether the stored module is used.
+    // A changed compiler name in the stored module shows that the stored module is used.
     let path = stored.as_ref().unwrap().path();
     let bytes = fs::read(&path).unwrap();
     let end = bytes.iter().position(|byte| *byte == b'\n').unwrap();
@@ -216,7 +216,7 @@ fn compiled_modules_are_used_again_until_a_source_changes() {
     fs::write(&path, [header.as_bytes(), &bytes[end..]].concat()).unwrap();
     assert!(compiler(&[]).0.starts_with("stored "));
     assert_eq!(compiler(&["--no-cache"]), (first.clone(), 4));
-    // A damaged module is compiled again, and so is one with a changed include file.
+    // A damaged module is compiled again, and so is a module with a changed include file.
     fs::write(&path, &bytes[..bytes.len() - 4]).unwrap();
     assert_eq!(compiler(&[]), (first.clone(), 4));
     fs::write(at("size.glsl"), "#define SIZE 8\n").unwrap();
