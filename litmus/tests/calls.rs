@@ -1,6 +1,6 @@
 //! API calls: the relations derived from them, and the refusal of invalid ones with code and position.
 //!
-//! Long because it is one table of calls and their derived relations.
+//! The file is long because of its table of calls and derived relations.
 #![expect(clippy::unwrap_used, reason = "a failure is the report")]
 
 use litmus::{InstructionKind, SystemOperation, Test, ThreadId};
@@ -132,7 +132,8 @@ fn calls_are_derived() {
             ],
             "P0<P2; _; _; avdevice.shader_write visdevice.shader_read _",
         ),
-        // It chains with dependencies that end before the set, and with those that begin after the await.
+        // It chains with dependencies that end before the set, and with dependencies that begin after the
+        // await.
         (
             &[
                 &[P0, ST, "barrier compute:shader_write -> transfer", "set e transfer -> vertex"],
@@ -152,7 +153,7 @@ fn calls_are_derived() {
             ],
             "; _; _",
         ),
-        // A timeline that alternates between queues: a signal after a wait does not end it.
+        // A timeline that alternates between queues: a signal after a wait does not complete it.
         (
             &[
                 &[P0, ST, "signal t 1"],
@@ -161,7 +162,7 @@ fn calls_are_derived() {
             ],
             "P0<P1 P0<P2 P1<P2; _; avdevice visdevice _; avdevice visdevice _",
         ),
-        // Nor does a signal that only another wait for the same semaphore would allow.
+        // A signal that only another wait for the same semaphore would allow does not complete it either.
         (
             &[
                 &[P0, ST, "signal t 1"],
@@ -183,12 +184,12 @@ fn calls_are_derived() {
         ),
         (&[&["P0@host", ST, "signal t 1", LD], &[P1, "wait t 1", LD]], "P0.0<P1; _ _; visdevice _"),
         (&[&["P0@host", "wait t 1", LD], &[P1, ST, "signal t 1"]], "; wait P1 _; _"),
-        // Host accesses between a wait and a signal are ordered, wherever the wait is written.
+        // Host accesses between a wait and a signal are ordered, wherever the wait is in the text.
         (
             &[&["P0@host", "wait t 1", ST, "signal u 1", LD], &[P1, LD, "signal t 1"], &[P2, "wait u 1", LD]],
             "P0.1<P2 P1<P2; wait P1 _ _; _; avdevice visdevice _",
         ),
-        // A wait for a host signal blocks commands; the host stage is not one.
+        // A wait for a host signal blocks commands, and the host stage is not a command stage.
         (
             &[
                 &["P0@host", ST, "signal t 1"],
@@ -203,7 +204,7 @@ fn calls_are_derived() {
             ],
             "P0<P1; _; visdevice avdevice.host_write visdevice.shader_read _",
         ),
-        // A fence follows earlier work of its queue and whatever that waited for, but not later work.
+        // A fence follows earlier work of its queue and everything that work waited for, but not later work.
         (
             &[
                 &["P0@host", "submit P1", "submit P2", "wait P2", LD],
@@ -439,7 +440,8 @@ fn exclusive_memory_is_reached_by_its_owner_alone() {
     assert_eq!(read("x = 0; y [exclusive] = 0;", P0, P1_FAR), Ok(()));
 }
 
-/// The schedule keeps the calls in order, and is `None` for a test that was changed afterwards.
+/// The schedule has the calls in the order of the text. It is `None` for a test that was modified after
+/// parsing.
 #[test]
 fn calls_are_kept_as_they_stand() {
     let text = text(&[
@@ -466,7 +468,7 @@ fn calls_are_kept_as_they_stand() {
     assert_eq!(test.schedule(), None);
 }
 
-/// Host calls keep their positions, also in a twin with additional reads.
+/// Host calls keep their positions, also in a twin with additional loads.
 #[test]
 fn calls_of_the_host_are_kept_with_their_places() {
     let text = text(&[
@@ -502,7 +504,7 @@ impl Random {
     }
 }
 
-/// An item of a queue, for the second derivation: dispatches by index, barriers by the stages of their
+/// An item of a queue for the independent derivation: dispatches by index, barriers by the stages of their
 /// scopes, semaphores, and events.
 #[derive(Clone, Copy)]
 enum Node {
@@ -529,7 +531,7 @@ const STAGES: [(&str, u8, u8); 6] = [
 fn program(random: &mut Random) -> (Vec<Vec<String>>, [Vec<Node>; 3]) {
     let threads = 2 + random.below(3) as usize;
     let semaphores = random.below(3) as usize;
-    // The column of each signal and wait. A wait has a later column, so that every wait ends.
+    // The column of each signal and wait. A wait has a later column than its signal, so every wait ends.
     let places: Vec<(usize, usize)> = (0..semaphores)
         .map(|_| {
             let signal = random.below(threads as u64 - 1) as usize;
@@ -675,8 +677,8 @@ fn random_programs_are_ordered_as_a_second_reading_says() {
     assert!(read > 15_000 && pairs > 10_000, "{read} read, {pairs} pairs");
 }
 
-/// Returns columns in which both queues repeatedly wait for each other's signals: paths to the last wait
-/// double with each turn.
+/// Returns columns in which both queues repeatedly wait for each other's signals: the number of paths to the
+/// last wait doubles in each round.
 fn ladder(turns: usize) -> [Vec<String>; 2] {
     [(P0, 1), (P1_FAR, 2)].map(|(head, value)| {
         let mut column = vec![head.to_owned(), ST.to_owned(), format!("signal t0 {value}")];
@@ -688,7 +690,7 @@ fn ladder(turns: usize) -> [Vec<String>; 2] {
     })
 }
 
-/// The predecessors of a wait are computed once, however many paths lead to it; the number of calls is
+/// The predecessors of a wait are computed once, however many paths lead to it. The number of calls is
 /// bounded.
 #[test]
 fn many_ways_to_a_wait_are_no_more_work() {
@@ -776,7 +778,8 @@ fn calls_beside_hosts_keep_their_places() {
             ],
             "P0.1<P1.2; wait P2 _ _; _ wait P2 _; _",
         ),
-        // So does one that waits for the fence of a dispatch that has waited for the other host.
+        // The same holds for a host that waits for the fence of a dispatch that has waited for the other
+        // host.
         (
             &[&[HOST, ST, SIGNAL], &["P1@host", "wait P2", LD], &[P2, WAIT, "ld.sc0 r0, y"]],
             "P0.0<P1.0 P0.0<P1.1 P0<P2; _; wait P2 _; visdevice _",

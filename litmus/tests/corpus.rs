@@ -1,4 +1,4 @@
-//! Every corpus test parses strictly, states its expectations, and survives printing.
+//! Every corpus test parses in strict mode, has expectations, and has an equal printed form.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::fs;

@@ -81,7 +81,7 @@ fn range(word: &str) -> Scope {
     }
 }
 
-/// The program of a name uses the features that the name states.
+/// The program of a CTS name uses the features in its parameters.
 #[test]
 fn programs_use_what_their_names_say() {
     for case in cts::cases() {
@@ -110,7 +110,7 @@ fn programs_use_what_their_names_say() {
                     }
                 }
                 InstructionKind::Fence { scope, semantics } => {
-                    // The fence after the early read of the guard has a scope that excludes the other side.
+                    // The fence after the early read of the guard has a scope without the other thread.
                     if *scope < range(generated.range.word()) {
                         assert_eq!(semantics.order, litmus::Order::Acquire, "{case}");
                         early_fences += 1;

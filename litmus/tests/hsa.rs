@@ -45,7 +45,7 @@ fn agent_scope_between_agents_has_no_program() {
 
 #[test]
 fn what_grows_too_large_is_refused() {
-    // Each comparison needs a register, since a branch after a label cannot fold it.
+    // Each comparison needs a register, since the branch after a label cannot be folded into it.
     let mut text = "HSA t\n{ x = 0; }\nP0@wave 0, wg 0, agent 0 ;\n".to_owned();
     for index in 0..120 {
         text += &format!(
@@ -109,8 +109,8 @@ fn scopes_are_those_of_a_device() {
     assert_eq!(atomic("atomic_exch_global_scar_system_u32 $s0, [x], 1"), Scope::Device);
 }
 
-/// Instructions that the dialect cannot express are refused by name. They do not come from text, only from
-/// programs.
+/// Instructions outside the dialect are refused by name. They cannot be parsed, but a program can construct
+/// them.
 #[test]
 fn foreign_instructions_are_refused_by_name() {
     let text = "HSA t { x = 0; } P0@wave 0, wg 0, agent 0 ; st_global_u32 1, [x] ; exists (x = 1)";

@@ -162,7 +162,7 @@ filter (P1:r0 == 1)
                      | LC00:               ;
 ";
     assert_eq!(print(&guard_forced_reads(&test)), guards);
-    // Two writes of one value make the file contradictory, which a filter cannot express.
+    // Two writes of one value are a contradiction, which a filter cannot express.
     let twice = text.replace("st.sc0 x = 1\n", "st.sc0 x = 1\nst.sc0 x = 1\n");
     assert!(to_vulkan(&parse(&twice, "t.test").unwrap()).is_err());
 }
@@ -187,7 +187,7 @@ st.atom.scopedev.sc0 y = 1
 NOSOLUTION consistent[X]
 ";
     assert_eq!(print(&to_khronos(&test).unwrap()), lines);
-    // The claim of a test takes precedence over its question.
+    // The claim of a test takes precedence over its condition.
     let (program, asked) = lines.rsplit_once("NOSOLUTION").unwrap();
     for (claims, queries) in [
         ("expect: vulkan allowed", "SATISFIABLE consistent[X]\n".to_owned()),

@@ -1,11 +1,11 @@
-//! Tests of other tools parse, survive printing, and have the questions that the tools' tables state.
+//! Tests of other tools parse, have equal printed forms, and have the conditions in the tables of the tools.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Returns the folder of Dartagnan's tests, if this machine has it.
+/// Returns the folder of Dartagnan's tests, if it is installed.
 fn dat3m() -> Option<PathBuf> {
     match std::env::var_os("VK_LITMUS_CORPORA") {
         Some(folder) => Some(Path::new(&folder).join("dat3m")),

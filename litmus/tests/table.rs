@@ -1,4 +1,4 @@
-//! Tables with typed indices.
+//! Tables indexed by typed ids.
 
 use litmus::RegisterId;
 use litmus::test::Table;

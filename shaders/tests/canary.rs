@@ -1,4 +1,4 @@
-//! The kernel that shows whether a driver executes anything, and how often.
+//! The canary kernel: it shows whether a driver executes dispatches, and how often.
 
 #[test]
 fn the_kernels_keep_the_rules_of_modules() {

@@ -1,4 +1,4 @@
-//! Kernels of forward progress: the level of each, and their validity for spirv-val and for the check.
+//! Kernels for forward progress: their level, and their validity in spirv-val and the check of modules.
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use crate::common;

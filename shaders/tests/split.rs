@@ -1,5 +1,5 @@
-//! Split barriers in kernels, read from the SPIR-V words: the barriers of each test of the family, or why it
-//! has no kernel. The numbers are from the registry, independent of rspirv.
+//! Split barriers in kernels, from the SPIR-V words: the barriers of each test of the family, or the reason
+//! why it has no kernel. The opcodes are from the registry, independent of rspirv.
 
 use crate::common;
 
@@ -92,7 +92,7 @@ fn intels_form_differs_in_the_name_of_the_extension() {
     assert!(!told("barrier/MP+cbar").name_split_barriers_as_intel());
 }
 
-/// Threads whose barriers cannot be one common instruction.
+/// Threads whose barriers cannot be merged into one instruction.
 #[test]
 fn what_is_no_valid_module_has_no_kernel() {
     let refusal = |left: &str, right: &str| {
@@ -112,11 +112,11 @@ fn what_is_no_valid_module_has_no_kernel() {
     let whole = "arrive 2 2 0x0, wait 2 2 0x0";
     let cases = [
         ("cbar.arrive.wg 0; cbar.wait.wg 0", "cbar.arrive.wg 0; cbar.wait.wg 0", Ok(whole.to_owned())),
-        // The kernel waits for the last arrival in any case, so that the next round can arrive again.
+        // The kernel always waits for the last arrival, so that the next round can arrive again.
         ("cbar.arrive.wg 0", "cbar.arrive.wg 0", Ok("arrive 2 2 0x0, wait 2 4 0x0".to_owned())),
         ("cbar.arrive.wg 0", "cbar.arrive.wg 0; cbar.wait.wg 0", Ok(whole.to_owned())),
         ("cbar.arrive.sg 0; cbar.wait.wg 0", "cbar.arrive.wg 0; cbar.wait.sg 0", Ok(bare.to_owned())),
-        // Another instruction, another half, a whole barrier, or nothing.
+        // Another instruction, the other half, a whole barrier, or none.
         ("cbar.arrive.wg 0; cbar.wait.wg 0", "cbar.arrive.wg 1; cbar.wait.wg 0", uneven()),
         ("cbar.arrive.wg 0; cbar.wait.wg 0", "cbar.wg 0", uneven()),
         ("cbar.arrive.wg 0; cbar.wait.wg 0", "st.av.wg.sc0 x, 1", uneven()),

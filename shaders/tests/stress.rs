@@ -1,4 +1,4 @@
-//! Memory stress in kernels is recognized, and refused if it was modified.
+//! Memory stress in kernels is recognized, and refused if it is modified.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use crate::common;

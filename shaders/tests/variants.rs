@@ -1,4 +1,4 @@
-//! Every variant × storage × types × operations × loops: each module is valid for its target, corresponds to
+//! Every variant × storage × types × operations × loops. Each module is valid for its target, corresponds to
 //! the test and passes the check.
 #![expect(clippy::panic, reason = "a test fails by panicking")]
 
@@ -68,7 +68,7 @@ fn every_storage_and_type_is_told_in_every_variant() {
                     shaders::lift::verify(&test, &kernel)
                         .unwrap_or_else(|error| panic!("{context}: {error}"));
                     assert_clean(&kernel);
-                    // One process per module is slow: each variant covers each storage, and each type.
+                    // One process per module is slow, so each variant covers each storage, and each type.
                     if (number + turn) % 7 == 0 || turn == 0 {
                         validator.check(&context, &kernel);
                     }
@@ -220,6 +220,6 @@ exists (P0:r0 == 1)",
         })
         .collect();
     declared.sort();
-    // `y` is written under its other name.
+    // The declaration of `y` has its other name.
     assert_eq!(declared, ["i", "w", "x"]);
 }

@@ -1,4 +1,4 @@
-//! Vectors of every type and length, whole and partial, in every memory and variant: each module is valid,
+//! Vectors of every type and length, whole and in part, in every memory and variant. Each module is valid,
 //! corresponds to the test and passes the check.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -138,13 +138,13 @@ ld.vis.dv.sc0.u32x2 {r0, r1}, v+4 ;
 st.sc0 w, {1, 2, 3} ;
 exists (P0:r0 == 1)";
     let kernel = shaders::compile(&litmus::parse(text, "T").unwrap(), &LAVAPIPE).unwrap();
-    // The address of the buffer and the inputs of the kernel are vectors too.
+    // The address of the buffer and the inputs of the kernel are also vectors.
     let moved: Vec<u32> = widths(&kernel);
     let text = shaders::disassemble(&kernel.words).unwrap();
     assert!(moved.ends_with(&[4, 2, 3]), "{moved:?}\n{text}");
 }
 
-/// A location of one type after one of another: neither the vector nor its neighbour moves.
+/// A location after one of another type: neither the vector nor its neighbour moves.
 #[test]
 fn vectors_lie_where_their_components_do() {
     let text =

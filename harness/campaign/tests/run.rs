@@ -1,4 +1,4 @@
-//! Plans, verdicts and resumed runs with scripted workers: no process, no device.
+//! Plans, verdicts and resumed runs with scripted workers, without processes or devices.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a failure is the report")]
 
 use std::collections::BTreeMap;
@@ -123,7 +123,7 @@ fn place(folder: &Path, resume: bool, seed: Option<u64>) -> RunPlace<'_> {
     RunPlace { out: Some(folder), resume, seed, is_verbose: false }
 }
 
-/// Runs a kind in a folder; `answer` may set the flag that interrupts it.
+/// Runs tests of a kind in a folder; `answer` may set the flag that interrupts the run.
 fn execute<K: RunKind>(
     kind: &K,
     (folder, done): (results::folder::Folder, Done),
@@ -179,7 +179,7 @@ fn answer(outcomes: &[(&[u64], u64)], failure: Option<IncompleteReason>) -> JobR
     }
 }
 
-/// Returns an answer in which every instance overlapped and nothing forbidden occurred.
+/// Returns a result in which every instance overlapped and had an allowed outcome.
 fn good(_: &wire::Job) -> Result<JobResult, pool::WorkerFailure> {
     Ok(answer(&[(&[0, 0], 500), (&[0, 1], 500)], None))
 }
@@ -270,7 +270,7 @@ fn what_workers_tell_becomes_a_verdict() {
     }
 }
 
-/// A watchdog may have reset the device, so later submissions to it are smaller.
+/// A timeout of the driver may have reset the device, so later submissions are smaller.
 #[test]
 fn submissions_are_smaller_once_a_device_was_lost() {
     let folder = tempfile::tempdir().unwrap();
@@ -376,7 +376,7 @@ fn a_journal_that_was_cut_off_is_told_of_and_its_test_run_again() {
     assert!(told.lock().unwrap()[0].starts_with("warning: the last line of the journal is incomplete"));
 }
 
-/// The model detects a record whose verdict, counts and checksum were all edited.
+/// The model detects a record with an edited verdict, counts and checksum.
 #[test]
 fn a_resumed_verdict_is_judged_again() {
     let folder = tempfile::tempdir().unwrap();
@@ -440,7 +440,7 @@ fn a_resumed_verdict_is_judged_again() {
     }
 }
 
-/// A record is no evidence by itself: without a prediction that confirms it, its verdict is dropped.
+/// A verdict that no prediction confirms is dropped.
 #[test]
 fn a_record_that_no_prediction_confirms_loses_its_verdict() {
     let folder = tempfile::tempdir().unwrap();
@@ -455,8 +455,7 @@ fn a_record_that_no_prediction_confirms_loses_its_verdict() {
     assert!(dropped.detail.unwrap().starts_with("recorded as `conforms`, which no prediction confirms"));
 }
 
-/// Folders of earlier versions are readable: the hash of a plan does not change with the environment of the
-/// run.
+/// Folders of earlier versions can be read: the hash of a plan does not depend on the environment of the run.
 #[test]
 fn the_hash_of_a_plan_is_pinned() {
     let plan = |jobs: u32| -> PlanRecord {
@@ -560,7 +559,7 @@ fn progress_skips_a_test_without_a_kernel_by_rule() {
     assert!(by_id(&came.ended).values().all(|verdict| *verdict == skipped), "{:?}", came.ended.lines);
 }
 
-/// After a killed worker, the device must complete a store; if it does not, no more tests run.
+/// After a killed worker, the device must complete a store; otherwise no more tests run.
 #[test]
 fn progress_asks_for_health_after_a_worker_that_broke() {
     let plan = progress_plan(&HANDOFFS);
@@ -599,7 +598,7 @@ fn progress_begins_no_test_when_the_time_is_over() {
     assert!(by_id(&came.ended).values().all(|verdict| *verdict == late));
 }
 
-/// Snapshots do not matter here, but the type needs one.
+/// This test does not need snapshots, but the type does.
 #[test]
 fn snapshots_tell_instances_and_seconds() {
     let seen = answer(&[(&[0, 0], 3)], None).observation;

@@ -1,6 +1,6 @@
-//! The tables of order requirements, on texts of drivers of every vendor for `mp/MP+rel-acq`.
+//! The tables of order requirements, on machine code of drivers of every vendor for `mp/MP+rel-acq`.
 //!
-//! Each order is checked, and checked again with each ordering line removed.
+//! Each order is checked as it is, and with each ordering line removed.
 //! `tests/texts/VENDOR-CHIP/FORM.THREAD.txt` has the last NIR and the machine code, as `codegen --emit ir`
 //! prints them with Mesa 26.2.6.
 #![expect(clippy::unwrap_used, reason = "tests")]
@@ -95,7 +95,7 @@ fn orders_of_every_vendor() {
     insta::assert_snapshot!(text);
 }
 
-/// Removing a required line loses the order; removing any other line that is not an access keeps it.
+/// Removing a required line loses the order; removing any other line except an access keeps it.
 #[test]
 fn a_line_less_is_noticed_where_it_counts() {
     let test = test();
@@ -120,7 +120,7 @@ fn a_line_less_is_noticed_where_it_counts() {
     insta::assert_snapshot!(text);
 }
 
-/// The memory instructions of every vendor, with their sources and words.
+/// The memory instructions of every vendor, with their source accesses and flags.
 #[test]
 fn memory_instructions_of_every_vendor() {
     let test = test();

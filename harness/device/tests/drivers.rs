@@ -133,7 +133,7 @@ fn submissions_of_a_plan_follow_each_other() {
         b.fill(buffer, 0);
         for _ in 0..5 {
             b.step(PlanStep::Submit { queue: QUEUE });
-            // Two consecutive submits submit nothing in between.
+            // The second of two consecutive submits has no commands.
             b.step(PlanStep::Submit { queue: QUEUE });
             b.barrier();
             b.dispatch(kernel, 1, &[buffer, buffer], &[]);
@@ -215,7 +215,7 @@ fn kernels_compiled_ahead_are_those_that_run_later() {
             run(&mut *prepared);
             assert!(prepared.read(buffer).unwrap().iter().copied().eq(7..71));
         }
-        // More than the cache holds, and still compiling when the device is dropped.
+        // More than the cache holds, and some still compile when the device is dropped.
         let sizes = 1..40;
         device.compile_ahead(
             sizes
@@ -226,8 +226,7 @@ fn kernels_compiled_ahead_are_those_that_run_later() {
     });
 }
 
-/// Workgroups that wait for the host. On lavapipe each stops by itself after some milliseconds, so there must
-/// be many.
+/// Workgroups that wait for the host. lavapipe stops each after some milliseconds, so many are needed.
 const WAITING: u32 = 20_000;
 
 /// Returns a kernel that the host releases: flag, counter and plan.
@@ -292,7 +291,7 @@ fn dropping_what_has_ended_unseen_keeps_the_device() {
         b.dispatch(kernel, 1, &[], &[]);
         let (mut unseen, mut seen) = (b.prepare(device), b.prepare(device));
         unseen.submit().unwrap();
-        // It ends after the other, because they share a queue.
+        // It ends after the other plan, because they share a queue.
         run(&mut *seen);
         drop(unseen);
         run(&mut *b.prepare(device));
@@ -445,7 +444,7 @@ fn validation_layers_have_nothing_to_say() {
             drop(prepared);
             assert_eq!(device.validation_messages(), Vec::<String>::new());
 
-            // The layers are active: they report two writes without a barrier in between.
+            // The layers are active: they report two writes without a barrier between them.
             let mut b = Builder::new();
             let buffer = b.buffer(64, BufferMemory::Device);
             let kernel = b.kernel(kernels::linear(64));

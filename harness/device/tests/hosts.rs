@@ -32,7 +32,7 @@ fn store(storage: u32, value: HostValue, order: Option<HostOrder>) -> HostOperat
     HostOperation::Store { place: place(storage), value, order }
 }
 
-/// Returns a thread of two registers that reports both, and that it has ended.
+/// Returns a thread with two registers that reports both and then ends.
 fn thread(acts: Vec<HostAct>) -> HostThread {
     let reports = vec![HostReport::Register(0), HostReport::Done, HostReport::Register(1)];
     HostThread { acts, registers: 2, reports }
@@ -103,8 +103,7 @@ fn writes_submits_and_reads() -> Builder {
     adding(vec![thread(acts)], &[(BatchStart::Submitted, false)])
 }
 
-/// One thread releases a batch that follows an earlier one; another thread waits for it and also checks a
-/// flag.
+/// One thread releases a batch that follows an earlier one; another thread waits for it and checks a flag.
 fn signals_and_waits() -> Builder {
     let first = vec![
         load(0, 0, None),

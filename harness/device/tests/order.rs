@@ -1,4 +1,4 @@
-//! Every way to order dispatches, and every memory type, on lavapipe and SwiftShader, without validation
+//! Every method to order dispatches, and every memory type, on lavapipe and SwiftShader, without validation
 //! messages.
 //!
 //! The validation layers include synchronization validation.
@@ -83,7 +83,7 @@ fn dispatches_follow_one_another_in_every_way() {
         for (name, between) in ALL {
             let (b, buffer) = chain(between);
             let mut prepared = b.prepare(device);
-            // Repeatedly: events are reset, binary semaphores are unsignalled, timelines continue.
+            // Repeated: events are reset, binary semaphores are unsignalled, timelines continue.
             for _ in 0..3 {
                 run(&mut *prepared);
                 assert_eq!(prepared.read(buffer).unwrap(), [10; 4096], "{name}");
@@ -109,7 +109,7 @@ fn validation_finds_no_fault_in_any_way() {
             }
             assert_eq!(device.validation_messages(), Vec::<String>::new(), "{name}");
         }
-        // Every access type on either side, with its stages.
+        // Every access type as source and as destination, with its stages.
         let shader = (Accesses::SHADER_WRITE, ACCESSES);
         for kind in Accesses::single_accesses().chain([Accesses::NONE]) {
             let masks = (shader.0.with(kind), shader.1.with(kind));
@@ -125,7 +125,7 @@ fn validation_finds_no_fault_in_any_way() {
         let all = (Accesses::MEMORY_WRITE, Accesses::MEMORY_READ.with(Accesses::MEMORY_WRITE));
         run(&mut *chain(|b, _| masked(b, DependencyKind::Barrier, all.0, all.1)).0.prepare(&device));
         assert_eq!(device.validation_messages(), Vec::<String>::new());
-        // Masks of other accesses make no kernel write available.
+        // Masks of other accesses do not make writes of kernels available.
         for (available, visible) in [
             (Accesses::TRANSFER_WRITE, ACCESSES),
             (Accesses::SHADER_READ, ACCESSES),

@@ -1,4 +1,4 @@
-//! Selectors against a list of devices.
+//! Selectors on a list of devices.
 
 use device::{Listed, Selector, SelectorError};
 use plan::{Capabilities, DeviceError, Identity};

@@ -39,7 +39,7 @@ impl ExplanationCase {
     }
 }
 
-/// Lines of models move whenever their comments grow.
+/// Line numbers of models change with their comments.
 fn without_model_lines(text: &str) -> String {
     let mut parts = text.split(".cat:");
     let mut shown = parts.next().unwrap_or_default().to_owned();
@@ -72,7 +72,7 @@ fn texts() {
     }
 }
 
-/// Every test of up to four threads, explained without a long search for mends.
+/// Every test of at most four threads, with a short search for fixes.
 fn cases() -> Vec<ExplanationCase> {
     let model = Model::shipped("vulkan").unwrap().unwrap();
     let tests = corpus::tests().into_iter().filter(|test| {
@@ -157,7 +157,7 @@ fn what_means_something_to_a_format_is_escaped() {
     assert!(dot(case.explained()).contains(r#"a<b>&\"c\\d"#));
 }
 
-/// The statements of a graph in the words of its grammar, strings and all.
+/// Checks the statements of a graph against the grammar of DOT, including strings.
 fn assert_graph(text: &str) {
     let (mut depth, mut statements) = (0_i32, 0);
     let mut characters = text.chars();

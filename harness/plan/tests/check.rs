@@ -61,7 +61,7 @@ fn plan() -> Plan {
     }
 }
 
-/// Returns capabilities that the plan fits exactly.
+/// Returns capabilities that are just sufficient for the plan.
 fn capabilities() -> Capabilities {
     Capabilities {
         subgroup_size_range: (4, 32),
@@ -508,7 +508,7 @@ fn threads_of_the_host_stand_beside_their_batches() {
     }
 }
 
-/// Two families transfer a buffer back and forth: only the owner uses it, and the first owner gets it back.
+/// Two families transfer a buffer to each other: only its owner uses it, and the first owner gets it back.
 #[test]
 fn a_buffer_with_an_owner_is_used_by_that_alone() {
     let (near, far, buffer) = (QueueId(0), QueueId(1), BufferId(0));

@@ -23,7 +23,7 @@ fn the_same_run_does_not_differ() {
     assert!(text(&found).ends_with("no changes\n"));
 }
 
-/// The first lines name the broken rules.
+/// The first lines have the broken rules.
 #[test]
 fn a_new_violation_comes_first() {
     let new = run_lines();

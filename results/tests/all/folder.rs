@@ -1,4 +1,4 @@
-//! Tests of the results folder: start, every kind of early end, resume.
+//! Tests of the results folder: start, every kind of early end, and resuming.
 
 use std::fs;
 use std::io::Write;
@@ -169,7 +169,7 @@ fn a_journal_of_another_run_is_refused() {
     }
     let own: [Edit; 5] = [
         &|_, _| (),
-        // A plan with two stresses, and one with the default of each device.
+        // A plan with two stresses, and a plan with the default stress of each device.
         &|plan, _| plan.stress = "gpu,cpu".into(),
         &|plan, _| plan.stress = "default".into(),
         &|plan, line| {
@@ -206,7 +206,7 @@ fn an_unfinished_plan_is_replaced() {
     assert!(matches!(Folder::resume(&path, &plan()), Err(FolderError::NotResults { .. })));
 }
 
-/// A symbolic link in place of a file is replaced; its target does not change.
+/// A symbolic link in place of a file is replaced, and its target stays unchanged.
 #[cfg(unix)]
 #[test]
 fn links_in_the_way_are_replaced_or_refused() {
@@ -276,7 +276,7 @@ fn another_plan_or_seed_is_refused() {
     assert!(matches!(Folder::resume(root.path(), &other), Err(FolderError::OtherSeed { .. })));
 }
 
-/// A resumed run may have another time, and runs what had none.
+/// A resumed run may have another time limit, and retries tests without a verdict.
 #[test]
 fn a_run_is_resumed_with_more_time() {
     let root = tempdir().unwrap();

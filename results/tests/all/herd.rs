@@ -1,4 +1,4 @@
-//! Tests of the herd log: it parses by a strict grammar and with this crate's own reader.
+//! Tests of the herd log: it conforms to a strict grammar and to the reader of this crate.
 
 use pest::Parser;
 use results::read::herd::{LogError, log};

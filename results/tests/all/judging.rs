@@ -1,4 +1,4 @@
-//! Tests of every verdict, on hand-built store buffering.
+//! Tests of every verdict, on a store-buffering test.
 
 use crate::fixture::{Between, observation, outcome, prediction, store_buffering};
 use litmus::{Observation, Prediction, Race, Test};
@@ -54,7 +54,7 @@ fn a_prediction_without_an_execution_judges_nothing() {
     assert_eq!(judgement.verdict, Verdict::Inconclusive(Reason::NotJudged));
 }
 
-/// An outcome that the search did not reach is listed only if it was seen.
+/// An outcome that the search did not reach is listed only if it was observed.
 #[test]
 fn unreached_outcomes_are_not_listed() {
     let (test, mut prediction) = weak_forbidden(Race::Unknown);
@@ -74,7 +74,7 @@ fn one_interleaved_instance_too_few_is_not_exercised() {
     assert_eq!(judgement.detail.as_deref(), Some("99 interleaved of 1099 instances, 100 are needed"));
 }
 
-/// A stage that runs serially is the reason of an unexercised test, and the only one reported.
+/// If a stage runs serially, that is the only reported reason why the test was not exercised.
 #[test]
 fn a_stage_that_runs_serially_is_told_to() {
     let (test, prediction) = weak_forbidden(Race::Free);
@@ -262,7 +262,7 @@ fn spins_that_never_resolve() {
     assert_eq!(judgement.instances, 1140);
 }
 
-/// Outcomes that did not fit the histogram are neither a violation nor a pass; a forbidden outcome in it
+/// Outcomes beyond the histogram are neither a violation nor a pass; a forbidden outcome in the histogram
 /// remains a violation.
 #[test]
 fn outcomes_that_are_not_told_apart_are_no_verdict() {
@@ -322,7 +322,8 @@ fn ordered_threads_are_exercised_when_every_instance_ran() {
     );
 }
 
-/// A driver that executes surplus invocations neither conforms nor violates, whatever bounds its loops.
+/// If a driver executes surplus invocations, the verdict is neither `conforms` nor `violates`, for every loop
+/// bound.
 #[test]
 fn invocations_outside_the_grid_are_no_conformance() {
     let (test, prediction) = weak_allowed(Race::Free);
@@ -354,8 +355,8 @@ fn invocations_outside_the_grid_are_no_conformance() {
     }
 }
 
-/// A run whose host reads other words than the device has neither conforms nor violates, whatever bounds its
-/// loops; a violation in the remaining dispatches is weak evidence.
+/// If the host reads other words than the device wrote, the verdict is neither `conforms` nor `violates`, for
+/// every loop bound. A violation in the remaining dispatches is weak evidence.
 #[test]
 fn misread_dispatches_are_no_conformance() {
     let misread = |counts| Observation {
@@ -389,7 +390,7 @@ fn misread_dispatches_are_no_conformance() {
     }
 }
 
-/// A device that skips one dispatch of a thousand is at fault.
+/// A device that skips one dispatch in a thousand is at fault.
 #[test]
 fn one_instance_that_was_not_executed_is_enough() {
     let (test, prediction) = weak_allowed(Race::Free);
@@ -430,7 +431,8 @@ fn one_instance_that_was_not_executed_is_enough() {
     assert_eq!(verdict_of(&test, &prediction, &seen, Ending::Finished).verdict, Verdict::Undefined);
 }
 
-/// Litmus tests and users' shaders share one rule; only what was checked alone violates next to missing results.
+/// Litmus tests and user shaders share one rule: if results are missing, only outcomes that were checked
+/// individually are violations.
 #[test]
 fn missing_results_weaken_a_violation() {
     let weak = "weak evidence (2 dispatches wrote nothing): x=7 seen";
@@ -447,7 +449,7 @@ fn missing_results_weaken_a_violation() {
     ] {
         assert_eq!(weigh_violation("x=7 seen", missing, checked), (verdict, detail.to_owned()));
     }
-    // The record of such a shader can be read again; that of a litmus test would hide a violation.
+    // A record of such a shader can be read again; a record of a litmus test would hide a violation.
     let record = |shader| RunLine {
         verdict: VerdictWord::Inconclusive,
         reason: Some("not executed".into()),

@@ -9,7 +9,7 @@ use tempfile::tempdir;
 
 use crate::lines::{plan, run_lines};
 
-/// Returns the whole plan, its lines, and its shards.
+/// Returns the plan, its lines, and its shards.
 fn shards(count: usize) -> (PlanRecord, Vec<RunLine>, Vec<Results>) {
     let lines = run_lines();
     let mut whole = PlanRecord { shard: None, ..plan() };
@@ -124,7 +124,7 @@ fn a_baseline_is_read_back() {
     assert!(baseline::save(root.path(), &plan(), &lines).is_err(), "a shard is no baseline");
 }
 
-/// For any driver name, the file stays in its folder and has a safe name.
+/// For any driver name, the file has a safe name and stays in the folder.
 #[test]
 fn names_of_baselines_are_plain() {
     let name = |device: &str, info: &str| {

@@ -1,5 +1,5 @@
 //! Tests of the reader: older, foreign, newer, truncated and hostile records. Each case is a file of
-//! `records/`; its snapshot holds the reader's answer.
+//! `records/` with a snapshot of the result.
 
 use std::path::{Path, PathBuf};
 
@@ -43,7 +43,7 @@ fn every_record_file_is_read_or_refused_with_its_line() {
     });
 }
 
-/// No format passes such a character on, and none breaks its own syntax.
+/// Every format escapes such characters, and its syntax stays valid.
 #[test]
 fn hostile_names_are_told_and_do_nothing() {
     let found = results(&records().join("hostile.jsonl")).unwrap();
@@ -129,7 +129,7 @@ fn an_incomplete_last_line_is_left_out_and_told() {
     assert_eq!(results(&path).unwrap().lines.len(), 2);
 }
 
-/// If any bit of a journal is flipped, no other verdict is read than those written.
+/// After flipping any bit of a journal, the reader returns only verdicts that were written.
 #[test]
 fn no_flipped_bit_alters_a_verdict() {
     let (lines, whole) = (&run_lines()[..3], whole_plan());
@@ -146,7 +146,7 @@ fn no_flipped_bit_alters_a_verdict() {
                 assert!(error.is_input());
                 refused += 1;
             }
-            // A changed line end of the last line makes it incomplete.
+            // A flipped bit in the last line end makes the line incomplete.
             Ok(found) => {
                 assert!(found.incomplete.is_some() && found.lines.len() == 2, "bit {bit}: {found:?}");
                 assert!(found.lines.iter().all(|line| written.contains(line)), "bit {bit}");
@@ -157,7 +157,7 @@ fn no_flipped_bit_alters_a_verdict() {
     assert_eq!((refused, cut), (journal.len() * 8 - 8, 8));
 }
 
-/// A file cut off at any byte is read up to there or refused, without a panic.
+/// A file truncated at any byte is read up to that byte or refused, without a panic.
 #[test]
 fn truncation_anywhere_is_survived() {
     let root = tempdir().unwrap();

@@ -96,7 +96,7 @@ fn run_junit() {
     assert_eq!((suite.name.as_str(), suite.test_cases.len()), ("lavapipe", 9));
 }
 
-/// A plan whose violating verdict is lost.
+/// A plan whose violating verdict is missing.
 #[test]
 fn a_missing_verdict_is_told_in_every_format() {
     let mut lines = run_lines();
@@ -300,7 +300,7 @@ fn what_is_not_built_is_refused_by_name() {
     assert_eq!("yaml".parse::<Format>(), Err(FormatError::Unknown("yaml".into())));
 }
 
-/// The first line states that the driver failed otherwise next to a violation.
+/// The first line reports a driver failure in addition to the violation.
 #[test]
 fn the_conclusion_marks_weak_evidence() {
     let first_line = |weak: usize| {

@@ -50,7 +50,7 @@ fn read(path: &Path) -> Validator {
     jsonschema::validator_for(&serde_json::from_str(&text).unwrap()).unwrap()
 }
 
-/// Set `VK_LITMUS_BLESS=1` to regenerate the files.
+/// `VK_LITMUS_BLESS=1` regenerates the files.
 #[test]
 fn committed_schemas_are_current() {
     for (name, schema) in schemas() {
@@ -123,7 +123,7 @@ fn instances_are_the_sum_of_what_is_listed() {
     }
 }
 
-/// Other tools' scripts rely on this contract; it is stored with the reference corpora.
+/// Scripts of other tools rely on this contract, which is stored with the reference corpora.
 #[test]
 fn what_is_written_keeps_the_contract() {
     let Some(contract) = std::env::var_os("VK_LITMUS_CORPORA")
@@ -139,7 +139,7 @@ fn what_is_written_keeps_the_contract() {
             "plan.schema.json" => continue,
             other => other,
         };
-        // The contract is older than the null of models without race conditions.
+        // The contract does not have the null of models without race conditions.
         if value.get("race").is_none_or(|race| !race.is_null()) {
             assert_valid(&read(&contract.join(file)), &value);
         }

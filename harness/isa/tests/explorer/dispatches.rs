@@ -26,7 +26,7 @@ fn visible_to(word: &str) -> Vec<DispatchBarrier> {
     vec![DispatchBarrier { visible: vec![word.to_owned()] }]
 }
 
-/// A barrier that makes nothing visible to reads although the test requires it: caches keep old lines.
+/// A barrier that makes no write visible to reads although the test requires it: caches have stale lines.
 #[test]
 fn a_barrier_that_leaves_lines() {
     for family in FAMILIES {
@@ -61,7 +61,8 @@ fn dispatches_that_do_not_wait() {
     }
 }
 
-/// From GFX10 on, invalidating only the vector caches is not enough: the array's cache keeps old lines.
+/// From GFX10 on, invalidating only the vector caches is not sufficient: the cache of the shader array has
+/// stale lines.
 #[test]
 fn a_barrier_that_forgets_a_cache() {
     let without = |cache: isa::facts::CacheName| {

@@ -1,4 +1,4 @@
-//! Malformed text: nothing panics, and no line is lost silently.
+//! Malformed text: no panics, and no line is lost silently.
 
 use isa::explore::explore_up_to;
 use isa::text::MachineTextError;
@@ -8,7 +8,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use crate::sample::{FAMILIES, PRINTED, question, samples};
 
-/// Counts the meaningful lines.
+/// Counts the lines with contents.
 fn said(text: &str) -> usize {
     let code = |line: &&str| {
         let line = line.split(';').next().unwrap().split("//").next().unwrap().trim();
@@ -99,7 +99,7 @@ fn mutated_text() {
         .unwrap();
 }
 
-/// ACO's format has lines without instructions, so only panics count.
+/// Lines in ACO's format may have no instruction, so the test only detects panics.
 #[test]
 fn mutated_printed_text() {
     let all = samples(PRINTED[0]);

@@ -1,4 +1,4 @@
-//! The committed texts, and their questions.
+//! The committed machine code, and its questions.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,7 +9,7 @@ use isa::{AmdFamily, MachineProgram as Text, MachineQuestion};
 use litmus::{Prediction, Test};
 use shaders::{Program, Variant};
 
-/// The sizes of the kernels in the texts: whole waves, of which one lane is followed.
+/// The sizes of the kernels: whole waves, of which one lane is followed.
 const SIZES: KernelSizes = KernelSizes {
     subgroup_size: 64,
     max_workgroup_invocations: 1024,
@@ -21,7 +21,7 @@ const SIZES: KernelSizes = KernelSizes {
 /// Families with texts, oldest first.
 pub const FAMILIES: [&str; 5] = ["polaris10", "vega10", "navi21", "navi31", "gfx1201"];
 
-/// Families without a disassembler, with text in ACO's format.
+/// Families without a disassembler; their text is in ACO's format.
 pub const PRINTED: [&str; 1] = ["tahiti"];
 
 /// The kernels of a test in one form for one family.
@@ -91,7 +91,7 @@ fn tell(name: &str, model: &model::Model) -> Told {
     Told { test, program, prediction }
 }
 
-/// Returns the question of a sample, with its own texts or with others.
+/// Returns the question of a sample, with its texts or with others.
 pub fn question(family: &str, sample: &Sample, texts: &[Text]) -> MachineQuestion {
     let told = told().get(&sample.name).unwrap();
     asks(family, sample, told, texts, &told.prediction)

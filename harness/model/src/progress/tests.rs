@@ -1,4 +1,4 @@
-//! Mutations of the progress semantics: each one flips a verdict of the corpus.
+//! Mutations of the progress semantics. Each changes a verdict of the corpus.
 
 use litmus::Test;
 
@@ -234,7 +234,7 @@ fn schedules_are_runs() {
     }
 }
 
-/// The threads that such a barrier waits for differ between executions.
+/// The barrier waits for different threads in different executions.
 #[test]
 fn a_barrier_of_a_subgroup_under_a_branch_is_refused() {
     let test = |branch: &str| {

@@ -1,4 +1,5 @@
-//! Compares the device's counts with the host's on prepared memory: expected rows and unexpected words.
+//! Compares the counts of the device with those of the host on prepared memory: expected rows and unexpected
+//! words.
 
 use std::time::Duration;
 
@@ -121,14 +122,14 @@ fn run(helper: &Helper, workgroups: u32, memory: &mut [Vec<u32>; 4]) {
     }
 }
 
-/// Returns the memory of a dispatch in which most instances are as expected, and some are not.
+/// Returns the memory of a dispatch; most instances have expected results.
 fn dispatched(case: &RowCase, counter: &Counter, odd: u32, seed: u64) -> [Vec<u32>; 4] {
     let p = parameters();
     let mut generator = Xoshiro256PlusPlus::seed_from_u64(seed);
     let instances = (p.groups * p.rounds * case.program.lanes) as usize;
     let mut word = |done: bool| {
         let chance = generator.random_range(0..1000);
-        // A dispatch with unwritten words is not counted.
+        // A dispatch with unwritten words is discarded.
         let unexpected = [DONE, !DONE, 3, 0xfeed_beef, 1 << 31];
         if chance < odd {
             unexpected[generator.random_range(0..unexpected.len())]
@@ -143,7 +144,7 @@ fn dispatched(case: &RowCase, counter: &Counter, odd: u32, seed: u64) -> [Vec<u3
     let results = (0..slots).flat_map(|slot| vec![done.contains(&(slot as u32)); instances]);
     let mut results: Vec<u32> = results.map(&mut word).collect();
     if odd > 100 {
-        // An instance that was not executed, and one that was written in part.
+        // One instance was not executed, and another was written in part.
         (0..slots).for_each(|slot| results[slot * instances + 17] = POISON);
         results[18] = POISON;
     }
@@ -282,7 +283,7 @@ fn memory_is_made_ready_for_every_instance_and_no_further() {
     }
 }
 
-/// Surplus workgroups change no memory but the overflow word, which makes the counters invalid.
+/// Surplus workgroups only change the overflow word, which invalidates the counters.
 #[test]
 fn surplus_workgroups_add_to_the_overflow_word_only() {
     let case = case(TESTS[0].0, TESTS[0].1);
@@ -311,7 +312,7 @@ fn surplus_workgroups_add_to_the_overflow_word_only() {
     assert_eq!(classifier.received(&words, parameters().receipt()), Err(Execution::Incomplete));
 }
 
-/// The hole of an incomplete copy shows the poison that its destination held.
+/// A gap in the copy has the poison of its destination.
 #[test]
 fn poison_in_a_copy_of_locations_is_no_value() {
     let (name, text) = TESTS.iter().find(|(name, _)| *name == "float").unwrap();

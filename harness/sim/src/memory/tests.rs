@@ -1,4 +1,4 @@
-//! Tests of partly dirty lines, wide accesses, and store buffers.
+//! Tests of partially dirty lines, wide accesses and store buffers.
 
 use super::*;
 use crate::program::{DEVICE, MEMORY, QUEUE_FAMILY, WORKGROUP};
@@ -66,7 +66,7 @@ fn a_buffered_store_is_seen_by_its_group_as_far_as_scopes_reach() {
     assert_eq!(memory.forwarded(1, &SECOND, 0, 2, WORKGROUP), None);
     assert_eq!(memory.forwarded(0, &SECOND, 0, 2, DEVICE), None);
     assert_eq!(memory.atomic_load(&SECOND, 0, 2, DEVICE), 0);
-    // The group's next store to the location drains the buffered one.
+    // The next store of the group to the location drains the buffered one.
     memory.buffer(1, &FIRST, 0, 2, (DEVICE, 8));
     assert_eq!(memory.atomic_load(&SECOND, 0, 2, DEVICE), 7);
     memory.drain_group(0, false);
@@ -97,8 +97,7 @@ fn what_was_read_ahead_is_found_until_a_wide_acquire_or_a_store_from_behind_the_
     };
     assert_eq!(ahead(&mut memory), Some(0));
     assert_eq!(memory.found_ahead(&SECOND, 0, 2), None);
-    // After a write from elsewhere, a load without an acquire from beyond the cache may still find the old
-    // value.
+    // After a write by another workgroup, a load without an acquire may still return the cached value.
     memory.atomic_store(&SECOND, 0, 2, DEVICE, 5);
     memory.forget_ahead(&SECOND, 0, 2);
     memory.acquire_ahead(&FIRST, WORKGROUP);
@@ -108,7 +107,7 @@ fn what_was_read_ahead_is_found_until_a_wide_acquire_or_a_store_from_behind_the_
     assert_eq!(ahead(&mut memory), Some(5));
     memory.forget_ahead(&FIRST, 0, 2);
     assert_eq!(memory.found_ahead(&FIRST, 0, 2), None);
-    // A load that hits in the cache is not read ahead.
+    // A load that hits the cache is not prefetched.
     memory.read_ahead(&FIRST, 0, 2, WORKGROUP);
     assert_eq!(memory.found_ahead(&FIRST, 0, 2), None);
 }
