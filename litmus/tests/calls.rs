@@ -1,6 +1,6 @@
 //! API calls: the relations derived from them, and the refusal of invalid ones with code and position.
 //!
-//! The file is long because of its table of calls and derived relations.
+//! Long because of its table of calls and derived relations.
 #![expect(clippy::unwrap_used, reason = "a failure is the report")]
 
 use litmus::{InstructionKind, SystemOperation, Test, ThreadId};

@@ -2,7 +2,7 @@
 //! instance runs once in the slot of the formulas, executes the instructions of the test, and reports its
 //! registers.
 //!
-//! The file is long because one dispatch is checked against the entire contract.
+//! Long because one dispatch is checked against the entire contract.
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use crate::common;

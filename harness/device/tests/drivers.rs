@@ -226,7 +226,7 @@ fn kernels_compiled_ahead_are_those_that_run_later() {
     });
 }
 
-/// Workgroups that wait for the host. lavapipe stops each after some milliseconds, so many are needed.
+/// Workgroups that wait for the host. lavapipe stops each after some milliseconds, hence the large number.
 const WAITING: u32 = 20_000;
 
 /// Returns a kernel that the host releases: flag, counter and plan.

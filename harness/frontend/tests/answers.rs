@@ -1,4 +1,4 @@
-//! Kernels in GLSL as compiled by glslang, with the expected answers; the sources lie in the same folder.
+//! Kernels in GLSL as compiled by glslang, with the expected answers. The sources are in the same folder.
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::process::Command;
 use frontend::{AnalysisOptions, ModelQuery, parse_formula};
 use model::{Budget, Model};
 
-/// Kernels with their grids and claims.
+/// Kernels with their grids and assertions.
 const KERNELS: [(&str, u32, Option<&str>); 8] = [
     ("lock", 2, Some("data.count == 2")),
     ("lock-right", 2, Some("data.count == 2")),
@@ -29,7 +29,7 @@ fn said(bytes: &[u8], workgroups: u32, assertion: Option<&str>) -> String {
     let assertion = assertion.map(|text| parse_formula(text).unwrap());
     let options = AnalysisOptions { grid: Some([workgroups, 1, 1]), assertion, ..AnalysisOptions::default() };
     let lifted = frontend::lift(&module, &options).unwrap();
-    // A lifted test prints and parses like any other.
+    // The printed form of a lifted test parses.
     for case in &lifted.cases {
         let printed = litmus::print(&case.test);
         assert_eq!(litmus::print(&litmus::parse(&printed, "lifted").unwrap()), printed);
@@ -76,7 +76,7 @@ fn what_is_said_of_shaders() {
     insta::assert_snapshot!(all.join("\n\n"));
 }
 
-/// The compiler's own modules, raw and optimized, give the same answers as the committed text.
+/// The modules of the compiler, raw and optimized, have the same answers as the committed text.
 #[test]
 fn compilers_and_optimisers_change_nothing() {
     if Command::new("glslangValidator").arg("--version").output().is_err() {

@@ -1,4 +1,4 @@
-//! Real kernels with their cases, and the findings over their whole grids.
+//! Kernels of real projects with their cases, and the findings in their whole grids.
 //!
 //! The expected table is `kernels.tsv`; `VK_LITMUS_BLESS` rewrites it.
 
@@ -11,7 +11,7 @@ use frontend::grid::{GridReport, GridVerdict};
 use frontend::{SpirvModule, inputs, judge};
 use model::{Budget, Model};
 
-/// Rows that miss their expectation, each with a reason.
+/// Rows with another result than expected, each with a reason.
 const DIFFERENT: [(&str, &str); 1] = [(
     "ggml_argsort_new",
     "an invocation reads both elements of its pair before its partner, which exchanges them, comes to a barrier",
@@ -21,7 +21,7 @@ const DIFFERENT: [(&str, &str); 1] = [(
 struct Row {
     id: String,
     expected: String,
-    /// Lines of which a finding has to name one.
+    /// Lines; a finding must name at least one of them.
     lines: Vec<u32>,
 }
 
@@ -73,7 +73,7 @@ fn kernels_get_their_verdicts() {
     };
     let model = Model::shipped("vulkan").expect("a model").expect("it compiles");
     let (mut table, mut wrong) = (String::new(), Vec::new());
-    // The validation layers' own cases: faults to find, and correct kernels, including their false alarms.
+    // The cases of the validation layers: faults to find, and correct kernels, including their false alarms.
     let (mut layers_found, mut layers_silent) = ((0, 0), (0, 0));
     for row in rows(&corpus).expect("a manifest") {
         let folder = corpus.join(&row.id);
@@ -132,7 +132,7 @@ fn kernels_get_their_verdicts() {
     assert!(committed == table, "{changed:#?}");
 }
 
-/// Kernels that are correct for certain inputs only, which the lint rules mention.
+/// Kernels that are correct for certain inputs only, which lint rules report.
 const LINTED: [(&str, &str); 1] = [(
     "nbody_ok",
     "invocations beyond the count leave before a barrier: right for multiples of the workgroup",

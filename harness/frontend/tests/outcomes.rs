@@ -1,4 +1,5 @@
-//! Final buffer contents: by the model for few invocations, by the walk if nothing is schedule-dependent.
+//! Final buffer contents: from the model for few invocations, and from the walk if no result depends on the
+//! schedule.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use frontend::{AnalysisOptions, FinalContents, final_contents, plan_dispatch};
@@ -30,7 +31,7 @@ fn few_invocations_are_enumerated() {
     let (contents, weak) = listed(of("tests/shaders/lock-right", 2, &[]));
     assert_eq!((contents.len(), weak), (1, 0), "{contents:?}");
     assert!(contents[0].contains(&2), "{contents:?}");
-    // Data and flag are always written; the other workgroup sees one of three or of four pairs.
+    // Data and flag are always written; the other workgroup reads one of three or of four pairs.
     let (relaxed, weak) = listed(of(&format!("{DISPATCH}/message-relaxed"), 2, &[]));
     assert_eq!((relaxed.len(), weak), (4, 1), "{relaxed:?}");
     let (ordered, weak) = listed(of(&format!("{DISPATCH}/message"), 2, &[]));
@@ -47,7 +48,7 @@ fn a_grid_without_an_order_has_one_content() {
     assert_eq!((contents, weak), (vec![vec![2016]], 0));
 }
 
-/// Vectors that loops carry, that are recombined, and that functions take and return.
+/// Vectors that are carried by loops, recombined, passed to functions and returned.
 #[test]
 fn vectors_keep_their_components_apart() {
     let count = 32;
@@ -64,7 +65,7 @@ fn what_is_undefined_or_not_known_says_why() {
     assert!(why.contains("16 invocations"), "{why}");
 }
 
-/// Results that may differ between devices are never counted against one.
+/// Results that may differ between devices are never judged.
 #[test]
 fn what_differs_between_devices_is_not_known() {
     for (name, what) in [("subgroup-size", "the subgroup size"), ("negative-remainder", "a signed remainder")]
@@ -78,7 +79,7 @@ fn what_differs_between_devices_is_not_known() {
     assert!(why.contains("undefined"), "{why}");
 }
 
-/// If nothing changes, a dispatch that never ran looks the same.
+/// If a dispatch changes nothing, it looks the same as one that was not executed.
 #[test]
 fn what_leaves_everything_as_it_was_is_not_known() {
     let zeros = vec![0; 64];
@@ -87,7 +88,7 @@ fn what_leaves_everything_as_it_was_is_not_known() {
     assert!(why.contains("does not change its buffers"), "{why}");
 }
 
-/// Names, constants and features accompany the words, which are those of the file.
+/// A dispatch has names, constants and features, and the unchanged words of the file.
 #[test]
 fn a_dispatch_keeps_the_words_of_the_module() {
     let path = format!("{}/{DISPATCH}/reduction.spvasm", env!("CARGO_MANIFEST_DIR"));
@@ -105,7 +106,7 @@ fn a_dispatch_keeps_the_words_of_the_module() {
     assert_eq!(names, ["given.values[3]", "result.total"]);
 }
 
-/// A clustered rotation needs more features than one of the whole subgroup.
+/// A clustered rotation needs more features than a rotation of the whole subgroup.
 #[test]
 fn rotations_ask_for_their_features() {
     let needs = |cluster: &str| {

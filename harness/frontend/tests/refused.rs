@@ -1,4 +1,4 @@
-//! Malformed and unsupported modules yield a diagnostic with a position, within bounds of memory and time.
+//! A malformed or unsupported module gives a diagnostic with a position, within bounds on memory and time.
 
 use frontend::{AnalysisOptions, Problem, Refusal};
 
@@ -155,7 +155,7 @@ OpBranch %after
 fn kernels_without_faults_are_lifted() {
     let lifted = lifted(&kernel("", "OpStore %mine %1")).unwrap();
     assert_eq!(lifted.invocations.len(), 2);
-    // Two invocations access two elements: nothing is shared.
+    // Two invocations access two elements, so no location is shared.
     assert!(lifted.cases[0].test.locations.is_empty());
     let lifted = self::lifted(&kernel("", "OpStore %first %me")).unwrap();
     insta::assert_snapshot!(litmus::print(&lifted.cases[0].test));
@@ -235,7 +235,7 @@ OpBranch %head
     assert!(matches!(refused.what, Problem::Budget { what: "members of a value", .. }), "{refused}");
 }
 
-/// Random words after a header, and a kernel with random words: never a panic.
+/// Random words after a header, and a kernel with random words: no panic.
 #[test]
 fn random_words_do_no_harm() {
     let assembled = frontend::assemble_text(&kernel("", "OpStore %mine %1")).unwrap().words;
@@ -297,7 +297,7 @@ fn classic_modules_are_read_as_the_vulkan_model() {
     assert!(made.contains("st.av.qf.sc0 data_0, 1"), "{made}");
 }
 
-/// A fragment executes each end of its section once: lifter and walk report violations.
+/// A fragment executes each end of its section once. The lifter and the walk report violations.
 #[test]
 fn sections_are_executed_once() {
     let found = |mode: &str, body: &str| {
@@ -324,7 +324,7 @@ fn sections_are_executed_once() {
     assert!(refused.is_err_and(|why| why.contains("without an interlock execution mode")));
 }
 
-/// An unknown instruction without a result is refused, since it may have an effect.
+/// An unknown instruction without a result is refused, since it may have a side effect.
 #[test]
 fn walks_pass_over_nothing() {
     let walked = |body: &str| {

@@ -1,4 +1,4 @@
-//! Disagreements between the texts and the peers: the documentation page matches the current verdicts.
+//! Disagreements between the texts and other tools: the documentation page has the current verdicts.
 //!
 //! `disagreements.tsv` lists the disagreements with their tests and decisions; the verdicts in
 //! `docs/explanation/disagreements.md` are computed. `VK_LITMUS_BLESS=1` rewrites the page.

@@ -1,4 +1,5 @@
-//! Termination under progress models: the peers' rows, the corpus, and tests that separate the definitions.
+//! Termination under progress models: the rows of other tools, the corpus, and tests that distinguish the
+//! definitions.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Access masks from the text of a test to the steps of a plan: every dependency has the words of the text at
+//! Access masks from the text of a test to the steps of a plan: every dependency has the masks of the text at
 //! its position, for each mechanism between phases.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a failure is the report")]
 
@@ -63,8 +63,8 @@ fn is_memory(cell: &str) -> bool {
     ["ld", "st", "rmw", "membar", "cbar"].iter().any(|word| cell.starts_with(&format!("{word}.")))
 }
 
-/// Returns the arguments of a column's cells that start with a word: those before its accesses (`leading`) or
-/// those after.
+/// Returns the arguments of a column's cells that start with a word: those before its accesses (`leading`),
+/// or those after.
 fn named(column: &[String], word: &str, all: &str, leading: bool) -> Words {
     let mut found = Words::new();
     for (position, cell) in column.iter().enumerate() {
@@ -83,8 +83,8 @@ fn named(column: &[String], word: &str, all: &str, leading: bool) -> Words {
     found
 }
 
-/// Returns the masks of the text before a phase: after the accesses of earlier threads, and before those of
-/// its own.
+/// Returns the masks of the text before a phase: those after the accesses of earlier threads, and those
+/// before the accesses of its threads.
 fn said(columns: &[Vec<String>], program: &Program, phase: usize, word: &str, all: &str) -> Words {
     let threads = |phase: usize| {
         let parts = program.phases[phase].parts.iter();
@@ -141,7 +141,7 @@ fn check(text: &str, program: &Program, test: &litmus::Test, join: Join) -> usiz
             });
         kernels.fold(Stages::NONE, Stages::with)
     };
-    // The stages of the earlier phases and of each phase.
+    // The stages of the earlier phases, and those of each phase.
     let between: Vec<(Stages, Stages)> = (1..program.phases.len())
         .map(|number| (of(&program.phases[..number]), of(&program.phases[number..=number])))
         .collect();
@@ -183,7 +183,7 @@ fn check(text: &str, program: &Program, test: &litmus::Test, join: Join) -> usiz
         let parts = program.phases[phase].parts.iter().flat_map(|part| &part.threads);
         let mut cells = parts.flat_map(|thread| &columns[usize::from(thread.0)]);
         let writes = cells.any(|cell| cell.starts_with("st.") || cell.starts_with("rmw."));
-        // The API has no other way to order a write after another one.
+        // The API can order a write after another one only with this mask.
         if published && writes && !asked.contains("memory_write") {
             asked.insert("shader_write".to_owned());
         }
@@ -193,8 +193,8 @@ fn check(text: &str, program: &Program, test: &litmus::Test, join: Join) -> usiz
     each.len()
 }
 
-/// Checks each batch, which is a phase of a program with host threads: before its dispatch the masks at the
-/// start of its threads, after it those at their end.
+/// Checks each batch, which is a phase of a program with host threads. Before its dispatch it has the masks
+/// at the start of its threads, after it those at their end.
 fn check_batches(text: &str, program: &Program, plan: &Plan) -> usize {
     let columns = columns(text);
     let batches: Vec<usize> =
@@ -286,7 +286,7 @@ fn side(text: &str) -> (Stages, Words) {
     (stages, accesses.split('.').filter(|word| !word.is_empty()).map(str::to_owned).collect())
 }
 
-/// Each queue gets exactly the calls of the text in order, with the same stages, accesses and semaphore
+/// Each queue has exactly the calls of the text in order, with the same stages, accesses and semaphore
 /// values.
 #[test]
 fn calls_stand_as_they_are_written() {
@@ -324,7 +324,7 @@ fn calls_stand_as_they_are_written() {
                 let other = other.place.device_placement().unwrap();
                 (other.queue_family, other.queue) == (place.queue_family, place.queue)
             };
-            // Queues in the order in which threads name them.
+            // Queues in the order of the threads.
             let mut named: Vec<&litmus::Thread> = Vec::new();
             for other in &of_device {
                 if !named.iter().any(|known| {
@@ -459,7 +459,7 @@ fn owned_memory_is_released_and_acquired_as_the_test_says() {
     {
         assert_eq!(transfers(&format!("transfer/{id}")), apart(&[there, back].concat()), "{id}");
     }
-    // The test returns the ownership itself.
+    // The test returns the ownership.
     assert_eq!(transfers("transfer/Back+transfer"), apart(&[there, back].concat()));
     // Another queue of the family reads last.
     assert_eq!(transfers("transfer/MP+transfer.queues"), apart(&["0 > 1", "1 < 0", "2 > 0", "0 < 2"]));

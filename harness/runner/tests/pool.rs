@@ -1,4 +1,4 @@
-//! The pool with workers that are small scripts: each kind of misbehaviour has its own kind of report.
+//! The pool with workers that are small scripts. Each kind of failure has its report.
 #![cfg(unix)]
 
 use std::ops::ControlFlow;
@@ -111,7 +111,7 @@ fn an_exit_without_an_answer_is_a_crash() {
     }
 }
 
-/// A process that the driver forked holds the worker's output open.
+/// A process that the driver forked keeps the output of the worker open.
 #[test]
 fn a_crash_is_told_though_what_it_forked_lives_on() {
     let reports = run(&patient(), 2, "sleep 900 & next; [ $job = 0 ] && kill -SEGV $$; answer fine");
@@ -162,7 +162,7 @@ fn a_worker_that_ignores_signals_is_ended() {
     assert_eq!(ends(&reports), ["timed out"]);
 }
 
-/// Memory of descendants counts, and the next job gets a new worker.
+/// The memory of descendants is included, and the next job gets a new worker.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_worker_that_uses_too_much_memory_is_ended() {
@@ -235,7 +235,7 @@ fn a_fault_that_hits_every_worker_stops_being_retried() {
 }
 
 /// Opening a device may block every other process, so the next worker starts after the first message of the
-/// one before.
+/// previous one.
 #[test]
 fn workers_start_one_after_another() {
     let folder = tempfile::tempdir().unwrap();
@@ -247,8 +247,7 @@ fn workers_start_one_after_another() {
     let reports = run(&Limits { workers: 3, ..patient() }, 3, &script);
     assert_eq!(ends(&reports), ["done"; 3]);
     let log = std::fs::read_to_string(&log).unwrap();
-    // Workers that are not needed may be missing, but none starts before the previous one has opened its
-    // device.
+    // Unneeded workers may be missing, but no worker starts before the previous one has opened its device.
     assert!(log.starts_with("start\nopen\nstart\nopen\n"), "{log}");
     assert!(!log.contains("start\nstart"), "{log}");
 }
@@ -371,7 +370,7 @@ fn shares_follow_what_is_left() {
     assert!(shares[0] <= Duration::from_secs(15) && shares[3] <= Duration::from_secs(60));
 }
 
-/// The overhead of a job is reserved for the others: every one starts, if the time suffices.
+/// The overhead of each job is reserved, so every job starts if the time suffices.
 #[test]
 fn every_job_begins_though_each_takes_longer_than_its_share() {
     const JOBS: usize = 30;

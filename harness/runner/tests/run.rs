@@ -77,7 +77,7 @@ fn the_seed_decides_every_parameter_where_time_does_not() {
     assert_ne!(drawn(1).1, drawn(2).1);
 }
 
-/// Poison is no value: an instance with an unwritten word counts as not executed, and its dispatch is discarded.
+/// An instance with an unwritten word counts as not executed, and its dispatch is discarded.
 #[test]
 fn instances_written_in_part_are_not_executed() {
     for is_cpu in IS_CPU {
@@ -97,7 +97,7 @@ fn instances_written_in_part_are_not_executed() {
     }
 }
 
-/// A device that executes more than a dispatch contains has all instances, and none of them counts.
+/// If a device executes more than a dispatch contains, all instances have results, but none counts.
 #[test]
 fn surplus_invocations_discard_their_dispatch() {
     for is_cpu in IS_CPU {
@@ -185,7 +185,7 @@ fn one_instance_without_a_trace_discards_its_dispatch() {
     }
 }
 
-/// A thread without results was not executed, whether or not the driver is known to stop kernels at a bound.
+/// A thread without results was not executed, even if the driver is known to stop kernels at a bound.
 #[test]
 fn a_thread_without_a_trace_was_not_executed() {
     for loop_budget in [None, Some(65_535)] {
@@ -306,7 +306,7 @@ fn observe_filled(device: &Fake, workgroups: u16, settings: &RunSettings) -> Res
     run(device, &filling(workgroups), &store_buffering(), settings, &mut |_| ControlFlow::Continue(()))
 }
 
-/// The device asserts that dispatches have the workgroups of these groups.
+/// The fake device asserts that dispatches have the workgroups of these groups.
 #[test]
 fn a_variant_says_how_many_workgroups_play_whatever_is_drawn() {
     for preset in ["sim", "gpu", "swiftshader"] {
@@ -321,7 +321,7 @@ fn a_variant_says_how_many_workgroups_play_whatever_is_drawn() {
             let groups = u32::from(workgroups) / 2;
             for drawn in device.drawn.borrow().iter() {
                 assert_eq!(drawn.groups, groups, "{preset} {workgroups}");
-                // There is no more work than usual, and at least one round.
+                // The amount of work is at most as usual, and there is at least one round.
                 let all = u64::from(drawn.groups) * u64::from(drawn.rounds);
                 assert!(all <= usual.max(groups.into()), "{preset} {workgroups}: {all}");
             }
@@ -397,8 +397,8 @@ fn memory_stress_has_workgroups_and_memory_of_its_own() {
     assert_ne!(stress, drawn(8).0);
     assert!(stress.iter().any(|words| *words != stress[0]), "drawn for each dispatch");
 
-    // Only memory stress uses scratch memory, and each queue has its own. The checksums of everything that the
-    // host reads come last.
+    // Only memory stress uses scratch memory, and each queue has its scratch buffer. The checksums of
+    // everything that the host reads are last.
     assert_eq!(plan.queues.iter().map(|queue| queue.family).collect::<Vec<_>>(), [0, 1]);
     let dispatches: Vec<Vec<&str>> = plan
         .steps
@@ -415,7 +415,7 @@ fn memory_stress_has_workgroups_and_memory_of_its_own() {
     assert_eq!(dispatches, [vec![vec!["scratch of the other queue"], own], checked.to_vec()].concat());
 }
 
-/// Kernels without code for memory stress get no stress.
+/// Kernels without code for memory stress have no stress workgroups.
 #[test]
 fn kernels_without_memory_stress_have_their_own_workgroups_alone() {
     let (_, settings) = stressing(7);
@@ -486,7 +486,7 @@ fn a_device_that_does_not_store_is_a_null_device() {
     }
 }
 
-/// A device that executes incorrectly is not a null device: the tests show its errors.
+/// A device with an error is not a null device: the tests show its errors.
 #[test]
 fn the_simulated_gpu_executes_whatever_its_fault() {
     for fault in sim::FAULTS.iter().map(|row| row.fault).chain([sim::Fault::None]) {

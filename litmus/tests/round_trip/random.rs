@@ -1,6 +1,6 @@
 //! Random valid tests.
 //!
-//! The file is long because one builder draws every construct from one list of choices.
+//! Long because one builder draws every construct from one list of choices.
 
 use litmus::*;
 

@@ -1,6 +1,6 @@
 //! Differential tests: all exploration strategies agree with the naive enumerator.
 //!
-//! The file is long because all families of tests share one comparison with the enumerator.
+//! Long because all families of tests share one comparison with the enumerator.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! The random programs are deterministic and supported by the witness.
+//! The random programs are deterministic, and the witness supports them.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ fn a_seed_is_a_program() {
     }
 }
 
-/// Families and answers are mixed: neither all race nor none does.
+/// Families and answers are mixed: some programs race and some do not.
 #[test]
 fn programs_are_read_and_answered() {
     let mut free: BTreeMap<Family, (u32, u32)> = BTreeMap::new();

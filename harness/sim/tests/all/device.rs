@@ -112,7 +112,7 @@ fn any_change_of_a_module_is_survived() {
             words[position] ^= change;
             if let Ok(mut prepared) = device.prepare(&plan(words, 4)) {
                 prepared.submit().unwrap();
-                // Whatever the kernel does, it ends or can be abandoned.
+                // The kernel ends or can be abandoned.
                 let _ = prepared.poll(Duration::ZERO);
                 survived += 1;
             }

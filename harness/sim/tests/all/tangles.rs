@@ -1,5 +1,5 @@
-//! Subgroup operations and barriers in divergent control flow: lanes reconverge exactly as the readings of
-//! the specification allow.
+//! Subgroup operations and barriers in divergent control flow: lanes reconverge exactly as each reading of
+//! the specification allows.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use sim::{Fault, SimDevice};
 
 use crate::common::{exceptions, instances, prediction, run};
 
-/// Returns the tests with such operations or barriers, except racy ones.
+/// Returns the race-free tests with such operations or barriers.
 fn guarded() -> Vec<Test> {
     let tests = litmus::corpus::tests().into_iter().filter(|entry| entry.id.starts_with("subgroup/"));
     let parsed = tests.map(|entry| litmus::parse(entry.text, &entry.path).unwrap());
@@ -75,8 +75,7 @@ fn maximal_reconvergence_that_is_ignored_is_seen() {
     assert_eq!(found, expected);
 }
 
-/// Barriers in divergent control flow provide ordering: without waiting or memory effects, the fault is
-/// detected.
+/// Barriers in divergent control flow order accesses: a fault without waiting or memory effects is detected.
 #[test]
 fn barriers_of_tangles_that_do_nothing_are_seen() {
     let promises = [
