@@ -325,7 +325,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_terminal_gets_colours_and_nothing_else() {
+    fn only_colour_sequences_reach_a_terminal() {
         let cases: [(&[u8], bool, &[u8]); 7] = [
             (b"plain\n\ttext", false, b"plain\n\ttext"),
             (b"\x1b[31mred\x1b[0m", true, b"\x1b[31mred\x1b[0m"),

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use crate::common::{Ran, vk_litmus};
 
 #[test]
-fn what_is_said_of_annotated_kernels() {
+fn answers_for_annotated_kernels() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all/shaders/annotated");
     let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();

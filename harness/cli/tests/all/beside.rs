@@ -22,7 +22,7 @@ fn has_release(text: &str) -> bool {
 }
 
 #[test]
-fn an_explanation_shows_what_a_compiler_makes_of_the_test() {
+fn explanations_show_compiled_code() {
     if !has_radv() {
         return;
     }
@@ -59,7 +59,7 @@ fn an_explanation_shows_what_a_compiler_makes_of_the_test() {
 }
 
 #[test]
-fn a_driver_that_shows_none_is_told_by_what_it_lacks() {
+fn a_driver_without_disassembly_is_reported() {
     for driver in software_drivers() {
         let ran = explain(&["mp/MP+rel-acq", "--device", driver]);
         assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -97,7 +97,7 @@ fn report(folder: &Path, format: &str) -> String {
 /// A compile-only device executes nothing, so `run` rejects it. A test hook accepts it, and the test edits
 /// the verdict in the journal; all later steps are those of a run.
 #[test]
-fn a_violation_keeps_its_machine_code() {
+fn a_violation_has_its_machine_code() {
     if !has_radv() {
         return;
     }
@@ -175,7 +175,7 @@ fn a_violation_on_a_driver_without_text_names_the_extension() {
 
 /// Mutation-tests the explorer on the driver's code: each removed instruction is detected or explained.
 #[test]
-fn edits_are_noticed_or_explained() {
+fn edits_are_detected_or_explained() {
     if !has_radv() {
         return;
     }

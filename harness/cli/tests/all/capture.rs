@@ -38,7 +38,7 @@ fn words(folder: &Path, name: &str) -> Vec<u32> {
 
 /// Specialization and push constants, buffers and an image: the captured case of a `run` equals its input.
 #[test]
-fn a_case_that_is_dispatched_comes_back() {
+fn a_captured_case_equals_the_dispatched_one() {
     if !installed("glslangValidator") {
         return;
     }
@@ -80,7 +80,7 @@ fn a_case_that_is_dispatched_comes_back() {
 }
 
 #[test]
-fn what_a_program_binds_by_offset_and_by_address_is_kept() {
+fn bindings_by_offset_and_by_address_are_captured() {
     if !installed("glslangValidator") {
         return;
     }

@@ -104,7 +104,7 @@ fn the_quick_suite_compiles_for_every_generation() {
 }
 
 #[test]
-fn machine_code_stands_beside_the_test() {
+fn instructions_are_attributed_to_accesses() {
     if !has_radv() {
         return;
     }
@@ -234,7 +234,7 @@ fn compile_only_devices_are_listed_and_never_the_default() {
 }
 
 #[test]
-fn a_family_that_nobody_knows_is_told_with_those_that_are_known() {
+fn an_unknown_family_lists_the_known_ones() {
     if !has_radv() {
         return;
     }
@@ -300,7 +300,7 @@ fn crashes_are_captured_attributed_and_reduced() {
 
 /// A compiler that hangs is killed, and the report names the kernel on which it hung.
 #[test]
-fn hangs_are_ended_and_told() {
+fn hanging_compilers_are_killed_and_reported() {
     if !has_radv() {
         return;
     }
@@ -316,7 +316,7 @@ fn hangs_are_ended_and_told() {
 /// The explorer finds known faults: a workgroup release that is not cumulative on GFX8 and GFX9 but is on
 /// RDNA, and consumers without their acquire on all chips (docs/findings).
 #[test]
-fn forbidden_outcomes_are_reachable_where_they_are_known_to_be() {
+fn known_forbidden_outcomes_are_reachable() {
     if !has_radv() {
         return;
     }

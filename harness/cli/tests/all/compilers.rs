@@ -26,7 +26,7 @@ fn codegen(arguments: &[&str]) -> Ran {
 
 /// The text of each vendor is attributed to the accesses that it implements.
 #[test]
-fn every_vendors_text_stands_beside_the_test() {
+fn text_of_every_vendor_is_attributed_to_accesses() {
     if !has_compilers() {
         return;
     }
@@ -65,7 +65,7 @@ fn every_vendors_text_stands_beside_the_test() {
 /// F2: driver-independent code loses the acquire of a consumer if references do not alias, and has it if they
 /// may.
 #[test]
-fn a_lost_acquire_is_found_on_every_driver_that_loses_it() {
+fn a_lost_acquire_is_found_on_every_affected_driver() {
     if !has_compilers() {
         return;
     }
@@ -115,7 +115,7 @@ fn a_lost_acquire_is_found_on_every_driver_that_loses_it() {
 
 /// The page of orderings starts with the order that a newer driver changes (F8), and escapes text once.
 #[test]
-fn a_page_says_what_a_newer_driver_changed() {
+fn the_page_lists_changes_of_a_newer_driver() {
     let ran = codegen(&["mp/MP+rel-acq", "--device", "radv:navi31", "--format", "html"]);
     assert_eq!(ran.code, 2, "{}", ran.stderr);
     assert!(ran.stderr.contains("`--format html` needs `--emit order`"), "{}", ran.stderr);
@@ -140,7 +140,7 @@ fn a_page_says_what_a_newer_driver_changed() {
 
 /// A relaxation without an effect has no difference, although the driver prints a hash of each shader.
 #[test]
-fn what_differs_by_run_is_no_difference() {
+fn differences_between_runs_are_ignored() {
     if !has_compilers() {
         return;
     }
@@ -169,7 +169,7 @@ fn what_differs_by_run_is_no_difference() {
 /// If a compiler accepts split barriers in Intel's form, they are compiled in that form although the driver
 /// lacks the feature, and the output notes it. Other compilers do not get them.
 #[test]
-fn split_barriers_are_asked_for_in_intels_form() {
+fn split_barriers_are_compiled_in_intels_form() {
     if !has_compilers() {
         return;
     }
@@ -202,7 +202,7 @@ fn split_barriers_are_asked_for_in_intels_form() {
 
 /// The error for a missing driver has the searched paths and the package to install.
 #[test]
-fn what_is_missing_is_told() {
+fn missing_drivers_are_reported() {
     let empty = tempfile::tempdir().unwrap();
     let path = empty.path().to_str().unwrap();
     let told = |arguments: &[&str], code: i32| -> String {
@@ -238,7 +238,7 @@ fn what_is_missing_is_told() {
 
 /// The error for an unknown chip lists the known ones.
 #[test]
-fn a_chip_that_nobody_knows_is_told() {
+fn an_unknown_chip_is_refused() {
     if !has_compilers() {
         return;
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::common::{Ran, assert_valid, schemas, vk_litmus};
 
 #[test]
-fn the_corpus_is_as_it_says() {
+fn corpus_tests_have_their_expected_verdicts() {
     let ran = Ran::of(&mut vk_litmus(["check", "--format", "json"]));
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let lines = ran.json_lines();
@@ -39,7 +39,7 @@ fn outcomes_name_registers_and_locations() {
 }
 
 #[test]
-fn no_answer_in_time_is_no_broken_rule() {
+fn an_undecided_expectation_is_an_environment_failure() {
     let ran = Ran::of(&mut vk_litmus(["check", "--format", "json", "--timeout", "1us", "iriw/IRIW+rlx"]));
     // The expectation of the test is not decided in time.
     assert_eq!(ran.code, 3, "{ran:?}");
@@ -51,7 +51,7 @@ fn no_answer_in_time_is_no_broken_rule() {
 
 /// The race is after a loop without a bound on its iterations.
 #[test]
-fn what_was_cut_off_at_the_bound_is_no_answer() {
+fn a_race_beyond_the_loop_bound_is_undecided() {
     let body = "{ x = 0; y = 0; }
 P0@sg 0, wg 0, qf 0          | P1@sg 0, wg 1, qf 0 ;
 LC00:                        | st.nonpriv.sc0 y, 2 ;

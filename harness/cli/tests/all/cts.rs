@@ -30,7 +30,7 @@ fn run(driver: &str, more: &[&str]) -> Vec<Value> {
 }
 
 #[test]
-fn every_name_has_a_test_of_ours() {
+fn every_cts_name_has_a_test() {
     let lines = listed();
     assert_eq!(lines.len(), 16_510 + 576 + 3);
     let names: BTreeSet<&str> = lines.iter().map(|(name, _)| name.as_str()).collect();
@@ -94,7 +94,7 @@ fn names_of_every_stage_run() {
 }
 
 #[test]
-fn names_that_ask_about_layout_are_told_to_be_none() {
+fn names_about_layout_are_refused() {
     for (name, why) in [
         ("shared.*", "a layout test of workgroup memory"),
         ("dEQP-VK.memory_model.padding.test", "a layout test of blocks"),
@@ -106,7 +106,7 @@ fn names_that_ask_about_layout_are_told_to_be_none() {
 }
 
 #[test]
-fn what_a_stage_has_not_is_named_with_the_clause() {
+fn an_unsupported_stage_feature_is_named_with_the_clause() {
     let Some(driver) = software_drivers().first().copied() else { return };
     let lines = run(driver, &["barrier/ISA2+cbar-rel-acq@vertex", "classes/MP+rel-acq.sc1-flag@fragment"]);
     for line in &lines {
@@ -150,7 +150,7 @@ fn memory_that_a_device_lacks_is_named() {
 /// Payload and guard in two memory types, for every storage class with a memory type. Software drivers have
 /// one type; the simulated GPU has two.
 #[test]
-fn payload_and_guard_lie_in_memory_of_two_kinds() {
+fn payload_and_guard_are_in_two_memory_types() {
     let (local, host) = ("DEVICE_LOCAL", "HOST_VISIBLE | HOST_COHERENT");
     for (pattern, memory) in [
         ("payload_nonlocal.[bip]*.guard_local.[bip]*", format!("{local} and {host}")),
@@ -175,7 +175,7 @@ fn payload_and_guard_lie_in_memory_of_two_kinds() {
 }
 
 #[test]
-fn dispatches_are_put_one_after_another_as_a_variant_says() {
+fn variants_select_how_dispatches_are_ordered() {
     for driver in software_drivers() {
         let lines = run(
             driver,

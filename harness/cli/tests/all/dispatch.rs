@@ -48,7 +48,7 @@ fn counts(line: &Value) -> u64 {
 }
 
 #[test]
-fn a_right_lock_conforms() {
+fn a_correct_lock_conforms() {
     for device in devices() {
         let (ran, line) = run(device, &lock(), &["--grid", "2", "--assert", "data.count == 2"]);
         assert_eq!((ran.code, &line["verdict"]), (0, &"conforms".into()), "{device}: {ran:?}");
@@ -61,7 +61,7 @@ fn a_right_lock_conforms() {
 }
 
 #[test]
-fn the_smaller_and_the_larger_are_what_the_walk_says() {
+fn minimum_and_maximum_conform() {
     for device in devices() {
         let inputs = ["--buffer", "0.0=random:256", "--buffer", "0.1=zeros:768"];
         let (ran, line) = run(device, &shader("limits"), &inputs);
@@ -122,7 +122,7 @@ void main() {
 }
 
 #[test]
-fn messages_are_judged_by_what_the_model_allows() {
+fn messages_are_judged_by_the_model() {
     for device in devices() {
         for (name, allowed) in [("message-relaxed", true), ("message", false)] {
             let (ran, line) = run(device, &shader(name), &["--grid", "2"]);
@@ -164,7 +164,7 @@ fn the_simulated_gpu_is_weak_and_its_faults_are_found() {
 }
 
 #[test]
-fn a_grid_in_which_nothing_depends_on_the_order_is_judged() {
+fn a_schedule_independent_grid_is_judged() {
     for device in devices() {
         let (ran, line) =
             run(device, &shader("reduction"), &["--buffer", "0.0=iota:256", "--instances", "200"]);
@@ -196,7 +196,7 @@ fn grids_have_three_dimensions_and_uniform_buffers_are_read() {
 }
 
 #[test]
-fn what_cannot_be_enumerated_is_shown_and_never_conforms() {
+fn contents_that_cannot_be_enumerated_never_conform() {
     for device in devices() {
         let (ran, line) = run(device, &shader("tickets"), &["--grid", "64"]);
         assert_eq!((ran.code, &line["verdict"]), (3, &"inconclusive".into()), "{device}: {ran:?}");
@@ -219,7 +219,7 @@ fn what_cannot_be_enumerated_is_shown_and_never_conforms() {
 }
 
 #[test]
-fn a_racy_shader_is_told() {
+fn a_racy_shader_is_reported() {
     for device in devices() {
         let (ran, line) = run(device, &shader("racy"), &["--grid", "4"]);
         assert_eq!((ran.code, &line["verdict"]), (0, &"undefined".into()), "{device}: {ran:?}");
@@ -230,7 +230,7 @@ fn a_racy_shader_is_told() {
 }
 
 #[test]
-fn a_shader_that_hangs_costs_itself_alone() {
+fn a_hanging_shader_affects_no_other_shader() {
     let folder = tempfile::tempdir().unwrap();
     // lavapipe stops loops after a number of iterations.
     for device in devices().into_iter().filter(|device| *device != "lavapipe") {
@@ -365,7 +365,7 @@ fn texels_of_users_are_read_and_written_as_by_drivers() {
 }
 
 #[test]
-fn what_a_device_lacks_is_named() {
+fn missing_features_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let edit = |name: &str, from: &str, to: &str| {
         let text = std::fs::read_to_string(shader(name)).unwrap();
@@ -393,7 +393,7 @@ fn what_a_device_lacks_is_named() {
 }
 
 #[test]
-fn what_has_no_meaning_for_shaders_is_refused_by_name() {
+fn flags_without_a_meaning_for_shaders_are_refused() {
     let cases: [(&[&str], &str); 6] = [
         (&["sb/SB+rlx-rlx"], "litmus tests and shaders in one run (`sb/SB+rlx-rlx`)"),
         (&["--suite", "quick"], "`--suite` with shaders"),
@@ -414,7 +414,7 @@ fn what_has_no_meaning_for_shaders_is_refused_by_name() {
 
 /// A run of a shader can be resumed, and every report format has the shader.
 #[test]
-fn records_are_kept_as_of_any_run() {
+fn runs_of_shaders_are_recorded_and_resumed() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
     let arguments = [

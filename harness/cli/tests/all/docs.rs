@@ -208,7 +208,7 @@ fn every_command_block_is_run() {
 
 /// A negative test must fail for the intended reason.
 #[test]
-fn a_block_is_held_against_what_is_printed() {
+fn a_block_is_compared_with_the_output() {
     let lines = ["one", "two 2 three", "", "four"];
     for (wanted, holds) in [
         ("one\ntwo 2 three\n\nfour", true),
@@ -309,7 +309,7 @@ fn pages_are_short() {
 }
 
 #[test]
-fn links_lead_somewhere() {
+fn links_have_a_target() {
     for document in documents() {
         let text = fs::read_to_string(&document).unwrap();
         for (index, line) in text.lines().enumerate() {
@@ -342,7 +342,7 @@ pub fn generated(document: &str, what: &str, wanted: &str) {
 }
 
 #[test]
-fn the_references_have_every_word() {
+fn the_references_list_every_keyword() {
     let mut words = String::from("| | words |\n|---|---|\n");
     for (what, list) in litmus::syntax::vocabulary() {
         let list: Vec<String> = list.iter().map(|word| format!("`{word}`")).collect();

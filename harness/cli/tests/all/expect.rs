@@ -29,7 +29,7 @@ fn run_in(folder: &Path, more: &[&str]) -> Ran {
 }
 
 #[test]
-fn what_is_listed_is_expected_and_nothing_else() {
+fn only_listed_results_are_expected() {
     let (violating, sound) = (format!("{VIOLATING},Fail\n"), format!("{SOUND},Fail\n"));
     let reason = format!("# the invalidate is lost\n# https://example.org/1\n{VIOLATING} # since 1.2\n");
     let not_ours = format!("{VIOLATING}\n{SOUND}\n");
@@ -111,7 +111,7 @@ fn what_is_listed_is_expected_and_nothing_else() {
 }
 
 #[test]
-fn a_skipped_test_says_by_which_line() {
+fn a_skipped_test_names_the_line_that_lists_it() {
     let ran = run(&[("sim-skips.txt", "# takes too long\n^avvis/\n")]);
     let line = ran.json_lines().into_iter().find(|line| line["id"] == VIOLATING).unwrap();
     assert_eq!((&line["verdict"], &line["instances"]), (&"skipped".into(), &0.into()));
@@ -119,14 +119,14 @@ fn a_skipped_test_says_by_which_line() {
 }
 
 #[test]
-fn the_record_says_what_was_seen_whatever_was_expected() {
+fn the_record_is_independent_of_expectations() {
     let ran = run(&[("sim-fails.txt", &format!("{VIOLATING},Fail"))]);
     let line = ran.json_lines().into_iter().find(|line| line["id"] == VIOLATING).unwrap();
     assert_eq!((ran.code, &line["verdict"]), (0, &"violates".into()));
 }
 
 #[test]
-fn a_shard_knows_the_tests_of_the_others() {
+fn a_shard_accepts_lines_for_other_shards() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("sim-fails.txt"), format!("{VIOLATING},Fail")).unwrap();
     for shard in ["1/2", "2/2"] {
@@ -136,7 +136,7 @@ fn a_shard_knows_the_tests_of_the_others() {
 }
 
 #[test]
-fn mistakes_are_told_with_their_places() {
+fn mistakes_are_reported_with_positions() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &[u8]| fs::write(folder.path().join(name), text).unwrap();
     write("all-fails.txt", b"# fine\nsb/SB,Fail,0.5\n  sb/LB,Wrong\nmp/MP,Pass\n,Fail\nsb/SB,Crash\n");
@@ -165,7 +165,7 @@ fn a_folder_without_expectations_is_a_mistake() {
 
 /// The expectation files of the repository are well-formed, and every line has a reason.
 #[test]
-fn the_shipped_expectations() {
+fn shipped_expectation_files_are_well_formed() {
     let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/expectations");
     let folder = tempfile::tempdir().unwrap();
     let mut command = vk_litmus(["run", SOUND, "--device", "sim", "--instances", "100", "--seed", "1"]);

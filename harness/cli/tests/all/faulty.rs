@@ -162,7 +162,7 @@ fn the_document_lists_every_fault() {
 /// A fault never gives `conforms` or `violates`, for litmus tests, draws and shaders, wherever outcomes are
 /// counted.
 #[test]
-fn every_fault_is_told_as_the_table_says() {
+fn every_fault_has_the_verdict_in_the_table() {
     let source = read_file("ci/layer/fault.c");
     let drivers = software_drivers();
     let Some(layer) = Layer::build("fault").filter(|_| !drivers.is_empty()) else { return };
@@ -212,7 +212,7 @@ fn every_fault_is_told_as_the_table_says() {
 /// of another draw, possibly the second of two whose instances are all in other positions. These results must
 /// not count.
 #[test]
-fn draws_with_the_push_constants_of_others_count_nowhere() {
+fn draws_with_wrong_push_constants_are_discarded() {
     let Some(driver) = software_drivers().into_iter().next() else { return };
     let Some(layer) = Layer::build("fault") else { return };
     for test in ["ssw/MP+ssw@fragment", "ssw/MP+ssw@vertex"] {
@@ -226,7 +226,7 @@ fn draws_with_the_push_constants_of_others_count_nowhere() {
 
 /// The receipt buffer has an entry for each workgroup of an instance.
 #[test]
-fn many_workgroups_that_are_executed_twice_are_noticed() {
+fn workgroups_executed_twice_are_detected() {
     let Some(driver) = software_drivers().into_iter().next() else { return };
     let Some(layer) = Layer::build("fault") else { return };
     let row = |cell: &dyn Fn(u32) -> String| (0..32).map(cell).collect::<Vec<_>>().join(" | ") + " ;\n";

@@ -165,7 +165,7 @@ fn f2_other_vendors_lose_it_too() {
 
 /// The patch for F2 fixes RADV in every form, and changes no kernel with all roles in one shader.
 #[test]
-fn f2_the_patch_brings_the_wait_back() {
+fn f2_the_patch_restores_the_wait() {
     let Some(folder) = compilers("patched/F2/MADE", "F2's patch, which ci/mesa-patch builds, is not tried")
     else {
         return;
@@ -251,7 +251,7 @@ fn f8_an_image_read_is_not_made_visible() {
 /// The change that causes F8, applied to the older Mesa, drops only the bit of image accesses. With the
 /// patch, every kernel equals that of the older Mesa.
 #[test]
-fn f8_the_cause_loses_it_and_the_patch_brings_it_back() {
+fn f8_the_patch_restores_the_cache_bit() {
     let Some(folder) =
         compilers("patched/F8/MADE", "F8's cause and patch, which ci/mesa-patch builds, are not tried")
     else {
@@ -301,7 +301,7 @@ fn waits(text: &str, hand_over: &str) -> bool {
 }
 
 #[test]
-fn f3_llvm_waits_behind_the_barrier() {
+fn f3_llvm_waits_after_the_barrier() {
     let [command] = commands("F3-llvm-hsa.md");
     // LLVM 19 and 22: before the barrier, and before the flag.
     let table = [
@@ -329,7 +329,7 @@ fn f3_llvm_waits_behind_the_barrier() {
 }
 
 #[test]
-fn f4_atomics_of_gfx12_carry_no_scope() {
+fn f4_atomics_of_gfx12_have_no_scope() {
     let Some(folder) = std::env::var_os("VK_LITMUS_MESA_FOLDER") else {
         println!("1 skipped: VK_LITMUS_MESA_FOLDER names no folder with a newer Mesa");
         return;
@@ -426,7 +426,7 @@ fn f7_two_reads_around_an_acquire_are_one_in_fragment_shaders() {
 }
 
 #[test]
-fn f6_minimum_and_maximum_are_atomic_among_themselves_only() {
+fn f6_minimum_and_maximum_are_atomic_only_with_each_other() {
     if !software_drivers().contains(&"swiftshader") {
         return;
     }
@@ -435,7 +435,7 @@ fn f6_minimum_and_maximum_are_atomic_among_themselves_only() {
 
 /// T1: the option changes exactly the tests that the page names.
 #[test]
-fn t1_by_the_letter_rounds_are_not_paired() {
+fn t1_the_literal_text_does_not_pair_rounds() {
     let [command] = commands("T1-split-barrier-rounds.md");
     let ran = run(&command, &[]);
     assert_eq!(ran.code, 0, "{ran:?}");

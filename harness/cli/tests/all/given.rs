@@ -75,7 +75,7 @@ const REFUSED: &[(&str, &[&str], &str, &str)] = &[
 ];
 
 #[test]
-fn what_names_nothing_or_does_not_fit_is_refused() {
+fn unknown_or_misfitting_inputs_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let case = folder.path().join("case.toml");
     for (name, flags, text, words) in REFUSED {
@@ -100,7 +100,7 @@ fn what_names_nothing_or_does_not_fit_is_refused() {
 
 /// A case may have every input that a program binds, and buffers of default size.
 #[test]
-fn cases_may_say_more_and_less() {
+fn unused_inputs_of_cases_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let case = folder.path().join("case.toml");
     for text in [
@@ -116,7 +116,7 @@ fn cases_may_say_more_and_less() {
 
 /// A case and a model can only open files in their folder, and errors do not quote other files.
 #[test]
-fn files_outside_the_folder_of_the_file_that_names_them_stay_closed() {
+fn case_files_cannot_read_files_outside_their_folder() {
     let root = tempfile::tempdir().unwrap();
     let folder = root.path().join("case");
     fs::create_dir(&folder).unwrap();
@@ -147,7 +147,7 @@ fn files_outside_the_folder_of_the_file_that_names_them_stay_closed() {
 }
 
 #[test]
-fn recursion_and_variables_that_no_memory_holds_are_refused() {
+fn recursion_and_variables_without_memory_are_refused() {
     for (name, words) in [("recursion", "recursion"), ("too-large", "larger than memory")] {
         let ran = asked("race", &format!("{name}.spvasm"), &["--grid", "32"]);
         assert!(ran.code == 2 && said(&ran).contains(words), "{ran:?}");
@@ -167,7 +167,7 @@ fn constants_of_vectors_are_computed() {
 
 /// Contents are not judged if a final value is a loaded float; the reason has the file.
 #[test]
-fn reasons_have_their_file() {
+fn reasons_name_the_source_file() {
     let ran = asked("run", "float.spvasm", &[]);
     assert!(said(&ran).contains("float.spvasm:34: cannot lift"), "{ran:?}");
 }

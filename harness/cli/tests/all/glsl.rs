@@ -141,7 +141,7 @@ fn round_trip(test: &Test, glsl: &Glsl, module: &[u8], model: &Model) -> Option<
 }
 
 #[test]
-fn what_is_printed_lifts_back_to_the_same() {
+fn printed_glsl_lifts_to_the_same_test() {
     let model = Model::shipped("vulkan").unwrap().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let module = folder.path().join("test.spv");

@@ -183,7 +183,7 @@ fn a_violation_survives_the_second_run() {
 /// Processes of one runner without a seed share one, and the second process restores the outcomes of the
 /// first.
 #[test]
-fn what_is_remembered_is_read_back() {
+fn stored_outcomes_are_restored() {
     let folder = tempfile::tempdir().unwrap();
     for _ in 0..2 {
         let mut command = vk_litmus(["run", "sb/SB+rlx-rlx", "--device", "sim", "--instances", "2000"]);
@@ -198,7 +198,7 @@ fn what_is_remembered_is_read_back() {
 }
 
 #[test]
-fn the_flags_alone_mean_run() {
+fn gtest_flags_imply_run() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = vk_litmus(["--gtest_filter=litmus.coherence/CoRR+rlx"]);
     let ran = Ran::of(command.env("VK_LITMUS_DEVICE", "sim").current_dir(folder.path()));
@@ -208,7 +208,7 @@ fn the_flags_alone_mean_run() {
 }
 
 #[test]
-fn hostile_ids_are_one_name_each() {
+fn hostile_ids_have_one_name_each() {
     let folder = tempfile::tempdir().unwrap();
     let text = include_str!("cases/files/mixed/SB.litmus");
     fs::create_dir(folder.path().join("t")).unwrap();
@@ -232,7 +232,7 @@ fn hostile_ids_are_one_name_each() {
 
 /// Mesa's gtest-runner, in the path or in VK_LITMUS_GTEST_RUNNER, runs the unmodified binary.
 #[test]
-fn the_real_runner() {
+fn mesas_gtest_runner_drives_the_binary() {
     let runner = std::env::var_os("VK_LITMUS_GTEST_RUNNER").unwrap_or_else(|| "gtest-runner".into());
     if Command::new(&runner).arg("--help").output().is_err() {
         println!("1 skipped: gtest-runner is not installed (cargo install deqp-runner)");

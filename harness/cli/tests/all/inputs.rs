@@ -39,7 +39,7 @@ fn a_test_larger_than_a_mebibyte() {
 
 #[cfg(unix)]
 #[test]
-fn a_link_to_nothing() {
+fn a_broken_link_is_refused() {
     let line = rejected(|path| std::os::unix::fs::symlink("nowhere", path).unwrap());
     assert!(line["error"].as_str().unwrap().contains("No such file"), "{line}");
 }
@@ -102,7 +102,7 @@ fn a_test_from_standard_input() {
 
 /// Tests with equal names have separate verdicts, and a resumed run keeps them.
 #[test]
-fn tests_of_one_name_are_several() {
+fn tests_with_equal_names_are_separate() {
     let folder = tempfile::tempdir().unwrap();
     let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../litmus/corpus/avvis");
     let violating = std::fs::read_to_string(corpus.join("MP+rel-acq.av-semvis.litmus")).unwrap();
@@ -142,7 +142,7 @@ fn tests_of_one_name_are_several() {
 /// Output files are replaced, and the target of a symbolic link stays unchanged. Folders may be links.
 #[cfg(unix)]
 #[test]
-fn nothing_is_written_through_a_link() {
+fn output_does_not_follow_symbolic_links() {
     let folder = tempfile::tempdir().unwrap();
     let precious = folder.path().join("precious");
     std::fs::write(&precious, "text").unwrap();
@@ -186,7 +186,7 @@ fn an_empty_file() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn a_closed_pipe_is_not_an_error() {
     let mut child = vk_litmus(["tests"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     let status = child.wait().unwrap();
@@ -196,7 +196,7 @@ fn a_reader_that_goes_away_is_no_error() {
 }
 
 #[test]
-fn a_run_whose_reader_goes_away_finishes_its_folder() {
+fn a_run_with_a_closed_pipe_completes_its_folder() {
     let folder = tempfile::tempdir().unwrap();
     let mut child = vk_litmus(["run", "sb/*", "--device", "sim", "--instances", "300", "--seed", "1", "-q"])
         .args(["--format", "json", "--out", "out"])
@@ -291,7 +291,7 @@ fn bash_completes_commands_tests_suites_models_devices_faults_and_variants() {
 
 /// Control characters in a test's header are escaped on a terminal, and preserved in files.
 #[test]
-fn headers_are_written_out_and_kept() {
+fn control_characters_in_headers_are_escaped() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.litmus");
     let text = SB.replacen('\n', "\nwhy: one\rtwo \u{1b}[2J\n", 1);
@@ -305,7 +305,7 @@ fn headers_are_written_out_and_kept() {
 }
 
 #[test]
-fn a_run_of_nothing_is_no_success() {
+fn a_run_that_skips_every_test_fails() {
     let folder = tempfile::tempdir().unwrap();
     let unplaceable =
         std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/cases/files/unplaceable.litmus");
@@ -335,7 +335,7 @@ fn a_run_of_nothing_is_no_success() {
 
 /// If there are more shards than tests, some are empty.
 #[test]
-fn a_part_without_a_test_is_told_and_no_failure() {
+fn an_empty_shard_is_reported_and_succeeds() {
     let folder = tempfile::tempdir().unwrap();
     for quiet in [&[][..], &["-q"]] {
         let mut command = vk_litmus(["run", "sb/SB+rlx-rlx", "--device", "sim", "--strict"]);
@@ -380,14 +380,14 @@ fn an_id_that_ends_like_a_file_of_another_syntax() {
 /// Two signals in quick succession count as one, and reports are written. A later signal ends the program.
 #[cfg(unix)]
 #[test]
-fn a_second_signal_at_once_is_the_same() {
+fn two_simultaneous_signals_count_as_one() {
     ends_in_order("kill -TERM {0}; kill -INT {0}; kill -TERM {0}");
 }
 
 /// SIGHUP interrupts a run as other signals do; if it is ignored, as under `nohup`, the run continues.
 #[cfg(target_os = "linux")]
 #[test]
-fn the_end_of_the_terminal_is_a_signal_too() {
+fn a_hangup_interrupts_a_run() {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
     // Children inherit an ignored signal from the process that starts the tests.
@@ -434,7 +434,7 @@ fn a_printed_test_is_the_same_test() {
 }
 
 #[test]
-fn a_kernel_goes_to_a_file() {
+fn a_kernel_is_written_to_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("k.spv");
     let ran = Ran::of(&mut vk_litmus(["compile", "sb/SB+rlx-rlx", "--out", path.to_str().unwrap()]));
@@ -447,7 +447,7 @@ fn a_kernel_goes_to_a_file() {
 
 /// The glob library aborts on this pattern.
 #[test]
-fn a_glob_too_large_to_match() {
+fn a_too_large_glob_is_refused() {
     let glob = "?*".repeat(60_000);
     for arguments in
         [vec!["run", &glob, "--device", "sim"], vec!["run", "--cts-name", &glob, "--device", "sim"]]

@@ -137,7 +137,7 @@ fn the_slurm_script_runs_each_part_once_and_resumes() {
 }
 
 #[test]
-fn the_pods_of_the_kubernetes_job_know_their_parts() {
+fn kubernetes_pods_run_their_shards() {
     let documents = yaml("kubernetes-job.yaml");
     let (job, claim) = (&documents[0], &documents[1]);
     assert_eq!(job["spec"]["completionMode"].as_str(), Some("Indexed"));
@@ -194,7 +194,7 @@ fn the_sanitizers_name_what_is_missing() {
 
 /// Runs the check of the weekly job with one test; the folder that it builds may be missing.
 #[test]
-fn the_weekly_workflow_asks_every_vendors_compilers() {
+fn the_weekly_workflow_runs_the_compilers_of_every_vendor() {
     let workflow = &yaml("github-compilers.yml")[0];
     assert!(workflow["on"]["schedule"][0]["cron"].as_str().unwrap().ends_with("* * 6"));
     let steps = workflow["jobs"]["compilers"]["steps"].as_vec().unwrap();

@@ -65,7 +65,7 @@ fn progress_of_a_lock() {
 }
 
 #[test]
-fn what_is_no_shader_is_told() {
+fn files_that_are_not_shaders_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let bad = folder.path().join("bad.spvasm");
     std::fs::write(&bad, "OpCapability Shader\nOpNonsense\n").unwrap();
@@ -89,7 +89,7 @@ fn what_is_no_shader_is_told() {
 
 /// The answer names the limit that was reached, and the option that raises it.
 #[test]
-fn what_would_decide_is_told() {
+fn an_undecided_answer_names_the_limit() {
     if !installed("glslangValidator") {
         return;
     }
@@ -197,7 +197,7 @@ fn what_would_decide_is_told() {
 }
 
 #[test]
-fn explanations_say_why_and_what_mends() {
+fn explanations_have_reasons_and_fixes() {
     let cases: [(&str, &[&str], &[&str]); 3] = [
         (
             "lock",
@@ -254,7 +254,7 @@ fn race(name: &str, arguments: &[&str]) -> (Ran, Value) {
 }
 
 #[test]
-fn addresses_and_images_are_given_by_name() {
+fn addresses_and_images_are_bound_by_name() {
     let image = ["--image", "0.0=8x8"];
     // Separate buffers: invocations do not read what others write.
     let (ran, line) = race("addresses", &[&["--bind", "pc.a=A", "--bind", "Push.b=B"], &image[..]].concat());
@@ -323,7 +323,7 @@ fn grids_beyond_the_lifter_are_walked() {
 
 /// The reason why an assertion is undecided: the size of the grid, or a value that is not tracked.
 #[test]
-fn claims_stay_open_for_a_reason() {
+fn undecided_assertions_have_a_reason() {
     if !installed("glslangValidator") {
         return;
     }
@@ -374,7 +374,7 @@ fn races_on_the_lines_of_the_source() {
 }
 
 #[test]
-fn check_tells_what_a_walk_finds_beside_races() {
+fn check_reports_findings_other_than_races() {
     if !installed("glslangValidator") {
         return;
     }
@@ -439,7 +439,7 @@ fn races_over_whole_grids() {
 }
 
 #[test]
-fn what_a_walk_finds_is_explained() {
+fn findings_of_walks_are_explained() {
     let ran = Ran::of(&mut vk_litmus(["explain", &shader("reduce"), "--grid", "64"]));
     assert_eq!(ran.code, 1, "{ran:?}");
     for told in [
@@ -518,7 +518,7 @@ fn patch_applies_the_fixes_of_race() {
 
 /// A racing pair has a litmus test with two threads, which is also racy under the model.
 #[test]
-fn races_as_litmus_tests() {
+fn races_become_litmus_tests() {
     let folder = tempfile::tempdir().unwrap();
     for (name, workgroups) in
         [("reduce", "64"), ("divergent", "1"), ("lock", "40"), ("message-not-coherent", "2")]

@@ -40,7 +40,7 @@ fn keeps(before: &str, after: &str) -> bool {
 }
 
 #[test]
-fn whenever_the_simulated_gpu_is_left_the_table_is_the_same_in_the_end() {
+fn killed_and_resumed_runs_have_the_same_table() {
     let folder = tempfile::tempdir().unwrap();
     let since = std::time::Instant::now();
     let whole = Ran::of(&mut run(folder.path(), "sim", "whole"));
@@ -63,7 +63,7 @@ fn whenever_the_simulated_gpu_is_left_the_table_is_the_same_in_the_end() {
 }
 
 #[test]
-fn whenever_a_driver_is_left_every_test_has_one_verdict_in_the_end() {
+fn killed_and_resumed_driver_runs_have_one_verdict_per_test() {
     let Some(driver) = software_drivers().into_iter().next() else { return };
     let folder = tempfile::tempdir().unwrap();
     let since = std::time::Instant::now();

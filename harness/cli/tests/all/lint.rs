@@ -32,7 +32,7 @@ fn said(body: &str) -> Vec<(String, u32)> {
 }
 
 #[test]
-fn each_rule_finds_what_it_is_for() {
+fn each_rule_finds_its_mistakes() {
     if !installed("glslangValidator") {
         return;
     }
@@ -125,7 +125,7 @@ fn the_right_forms_of_patterns_are_clean() {
 }
 
 #[test]
-fn rules_are_listed_with_clauses_that_there_are() {
+fn rules_cite_existing_clauses() {
     let known = model::clauses::clauses();
     let ran = Ran::of(&mut vk_litmus(["lint"]));
     assert_eq!((ran.code, ran.stdout.lines().count()), (0, frontend::RULES.len()), "{ran:?}");
@@ -139,7 +139,7 @@ fn rules_are_listed_with_clauses_that_there_are() {
 
 /// glslang rejects these semantics; other compilers emit them.
 #[test]
-fn semantics_that_order_nothing() {
+fn semantics_without_effect_are_reported() {
     let text = "OpCapability Shader
 OpMemoryModel Logical GLSL450
 OpEntryPoint GLCompute %main \"main\"

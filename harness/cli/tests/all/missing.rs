@@ -74,7 +74,7 @@ fn a_saved_case_reproduces_the_chosen_inputs() {
 
 /// Every command names the code that no chosen launch reaches, and the option that supplies the launch.
 #[test]
-fn unreached_code_behind_a_position_is_named() {
+fn unreached_code_is_named_with_its_option() {
     if !installed("glslangValidator") {
         return;
     }
@@ -101,7 +101,7 @@ fn unreached_code_behind_a_position_is_named() {
 
 /// If `race` names lines that no input reaches, no command reports the shader race-free.
 #[test]
-fn every_command_needs_what_keeps_lines_from_being_reached() {
+fn every_command_needs_inputs_for_unreached_lines() {
     if !installed("glslangValidator") || !installed("naga") {
         return;
     }
@@ -223,7 +223,7 @@ fn a_value_for_an_unknown_override_is_refused() {
 
 /// A command that tries a single choice of inputs must not report the shader race-free because of it.
 #[test]
-fn contents_that_decide_a_race_are_needed_by_every_analysis() {
+fn every_analysis_needs_contents_that_decide_a_race() {
     if !installed("glslangValidator") {
         return;
     }

@@ -111,7 +111,7 @@ fn each_form_has_the_verdict_that_is_claimed() {
 
 /// Checks the claims on the generated litmus tests, without a compiler.
 #[test]
-fn the_litmus_tests_say_the_same() {
+fn generated_litmus_tests_have_the_claimed_verdicts() {
     let patterns = Path::new(env!("CARGO_MANIFEST_DIR")).join("patterns");
     let ran = Ran::of(&mut vk_litmus(["check", patterns.to_str().unwrap(), "--format", "json"]));
     assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -126,7 +126,7 @@ fn the_litmus_tests_say_the_same() {
 }
 
 #[test]
-fn descriptions_name_what_there_is() {
+fn descriptions_of_patterns_are_consistent() {
     let known: BTreeSet<&str> = model::clauses::clauses().iter().map(|clause| clause.id).collect();
     for pattern in patterns() {
         let name = &pattern.name;
@@ -188,7 +188,7 @@ fn pages_are_current() {
 }
 
 #[test]
-fn forms_are_printed_and_mistakes_told() {
+fn forms_are_printed_and_mistakes_reported() {
     let ran = Ran::of(&mut vk_litmus(["patterns", "spin-lock", "--form", "right"]));
     assert!(ran.code == 0 && ran.stdout.starts_with("#version 450\n"), "{ran:?}");
     for (arguments, words) in [

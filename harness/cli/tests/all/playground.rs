@@ -102,7 +102,7 @@ fn report_of(folder: &std::path::Path) -> String {
 }
 
 #[test]
-fn report_reads_what_a_browser_saved() {
+fn report_reads_results_saved_in_a_browser() {
     let text = litmus::corpus::tests().into_iter().find(|test| test.id == "sb/SB+rlx-rlx").unwrap().text;
     let outcome =
         |left: u32, right: u32, count: u64| json!({"state": {"P0:r0": left, "P1:r0": right}, "count": count});

@@ -96,7 +96,7 @@ fn loads_that_an_optimizer_merges_over_an_acquire_are_found() {
 }
 
 #[test]
-fn what_a_tool_does_wrong_is_named_and_ends_no_other_shader() {
+fn a_tool_failure_is_reported_per_shader() {
     let file = path("readonly-lease.spvasm");
     let cases = [
         ("cp {in} {out}", RefineVerdict::Refines, "in every context"),
@@ -118,7 +118,7 @@ fn what_a_tool_does_wrong_is_named_and_ends_no_other_shader() {
 }
 
 #[test]
-fn wrong_inputs_are_refused_with_what_was_expected() {
+fn wrong_inputs_are_refused_with_the_expected_form() {
     let file = path("readonly-lease.spvasm");
     let text = fs::read_to_string(&file).unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -201,7 +201,7 @@ fn two_buffers(folder: &Path, name: &str, body: &str) -> String {
 
 /// Two descriptors of one buffer alias: a store through one of them changes what the other one loads.
 #[test]
-fn a_store_through_an_alias_is_between_two_loads() {
+fn stores_through_an_alias_affect_loads() {
     if !installed("glslangValidator") {
         return;
     }

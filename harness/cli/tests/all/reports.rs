@@ -28,7 +28,7 @@ pub(crate) fn in_folder(folder: &Path, arguments: &[&str]) -> Ran {
 }
 
 #[test]
-fn every_format_is_written_and_the_table_is_that_of_the_run() {
+fn every_format_is_written_and_its_table_equals_that_of_the_run() {
     let folder = tempdir().unwrap();
     run(folder.path(), "one", &[]);
     for format in ["html", "md", "csv", "json", "junit", "herd"] {
@@ -61,7 +61,7 @@ fn every_format_is_written_and_the_table_is_that_of_the_run() {
 
 /// Every text format and JSON have the observations of a test's mutants next to its verdict.
 #[test]
-fn mutants_stand_beside_what_conforms() {
+fn observations_of_mutants_are_shown() {
     let folder = tempdir().unwrap();
     let tests = ["mp/MP+rel-acq", "mp/MP+rel-rlx", "mp/MP+rlx-acq", "mp/MP+rel-acq.wg", "sb/SB+rlx-rlx"];
     let mut command =
@@ -89,7 +89,7 @@ fn mutants_stand_beside_what_conforms() {
 }
 
 #[test]
-fn junit_and_herd_come_from_run_as_well() {
+fn run_writes_junit_and_herd() {
     let folder = tempdir().unwrap();
     let junit = run(folder.path(), "one", &["--format", "junit"]).stdout;
     let junit = quick_junit::Report::deserialize_from_str(&junit).unwrap();
@@ -123,7 +123,7 @@ fn shards_are_merged_to_the_whole() {
 
 /// A folder has the command line of a shard, but the plan of the merged run decides.
 #[test]
-fn a_merged_folder_that_lacks_verdicts_goes_on_by_its_name() {
+fn an_incomplete_merged_folder_is_resumed_by_its_path() {
     let folder = tempdir().unwrap();
     run(folder.path(), "first", &["--shard", "1/2"]);
     run(folder.path(), "second", &["--shard", "2/2"]);
@@ -190,7 +190,7 @@ fn a_journal_of_another_run_is_refused_by_every_command() {
 
 /// The current models confirm the committed records. `VK_LITMUS_BLESS=1` judges them again; review the diff.
 #[test]
-fn kept_baselines_are_judged_by_the_models_of_today() {
+fn committed_baselines_agree_with_the_current_models() {
     let folder = tempdir().unwrap();
     let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/baselines");
     let mut baselines = 0;
@@ -216,7 +216,7 @@ fn kept_baselines_are_judged_by_the_models_of_today() {
 }
 
 #[test]
-fn what_was_seen_is_judged_again_by_another_model() {
+fn observations_are_judged_by_another_model() {
     let folder = tempdir().unwrap();
     let faulty = run(folder.path(), "faulty", &["--fault", "release-no-flush"]);
     assert_eq!(faulty.code, 1);
@@ -238,7 +238,7 @@ fn what_was_seen_is_judged_again_by_another_model() {
 
 /// One location occurs only in the filter, and there are too many outcomes to list.
 #[test]
-fn judged_again_by_the_same_model_nothing_changes() {
+fn judging_again_by_the_same_model_changes_nothing() {
     let folder = tempdir().unwrap();
     let filtered = "VULKAN filtered\n{ x = 0; y = 0; }\nP0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ;\n\
         st.atom.dv.sc0 x, 1 | ld.atom.dv.sc0 r0, y ;\nst.atom.dv.sc0 y, 1 | st.atom.dv.sc0 x, 2 ;\n\
@@ -362,7 +362,7 @@ fn the_worked_example_is_current() {
 }
 
 #[test]
-fn bad_input_changes_no_terminal_and_writes_nowhere_else() {
+fn hostile_results_are_escaped_and_write_no_other_files() {
     let folder = tempdir().unwrap();
     let records = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/tests/all/records");
     for entry in std::fs::read_dir(records).unwrap() {
@@ -437,7 +437,7 @@ fn edited_records_are_refused() {
 
 /// An omitted outcome is added, and records of another version's model are reported as such.
 #[test]
-fn lists_are_recomputed_where_the_model_is_the_same() {
+fn outcome_lists_are_recomputed_under_the_same_model() {
     let folder = tempdir().unwrap();
     run(folder.path(), "one", &[]);
     let table = || in_folder(folder.path(), &["report", "one", "--format", "csv"]);
@@ -464,7 +464,7 @@ fn lists_are_recomputed_where_the_model_is_the_same() {
 
 /// Every command fails if verdicts are missing.
 #[test]
-fn lost_verdicts_are_failures() {
+fn missing_verdicts_are_failures() {
     let folder = tempdir().unwrap();
     run(folder.path(), "whole", &["--fault", "release-no-flush"]);
     run(folder.path(), "first", &["--shard", "1/2"]);

@@ -30,7 +30,7 @@ fn readme(folder: &Path) -> String {
 }
 
 #[test]
-fn a_bundle_holds_what_its_text_lists() {
+fn a_bundle_has_the_files_in_its_text() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("bundle");
     let ran = bundle(&["mp/MP+rel-acq@split"], &out);
@@ -67,7 +67,7 @@ fn a_bundle_holds_what_its_text_lists() {
 }
 
 #[test]
-fn what_cannot_be_said_is_told() {
+fn tests_without_a_host_program_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     for (test, told) in [
         ("classes/MP+rel-acq.sc2", "No C program: the C program supports only storage buffers"),
@@ -81,7 +81,7 @@ fn what_cannot_be_said_is_told() {
 }
 
 #[test]
-fn a_violation_of_a_run_is_told_with_its_counts() {
+fn a_violation_of_a_run_is_reproduced_with_its_counts() {
     let folder = tempfile::tempdir().unwrap();
     let (results, out) = (folder.path().join("results"), folder.path().join("bundle"));
     let ran = Ran::of(

@@ -57,7 +57,7 @@ fn of<'a>(lines: &'a [Value], id: &str) -> &'a Value {
 }
 
 #[test]
-fn weak_outcomes_are_seen_and_promises_kept() {
+fn weak_outcomes_occur_and_forbidden_ones_do_not() {
     for driver in software_drivers() {
         let sb = until(driver, "sb/SB+rlx-rlx", |line| {
             let weak = |o: &Value| o["weak"] == true && o["count"].as_u64().unwrap() > 0;
@@ -167,7 +167,7 @@ fn every_instance_is_accounted_for_and_every_record_is_valid() {
 }
 
 #[test]
-fn a_bad_test_is_told_and_the_others_run() {
+fn an_invalid_test_is_reported_and_the_others_run() {
     for driver in software_drivers() {
         let folder = tempfile::tempdir().unwrap();
         let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/cases/files/mixed");
@@ -181,7 +181,7 @@ fn a_bad_test_is_told_and_the_others_run() {
 
 /// A worker that crashes, hangs or loses its device affects one test.
 #[test]
-fn a_broken_worker_costs_one_test() {
+fn a_failed_worker_affects_one_test() {
     for driver in software_drivers() {
         let cases = [("crash", "crashed"), ("lost", "device lost"), ("hang", "timed out")];
         for (how, reason) in cases {
@@ -205,7 +205,7 @@ fn a_broken_worker_costs_one_test() {
 
 /// If every worker fails, the run ends early and the remaining tests do not run.
 #[test]
-fn a_fault_of_every_worker_is_given_up() {
+fn a_run_ends_if_every_worker_fails() {
     for driver in software_drivers() {
         let folder = tempfile::tempdir().unwrap();
         let more = ["--suite", "quick", "--misbehave", "crash:*"];
@@ -227,7 +227,7 @@ fn a_fault_of_every_worker_is_given_up() {
 }
 
 #[test]
-fn a_run_that_was_killed_goes_on() {
+fn a_killed_run_is_resumed() {
     for driver in software_drivers() {
         let folder = tempfile::tempdir().unwrap();
         let arguments = ["--out", "out", "--instances", "30000", "--resume", "mp/MP+r*"];
@@ -264,7 +264,7 @@ fn a_run_that_was_killed_goes_on() {
 }
 
 #[test]
-fn interrupted_it_keeps_the_journal_and_says_how_to_go_on() {
+fn an_interrupted_run_prints_how_to_resume() {
     for driver in software_drivers() {
         let folder = tempfile::tempdir().unwrap();
         let journal = folder.path().join("out/run.jsonl");
@@ -291,7 +291,7 @@ fn interrupted_it_keeps_the_journal_and_says_how_to_go_on() {
 /// A resumed run retries tests without a verdict with a new time limit. For contradicting options the error
 /// has the field and both values.
 #[test]
-fn resume_runs_what_had_no_time() {
+fn resume_retries_tests_without_time() {
     let folder = tempfile::tempdir().unwrap();
     let run = |arguments: &[&str]| Ran::of(vk_litmus(arguments.iter().copied()).current_dir(folder.path()));
     let tests = ["sb/SB+rlx-rlx", "coherence/CoRR+rlx", "mp/MP+rel-acq", "mp/MP+rlx-rlx"];
@@ -336,7 +336,7 @@ fn a_quiet_run_prints_errors_only() {
 
 /// A worker hangs until the time limit, so later tests do not start.
 #[test]
-fn tests_without_time_say_so_and_may_be_allowed() {
+fn tests_without_time_are_reported_and_may_be_allowed() {
     let folder = tempfile::tempdir().unwrap();
     let run = |more: &[&str]| {
         let tests = ["sb/SB+rlx-rlx", "coherence/CoRR+rlx", "mp/MP+rel-acq", "mp/MP+rlx-rlx"];
@@ -360,7 +360,7 @@ fn tests_without_time_say_so_and_may_be_allowed() {
 }
 
 #[test]
-fn a_replay_command_is_one() {
+fn a_replay_command_parses() {
     let Some(driver) = software_drivers().into_iter().next() else { return };
     let folder = tempfile::tempdir().unwrap();
     let ran = Ran::of(&mut run_in(folder.path(), driver, &["--instances", "1000", "sb/SB+rlx-rlx"]));
@@ -375,7 +375,7 @@ fn a_replay_command_is_one() {
 
 /// Exit codes for `git bisect run`: 0 is good, 1 is bad, 125 is neither.
 #[test]
-fn a_bisection_is_told_good_bad_or_neither() {
+fn bisect_exits_with_0_1_or_125() {
     let folder = tempfile::tempdir().unwrap();
     let run = |name: &str, more: &[&str]| {
         let out = folder.path().join(name);
@@ -407,7 +407,7 @@ fn a_bisection_is_told_good_bad_or_neither() {
 }
 
 #[test]
-fn resume_alone_goes_on_as_it_was_asked_for() {
+fn resume_restores_the_command_line() {
     let folder = tempfile::tempdir().unwrap();
     let run = |arguments: &[&str]| Ran::of(vk_litmus(arguments.iter().copied()).current_dir(folder.path()));
     let asked =

@@ -102,7 +102,7 @@ fn only_the_page_of_the_server_reaches_it() {
 }
 
 #[test]
-fn questions_have_limits_and_the_server_stays() {
+fn requests_have_limits_and_the_server_survives() {
     let server = RunningServer::start("60s");
     let (status, why) = server.post("", &"x".repeat(2 << 20));
     assert_eq!((status, why.contains("shorten the text")), (413, true), "{why}");

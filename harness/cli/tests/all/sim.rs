@@ -21,7 +21,7 @@ fn timeless(mut line: Value) -> Value {
 }
 
 #[test]
-fn without_a_vulkan_loader_the_first_command_works_and_says_what_ran() {
+fn without_a_vulkan_loader_the_simulated_gpu_is_used_and_named() {
     let folder = tempfile::tempdir().unwrap();
     let libraries = folder.path().join("libraries");
     std::fs::create_dir(&libraries).unwrap();
@@ -48,7 +48,7 @@ fn without_a_vulkan_loader_the_first_command_works_and_says_what_ran() {
 
 /// If a driver has no device, tests must not pass on the simulated GPU.
 #[test]
-fn a_broken_driver_is_no_run_on_the_simulated_gpu() {
+fn a_broken_driver_does_not_select_the_simulated_gpu() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, text: &str| {
         let path = folder.path().join(name);
@@ -111,7 +111,7 @@ fn a_missing_device_fails_runs_that_expect_one() {
 }
 
 #[test]
-fn a_seed_decides_the_bytes() {
+fn the_seed_determines_the_output() {
     let folder = tempfile::tempdir().unwrap();
     let lines = |seed: &str| -> Vec<Value> {
         let tests = ["mp/MP+rlx-rlx", "barrier/MP+cbar", "avvis/MP+rel-acq.noav", "rmw/RMW+add-add"];
@@ -152,7 +152,7 @@ fn counted_by(folder: &Path, who: &str) -> String {
 }
 
 #[test]
-fn whoever_counts_accounts_for_every_instance_of_the_quick_suite() {
+fn host_and_device_account_for_every_instance_of_the_quick_suite() {
     let folder = tempfile::tempdir().unwrap();
     let lines = |who: &str| -> Vec<Value> {
         let stress = counted_by(folder.path(), who);
@@ -183,7 +183,7 @@ fn whoever_counts_accounts_for_every_instance_of_the_quick_suite() {
 }
 
 #[test]
-fn a_fault_is_found_by_what_the_device_counts() {
+fn a_fault_is_found_by_counts_of_the_device() {
     let folder = tempfile::tempdir().unwrap();
     let stress = counted_by(folder.path(), "device");
     for (fault, test) in [
@@ -202,7 +202,7 @@ fn a_fault_is_found_by_what_the_device_counts() {
 
 /// Wrong counters in memory that is not shared are not outcomes of the test.
 #[test]
-fn a_device_that_miscounts_is_caught() {
+fn a_miscounting_device_is_detected() {
     let folder = tempfile::tempdir().unwrap();
     let stress = counted_by(folder.path(), "device");
     let arguments = [
@@ -244,7 +244,7 @@ fn an_unknown_fault_is_refused() {
 }
 
 #[test]
-fn the_list_of_faults_is_as_agreed() {
+fn the_list_of_faults_matches_the_contract() {
     let ran = Ran::of(&mut vk_litmus(["faults", "--format", "json"]));
     let list: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert!(list.as_array().unwrap().len() >= 40);
@@ -279,7 +279,7 @@ fn many_workgroups_of_an_instance_are_executed() {
 /// reported as such, not as values that no execution produces. If the time limit of the model is reached,
 /// that is reported instead.
 #[test]
-fn more_outcomes_than_are_told_apart_are_no_violation() {
+fn outcomes_beyond_the_histogram_are_not_violations() {
     let folder = tempfile::tempdir().unwrap();
     let columns = |cell: &dyn Fn(usize) -> String| (0..7).map(cell).collect::<Vec<_>>().join(" | ");
     let heads = columns(&|thread| format!("P{thread}@sg 0, wg {thread}, qf 0"));

@@ -37,7 +37,7 @@ fn links(page: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_link_of_a_site_holds_and_its_data_is_what_was_seen() {
+fn links_of_a_site_are_valid_and_its_data_equals_the_results() {
     let folder = tempdir().unwrap();
     run(folder.path(), "sound", &[]);
     run(folder.path(), "faulty", &["--fault", "release-no-flush"]);
@@ -74,7 +74,7 @@ fn every_link_of_a_site_holds_and_its_data_is_what_was_seen() {
 }
 
 #[test]
-fn plots_show_every_test_and_what_became_of_it() {
+fn plots_have_a_point_per_observed_test() {
     let folder = tempdir().unwrap();
     run(folder.path(), "first", &[]);
     run(folder.path(), "second", &[]);

@@ -18,7 +18,7 @@ fn weak(line: &Value) -> &Value {
 
 /// A device without the memory model runs tests in GLSL450 form, and is judged by its weaker guarantees.
 #[test]
-fn a_device_without_the_memory_model_takes_the_same_suite() {
+fn a_device_without_the_memory_model_runs_the_same_suite() {
     let folder = tempfile::tempdir().unwrap();
     let tests = [
         "mp/MP+rel-acq",
@@ -72,7 +72,7 @@ fn a_device_without_the_memory_model_takes_the_same_suite() {
 
 /// The validation layers accept the modules: each enables its features and has the right version.
 #[test]
-fn a_device_of_vulkan_1_1_runs_what_it_has() {
+fn a_device_of_vulkan_1_1_runs_the_supported_tests() {
     let folder = tempfile::tempdir().unwrap();
     for driver in software_drivers() {
         let run = ["run", "sb/SB+rlx-rlx", "barrier/MP+cbar", "--device", driver, "--stress", "small"];
@@ -98,7 +98,7 @@ fn a_device_of_vulkan_1_1_runs_what_it_has() {
 
 /// Both devices run the common form, and the newer one also runs its own.
 #[test]
-fn a_device_of_vulkan_1_1_runs_beside_one_of_1_3() {
+fn devices_of_vulkan_1_1_and_1_3_run_together() {
     let folder = tempfile::tempdir().unwrap();
     let drivers = software_drivers();
     let [old, ..] = drivers[..] else { return println!("1 skipped: no software driver is installed") };
@@ -164,7 +164,7 @@ fn a_mask_that_cannot_be_read_is_refused() {
 
 /// The loader hides portability drivers unless the application requests them.
 #[test]
-fn a_driver_of_a_portable_part_of_vulkan_is_found() {
+fn a_portability_driver_is_found() {
     let file = Path::new("/usr/share/vulkan/icd.d/lvp_icd.x86_64.json");
     let Ok(text) = std::fs::read_to_string(file) else {
         println!("1 skipped: {} is not there", file.display());

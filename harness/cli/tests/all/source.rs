@@ -74,7 +74,7 @@ fn definitions_and_included_files_reach_the_compiler() {
 }
 
 #[test]
-fn what_does_not_compile_is_told_in_the_words_of_the_compiler() {
+fn compile_errors_have_the_message_of_the_compiler() {
     let cases: [(&str, &[&str], &str, u64, u64); 3] = [
         (
             "glslangValidator",
@@ -105,7 +105,7 @@ fn what_does_not_compile_is_told_in_the_words_of_the_compiler() {
 }
 
 #[test]
-fn a_compiler_that_is_not_there_is_named() {
+fn a_missing_compiler_is_named() {
     let nowhere = tempfile::tempdir().unwrap();
     for (file, wanted) in [
         ("exchange.comp", "`glslangValidator` (the package glslang-tools, or the Vulkan SDK) or `glslang`"),
@@ -134,7 +134,7 @@ fn a_compiler_that_is_not_there_is_named() {
 /// The first of two programs rejects the source; the other produces this module.
 #[cfg(unix)]
 #[test]
-fn another_compiler_is_asked_where_one_refuses() {
+fn another_compiler_is_tried_after_a_rejection() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = tempfile::tempdir().unwrap();
     let module = format!("{FOLDER}/dispatch/racy.spvasm");
@@ -165,7 +165,7 @@ fn another_compiler_is_asked_where_one_refuses() {
 /// Each row of `sources/cases.tsv` has a source as found in projects, and the answer of `race`. In arguments,
 /// `_` is a blank.
 #[test]
-fn sources_are_read_as_projects_have_them() {
+fn sources_of_projects_have_the_expected_answers() {
     let folder = format!("{FOLDER}/sources");
     let cases = fs::read_to_string(format!("{folder}/cases.tsv")).unwrap();
     for case in cases.lines().skip(1) {
@@ -187,7 +187,7 @@ fn sources_are_read_as_projects_have_them() {
 }
 
 #[test]
-fn compiled_modules_are_used_again_until_a_source_changes() {
+fn stored_modules_are_reused_until_a_source_changes() {
     if !installed("glslangValidator") {
         return;
     }
@@ -224,7 +224,7 @@ fn compiled_modules_are_used_again_until_a_source_changes() {
 }
 
 #[test]
-fn a_folder_stands_for_its_shaders_and_the_counts_follow() {
+fn a_folder_selects_its_shaders_and_a_summary_follows() {
     if !installed("glslangValidator") {
         return;
     }

@@ -14,7 +14,7 @@ fn is_active(c: char) -> bool {
 }
 
 #[test]
-fn names_of_files_are_written_out() {
+fn control_characters_in_file_names_are_escaped() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("t")).unwrap();
     fs::write(folder.path().join("t").join(NAME), SB).unwrap();
@@ -54,7 +54,7 @@ fn on_a_terminal(folder: &std::path::Path, line: &str, no_colour: bool) -> Optio
 }
 
 #[test]
-fn a_terminal_gets_colours_a_table_that_fits_and_no_escapes_of_others() {
+fn terminals_get_colours_and_a_table_that_fits() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("t")).unwrap();
     fs::write(folder.path().join("t").join(NAME), SB).unwrap();
@@ -80,7 +80,7 @@ fn a_terminal_gets_colours_a_table_that_fits_and_no_escapes_of_others() {
 }
 
 #[test]
-fn progress_is_for_terminals() {
+fn progress_is_shown_only_on_terminals() {
     let folder = tempfile::tempdir().unwrap();
     let run = |more: &str| {
         let binary = binary();
@@ -94,7 +94,7 @@ fn progress_is_for_terminals() {
 }
 
 #[test]
-fn a_terminal_gets_violations_at_once_few_rows_and_the_summary_last() {
+fn terminals_get_violations_immediately_and_a_short_table() {
     let folder = tempfile::tempdir().unwrap();
     let run = |more: &str| {
         let line = format!(
