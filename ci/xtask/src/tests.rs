@@ -301,7 +301,7 @@ mod result_tests {
     use super::has_result;
 
     #[test]
-    fn output_without_a_result_is_no_success() {
+    fn output_without_a_result_is_a_failure() {
         assert!(has_result("running 0 tests\n\ntest result: ok. 0 passed; 0 failed; 0 ignored\n"));
         assert!(!has_result(""));
         assert!(!has_result("test a_job_is_run_and_answered ...\n"));

@@ -189,7 +189,7 @@ fn never() -> AtomicBool {
 }
 
 #[test]
-fn a_plan_says_what_runs_and_what_does_not() {
+fn a_plan_lists_running_and_skipped_tests() {
     let plan = plan(&["a", "b"], &[MP, "coherence/CoRR+rlx", "hsa/MP+agent-far", "mp/MP+rel-acq@split"]);
     let cells: Vec<(usize, &str, Option<&str>)> = plan
         .cells
@@ -226,7 +226,7 @@ fn jobs_carry_the_hash_that_is_published() {
 }
 
 #[test]
-fn what_workers_tell_becomes_a_verdict() {
+fn worker_reports_become_verdicts() {
     use VerdictWord::{Conforms, Inconclusive, Skipped, Violates};
     let failed = |told: IncompleteReason| Ok(answer(&[], Some(told)));
     let text = |text: &str| text.to_owned();
@@ -313,7 +313,7 @@ fn lines_come_in_the_order_of_the_plan_device_by_device() {
 }
 
 #[test]
-fn an_interrupted_run_goes_on_where_it_was() {
+fn an_interrupted_run_is_resumed() {
     let folder = tempfile::tempdir().unwrap();
     let all = [MP, SB, "lb/LB+rlx-rlx"];
     let plan_of_all = plan(&["a"], &all);
@@ -361,7 +361,7 @@ fn an_interrupted_run_goes_on_where_it_was() {
 }
 
 #[test]
-fn a_journal_that_was_cut_off_is_told_of_and_its_test_run_again() {
+fn a_truncated_journal_is_reported_and_its_test_rerun() {
     let folder = tempfile::tempdir().unwrap();
     let (plan, options) = (plan(&["a"], &[MP]), options(1));
     drop(run(&plan, &options, &place(folder.path(), false, Some(1)), &never(), &good).unwrap());
@@ -515,7 +515,7 @@ fn by_id(ended: &Ended) -> BTreeMap<&str, (VerdictWord, Option<&str>)> {
 
 /// Every device has the same tests, including placements for other devices.
 #[test]
-fn progress_plans_are_whole_for_every_device() {
+fn progress_plans_have_every_test_for_every_device() {
     let folder = tempfile::tempdir().unwrap();
     let mut cpu = target("b");
     cpu.listed.identity.kind = "cpu".to_owned();
@@ -533,7 +533,7 @@ fn progress_plans_are_whole_for_every_device() {
 const HANDOFFS: [&str; 3] = ["progress/handoff-down", "progress/handoff-up", "progress/mutex"];
 
 #[test]
-fn progress_goes_on_with_other_workers_around_it() {
+fn progress_resumes_with_another_number_of_workers() {
     let folder = tempfile::tempdir().unwrap();
     let plan = progress_plan(&HANDOFFS[..2]);
     let (one, four) = (options(1), options(4));
@@ -561,7 +561,7 @@ fn progress_skips_a_test_without_a_kernel_by_rule() {
 
 /// After a killed worker, the device must complete a store; otherwise no more tests run.
 #[test]
-fn progress_asks_for_health_after_a_worker_that_broke() {
+fn progress_checks_the_device_after_a_killed_worker() {
     let plan = progress_plan(&HANDOFFS);
     let options = options(1);
     for healthy in [true, false] {
@@ -588,7 +588,7 @@ fn progress_asks_for_health_after_a_worker_that_broke() {
 }
 
 #[test]
-fn progress_begins_no_test_when_the_time_is_over() {
+fn progress_starts_no_test_after_the_time_limit() {
     let folder = tempfile::tempdir().unwrap();
     let (plan, options) = (progress_plan(&HANDOFFS), options(1));
     let place = place(folder.path(), false, Some(1));
@@ -600,7 +600,7 @@ fn progress_begins_no_test_when_the_time_is_over() {
 
 /// This test does not need snapshots, but the type does.
 #[test]
-fn snapshots_tell_instances_and_seconds() {
+fn snapshots_have_instances_and_seconds() {
     let seen = answer(&[(&[0, 0], 3)], None).observation;
     let snapshot = Snapshot { observation: WireObservation { seconds: 0.5, ..seen }, twin: None };
     assert_eq!(<Litmus<'_> as RunKind>::shown(&snapshot), (3, 0.5));

@@ -97,7 +97,7 @@ fn orders_of_every_vendor() {
 
 /// Removing a required line loses the order; removing any other line except an access keeps it.
 #[test]
-fn a_line_less_is_noticed_where_it_counts() {
+fn removing_an_ordering_line_loses_the_order() {
     let test = test();
     let mut text = String::new();
     for given in given(&test) {

@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn the_loader_is_left_alone_where_nothing_is_added() {
+    fn without_additions_the_loader_variables_are_unchanged() {
         let world = World::new();
         let environment = world.discover().unwrap();
         assert_eq!(world.names(environment.files()), [LAVAPIPE, RADEON]);
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn swiftshader_is_added_to_what_the_loader_finds() {
+    fn swiftshader_is_added_to_the_default_drivers() {
         let world = World::new();
         world.file(SWIFTSHADER);
         let environment = world.discover().unwrap();
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn the_users_choice_stays() {
+    fn variables_of_the_user_take_precedence() {
         for variable in LOADER_VARIABLES {
             let mut world = World::new();
             world.file(SWIFTSHADER);

@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_queue_of_a_plan_gets_its_own() {
+    fn every_queue_of_a_plan_has_a_separate_device_queue() {
         // Queue counts of the device's families, the first of which has graphics; families of the plan's
         // queues; families that draw; the expected family and index of each, or the error.
         type Case =

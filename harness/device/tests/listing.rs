@@ -67,7 +67,7 @@ fn both_software_drivers_from_one_process() {
 }
 
 #[test]
-fn without_a_driver_it_says_what_to_install() {
+fn without_a_driver_the_error_names_packages() {
     if is_child() {
         let open = VulkanDevice::open(&Selector::Best, DeviceOptions::default()).map(|_| ());
         for result in [device::list_devices().map(|_| ()), open] {
@@ -81,7 +81,7 @@ fn without_a_driver_it_says_what_to_install() {
         }
         return;
     }
-    in_child("without_a_driver_it_says_what_to_install", |command| {
+    in_child("without_a_driver_the_error_names_packages", |command| {
         command.env("VK_DRIVER_FILES", "/nonexistent.json").env("VK_ICD_FILENAMES", "/nonexistent.json");
     });
 }

@@ -73,7 +73,7 @@ fn without_a_selector_the_best_device_with_the_memory_model_is_taken() {
 }
 
 #[test]
-fn other_kinds_of_devices_are_told_apart() {
+fn device_types_are_distinguished() {
     let table = [
         ("sim", SelectorError::NotVulkan("sim".to_owned())),
         ("radv:gfx1100", SelectorError::NotVulkan("radv:gfx1100".to_owned())),

@@ -84,7 +84,7 @@ fn cases() -> Vec<ExplanationCase> {
 }
 
 #[test]
-fn labels_hide_no_event_and_no_other_label() {
+fn labels_do_not_overlap_events_or_labels() {
     let overlap = |a: Rectangle, b: Rectangle| {
         a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height
     };
@@ -146,7 +146,7 @@ fn pictures_and_pages_are_well_formed() {
 }
 
 #[test]
-fn what_means_something_to_a_format_is_escaped() {
+fn special_characters_of_each_format_are_escaped() {
     let source = "VULKAN a<b>&\"c\\d\n{ x = 0; }\nP0@sg 0, wg 0, qf 0 ;\nst.atom.dv.sc0 x, 1 ;\nexists (x >= 1 /\\ x < 2)";
     let model = Model::shipped("vulkan").unwrap().unwrap();
     let case = ExplanationCase::new(source, "<i>.litmus".to_owned(), &model, 0);
