@@ -65,7 +65,7 @@ fn said(bytes: &[u8], workgroups: u32, assertion: Option<&str>) -> String {
 }
 
 #[test]
-fn what_is_said_of_shaders() {
+fn answers_for_shaders() {
     let all: Vec<String> = KERNELS
         .iter()
         .map(|(name, workgroups, assertion)| {
@@ -78,7 +78,7 @@ fn what_is_said_of_shaders() {
 
 /// The modules of the compiler, raw and optimized, have the same answers as the committed text.
 #[test]
-fn compilers_and_optimisers_change_nothing() {
+fn compilers_and_optimizers_do_not_change_answers() {
     if Command::new("glslangValidator").arg("--version").output().is_err() {
         println!("skipped 1: no glslangValidator");
         return;

@@ -101,7 +101,7 @@ fn found(body: &str, workgroups: u32) -> String {
 }
 
 #[test]
-fn barriers_order_what_they_say() {
+fn barriers_order_within_their_scope_and_semantics() {
     // Invocations of one subgroup: only lockstep execution would order them.
     assert_eq!(found(&[WRITE, READ].concat(), 1), "lockstep");
     assert_eq!(found(&[WRITE, BARRIER, READ].concat(), 256), "");
@@ -257,7 +257,7 @@ fn lanes_that_wait_for_lanes() {
 }
 
 #[test]
-fn deadlocks_name_the_whole_circle() {
+fn deadlocks_name_the_whole_cycle() {
     // Returns the message with workgroup numbers, and the access at each position.
     let hangs = |body: &str, workgroups: u32| {
         let report = walked(body, workgroups).expect("a walk");
@@ -319,7 +319,7 @@ fn deadlocks_name_the_whole_circle() {
 }
 
 #[test]
-fn many_orders_where_they_cost_little() {
+fn cheap_schedules_are_tried_in_large_numbers() {
     // The first invocation of each workgroup acquires a lock correctly: no finding, but the result depends on
     // the schedule.
     let first = "%may = OpIEqual %bool %me %0\n";
@@ -383,7 +383,7 @@ fn subgroups_and_large_grids() {
 }
 
 #[test]
-fn what_is_not_computed_is_refused_where_it_decides() {
+fn values_that_are_not_computed_are_refused_in_branches() {
     // Derivatives are unknown values.
     let derived = "%f = OpConvertUToF %f32 %me\n%d = OpDPdx %f32 %f\n%i = OpConvertFToU %u32 %d\n";
     let walk = |used: &str| {
@@ -401,7 +401,7 @@ fn what_is_not_computed_is_refused_where_it_decides() {
 
 /// Nine invocations of three workgroups take eight slots, with annotated sizes and contents.
 #[test]
-fn annotations_say_what_a_walk_begins_with() {
+fn annotations_set_the_initial_state_of_a_walk() {
     let text = include_str!("shaders/slots-too-few.spvasm");
     let walk = |text: &str| {
         grid::analyze_grid(
@@ -437,7 +437,7 @@ fn checked(body: &str) -> Result<Vec<(FindingKind, String, SourcePosition)>, Ref
 /// An undefined result is reported if it is observed, by the walk and by the model; an unused one is not
 /// reported.
 #[test]
-fn results_that_are_not_defined_are_told_where_they_matter() {
+fn undefined_results_are_reported_if_observed() {
     const OPERATIONS: [(&str, &str); 9] = [
         ("OpUDiv %u32 %63 %nothing", "OpUDiv without a defined result: it divides by zero"),
         ("OpUMod %u32 %63 %nothing", "OpUMod without a defined result: it divides by zero"),
@@ -567,7 +567,7 @@ fn pointers_are_compared_and_subtracted() {
 
 /// If several blocks have one binding, a race and its fix name the accessed block.
 #[test]
-fn of_several_blocks_of_a_binding_the_accessed_one_is_named() {
+fn the_accessed_block_of_a_shared_binding_is_named() {
     let body = "%there = OpAccessChain %to_u32 %words %0 %me\n%beside = OpAccessChain %to_u32 %words %0 %near\n\
                 OpStore %there %me\nOpMemoryBarrier %1 %72\nOpControlBarrier %2 %2 %264\n%got = OpLoad %u32 %beside\n";
     let text = kernel(body).replace("LocalSize 64", "LocalSize 2");

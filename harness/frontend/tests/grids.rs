@@ -394,30 +394,30 @@ fn undefined(report: &grid::GridReport) -> bool {
 const ONCE: [u64; 5] = [901, 1759, 5850, 11_874, 25_919];
 
 #[test]
-fn walks_say_what_the_model_says() {
+fn walks_agree_with_the_model() {
     compared(Meeting::Barriers, &ONCE);
 }
 
 #[test]
-fn walks_say_what_the_model_says_of_split_barriers() {
+fn walks_agree_with_the_model_on_split_barriers() {
     compared(Meeting::Halves, &[]);
 }
 
 #[test]
-fn walks_say_what_the_model_says_of_interlocked_sections() {
+fn walks_agree_with_the_model_on_interlocked_sections() {
     // A plain read after an atomic of the same invocation need not see an earlier write of another one.
     compared(Meeting::Sections, &[988]);
 }
 
 /// A subgroup barrier that some invocations skip orders the others.
 #[test]
-fn walks_say_what_the_model_says_of_barriers_of_subgroups() {
+fn walks_agree_with_the_model_on_subgroup_barriers() {
     compared(Meeting::Subgroups, &[]);
 }
 
 /// Bound on the shadow memory per accessed byte, also with locks and in sparsely accessed buffers.
 #[test]
-fn at_most_32_bytes_are_kept_of_a_byte() {
+fn shadow_memory_has_at_most_32_bytes_per_byte() {
     let shaders = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/shaders");
     let read = |path: std::path::PathBuf| frontend::read_module(&std::fs::read(path).unwrap()).unwrap();
     let lock = AnalysisOptions { grid: Some([256, 1, 1]), ..AnalysisOptions::default() };
@@ -493,7 +493,7 @@ const BEYOND: [Beyond; 8] = [
 ];
 
 #[test]
-fn what_only_the_model_finds_needs_a_read_of_a_later_write() {
+fn model_only_races_need_a_read_of_a_later_write() {
     let model = Model::shipped("vulkan").unwrap().unwrap();
     let asking =
         ModelQuery { budget: Budget::default().at_most(30_000), race: true, question: false, places: false };

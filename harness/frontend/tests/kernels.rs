@@ -65,7 +65,7 @@ fn said(module: &SpirvModule, report: &GridReport) -> String {
 }
 
 #[test]
-fn kernels_get_their_verdicts() {
+fn kernels_have_their_expected_verdicts() {
     let corpus = std::env::var_os("VK_LITMUS_CORPORA").map(|corpora| PathBuf::from(corpora).join("kernels"));
     let Some(corpus) = corpus.filter(|corpus| corpus.join("manifest.csv").exists()) else {
         println!("skipped: VK_LITMUS_CORPORA has no kernels");
@@ -139,7 +139,7 @@ const LINTED: [(&str, &str); 1] = [(
 )];
 
 #[test]
-fn lint_reports_no_correct_kernel() {
+fn lint_reports_nothing_for_correct_kernels() {
     let corpus = std::env::var_os("VK_LITMUS_CORPORA").map(|corpora| PathBuf::from(corpora).join("kernels"));
     let Some(corpus) = corpus.filter(|corpus| corpus.join("manifest.csv").exists()) else {
         println!("skipped: VK_LITMUS_CORPORA has no kernels");

@@ -50,7 +50,7 @@ fn a_grid_without_an_order_has_one_content() {
 
 /// Vectors that are carried by loops, recombined, passed to functions and returned.
 #[test]
-fn vectors_keep_their_components_apart() {
+fn vector_components_are_separate() {
     let count = 32;
     let (contents, _) = listed(of("tests/shaders/vectors", count, &[((0, 0), &[0; 32])]));
     let word = |id: u64| (5 * id + 8) * 1_000_000 + (3 * id + 5) * 1_000 + 2 * id + 3;
@@ -58,7 +58,7 @@ fn vectors_keep_their_components_apart() {
 }
 
 #[test]
-fn what_is_undefined_or_not_known_says_why() {
+fn undefined_and_unknown_contents_have_a_reason() {
     let FinalContents::Undefined(why) = of(&format!("{DISPATCH}/racy"), 2, &[]) else { panic!() };
     assert!(why.starts_with("race: data race on `data.count`"), "{why}");
     let FinalContents::Unknown { why, .. } = of(&format!("{DISPATCH}/tickets"), 64, &[]) else { panic!() };
@@ -67,7 +67,7 @@ fn what_is_undefined_or_not_known_says_why() {
 
 /// Results that may differ between devices are never judged.
 #[test]
-fn what_differs_between_devices_is_not_known() {
+fn device_dependent_results_are_unknown() {
     for (name, what) in [("subgroup-size", "the subgroup size"), ("negative-remainder", "a signed remainder")]
     {
         let finals = of(&format!("{DISPATCH}/{name}"), 1, &[]);
@@ -81,7 +81,7 @@ fn what_differs_between_devices_is_not_known() {
 
 /// If a dispatch changes nothing, it looks the same as one that was not executed.
 #[test]
-fn what_leaves_everything_as_it_was_is_not_known() {
+fn dispatches_without_an_effect_are_unknown() {
     let zeros = vec![0; 64];
     let finals = of(&format!("{DISPATCH}/reduction"), 1, &[((0, 0), &zeros)]);
     let FinalContents::Unknown { why, race_free: true } = finals else { panic!("{finals:?}") };
@@ -90,7 +90,7 @@ fn what_leaves_everything_as_it_was_is_not_known() {
 
 /// A dispatch has names, constants and features, and the unchanged words of the file.
 #[test]
-fn a_dispatch_keeps_the_words_of_the_module() {
+fn a_dispatch_has_the_words_of_the_module() {
     let path = format!("{}/{DISPATCH}/reduction.spvasm", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read(path).unwrap();
     let module = frontend::read_module(&text).unwrap();
@@ -108,7 +108,7 @@ fn a_dispatch_keeps_the_words_of_the_module() {
 
 /// A clustered rotation needs more features than a rotation of the whole subgroup.
 #[test]
-fn rotations_ask_for_their_features() {
+fn rotations_require_their_features() {
     let needs = |cluster: &str| {
         let text = format!(
             "OpCapability Shader\nOpCapability GroupNonUniformRotateKHR\nOpMemoryModel Logical GLSL450\n\

@@ -41,7 +41,7 @@ fn texts(folder: &Path) -> Vec<PathBuf> {
 
 /// The assembler emits the same words as SPIRV-Tools, and the module can be read.
 #[test]
-fn words_are_those_of_spirv_as() {
+fn assembled_words_equal_those_of_spirv_as() {
     let Some(folder) = folder() else { return };
     let witness = Command::new("spirv-as").arg("--version").output().is_ok();
     let (mut compared, mut refused) = (0, Vec::new());
@@ -178,7 +178,7 @@ fn answer(folder: &Path, row: &Row, model: &Model, steps: u64) -> Result<Verdict
 
 /// Every row has the verdict of Dartagnan, except those in `different.tsv`.
 #[test]
-fn verdicts_are_the_peers() {
+fn verdicts_agree_with_dartagnan() {
     let Some(folder) = folder() else { return };
     let model = Model::shipped("vulkan").unwrap().unwrap();
     let only = std::env::var("ROW").unwrap_or_default();

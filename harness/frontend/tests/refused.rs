@@ -74,7 +74,7 @@ fn refusal(declarations: &str, body: &str) -> String {
 }
 
 #[test]
-fn refusals_say_what_and_where() {
+fn refusals_have_a_reason_and_a_position() {
     let cases = [
         ("text", "", "OpNonsense"),
         ("operand", "", "OpStore %first"),
@@ -207,7 +207,7 @@ fn hostile_modules_end_in_a_diagnostic() {
 }
 
 #[test]
-fn a_million_instructions_and_a_loop_without_end_stay_within_bounds() {
+fn large_and_endless_kernels_stay_within_bounds() {
     let mut text = kernel("", "");
     let many: String = (0..1_000_000).map(|index| format!("%x{index} = OpCopyObject %u32 %me\n")).collect();
     text = text.replace("OpReturn", &format!("{many}OpReturn"));
@@ -237,7 +237,7 @@ OpBranch %head
 
 /// Random words after a header, and a kernel with random words: no panic.
 #[test]
-fn random_words_do_no_harm() {
+fn random_words_cause_no_panic() {
     let assembled = frontend::assemble_text(&kernel("", "OpStore %mine %1")).unwrap().words;
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut random = || {
@@ -326,7 +326,7 @@ fn sections_are_executed_once() {
 
 /// An unknown instruction without a result is refused, since it may have a side effect.
 #[test]
-fn walks_pass_over_nothing() {
+fn walks_refuse_unknown_side_effects() {
     let walked = |body: &str| {
         let module = frontend::read_module(kernel("", body).as_bytes()).unwrap();
         frontend::grid::analyze_grid(&module, &AnalysisOptions::default()).map(|report| report.verdict)

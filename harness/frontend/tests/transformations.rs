@@ -337,7 +337,7 @@ fn depends(a: Step, b: Step) -> bool {
 }
 
 #[test]
-fn no_legal_transformation_breaks() {
+fn legal_transformations_never_break() {
     let model = Model::shipped("vulkan").unwrap().unwrap();
     let count = std::env::var("VK_LITMUS_TRANSFORMATIONS").map_or(60, |text| text.parse().unwrap());
     let mut proved = 0;
@@ -438,7 +438,7 @@ fn illegal() -> Vec<(&'static str, Vec<Step>, Vec<Step>)> {
 }
 
 #[test]
-fn each_illegal_transformation_is_found() {
+fn each_illegal_transformation_is_detected() {
     let model = Model::shipped("vulkan").unwrap().unwrap();
     let count = std::env::var("VK_LITMUS_TRANSFORMATIONS").map_or(18, |text| text.parse().unwrap());
     let kinds = illegal();

@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn children_end_by_themselves_or_are_ended() {
+    fn children_exit_or_are_killed() {
         let (long, short) = (Duration::from_secs(20), Duration::from_millis(50));
         let output = shell("cat; echo no >&2; exit 3", "text", long, &Cancel::default()).unwrap();
         assert_eq!(

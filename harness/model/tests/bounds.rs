@@ -79,7 +79,7 @@ fn long() -> Test {
 }
 
 #[test]
-fn without_time_nothing_is_claimed() {
+fn without_time_every_answer_is_unknown() {
     let options = Options { budget: Budget::steps(0), unroll: 1 };
     let prediction = predict(&long(), &model("vulkan"), &options).unwrap();
     assert_eq!(prediction.race, Race::Unknown);
@@ -151,7 +151,7 @@ fn a_loop_is_run_as_often_as_it_may_be() {
 }
 
 #[test]
-fn a_spin_is_no_cut() {
+fn a_spin_loop_is_not_truncated() {
     let test = parsed(&SPIN.replace("add r1, r1, 1        ", "                     "));
     for bound in [1, 2, 4] {
         let options = Options { unroll: bound, ..ALONE };
@@ -164,7 +164,7 @@ fn a_spin_is_no_cut() {
 
 /// In this cycle, a value would have to equal itself plus one.
 #[test]
-fn a_circle_that_holds_no_value_shows_nothing() {
+fn a_dependency_cycle_without_a_solution_has_no_execution() {
     let test = parsed(
         "VULKAN circle
 { x = 0; y = 0; }
@@ -188,7 +188,7 @@ st.nonpriv.sc0 y, 1        |                     ;
 exists (y == 1)";
 
 #[test]
-fn nothing_is_free_where_runs_were_cut_off() {
+fn truncated_runs_are_never_race_free() {
     let test = parsed(LATE);
     let vulkan = model("vulkan");
     let at = |unroll| predict(&test, &vulkan, &Options { unroll, ..ALONE }).unwrap();
@@ -219,7 +219,7 @@ exists (x == 0)"
 }
 
 #[test]
-fn a_barrier_that_nobody_joins_blocks_for_ever() {
+fn a_barrier_without_all_participants_blocks() {
     // The second instance of barrier 1 is in a branch that P1 does not take.
     let test = parsed(
         "VULKAN blocked

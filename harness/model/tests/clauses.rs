@@ -72,7 +72,7 @@ fn statements_and_tests_cite_known_clauses() {
 }
 
 #[test]
-fn every_encoded_clause_has_what_encodes_it_and_every_other_a_reason() {
+fn clauses_have_a_statement_or_a_reason() {
     let cited: BTreeSet<String> = citations().unwrap().into_iter().flat_map(|c| c.clauses).collect();
     let names: BTreeSet<&str> = BASE_SETS
         .iter()
@@ -137,7 +137,7 @@ fn mutants_are_changes_of_named_statements() {
 
 /// Without any of the pillars of a model, a test of the corpus has another verdict.
 #[test]
-fn tests_notice_when_a_pillar_of_a_model_falls() {
+fn tests_detect_the_removal_of_each_pillar() {
     let pillars = [
         ("vulkan", "consistency", "dropped"),
         ("vulkan", "atomicity", "dropped"),
@@ -165,7 +165,7 @@ fn tests_notice_when_a_pillar_of_a_model_falls() {
 
 /// No test distinguishes a model from itself.
 #[test]
-fn a_model_is_never_told_from_itself() {
+fn a_model_is_never_distinguished_from_itself() {
     for name in ["vulkan", "hsa"] {
         let model = Model::shipped(name).unwrap().unwrap();
         let again = Model::shipped(name).unwrap().unwrap();
@@ -224,7 +224,7 @@ fn told_apart(model: &Model, mutants: &[&Mutant], programs: &[Test]) -> Vec<(usi
 /// number of random ones. In the full search, the list also equals the survivors of the embedded tests.
 /// `VK_LITMUS_BLESS=1` rewrites the list with the search bound and preserves its arguments.
 #[test]
-fn no_program_of_a_search_tells_the_listed_mutants_apart() {
+fn no_searched_program_kills_a_listed_mutant() {
     let full = std::env::var_os("VK_LITMUS_SOAK").is_some();
     let bless = std::env::var_os("VK_LITMUS_BLESS").is_some();
     let (bound, known) = unkilled();
@@ -285,7 +285,7 @@ fn no_program_of_a_search_tells_the_listed_mutants_apart() {
 
 /// Each surviving mutant in the list has an argument for its equivalence, or a note that none is known.
 #[test]
-fn every_line_of_the_list_is_a_mutant_with_or_without_an_argument() {
+fn every_line_of_the_list_is_a_mutant() {
     let lines: Vec<&str> = include_str!("../clauses/unkilled.tsv").lines().skip(1).collect();
     let (_, known) = unkilled();
     assert_eq!(known.len(), lines.len());

@@ -8,7 +8,7 @@ use litmus::cts::{self, CtsCase, Type};
 use model::{Model, Options, predict};
 
 #[test]
-fn every_program_is_free_of_races_and_forbids_its_question() {
+fn every_program_is_race_free_and_its_condition_forbidden() {
     let model = Model::shipped("vulkan").unwrap().unwrap();
     let chainless = Model::shipped("vulkan-nochains").unwrap().unwrap();
     // Types do not affect the model.

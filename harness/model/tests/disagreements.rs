@@ -81,7 +81,7 @@ fn page() -> String {
 }
 
 #[test]
-fn the_page_is_what_the_models_say() {
+fn the_page_has_the_current_verdicts() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/explanation/disagreements.md");
     let current = page();
     if std::env::var_os("VK_LITMUS_BLESS").is_some() {
@@ -95,7 +95,7 @@ fn the_page_is_what_the_models_say() {
 }
 
 #[test]
-fn every_disagreement_is_there() {
+fn every_disagreement_is_listed() {
     let names: Vec<&str> = rows().iter().map(|row| row.name).collect();
     let expected: Vec<String> = (1..=23).map(|number| format!("D{number}")).collect();
     assert_eq!(names, expected);

@@ -104,7 +104,7 @@ fn changed(text: &str, changes: &[&InstructionChange]) -> String {
 }
 
 #[test]
-fn mends_mend_and_nothing_in_them_is_idle() {
+fn fixes_work_and_are_minimal() {
     let vulkan = shipped("vulkan");
     let race = |text: &str| {
         let test = litmus::parse(text, "changed").unwrap();
@@ -151,7 +151,7 @@ fn mends_mend_and_nothing_in_them_is_idle() {
 }
 
 #[test]
-fn what_forbids_an_outcome_forbids_it_and_nothing_in_it_is_idle() {
+fn reasons_forbid_their_outcome_and_are_minimal() {
     let vulkan = shipped("vulkan");
     let options = ExplainOptions {
         verdict: Budget::UNLIMITED,
@@ -226,7 +226,7 @@ fn an_edge_names_the_alternative_that_holds_and_its_clauses() {
 }
 
 #[test]
-fn an_outcome_of_ones_own_is_explained() {
+fn a_given_outcome_is_explained() {
     let (test, _) = test_of("sb/SB+rlx-rlx");
     let vulkan = shipped("vulkan");
     let ask = |text: &str| {
@@ -243,7 +243,7 @@ fn an_outcome_of_ones_own_is_explained() {
 }
 
 #[test]
-fn what_was_cut_short_says_so() {
+fn incomplete_explanations_are_marked() {
     let (test, _) = test_of("mp/MP+rel-acq");
     let vulkan = shipped("vulkan");
     let none = ExplainOptions { candidates: 0, ..unhurried() };
@@ -260,7 +260,7 @@ fn what_was_cut_short_says_so() {
 
 /// The listed executions have exactly the outcomes that the engine allows.
 #[test]
-fn executions_show_what_is_allowed() {
+fn listed_executions_have_the_allowed_outcomes() {
     let vulkan = shipped("vulkan");
     let mut compared = 0;
     for entry in corpus::tests() {
@@ -296,7 +296,7 @@ fn executions_show_what_is_allowed() {
 
 /// An incomplete listing reports the loop bound and is not marked as complete.
 #[test]
-fn executions_that_were_cut_off_are_told() {
+fn truncated_executions_are_reported() {
     let text = "VULKAN loop\n{ x = 0; }\nP0@sg 0, wg 0, qf 0 ;\nLC00: ;\nrmw.atom.dv.sc0.add r0, x, 1 ;\n\
                 bne r0, 2, LC00 ;\nexists (x == 3)\n";
     let test = litmus::parse(text, "loop").unwrap();

@@ -283,7 +283,7 @@ flag ~empty dr as race
 "#;
 
 #[test]
-fn the_forms_of_herd_mean_what_plain_words_do() {
+fn forms_of_herd_equal_their_expansion() {
     let by_forms = Model::from_text("forms", BY_FORMS, &|_| None).unwrap_or_else(|error| panic!("{error:?}"));
     let plainly = Model::from_text("plain", PLAINLY, &|_| None).unwrap_or_else(|error| panic!("{error:?}"));
     let mut compared = 0;
@@ -303,7 +303,7 @@ fn the_forms_of_herd_mean_what_plain_words_do() {
 /// An axiom of a procedure has the name of the call, and the body of a procedure sees only earlier
 /// definitions.
 #[test]
-fn calls_name_what_they_demand() {
+fn axioms_of_procedures_have_the_name_of_the_call() {
     let text = "let r = po\nprocedure p(x) = acyclic x | r as inner end\nlet r = rf\ncall p(co) as outer\ncall p(rf)\n";
     let model = model::cat::parse_model("model.cat", text, &|_| None).unwrap();
     let families = model::cat::ClassFamilies::from_classes([0]);

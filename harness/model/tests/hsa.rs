@@ -257,7 +257,7 @@ fn engine_answer(test: &Test, model: &Model) -> Option<hsa_letter::Answer> {
 }
 
 #[test]
-fn engine_and_the_letter_of_the_text_agree_on_random_tests() {
+fn engine_and_literal_text_agree_on_random_tests() {
     let model = hsa();
     let (cases, rng_seed) = cases();
     let config = Config { cases, rng_seed, failure_persistence: None, ..Config::default() };

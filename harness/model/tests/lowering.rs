@@ -240,7 +240,7 @@ fn config(few: u32, seed: u64) -> Config {
 }
 
 #[test]
-fn lowering_takes_nothing_away_from_random_tests() {
+fn lowering_preserves_outcomes_of_random_tests() {
     let (models, tally, config) = (Models::new(), Tally::default(), config(250, 47));
     let cases = config.cases;
     TestRunner::new(config)
@@ -278,7 +278,7 @@ fn synchronizing() -> impl Strategy<Value = String> {
 }
 
 #[test]
-fn what_only_the_total_order_forbids_is_model_only() {
+fn outcomes_forbidden_by_the_total_order_are_model_only() {
     let (models, tally, config) = (Models::new(), Tally::default(), config(1000, 48));
     let cases = config.cases;
     TestRunner::new(config)
@@ -327,7 +327,7 @@ fn computing() -> impl Strategy<Value = String> {
 }
 
 #[test]
-fn what_one_work_item_computes_stays_the_same() {
+fn lowering_preserves_the_results_of_one_work_item() {
     let (models, tally, config) = (Models::new(), Tally::default(), config(250, 49));
     let cases = config.cases;
     let held = Cell::new(0_u32);

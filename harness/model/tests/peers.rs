@@ -89,7 +89,7 @@ fn differences_of(chains: Model, nochains: Model) -> Option<Vec<String>> {
 }
 
 #[test]
-fn dartagnan_agrees_with_its_own_verdicts() {
+fn the_dartagnan_model_has_dartagnans_verdicts() {
     let Some(differences) = differences("dartagnan", "dartagnan-nochains") else { return };
     assert!(differences.is_empty(), "{differences:#?}");
 }
@@ -97,7 +97,7 @@ fn dartagnan_agrees_with_its_own_verdicts() {
 /// Dartagnan's published files, unchanged. `VK_LITMUS_DARTAGNAN_CAT` is their folder; the default is `cat`
 /// next to Dartagnan's tests.
 #[test]
-fn dartagnans_own_files_give_its_verdicts() {
+fn dartagnans_files_give_its_verdicts() {
     let folder = std::env::var_os("VK_LITMUS_DARTAGNAN_CAT")
         .map(PathBuf::from)
         .or_else(|| corpora().map(|corpora| corpora.join("dat3m/cat")));
@@ -116,7 +116,7 @@ fn dartagnans_own_files_give_its_verdicts() {
 
 /// The remaining differences are decisions, with reasons in docs/dev/decisions.md.
 #[test]
-fn vulkan_differs_only_where_decided() {
+fn vulkan_differs_only_by_decision() {
     let Some(differences) = differences("vulkan", "vulkan-nochains") else { return };
     assert_eq!(differences, ["safety-chains Manual/CoWW-RR.litmus"]);
 }
@@ -161,20 +161,20 @@ fn khronos_differences(chains: &str, nochains: &str) -> Option<Vec<String>> {
 }
 
 #[test]
-fn khronos_alloy_agrees_with_its_own_verdicts() {
+fn the_alloy_model_has_khronos_verdicts() {
     let Some(differences) = khronos_differences("khronos-alloy", "khronos-alloy-nochains") else { return };
     assert!(differences.is_empty(), "{differences:#?}");
 }
 
 #[test]
-fn vulkan_keeps_the_verdicts_of_khronos() {
+fn vulkan_agrees_with_the_verdicts_of_khronos() {
     let Some(differences) = khronos_differences("vulkan", "vulkan-nochains") else { return };
     assert!(differences.is_empty(), "{differences:#?}");
 }
 
 /// D1: the guard of Dartagnan's from-reads, and the texts without location order in from-reads.
 #[test]
-fn from_reads_alone_tell_the_models_apart_on_khronos_suite() {
+fn only_from_reads_distinguish_the_models_on_khronos_suite() {
     let coww = "noncohcoww.test: NOSOLUTION consistent[X] (Some(false))";
     let lost_update = "noncohrmwfail.test: NOSOLUTION consistent[X] (Some(false))";
     for (model, expected) in [("dartagnan", &[coww][..]), ("vulkan-2024", &[coww, lost_update][..])] {

@@ -18,7 +18,7 @@ fn expect(text: &str, name: &str, expected: &[bool]) {
 /// D2: mutual order that is not transitive. A transitive order of the three stores would include the pair
 /// that is not mutually ordered, so the Alloy model has no consistent execution of a race-free program.
 #[test]
-fn transitive_modification_order_is_a_fact_of_the_alloy_model_alone() {
+fn only_the_alloy_model_has_a_transitive_modification_order() {
     let text = "NEWTHREAD 0
 st.atom.scopewg.sc0 x = 1
 st.atom.rel.scopedev.sc0.semsc0.semav f = 1
@@ -42,7 +42,7 @@ SATISFIABLE #rs>0
 
 /// D8: a read-modify-write whose write is ordered and whose read is not.
 #[test]
-fn a_fused_read_modify_write_needs_the_order_of_its_write_alone() {
+fn a_fused_read_modify_write_needs_only_the_order_of_its_write() {
     let text = "NEWTHREAD 0
 st.av.scopedev.sc0 x = 1
 st.atom.rel.scopedev.sc0.semsc0 f = 1
@@ -61,7 +61,7 @@ SATISFIABLE #rs=1
 
 /// A release sequence includes the release itself, and two consecutive read-modify-writes.
 #[test]
-fn release_sequences_are_counted_with_their_heads() {
+fn release_sequences_include_their_heads() {
     let text = "NEWTHREAD 0
 st.atom.rel.scopewg.sc0.semsc0 x = 1
 NEWTHREAD 1
@@ -77,7 +77,7 @@ SATISFIABLE #rs<3
 }
 
 #[test]
-fn values_force_reads_from_and_nothing_else() {
+fn values_only_constrain_reads_from() {
     let cases = [
         // An omitted value equals another omitted one, even if that is inconsistent.
         ("ld.sc0 x\nst.sc0 x", true),
@@ -107,14 +107,14 @@ fn values_force_reads_from_and_nothing_else() {
 
 /// `consistent[X]` is an ordinary term.
 #[test]
-fn inconsistent_executions_count_where_nothing_asks_for_consistency() {
+fn inconsistent_executions_count_without_a_consistency_term() {
     let text = "NEWTHREAD\nld.sc0 x\nst.sc0 x\nSATISFIABLE #dr=0\nSATISFIABLE consistent[X] && #dr=0\n";
     expect(text, "khronos-alloy", &[true, false]);
     expect(text, "vulkan", &[true, false]);
 }
 
 #[test]
-fn what_cannot_be_answered_is_not_guessed() {
+fn undecidable_queries_have_no_answer() {
     let text = "NEWTHREAD\nst.sc0 x = 1\nSATISFIABLE NOCHAINS consistent[X]\nSATISFIABLE consistent[X]\n";
     let test = litmus::parse(text, "t.test").unwrap();
     let vulkan = Model::shipped("vulkan").unwrap().unwrap();

@@ -93,7 +93,7 @@ fn equal_forms_of_a_statement_give_equal_answers() {
 
 /// A model with a known wrong answer, and an equivalent one.
 #[test]
-fn a_composition_across_locations_is_not_cut_into_them() {
+fn a_composition_across_locations_is_not_split_by_location() {
     let text = "VULKAN ni
 { x = 0; y = 0; }
 P0@sg 0, wg 0, qf 0                         | P1@sg 0, wg 2, qf 0 | P2@sg 0, wg 4, qf 0                         ;

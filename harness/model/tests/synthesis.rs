@@ -33,7 +33,7 @@ fn assert_reads_back(test: &Test) {
 }
 
 #[test]
-fn every_strongest_test_reads_back_and_is_forbidden_under_sc() {
+fn strongest_tests_parse_and_are_forbidden_under_sc() {
     let sc = shipped("sc");
     for shape in SHAPES {
         for places in placements(shape.threads(), true) {
@@ -108,7 +108,7 @@ fn naive_enumeration_agrees_that_minimal_tests_are_minimal() {
 }
 
 #[test]
-fn order_across_locations_is_promised_by_no_annotation() {
+fn no_annotation_orders_store_buffering() {
     // Store buffering needs a barrier or a common third location.
     let model = shipped("vulkan");
     let text = r"VULKAN SB
@@ -187,7 +187,7 @@ fn programs_are_enumerated_once() {
 /// Several results are distinct, distinguish the models, satisfy the constraints, and begin with the
 /// smallest.
 #[test]
-fn more_tests_that_tell_models_apart() {
+fn several_distinguishing_tests() {
     let (first, second) = (shipped("sc"), shipped("tso"));
     let wanted = TestConstraints { tests: 6, operations: 5, threads: 2, atomic: true };
     let found = distinguish_all(&first, &second, &wanted, &PATIENCE).unwrap();

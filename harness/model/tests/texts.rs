@@ -136,7 +136,7 @@ fn page() -> String {
 }
 
 #[test]
-fn the_page_is_what_the_texts_say() {
+fn the_page_has_the_current_changes() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/explanation/texts.md");
     let current = page();
     if std::env::var_os("VK_LITMUS_BLESS").is_some() {

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waiting_does_not_shrink_short_dispatches_to_nothing() {
+    fn waiting_does_not_shrink_short_dispatches_without_bound() {
         let stress = Stress::preset("swiftshader").unwrap();
         let after_waits = |mut calibration: Calibration| {
             (0..30).for_each(|_| calibration.learn(Duration::from_millis(60)));

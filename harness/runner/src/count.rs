@@ -601,7 +601,7 @@ mod tests {
     /// Blocks with few outcomes are counted at once and others row by row; together, every instance counts
     /// once.
     #[test]
-    fn blocks_of_few_outcomes_and_of_many_are_counted_alike() {
+    fn blocks_of_few_and_many_outcomes_have_equal_counts() {
         let text = "VULKAN T { x = 0; y = 0; } P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ;
                     ld.atom.dv.sc0 r0, x | ld.atom.dv.sc0 r0, y ; exists (P0:r0 == 1)";
         let test = litmus::parse(text, "T").unwrap();

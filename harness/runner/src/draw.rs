@@ -487,7 +487,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_instance_gets_each_role_once_and_lies_in_memory(
+        fn every_instance_has_each_role_once_within_memory(
             stress in stress(),
             (classes, lanes, storages) in (1u16..5, 1u32..18, 1u32..4),
             workgroup in 1u32..9,
@@ -552,7 +552,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lone_workgroup_waits_for_nobody() {
+    fn a_single_workgroup_does_not_wait() {
         let stress = Stress { spin: (50, 50), ..Stress::preset("sim").unwrap() };
         let bounds = KernelLimits::new(
             &kernel(1, 4, 1).into(),
@@ -569,7 +569,7 @@ mod tests {
 
     /// Without a rendezvous, the whole budget is for rounds, and all loops may reach their bound.
     #[test]
-    fn loops_that_all_go_on_to_their_bound_fit_the_loop_budget_of_a_driver() {
+    fn loops_at_their_bound_fit_the_loop_budget_of_a_driver() {
         for loops in 1..4 {
             let turns = loops * shaders::KernelConfig::LOOP_BOUND;
             let kernel = CompiledKernel { loop_turns: turns, ..kernel(2, 8, 2) };

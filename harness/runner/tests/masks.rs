@@ -289,7 +289,7 @@ fn side(text: &str) -> (Stages, Words) {
 /// Each queue has exactly the calls of the text in order, with the same stages, accesses and semaphore
 /// values.
 #[test]
-fn calls_stand_as_they_are_written() {
+fn plans_have_the_calls_of_the_text() {
     let config = KernelConfig { subgroup_size: 8, lanes: 8, ..KernelConfig::PLAIN };
     let (mut tests, mut calls, mut queues, mut hosts) = (0, 0, 0, 0);
     for entry in litmus::corpus::tests() {
@@ -427,7 +427,7 @@ fn scoped(step: &PlanStep, text: &str, cell: &str) {
 
 /// Ownership transfers match the test, and the next submission starts with the original owner.
 #[test]
-fn owned_memory_is_released_and_acquired_as_the_test_says() {
+fn ownership_transfers_follow_the_test() {
     let transfers = |id: &str| -> Vec<String> {
         let entry = litmus::corpus::tests().into_iter().find(|entry| entry.id == id).unwrap();
         let test = litmus::parse(entry.text, &entry.path).unwrap();

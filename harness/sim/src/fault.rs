@@ -455,7 +455,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_unique_and_lead_back() {
+    fn fault_names_are_unique_and_parse() {
         let names: BTreeSet<&str> = FAULTS.iter().map(|row| row.name).collect();
         assert_eq!(names.len(), FAULTS.len());
         assert!(FAULTS.len() >= 40);

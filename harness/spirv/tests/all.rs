@@ -88,7 +88,7 @@ fn copies_have_operands_for_store_and_load() {
 
 /// The identities are those of the SPIR-V specification for each reduction.
 #[test]
-fn reductions_over_no_numbers_have_the_identity() {
+fn empty_reductions_have_the_identity() {
     let core = Instruction::Core;
     let extended = Instruction::Extended;
     for (instruction, identity) in [

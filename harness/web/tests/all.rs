@@ -161,7 +161,7 @@ fn a_limit_on_steps_ends_a_check_without_an_answer() {
 }
 
 #[test]
-fn the_catalogue_lists_what_requests_name() {
+fn the_catalogue_lists_the_names_in_requests() {
     let PlaygroundAnswer::Catalogue(catalogue) = ask(&PlaygroundRequest::Catalogue {}) else {
         panic!("no catalogue")
     };
@@ -229,7 +229,7 @@ fn shaders_have_limits_and_placed_mistakes() {
 }
 
 #[test]
-fn devices_are_of_the_server() {
+fn device_requests_are_for_the_server() {
     let error = &mistakes(ask(&PlaygroundRequest::Devices {}))[0].error;
     assert!(error.contains("vk-litmus serve"), "{error}");
 }
@@ -257,7 +257,7 @@ fn tests_that_wgsl_can_express_become_valid_kernels() {
 }
 
 #[test]
-fn what_wgsl_lacks_is_refused_by_name() {
+fn features_without_wgsl_are_refused_by_name() {
     let error = |id: &str| {
         let text = corpus::tests().into_iter().find(|test| test.id == id).unwrap().text;
         mistakes(ask(&PlaygroundRequest::Kernel(question(text))))[0].error.clone()
@@ -395,7 +395,7 @@ fn instructions_vary_and_stay_tests() {
 }
 
 #[test]
-fn a_model_in_cat_takes_the_place_of_a_shipped_one() {
+fn a_cat_model_replaces_a_shipped_one() {
     let text = corpus::tests().into_iter().find(|test| test.id == "sb/SB+rlx-rlx").unwrap().text;
     let PlaygroundAnswer::Model { text: cat, .. } = ask(&PlaygroundRequest::Model { name: "sc".to_owned() })
     else {

@@ -12,7 +12,7 @@ use isa::{FactTable, Profile};
 use crate::sample::{FAMILIES, is_conformance, parsed, question, samples};
 
 #[test]
-fn one_instruction_less() {
+fn removed_instructions_are_detected() {
     let facts = FactTable::shipped().unwrap();
     let mut table = String::new();
     let mut otherwise = BTreeSet::new();

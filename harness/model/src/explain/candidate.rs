@@ -166,7 +166,7 @@ mod tests {
     use super::next_permutation;
 
     #[test]
-    fn every_permutation_comes_once() {
+    fn every_permutation_occurs_once() {
         let mut items = vec![3, 5, 7, 9];
         let mut seen = std::collections::BTreeSet::from([items.clone()]);
         while next_permutation(&mut items) {

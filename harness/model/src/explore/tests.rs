@@ -75,7 +75,7 @@ fn agrees_on(tests: &impl Strategy<Value = Test>, model: &str, ways: Exploration
 }
 
 #[test]
-fn searches_alone() {
+fn searches_without_brute_force() {
     agrees("vulkan", ExplorationStrategy { brute_force: false, ..ExplorationStrategy::FULL });
     agrees("khronos-alloy", ExplorationStrategy { brute_force: false, ..ExplorationStrategy::FULL });
 }
@@ -185,7 +185,7 @@ fn questions_by_conflicts() {
 }
 
 #[test]
-fn questions_alone() {
+fn conditions_without_outcome_lists() {
     agrees(
         "vulkan",
         ExplorationStrategy {
@@ -219,7 +219,7 @@ fn questions_alone() {
 }
 
 #[test]
-fn undefined_values_in_every_way() {
+fn undefined_values_in_every_search() {
     for (steps, alone, listing) in [(u64::MAX, 0, true), (0, u64::MAX, true), (0, 0, true), (0, 0, false)] {
         let ways = ExplorationStrategy {
             brute_force: false,
@@ -235,7 +235,7 @@ fn undefined_values_in_every_way() {
 /// A cycle of dependencies permits any value, and two are tried. A query that fails for both may hold for
 /// another value.
 #[test]
-fn a_circle_of_any_values() {
+fn a_dependency_cycle_with_any_value() {
     let text = "VULKAN circle\n{ x = 0; y = 0; }\n\
         P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ;\n\
         ld.atom.dv.sc0 r0, x | ld.atom.dv.sc0 r0, y ;\n\
@@ -528,7 +528,7 @@ fn counters_change_no_answer() {
 
 /// The order of adjacent plain reads of different storages is irrelevant.
 #[test]
-fn reads_beside_one_another() {
+fn adjacent_plain_reads() {
     let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
     let one = || {
         let places = vec![(0, StorageClass::Buffer), (2, StorageClass::Workgroup), (3, StorageClass::Image)];
@@ -655,7 +655,7 @@ fn width() -> impl Strategy<Value = (Scope, Option<StorageClassSet>)> {
 
 /// Placement affects only scopes that are narrower than it, and control barriers.
 #[test]
-fn places_that_no_scope_names() {
+fn placements_that_no_scope_distinguishes() {
     let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
     let places = proptest::collection::vec((0..2u32, 0..2u32), 3);
     let tests = (random::test(), random::test(), width(), places).prop_map(
@@ -714,7 +714,7 @@ fn places_that_no_scope_names() {
 
 /// If the condition distinguishes symmetric threads, the result for one order must not be reused for another.
 #[test]
-fn a_condition_that_tells_threads_apart() {
+fn a_condition_that_distinguishes_threads() {
     let columns = "P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 | P2@sg 0, wg 2, qf 0 ;\n\
         rmw.atom.add.dv.sc0 r0, x, 1 | rmw.atom.add.dv.sc0 r0, x, 1 | rmw.atom.add.dv.sc0 r0, x, 1 ;\n\
         bne r0, 0, LC00 | bne r0, 0, LC00 | bne r0, 0, LC00 ;\n\
@@ -731,7 +731,7 @@ fn a_condition_that_tells_threads_apart() {
 
 /// The answers do not depend on the use of thread symmetry.
 #[test]
-fn threads_that_are_alike() {
+fn symmetric_threads() {
     answers_are_the_same(&alike());
     answers_are_the_same(
         &(alike(), width()).prop_map(|(test, (least, classes))| widened(test, least, classes)),

@@ -156,7 +156,7 @@ fn dispatched(case: &RowCase, counter: &Counter, odd: u32, seed: u64) -> [Vec<u3
 }
 
 #[test]
-fn device_and_host_count_the_same_whatever_lies_in_memory() {
+fn device_and_host_counts_agree_on_any_memory() {
     let (mut elsewhere, mut unresolved, mut unexpected, mut discarded) = (0, 0, 0, 0);
     for (name, text) in TESTS {
         let case = case(name, text);
@@ -222,7 +222,7 @@ fn device_and_host_count_the_same_whatever_lies_in_memory() {
 }
 
 #[test]
-fn what_several_dispatches_add_up_to_does_not_depend_on_who_counts() {
+fn sums_over_dispatches_agree_between_device_and_host() {
     for (name, text) in TESTS {
         let case = case(name, text);
         for batching in [false, true] {
@@ -253,7 +253,7 @@ fn what_several_dispatches_add_up_to_does_not_depend_on_who_counts() {
 }
 
 #[test]
-fn memory_is_made_ready_for_every_instance_and_no_further() {
+fn memory_is_reset_for_exactly_the_instances() {
     for (name, text) in TESTS {
         let case = case(name, text);
         let counter = case.counter(false);
@@ -314,7 +314,7 @@ fn surplus_workgroups_add_to_the_overflow_word_only() {
 
 /// A gap in the copy has the poison of its destination.
 #[test]
-fn poison_in_a_copy_of_locations_is_no_value() {
+fn poison_in_a_copy_of_locations_is_not_a_value() {
     let (name, text) = TESTS.iter().find(|(name, _)| *name == "float").unwrap();
     let case = case(name, text);
     let mut counter = case.counter(false);
@@ -332,7 +332,7 @@ fn poison_in_a_copy_of_locations_is_no_value() {
 }
 
 #[test]
-fn what_a_device_cannot_count_is_said() {
+fn outcomes_that_a_device_cannot_count_have_a_reason() {
     let narrow = case(
         "narrow",
         "VULKAN n { u8x4 v = 0; } P0@sg 0, wg 0, qf 0 ; st.sc0 v, {1, 2, 3, 4} ; exists (v[1] == 2)",
@@ -364,7 +364,7 @@ fn what_a_device_cannot_count_is_said() {
 
 /// Components narrower than a word are extracted from it.
 #[test]
-fn components_that_share_a_word_are_told_apart() {
+fn components_in_one_word_are_extracted() {
     let text = "VULKAN n { u8x4 v = 0; u16x3 w = 0; } P0@sg 0, wg 0, qf 0 ; st.sc0 v, {1, 2, 3, 4} ; \
                 st.sc0 w, {1, 2, 3} ; exists (v[1] == 2 /\\ v[3] == 4 /\\ w[0] == 1 /\\ w[2] == 3)";
     let case = case("narrow", text);

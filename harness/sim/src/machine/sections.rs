@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fragments_of_a_pixel_take_turns_and_others_do_not_wait() {
+    fn only_fragments_of_one_pixel_exclude_each_other() {
         let mut sections = InterlockQueue::default();
         sections.add_fragments([(5, [0, 0]), (6, [1, 0]), (3, [0, 0])].into_iter());
         assert_eq!([5, 6, 3, 9].map(|fragment| sections.count_predecessors(fragment)), [0, 0, 1, 0]);

@@ -37,7 +37,7 @@ fn neighbouring_bytes_survive_each_other() {
 }
 
 #[test]
-fn what_is_published_of_a_word_is_all_that_is_dirty() {
+fn a_release_publishes_all_dirty_bytes_of_a_word() {
     let mut memory = memory();
     // A merged line is private only if all its bytes are.
     memory.store(&FIRST, 0, 2, (0x11, 0b0001), true, None);
@@ -47,7 +47,7 @@ fn what_is_published_of_a_word_is_all_that_is_dirty() {
 }
 
 #[test]
-fn an_own_cache_holds_both_words_of_a_wide_number() {
+fn the_private_cache_has_both_words_of_a_wide_number() {
     let mut memory = memory();
     memory.store(&FIRST, 0, 2, (1, WHOLE), false, None);
     memory.store(&FIRST, 0, 3, (2, WHOLE), false, None);
@@ -77,7 +77,7 @@ fn a_buffered_store_is_seen_by_its_group_as_far_as_scopes_reach() {
 }
 
 #[test]
-fn a_store_to_a_calm_location_may_outlast_a_release_that_reaches_its_group_alone() {
+fn a_workgroup_release_may_keep_stores_to_calm_locations_buffered() {
     let mut memory = memory();
     memory.buffer(1, &FIRST, 0, 2, (DEVICE, 7));
     memory.drain_group(1, true);
@@ -88,7 +88,7 @@ fn a_store_to_a_calm_location_may_outlast_a_release_that_reaches_its_group_alone
 }
 
 #[test]
-fn what_was_read_ahead_is_found_until_a_wide_acquire_or_a_store_from_behind_the_cache() {
+fn prefetched_values_last_until_a_wide_acquire_or_an_outside_store() {
     let mut memory = memory();
     memory.begin_ahead(Some(WORKGROUP));
     let ahead = |memory: &mut Memory| {

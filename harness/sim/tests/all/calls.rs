@@ -34,7 +34,7 @@ fn run(device: &SimDevice, test: &Test, count: u64, seed: u64) -> Option<Result<
 
 /// Runs every test, with its calls if it has any, and checks that no forbidden outcome occurs.
 #[test]
-fn what_calls_order_is_ordered() {
+fn calls_order_their_accesses() {
     let device = SimDevice::new(Fault::None);
     let (mut wrong, mut as_they_stand) = (Vec::new(), 0);
     for (id, _, test) in tests() {
@@ -64,7 +64,7 @@ const UNSEEN: [(&str, &str, &str); 3] = [
 
 /// Memory is zeroed at the start of a dispatch only, so a round without that counts no instances.
 #[test]
-fn zeroed_memory_is_asked_about_in_every_round() {
+fn every_round_needs_zeroed_memory() {
     let device = SimDevice::new(Fault::None);
     let entry = litmus::corpus::tests().into_iter().find(|entry| entry.id == "classes/MP+cbar.sc1").unwrap();
     let test = litmus::parse(entry.text, &entry.path).unwrap();
@@ -90,7 +90,7 @@ const DROPPED: [&str; 8] =
 
 /// Without one call, a test shows its forbidden outcome, if the model then allows that.
 #[test]
-fn each_call_that_is_left_out_is_seen() {
+fn each_removed_call_is_detected() {
     let device = SimDevice::new(Fault::None);
     let (mut seen, mut refused, mut needless, mut unseen) = (0, 0, Vec::new(), Vec::new());
     for (id, text, test) in tests() {

@@ -42,7 +42,7 @@ fn runnable_tests() -> Vec<(String, Test)> {
 }
 
 #[test]
-fn nothing_forbidden_is_shown_and_most_of_what_is_weak_is() {
+fn no_forbidden_outcome_and_most_weak_outcomes_occur() {
     let device = SimDevice::new(Fault::None);
     let (mut total, mut wrong) = (0, Vec::new());
     let (mut shown, mut weak, mut never) = (0, 0, Vec::new());
@@ -81,7 +81,7 @@ fn nothing_forbidden_is_shown_and_most_of_what_is_weak_is() {
 }
 
 #[test]
-fn no_way_to_tell_a_test_shows_anything_forbidden() {
+fn no_variant_shows_a_forbidden_outcome() {
     let device = SimDevice::new(Fault::None);
     let (mut ran, mut wrong) = (BTreeMap::new(), Vec::new());
     // A soak runs every variant of each test; otherwise each test has one in twelve.

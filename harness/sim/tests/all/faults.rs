@@ -86,7 +86,7 @@ fn find(fault: Fault, suite: &mut [Case], expected: &str, limit: Duration) -> (&
 }
 
 #[test]
-fn the_suite_finds_what_can_be_seen() {
+fn the_suite_detects_every_visible_fault() {
     let mut suite = suite();
     assert!(suite.len() > 10);
     let mut wrong = Vec::new();

@@ -8,7 +8,7 @@ use sim::{Fault, SimDevice};
 use crate::common::{exceptions, instances, prediction, run};
 
 #[test]
-fn tests_of_peers_show_nothing_forbidden() {
+fn tests_of_other_tools_show_no_forbidden_outcome() {
     let Some(corpora) = std::env::var_os("VK_LITMUS_CORPORA").map(PathBuf::from) else {
         println!("1 skipped: VK_LITMUS_CORPORA is not set");
         return;

@@ -132,7 +132,7 @@ fn recorded(test: &Test, program: &Program) -> Test {
 }
 
 #[test]
-fn the_program_that_runs_is_the_one_that_is_judged() {
+fn the_recorded_program_is_the_judged_one() {
     let wanted = cases(25);
     let device = SimDevice::new(Fault::None);
     let mut runner =

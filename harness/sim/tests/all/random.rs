@@ -267,7 +267,7 @@ fn text(random: &Random) -> String {
 
 /// A regression found in 20,000 of the programs below: an acquire of two words kept stale prefetched values.
 #[test]
-fn an_acquire_of_two_words_is_an_acquire() {
+fn an_acquire_of_two_words_invalidates() {
     let device = SimDevice::new(Fault::None);
     for flag in ["buffer u64", "buffer f64", "buffer u32"] {
         for end in ["st.atom.wg.sc0 x, 1", "rmw.atom.wg.sc0.add r0, x, 1"] {
@@ -285,12 +285,12 @@ fn an_acquire_of_two_words_is_an_acquire() {
 }
 
 #[test]
-fn race_free_programs_show_nothing_forbidden() {
+fn race_free_programs_show_no_forbidden_outcome() {
     compare(&program(), cases(100));
 }
 
 #[test]
-fn race_free_programs_with_split_barriers_show_nothing_forbidden() {
+fn race_free_split_barrier_programs_show_no_forbidden_outcome() {
     compare(&with_split_barriers(), cases(100));
 }
 

@@ -34,7 +34,7 @@ fn counts(seen: &Observation) -> Vec<(&Outcome, u64)> {
 }
 
 #[test]
-fn a_run_that_shows_what_is_expected_stays_as_it_is() {
+fn a_run_with_the_expected_outcome_has_one_layout() {
     let (plain, none) = run("sb/SB+rlx-rlx", Vec::new(), 1);
     let weak = outcome(&[0, 0]);
     assert!(none.is_none() && plain.histogram.counts[&weak] > 0);
@@ -44,7 +44,7 @@ fn a_run_that_shows_what_is_expected_stays_as_it_is() {
 
 /// Both parts count, their sum is the budget, and the seed determines them.
 #[test]
-fn a_run_that_does_not_has_another_layout_for_the_rest() {
+fn a_run_without_the_expected_outcome_changes_its_layout() {
     let run = || run("sb/SB+rlx-rlx", vec![outcome(&[7, 7])], 1);
     let (seen, spread) = run();
     let spread = spread.unwrap();

@@ -54,7 +54,7 @@ fn the_weak_shapes_show_in_every_stage() {
 }
 
 #[test]
-fn a_seed_decides_what_is_shaded_again_and_nobody_plays_twice() {
+fn repeated_invocations_follow_the_seed_and_count_once() {
     let test = of_corpus("rmw/RMW+add-add");
     let prediction = prediction(&test).unwrap();
     for stage in STAGES {
@@ -200,7 +200,7 @@ fn plan_of(device: &SimDevice, stage: CarrierStage) -> Plan {
 /// The machine does not rasterize primitives or launch meshes: it refuses the outputs of mesh and task
 /// shaders by name.
 #[test]
-fn what_gives_primitives_or_launches_is_refused() {
+fn outputs_of_mesh_and_task_shaders_are_refused() {
     let device = SimDevice::new(Fault::None);
     for (stage, op, told) in [
         (CarrierStage::Mesh, Op::SetMeshOutputsEXT, "OpSetMeshOutputsEXT of an operand"),

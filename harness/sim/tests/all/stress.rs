@@ -42,7 +42,7 @@ fn run(device: &SimDevice, test: &Test, count: u64, seed: u64) -> Option<Observa
 }
 
 #[test]
-fn nothing_forbidden_is_shown_under_stress() {
+fn no_forbidden_outcome_occurs_under_stress() {
     let device = SimDevice::new(Fault::None);
     assert_sound(|test| run(&device, test, instances(400), 5));
 }
@@ -62,7 +62,7 @@ fn assert_sound(run: impl Fn(&Test) -> Option<Observation>) {
 
 /// On a full device each wait takes longer, but every dispatch completes.
 #[test]
-fn a_full_device_ends_and_shows_nothing_forbidden() {
+fn a_full_device_completes_without_forbidden_outcomes() {
     let device = SimDevice::new(Fault::None);
     let variant: Variant = "workgroups-1024".parse().unwrap();
     assert_sound(|test| {

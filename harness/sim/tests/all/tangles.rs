@@ -35,7 +35,7 @@ fn seen(device: &SimDevice, test: &Test) -> BTreeSet<Outcome> {
 }
 
 #[test]
-fn tangles_split_and_join_as_each_reading_has_it() {
+fn tangles_split_and_join_by_each_reading() {
     let device = SimDevice::new(Fault::None);
     let tests = guarded();
     assert!(tests.len() >= 13, "{}", tests.len());
@@ -58,7 +58,7 @@ fn tangles_split_and_join_as_each_reading_has_it() {
 }
 
 #[test]
-fn maximal_reconvergence_that_is_ignored_is_seen() {
+fn ignored_maximal_reconvergence_is_detected() {
     let device = SimDevice::new(Fault::MaximalReconvergenceIgnored);
     let mut found = Vec::new();
     for test in guarded() {
@@ -77,7 +77,7 @@ fn maximal_reconvergence_that_is_ignored_is_seen() {
 
 /// Barriers in divergent control flow order accesses: a fault without waiting or memory effects is detected.
 #[test]
-fn barriers_of_tangles_that_do_nothing_are_seen() {
+fn ineffective_tangle_barriers_are_detected() {
     let promises = [
         "MP+cbar.branch",
         "MP+cbar.nested-merge.maximal",
