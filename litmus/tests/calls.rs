@@ -244,7 +244,7 @@ fn calls_are_derived() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_at_its_place() {
+fn invalid_calls_are_refused_with_a_position() {
     // The diagnostic code, and the text that its label covers.
     let cases: &[(&[&[&str]], &str, &str)] = &[
         (&[&[P0, ST, "barrier pixel -> compute"], &[P1, LD]], "unknown_stage", "pixel"),
@@ -422,7 +422,7 @@ fn what_cannot_be_is_refused_at_its_place() {
 
 /// Exclusive memory is owned by one family at a time, with or without calls.
 #[test]
-fn exclusive_memory_is_reached_by_its_owner_alone() {
+fn exclusive_memory_is_accessed_only_by_its_owner() {
     let read = |declared: &str, first: &str, second: &str| {
         let text =
             format!("VULKAN T\n{{ {declared} }}\n{first} | {second} ;\n{ST} | {LD} ;\nexists (x == 0)\n");
@@ -443,7 +443,7 @@ fn exclusive_memory_is_reached_by_its_owner_alone() {
 /// The schedule has the calls in the order of the text. It is `None` for a test that was modified after
 /// parsing.
 #[test]
-fn calls_are_kept_as_they_stand() {
+fn schedules_have_the_calls_in_order() {
     let text = text(&[
         &[P0, ST, "barrier compute.transfer:shader_write -> all:memory_read", "signal t 3"],
         &[P1, LD],
@@ -470,7 +470,7 @@ fn calls_are_kept_as_they_stand() {
 
 /// Host calls keep their positions, also in a twin with additional loads.
 #[test]
-fn calls_of_the_host_are_kept_with_their_places() {
+fn host_calls_keep_their_positions() {
     let text = text(&[
         &["P0@host", ST, "signal t 1", "wait t 2", "wait t 3", "signal t 4", LD, "signal t 5"],
         &[P1, "wait t 1", LD, "signal t 2", "signal t 3"],
@@ -646,7 +646,7 @@ fn close(all: &mut [bool], count: usize) {
 
 /// The derived order equals reachability, computed independently.
 #[test]
-fn random_programs_are_ordered_as_a_second_reading_says() {
+fn random_programs_have_the_order_of_reachability() {
     let mut random = Random(0x1234_5678_9abc_def1);
     let (mut read, mut pairs) = (0, 0);
     for _ in 0..20_000 {
@@ -693,7 +693,7 @@ fn ladder(turns: usize) -> [Vec<String>; 2] {
 /// The predecessors of a wait are computed once, however many paths lead to it. The number of calls is
 /// bounded.
 #[test]
-fn many_ways_to_a_wait_are_no_more_work() {
+fn many_paths_to_a_wait_cost_nothing() {
     let read = |turns: usize| {
         let columns = ladder(turns);
         let columns = columns.each_ref().map(|column| column.iter().map(String::as_str).collect::<Vec<_>>());
@@ -710,7 +710,7 @@ const SIGNAL: &str = "signal t 1";
 const WAIT: &str = "wait t 1";
 
 #[test]
-fn calls_beside_hosts_keep_their_places() {
+fn calls_next_to_hosts_keep_their_positions() {
     let cases: &[(&[&[&str]], &str)] = &[
         // A host signal does not precede anything that the host waits for later.
         (

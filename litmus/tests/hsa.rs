@@ -44,7 +44,7 @@ fn agent_scope_between_agents_has_no_program() {
 }
 
 #[test]
-fn what_grows_too_large_is_refused() {
+fn too_large_programs_are_refused() {
     // Each comparison needs a register, since the branch after a label cannot be folded into it.
     let mut text = "HSA t\n{ x = 0; }\nP0@wave 0, wg 0, agent 0 ;\n".to_owned();
     for index in 0..120 {
@@ -58,7 +58,7 @@ fn what_grows_too_large_is_refused() {
 }
 
 #[test]
-fn names_that_the_native_dialect_has_no_room_for_are_changed_and_found_again() {
+fn names_that_clash_with_the_native_dialect_are_mapped() {
     let hsa = parsed(
         "HSA t\n{ dv = 0; dv_ = 1; group r0 = 2; P0:$s7 = 3; }\nP0@wave 0, wg 0, agent 0 ;\n\
          ld_global_u32 $s0, [dv] ;\nld_group_u32 $s1, [r0] ;\natomicnoret_add_global_rlx_wg_u32 [dv_], 5 ;\n\

@@ -103,7 +103,7 @@ fn bounds() {
 }
 
 #[test]
-fn the_extension_or_the_first_word_tells_the_format() {
+fn the_extension_or_the_first_word_selects_the_format() {
     let khronos = "// a comment\r\n\r\nNEWTHREAD\r\nst.sc0 x = 1\r\n";
     for name in ["folder/t.test", "t", "folder.litmus/t"] {
         assert_eq!(parse(khronos, name).unwrap().dialect, Dialect::Khronos, "{name}");
@@ -279,7 +279,7 @@ proptest! {
     })]
 
     #[test]
-    fn random_files_print_back_to_themselves(text in random_file()) {
+    fn random_files_round_trip(text in random_file()) {
         let test = parse(&text, "t.test").map_err(|e| TestCaseError::fail(format!("{text}{:?}", e.messages())))?;
         round_trip(&test, "t.test");
         let program = guard_forced_reads(&test);

@@ -197,7 +197,7 @@ fn texts_that_are_too_large() {
 }
 
 #[test]
-fn unknown_keys_are_kept_where_they_are_no_error() {
+fn unknown_keys_are_preserved_unless_strict() {
     let text = "VULKAN t\nauthor: me\n{ } P0@host ; ;";
     let test = litmus::parse(text, "t").unwrap();
     assert_eq!(test.metadata.unknown_keys[0].0, "author");
@@ -206,7 +206,7 @@ fn unknown_keys_are_kept_where_they_are_no_error() {
 }
 
 #[test]
-fn conditions_about_a_test() {
+fn conditions_of_a_test() {
     let test = litmus::parse("VULKAN t\n{ x = 0; } P0@host ; ld.sc0 r0, x ;", "t").unwrap();
     let text =
         |condition: &str| litmus::parse_condition(condition, "--outcome", &test).map(|c| c.to_text(&test));
@@ -242,7 +242,7 @@ fn initial_values_of_vectors_and_their_aliases() {
 
 /// `check` warns about these storage classes.
 #[test]
-fn ignored_storage_classes_are_found_where_they_stand() {
+fn ignored_storage_classes_have_positions() {
     let text = fs::read_to_string(folder("parse_ok").join("ignored-semantics.litmus")).unwrap();
     let test = litmus::parse(&text, "ignored").unwrap();
     let found: Vec<(u32, u32, &str, bool)> = litmus::ignored_words(&test, &text)

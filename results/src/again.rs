@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_seen_is_judged_by_what_is_said_now() {
+    fn observations_are_judged_by_the_new_prediction() {
         use VerdictWord::{Conforms, Inconclusive, Undefined, Violates};
         let test = litmus::parse(SIGNED, "T").unwrap();
         let seen = [(0, 3), (-1, 5)];

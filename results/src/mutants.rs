@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_seen_of_mutants_stands_beside_what_conforms() {
+    fn observed_mutants_are_listed_for_conforming_tests() {
         let lines = [
             line("strong", VerdictWord::Conforms, &["seen", "unseen", "skipped", "elsewhere"]),
             line("blind", VerdictWord::Conforms, &["unseen"]),

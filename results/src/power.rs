@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_worth_what_its_tests_find_at_its_counts() {
+    fn the_power_of_a_run_depends_on_its_tests_and_counts() {
         let lines = [
             line("a", VerdictWord::Conforms, 1000),
             line("c", VerdictWord::Inconclusive, 90_000),
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn another_text_is_another_test() {
+    fn a_test_with_another_text_does_not_count() {
         let hashes = |test: &str| Hashes { test: test.to_owned(), ..Hashes::default() };
         let own = RunLine { hashes: hashes("hash of a"), ..line("a", VerdictWord::Conforms, 5000) };
         let other = RunLine { hashes: hashes("another"), ..own.clone() };

@@ -136,7 +136,7 @@ fn atomics_have_32_bits() {
 }
 
 #[test]
-fn words_that_are_no_module_are_an_error() {
+fn words_that_are_not_a_module_are_an_error() {
     assert!(check(&[1, 2, 3]).is_err());
     assert!(shaders::disassemble(&[]).is_err());
     let module = |instructions: &[u32]| [&[0x0723_0203, 0x0001_0500, 0, 9, 0], instructions].concat();

@@ -837,7 +837,7 @@ fn kernels_keep_the_contract_in_every_shape() {
 /// barrier. The others run every thread of every instance once. In graphics stages they are vertices and
 /// points.
 #[test]
-fn invocations_outside_the_grid_count_themselves_alone() {
+fn invocations_outside_the_grid_only_count_themselves() {
     let mut tests = sampled_tests();
     tests.retain(|test| test.interlock_order().is_none());
     let excesses = [
@@ -871,7 +871,7 @@ fn invocations_outside_the_grid_count_themselves_alone() {
 
 /// A surplus round is counted, in a loop shared by all threads and in a loop for each thread.
 #[test]
-fn rounds_too_many_are_counted() {
+fn surplus_rounds_are_counted() {
     let (mut runs, mut looping) = (0, 0);
     for (index, test) in all_tests().iter().enumerate().step_by(7) {
         let loops = KernelConfig { thread_loops: true, ..LAVAPIPE };

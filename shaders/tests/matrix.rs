@@ -229,7 +229,7 @@ fn accessed(change: &dyn Fn(&mut MemoryAccess)) -> InstructionKind {
 }
 
 #[test]
-fn what_cannot_be_placed_is_refused_by_name() {
+fn unplaceable_threads_are_refused_by_name() {
     let relaxed = atomic(Scope::Device, Order::Relaxed);
     let simple = || one(load(0, 0, relaxed));
     let change = |edit: &dyn Fn(&mut Test)| {

@@ -38,7 +38,7 @@ fn refused(text: &str, pipelines: Pipelines) -> String {
 
 /// The number of concurrent workgroups does not change kernels, but some tests need many.
 #[test]
-fn a_dispatch_has_whole_groups_of_as_many_workgroups_as_a_variant_says() {
+fn variants_set_the_number_of_workgroups_per_group() {
     let parallel = KernelConfig { parallel: true, ..LAVAPIPE };
     for (word, pipelines, config, groups) in [
         ("", Pipelines::Merged, LAVAPIPE, Some(None)),
@@ -179,7 +179,7 @@ fn one_phase_is_the_kernel_of_the_test() {
 }
 
 #[test]
-fn threads_run_after_what_is_ordered_before_them() {
+fn threads_run_after_their_predecessors() {
     let text = "VULKAN T { x = 0; y = 0; } { ssw 0 1; ssw 1 3; ssw 0 3; }
         P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 | P2@sg 0, wg 2, qf 0 | P3@sg 0, wg 3, qf 0 ;
         st.sc0 x, 1         | visdevice           | st.sc0 y, 1         | visdevice           ;
@@ -210,7 +210,7 @@ fn dependency(rows: &str) -> (String, String) {
 }
 
 #[test]
-fn a_dependency_says_of_memory_what_the_test_says() {
+fn dependencies_have_the_access_masks_of_the_test() {
     let cases = [
         ("ld.sc0 r0, x | st.sc0 x, 1 ;", ("", "")),
         ("st.sc0 x, 1 | ld.sc0 r0, x ;", ("", "")),
@@ -251,7 +251,7 @@ fn access_masks_are_those_of_the_test() {
 
 /// Dependencies of all memory differ from narrower ones.
 #[test]
-fn dependencies_of_all_memory_are_told_from_narrower_ones() {
+fn dependencies_of_all_memory_differ_from_narrower_ones() {
     let all = |rows: &str| {
         let text = format!(
             "VULKAN T {{ x = 0; y = 0; }} {{ ssw 0 1; }} P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ; {rows}"
@@ -320,7 +320,7 @@ fn masks_that_would_cover_other_threads_are_refused() {
 
 /// All kernels of a program run as many instances as fit in the fullest subgroup of any of them.
 #[test]
-fn kernels_of_a_program_agree_in_their_lanes() {
+fn kernels_of_a_program_have_equal_lanes() {
     let text = "VULKAN T { x = 0; } { ssw 0 2; ssw 1 2; }
         P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 0, qf 0 | P2@sg 0, wg 1, qf 0 ;
         st.sc0 x, 1         | ld.sc0 r0, x        | ld.sc0 r0, x        ;";
@@ -332,7 +332,7 @@ fn kernels_of_a_program_agree_in_their_lanes() {
 }
 
 #[test]
-fn what_a_device_would_order_less_is_refused_by_name() {
+fn tests_that_a_device_would_weaken_are_refused_by_name() {
     let two = |blocks: &str, rows: &str| {
         format!("VULKAN T {{ x = 0; }} {blocks} P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ; {rows}")
     };
@@ -362,7 +362,7 @@ fn what_a_device_would_order_less_is_refused_by_name() {
 
 /// Host threads: batches, the operations around them, and unsupported operations of hosts.
 #[test]
-fn threads_of_the_host_submit_batches() {
+fn host_threads_submit_batches() {
     use shaders::host::{Act, Start};
     let host = |locations: &str, ssw: &str, code: &str| {
         format!(
@@ -411,7 +411,7 @@ fn threads_of_the_host_submit_batches() {
 
 /// A kernel runs on one queue, so each queue has its kernels in every phase.
 #[test]
-fn each_queue_has_a_kernel_of_its_own() {
+fn each_queue_has_a_separate_kernel() {
     let text = "VULKAN T { x = 0; f = 0; }
         P0@sg 0, wg 0, qf 7  | P1@sg 0, wg 0, qf 3  | P2@sg 0, wg 1, qf 7  ;
         st.atom.dv.sc0 x, 1  | ld.atom.dv.sc0 r0, x | ld.atom.dv.sc0 r0, x ;";
@@ -435,7 +435,7 @@ fn each_queue_has_a_kernel_of_its_own() {
 
 /// A thread that does not synchronize with its workgroup may run in another one.
 #[test]
-fn a_workgroup_that_nobody_relies_on_is_taken_apart() {
+fn an_unneeded_common_workgroup_is_split() {
     let text = "VULKAN T { x = 0; } { ssw 0 1; } P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 0, qf 0 ;
         st.sc0 x, 1 | visdevice ; avdevice | ld.sc0 r0, x ;";
     assert_eq!(shape(&program(&parse(text), &LAVAPIPE, Pipelines::Merged).unwrap()), [[[0]], [[1]]]);

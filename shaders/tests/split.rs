@@ -51,7 +51,7 @@ fn barriers(words: &[u32]) -> String {
 }
 
 #[test]
-fn kernels_hold_arrivals_and_waits_in_turn() {
+fn kernels_alternate_arrivals_and_waits() {
     let mut validator = Validator::new();
     let mut table = String::new();
     for entry in litmus::corpus::tests().iter().filter(|entry| entry.id.starts_with("split/")) {
@@ -94,7 +94,7 @@ fn intels_form_differs_in_the_name_of_the_extension() {
 
 /// Threads whose barriers cannot be merged into one instruction.
 #[test]
-fn what_is_no_valid_module_has_no_kernel() {
+fn tests_without_a_valid_module_have_no_kernel() {
     let refusal = |left: &str, right: &str| {
         let mut text = "VULKAN T { x = 0; }\nP0@sg 0, wg 0, qf 0 | P1@sg 1, wg 0, qf 0 ;\n".to_owned();
         let (left, right): (Vec<_>, Vec<_>) = (left.split("; ").collect(), right.split("; ").collect());

@@ -261,7 +261,7 @@ fn names_of_the_cts_in_stages() {
 /// A workgroup fence between two loads of one location, in a thread without others in its workgroup, becomes
 /// a fence of the queue family. The model evaluates it as such.
 #[test]
-fn a_fence_that_reaches_nobody_is_told_as_one_of_the_queue_family() {
+fn a_fence_without_partners_becomes_one_of_the_queue_family() {
     let text = |scope: &str, workgroup: u32| {
         format!(
             "VULKAN T {{ f = 0; }} P0@sg 0, wg 0, qf 0 | P1@sg 1, wg {workgroup}, qf 0 ;
@@ -295,7 +295,7 @@ fn says_the_test(name: &str, test: &Test, program: &Program) {
 }
 
 #[test]
-fn points_lie_where_the_fragments_look_for_them() {
+fn points_are_at_the_pixels_of_their_fragments() {
     let test = litmus::parse(
         "VULKAN T { x = 0; } P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ; st.sc0 x, 1 | ld.sc0 r0, x ;",
         "T",
@@ -321,7 +321,7 @@ fn points_lie_where_the_fragments_look_for_them() {
 /// Fragments of one section share a pixel. Each executes the ends of its section once, before any return and
 /// in the mode of the variant.
 #[test]
-fn fragments_of_one_section_lie_on_one_pixel() {
+fn fragments_of_one_section_share_a_pixel() {
     let words = [
         ("fragment", "Pixel"),
         ("fragment.sample-interlock", "Sample"),
@@ -425,7 +425,7 @@ fn check_words(validator: &Validator, words: &[u32], variant: Variant) {
 }
 
 #[test]
-fn threads_in_different_stages_have_kernels_of_their_own() {
+fn threads_in_different_stages_have_separate_kernels() {
     let read = |text: &str| litmus::parse(text, "T").unwrap();
     let one = read("VULKAN T { x = 0; } P0@sg 0, wg 0, qf 0 ; st.sc0 x, 1 ; exists (x == 1)");
     let two = read(
@@ -454,7 +454,7 @@ fn threads_in_different_stages_have_kernels_of_their_own() {
 }
 
 #[test]
-fn what_a_stage_has_not_is_refused_with_the_clause() {
+fn unsupported_features_of_a_stage_are_refused_with_the_clause() {
     let told = |first: &str, second: &str| {
         let text = format!(
             "VULKAN T {{ x = 0; }} P0@sg 0, wg 0, qf 0 | P1@sg 1, wg 0, qf 0 ; {first} | {second} ;

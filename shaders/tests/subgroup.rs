@@ -59,7 +59,7 @@ fn operations(words: &[u32]) -> String {
 }
 
 #[test]
-fn kernels_hold_the_operations_of_their_tests() {
+fn kernels_have_the_operations_of_their_tests() {
     let mut validator = Validator::new();
     let mut table = String::new();
     for entry in litmus::corpus::tests().iter().filter(|entry| entry.id.starts_with("subgroup/")) {
@@ -82,7 +82,7 @@ fn kernels_hold_the_operations_of_their_tests() {
 
 /// A missing or an added operation is detected.
 #[test]
-fn another_test_is_not_what_the_kernel_holds() {
+fn a_kernel_does_not_correspond_to_another_test() {
     let test = |text: &str| {
         let head =
             "VULKAN T\n{ x = 0; }\nP0@sg 0, wg 0, qf 0 | P1@sg 0, wg 0, qf 0 | P2@sg 0, wg 0, qf 0 ;\n";
@@ -110,7 +110,7 @@ fn another_test_is_not_what_the_kernel_holds() {
 
 /// Two operations in different orders, or one operation on both sides of a barrier, would deadlock.
 #[test]
-fn what_never_meets_has_no_kernel() {
+fn operations_that_never_meet_have_no_kernel() {
     for (left, right) in [
         ("sg.elect r0, 0 ; sg.elect r1, 1", "sg.elect r0, 1 ; sg.elect r1, 0"),
         ("sg.elect r0, 0 ; cbar.execsg.sg b", "cbar.execsg.sg b ; sg.elect r0, 0"),
@@ -142,7 +142,7 @@ fn of_two_lanes(head: &str, column: &str) -> litmus::Test {
 /// A kernel does not correspond to the test if another branch or no branch skips an operation, or if it
 /// reconverges differently.
 #[test]
-fn the_branches_around_an_operation_are_its_own() {
+fn branches_around_an_operation_are_compared() {
     let skipped = "beq r0, 1, LC00 ; sg.ballot r1, 1, 0 ; sg.ballot r2, 1, 1 ; LC00:";
     let kinds = [
         of_two_lanes("", skipped),
@@ -168,7 +168,7 @@ fn the_branches_around_an_operation_are_its_own() {
 
 /// Workgroup barriers under a branch are refused.
 #[test]
-fn barriers_of_the_workgroup_beside_a_skipped_operation_have_no_kernel() {
+fn workgroup_barriers_under_a_branch_are_refused() {
     for inside in ["cbar.wg b", "cbar.arrive.execsg.sg b ; cbar.wait.execsg.sg b"] {
         let test = of_two_lanes("", &format!("beq r0, 1, LC00 ; sg.ballot r1, 1, 0 ; {inside} ; LC00:"));
         let error = shaders::compile(&test, &LAVAPIPE).map(|_| ()).unwrap_err().to_string();
@@ -179,7 +179,7 @@ fn barriers_of_the_workgroup_beside_a_skipped_operation_have_no_kernel() {
 /// A subgroup barrier under a branch is one instruction for the lanes in the branch, and differs from the
 /// barrier of another test.
 #[test]
-fn a_skipped_barrier_is_its_own() {
+fn a_subgroup_barrier_under_a_branch_is_distinct() {
     let [own, relaxed] = ["cbar.execsg.acq_rel.sg.semsc0", "cbar.execsg.sg"];
     let under = |barrier: &str| format!("beq r0, 1, LC00 ; {barrier} 0 ; sg.ballot r1, 1, 0 ; LC00:");
     let kinds = [
@@ -203,7 +203,7 @@ fn a_skipped_barrier_is_its_own() {
 
 /// Kernels have idle lanes that skip every block, so control flow in a block is not uniform.
 #[test]
-fn reconvergence_in_a_block_that_a_workgroup_may_enter_has_no_kernel() {
+fn reconvergence_in_a_conditional_block_is_refused() {
     let rule = |test: &litmus::Test| shaders::compile(test, &LAVAPIPE).err().map(|error| error.to_string());
     let refused = Some("reconvergence within a block of subgroup operations".to_owned());
     let inner = "beq r0, 1, LC01 ; sg.elect unused, 0 ; LC01: ; sg.ballot r1, 1, 1";
@@ -222,7 +222,7 @@ fn reconvergence_in_a_block_that_a_workgroup_may_enter_has_no_kernel() {
 
 /// A lane may wait in a loop in a block.
 #[test]
-fn loops_stand_beside_skipped_operations() {
+fn loops_are_allowed_in_conditional_blocks() {
     let spin = "LC01: ; ld.atom.dv.sc0 r3, x ; beq r3, 2, LC01";
     for column in [
         format!("beq r0, 1, LC00 ; sg.ballot r1, 1, 0 ; {spin} ; sg.ballot r2, 1, 1 ; LC00:"),

@@ -53,7 +53,7 @@ fn tells(test: &Test, variant: Variant, config: KernelConfig) -> Result<shaders:
 }
 
 #[test]
-fn every_storage_and_type_is_told_in_every_variant() {
+fn every_storage_and_type_compiles_in_every_variant() {
     let mut validator = Validator::new();
     let (mut kernels, mut refused) = (0, std::collections::BTreeMap::<String, usize>::new());
     let variants: Vec<Variant> =
@@ -133,7 +133,7 @@ exists (P1:r0 == 1 /\\ P1:r1 == 0)",
 }
 
 #[test]
-fn what_a_variant_cannot_say_is_refused_by_name() {
+fn unsupported_tests_of_variants_are_refused_by_name() {
     let variant = |word: &str| word.parse::<Variant>().unwrap();
     let one = |code: &str| {
         parse(&format!(

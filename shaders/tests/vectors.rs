@@ -64,7 +64,7 @@ fn tells(test: &Test, variant: Variant, config: KernelConfig) -> Result<Compiled
 }
 
 #[test]
-fn vectors_are_told_in_every_variant() {
+fn vectors_compile_in_every_variant() {
     let mut validator = Validator::new();
     let variants: Vec<Variant> =
         std::iter::once(Variant::default()).chain(words().map(|(_, variant)| variant)).collect();
@@ -146,7 +146,7 @@ exists (P0:r0 == 1)";
 
 /// A location after one of another type: neither the vector nor its neighbour moves.
 #[test]
-fn vectors_lie_where_their_components_do() {
+fn vectors_and_their_components_have_the_same_layout() {
     let text =
         "VULKAN T { buffer u32x4 v = {1, 2, 3, 4}; buffer u8x3 b = {5, 6, 7}; buffer f32x2 g = {1, 2}; }
 P0@sg 0, wg 0, qf 0 ;

@@ -62,7 +62,7 @@ fn corruption_and_new_violating_tests_are_new_violations() {
 }
 
 #[test]
-fn a_crash_is_a_new_failure_and_other_verdicts_are_told() {
+fn a_crash_is_a_new_failure_and_other_changes_are_reported() {
     let with = |verdict, reason: Option<&str>| {
         let mut line = run_lines().remove(0);
         line.verdict = verdict;
@@ -93,7 +93,7 @@ fn counted(id: &str, weak: u64, strong: u64) -> RunLine {
 }
 
 #[test]
-fn rates_are_told_apart_from_chance() {
+fn rate_changes_are_distinguished_from_chance() {
     let old = of(vec![
         counted("a", 0, 100_000),
         counted("b", 400, 99_600),
