@@ -17,7 +17,7 @@ fn text(columns: &[&[&str]]) -> String {
 }
 
 /// Formats the derived relations: `P0<P1` for each pair, then the operations inserted into each thread.
-fn told(test: &Test) -> String {
+fn relations_text(test: &Test) -> String {
     let point = |point: litmus::SyncPoint| {
         let number = test.thread(point.thread).number;
         point.instruction.map_or(format!("P{number}"), |at| format!("P{number}.{at}"))
@@ -25,7 +25,7 @@ fn told(test: &Test) -> String {
     let mut pairs: Vec<String> =
         test.system_sync.iter().map(|pair| format!("{}<{}", point(pair.from), point(pair.to))).collect();
     pairs.sort();
-    let mut told = pairs.join(" ");
+    let mut text = pairs.join(" ");
     for id in (0..test.threads.len()).map(|number| ThreadId(number as u16)) {
         let words: Vec<String> = test
             .thread(id)
@@ -35,7 +35,7 @@ fn told(test: &Test) -> String {
                 InstructionKind::System(operation) => match operation {
                     SystemOperation::Available(mask) | SystemOperation::Visible(mask) => mask
                         .words()
-                        .fold(operation.keyword().to_owned(), |told, word| format!("{told}.{word}")),
+                        .fold(operation.keyword().to_owned(), |text, word| format!("{text}.{word}")),
                     SystemOperation::Submit(threads) | SystemOperation::Wait(threads) => {
                         let numbers =
                             threads.iter().map(|thread| format!(" P{}", test.thread(*thread).number));
@@ -46,9 +46,9 @@ fn told(test: &Test) -> String {
                 _ => "_".to_owned(),
             })
             .collect();
-        told += &format!("; {}", words.join(" "));
+        text += &format!("; {}", words.join(" "));
     }
-    told
+    text
 }
 
 const P0: &str = "P0@sg 0, wg 0, qf 0";
@@ -239,7 +239,7 @@ fn calls_are_derived() {
         let text = text(columns);
         let test =
             litmus::parse(&text, "T").map_err(|errors| format!("{:?}\n{text}", errors.messages())).unwrap();
-        assert_eq!(told(&test), *expected, "{text}");
+        assert_eq!(relations_text(&test), *expected, "{text}");
     }
 }
 
@@ -402,7 +402,7 @@ fn invalid_calls_are_refused_with_a_position() {
     ];
     for (columns, code, words) in cases {
         let text = text(columns);
-        let errors = litmus::parse(&text, "T").map(|test| told(&test)).unwrap_err();
+        let errors = litmus::parse(&text, "T").map(|test| relations_text(&test)).unwrap_err();
         let found: Vec<_> = errors
             .messages()
             .into_iter()
@@ -477,19 +477,19 @@ fn host_calls_keep_their_positions() {
         &[P2, "wait t 4", LD],
     ]);
     let test = litmus::parse(&text, "T").unwrap();
-    let told = |test: &Test| -> Vec<(usize, bool, u32)> {
+    let waits = |test: &Test| -> Vec<(usize, bool, u32)> {
         let hosts = &test.schedule().unwrap().hosts;
         hosts.iter().map(|call| (call.at, call.waits, call.value.unwrap())).collect()
     };
     // The instructions are the store, the two derived waits, and the load.
     let expected = [(1, false, 1), (1, true, 2), (2, true, 3), (3, false, 4), (4, false, 5)];
-    assert_eq!(told(&test), expected);
+    assert_eq!(waits(&test), expected);
     let mut twin = test.clone();
     let read = twin.threads[0].instructions.last().unwrap().clone();
     let early = InstructionKind::System(SystemOperation::Flush(Vec::new()));
     twin.threads[0].instructions.insert(0, litmus::Instruction { kind: early, ..read.clone() });
     twin.copy_calls_from(&test);
-    assert_eq!(told(&twin), expected.map(|(at, waits, value)| (at + 1, waits, value)));
+    assert_eq!(waits(&twin), expected.map(|(at, waits, value)| (at + 1, waits, value)));
 }
 
 /// A xorshift generator.
@@ -797,6 +797,6 @@ fn calls_next_to_hosts_keep_their_positions() {
     for (columns, expected) in cases {
         let text = text(columns);
         let test = litmus::parse(&text, "calls.litmus").unwrap();
-        assert_eq!(told(&test), *expected, "{text}");
+        assert_eq!(relations_text(&test), *expected, "{text}");
     }
 }

@@ -74,7 +74,7 @@ fn the_corpus_in_stages() {
                     draws += check_draws(&validator, stage, &program);
                     if (number + index).is_multiple_of(share) {
                         program.kernels().for_each(|kernel| check(&mut validator, &entry.id, kernel));
-                        says_the_test(&entry.id, &test, &program);
+                        check_correspondence(&entry.id, &test, &program);
                     }
                 }
                 Err(CompileError::NotPlaceable { rule }) => *refused.entry(rule).or_default() += 1,
@@ -245,7 +245,7 @@ fn names_of_the_cts_in_stages() {
                 }
                 match program(&test, &config, Pipelines::Merged) {
                     Ok(program) => {
-                        says_the_test(&case.test_id(), &test, &program);
+                        check_correspondence(&case.test_id(), &test, &program);
                         "told".to_owned()
                     }
                     Err(error) => error.to_string(),
@@ -285,7 +285,7 @@ fn a_fence_without_partners_becomes_one_of_the_queue_family() {
     }
 }
 
-fn says_the_test(name: &str, test: &Test, program: &Program) {
+fn check_correspondence(name: &str, test: &Test, program: &Program) {
     for phase in &program.phases {
         for part in &phase.parts {
             let own = shaders::program::part_of(test, &part.threads);

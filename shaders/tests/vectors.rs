@@ -55,7 +55,7 @@ exists (P1:r0 == 1 /\\ P1:r1 == 0 /\\ v[0] == 1 /\\ v[1] == 2)"
     tests
 }
 
-fn tells(test: &Test, variant: Variant, config: KernelConfig) -> Result<CompiledKernel, String> {
+fn compile_or_rule(test: &Test, variant: Variant, config: KernelConfig) -> Result<CompiledKernel, String> {
     match shaders::compile(test, &KernelConfig { variant, ..config }) {
         Ok(kernel) => Ok(kernel),
         Err(CompileError::NotPlaceable { rule }) => Err(rule),
@@ -73,7 +73,7 @@ fn vectors_compile_in_every_variant() {
         for (turn, variant) in variants.iter().enumerate() {
             let config = if number % 2 == 0 { LAVAPIPE } else { NARROW };
             let context = format!("{name} @{variant}");
-            match tells(&test, *variant, config) {
+            match compile_or_rule(&test, *variant, config) {
                 Ok(kernel) => {
                     kernels += 1;
                     shaders::lift::verify(&test, &kernel)

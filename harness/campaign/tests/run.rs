@@ -503,7 +503,7 @@ fn progress_run<'a>(
     execute(&kind, (folder, done), &never(), answer)
 }
 
-fn went_on(_: &runner::progress::ProgressJob) -> ProgressEnds {
+fn every_thread_progressed(_: &runner::progress::ProgressJob) -> ProgressEnds {
     let seen =
         PlacementObservations { copies: 1, runs: 2, ended: 2, waited: 2, ..PlacementObservations::default() };
     Ok(runner::progress::Answer { seen, failure: None, validation: Vec::new() })
@@ -523,7 +523,7 @@ fn progress_plans_have_every_test_for_every_device() {
     let chosen = choice::load(progress::MODEL).unwrap();
     let plan = progress::ProgressPlan::new(vec![target("a"), cpu], tests, chosen, None, None).unwrap();
     let (options, place) = (options(1), place(folder.path(), false, Some(1)));
-    let came = progress_run(&plan, &options, &place, None, &went_on).unwrap();
+    let came = progress_run(&plan, &options, &place, None, &every_thread_progressed).unwrap();
     assert!(came.written.len() > 2, "{:?}", came.written);
     assert_eq!(came.ended.lines.len(), came.written.len());
     let found = results::read::results(folder.path()).unwrap();
@@ -537,11 +537,15 @@ fn progress_resumes_with_another_number_of_workers() {
     let folder = tempfile::tempdir().unwrap();
     let plan = progress_plan(&HANDOFFS[..2]);
     let (one, four) = (options(1), options(4));
-    drop(progress_run(&plan, &one, &place(folder.path(), false, Some(1)), None, &went_on).unwrap());
+    drop(
+        progress_run(&plan, &one, &place(folder.path(), false, Some(1)), None, &every_thread_progressed)
+            .unwrap(),
+    );
     let journal = folder.path().join("run.jsonl");
     let text = std::fs::read_to_string(&journal).unwrap();
     std::fs::write(&journal, format!("{}\n", text.lines().next().unwrap())).unwrap();
-    let came = progress_run(&plan, &four, &place(folder.path(), true, None), None, &went_on).unwrap();
+    let came = progress_run(&plan, &four, &place(folder.path(), true, None), None, &every_thread_progressed)
+        .unwrap();
     let asked: Vec<&str> = came.asked.iter().map(|job| job.id.as_str()).collect();
     assert_eq!(asked, ["progress/handoff-up@plain"]);
     let conforms = (VerdictWord::Conforms, None);
@@ -553,7 +557,9 @@ fn progress_resumes_with_another_number_of_workers() {
 fn progress_skips_a_test_without_a_kernel_by_rule() {
     let folder = tempfile::tempdir().unwrap();
     let (plan, options) = (progress_plan(&["progress/barrier-in-loop"]), options(1));
-    let came = progress_run(&plan, &options, &place(folder.path(), false, Some(1)), None, &went_on).unwrap();
+    let came =
+        progress_run(&plan, &options, &place(folder.path(), false, Some(1)), None, &every_thread_progressed)
+            .unwrap();
     assert!(came.asked.is_empty());
     let skipped = (VerdictWord::Skipped, Some("control barrier under a branch"));
     assert!(by_id(&came.ended).values().all(|verdict| *verdict == skipped), "{:?}", came.ended.lines);
@@ -569,7 +575,7 @@ fn progress_checks_the_device_after_a_killed_worker() {
         let answer = |job: &runner::progress::ProgressJob| match job.id.as_str() {
             "progress/handoff-up@plain" => Err(pool::WorkerFailure::TimedOut { after: Duration::ZERO }),
             "health" if !healthy => Err(pool::WorkerFailure::Garbled { what: "noise".to_owned() }),
-            _ => went_on(job),
+            _ => every_thread_progressed(job),
         };
         let place = place(folder.path(), false, Some(1));
         let came = progress_run(&plan, &options, &place, None, &answer).unwrap();
@@ -592,7 +598,7 @@ fn progress_starts_no_test_after_the_time_limit() {
     let folder = tempfile::tempdir().unwrap();
     let (plan, options) = (progress_plan(&HANDOFFS), options(1));
     let place = place(folder.path(), false, Some(1));
-    let came = progress_run(&plan, &options, &place, Some(Duration::ZERO), &went_on).unwrap();
+    let came = progress_run(&plan, &options, &place, Some(Duration::ZERO), &every_thread_progressed).unwrap();
     assert!(came.asked.is_empty());
     let late = (VerdictWord::Inconclusive, Some("no time"));
     assert!(by_id(&came.ended).values().all(|verdict| *verdict == late));

@@ -50,7 +50,7 @@ fn files(folder: &Path) -> Vec<std::path::PathBuf> {
     found
 }
 
-fn given(test: &Test) -> Vec<Given> {
+fn texts_of(test: &Test) -> Vec<Given> {
     let mut all = Vec::new();
     for folder in files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/texts")) {
         let device = folder.file_name().unwrap().to_str().unwrap().replace('-', ":");
@@ -83,7 +83,7 @@ fn found(test: &Test, given: &Given, machine: &Disassembly) -> OrderFinding {
 fn orders_of_every_vendor() {
     let test = test();
     let mut text = String::new();
-    for given in given(&test) {
+    for given in texts_of(&test) {
         let machine = Disassembly::read(&given.code, given.dialect).unwrap();
         let OrderFinding { verdict, why, .. } = found(&test, &given, &machine);
         writeln!(text, "{}: {verdict:?}: {why}", given.name).unwrap();
@@ -100,7 +100,7 @@ fn orders_of_every_vendor() {
 fn removing_an_ordering_line_loses_the_order() {
     let test = test();
     let mut text = String::new();
-    for given in given(&test) {
+    for given in texts_of(&test) {
         let whole = Disassembly::read(&given.code, given.dialect).unwrap();
         if found(&test, &given, &whole).verdict != OrderKept::Kept {
             continue;
@@ -125,7 +125,7 @@ fn removing_an_ordering_line_loses_the_order() {
 fn memory_instructions_of_every_vendor() {
     let test = test();
     let mut text = String::new();
-    for given in given(&test) {
+    for given in texts_of(&test) {
         writeln!(text, "{}", given.name).unwrap();
         let machine = Disassembly::read(&given.code, given.dialect).unwrap();
         for (line, source) in machine.lines.iter().zip(align(&test, &given.unit, &machine).sources) {

@@ -43,7 +43,7 @@ fn rows(corpus: &Path) -> Result<Vec<Row>, Box<dyn std::error::Error>> {
 }
 
 /// Returns the verdict, with class and lines of each finding.
-fn said(module: &SpirvModule, report: &GridReport) -> String {
+fn summary(module: &SpirvModule, report: &GridReport) -> String {
     let verdict = match report.verdict {
         GridVerdict::Racy => "racy",
         GridVerdict::Clean if report.is_schedule_dependent => "clean in the orders tried",
@@ -87,7 +87,7 @@ fn kernels_have_their_expected_verdicts() {
         let took = started.elapsed();
         assert!(took < Duration::from_secs(60), "{}: {took:?}", row.id);
         let line = match &judged {
-            Ok(report) => said(&module, report),
+            Ok(report) => summary(&module, report),
             Err(refusal) => format!("refused\t{refusal}"),
         };
         writeln!(table, "{}\t{line}", row.id).expect("text");

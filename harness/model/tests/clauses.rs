@@ -190,7 +190,7 @@ fn entry(name: &str, mutation: &Mutation, known: &[Unkilled]) -> Option<Unkilled
 }
 
 /// Finds, for each mutant, the first program that distinguishes it from the model, as text.
-fn told_apart(model: &Model, mutants: &[&Mutant], programs: &[Test]) -> Vec<(usize, String)> {
+fn find_killers(model: &Model, mutants: &[&Mutant], programs: &[Test]) -> Vec<(usize, String)> {
     let told: Vec<AtomicBool> = mutants.iter().map(|_| AtomicBool::new(false)).collect();
     let next = AtomicUsize::new(0);
     let work = || {
@@ -256,7 +256,7 @@ fn no_searched_program_kills_a_listed_mutant() {
             })
             .collect();
         listed += left.len();
-        for (index, program) in told_apart(&model, &left, &programs) {
+        for (index, program) in find_killers(&model, &left, &programs) {
             let Mutation { statement, change, .. } = &left[index].mutation;
             alive.push(format!("{name} {statement} {change}:\n{program}"));
         }

@@ -39,7 +39,7 @@ fn test_of(id: &str) -> Test {
 }
 
 /// Returns the verdict on the outcome, and on races.
-fn says(model: &Model, test: &Test) -> String {
+fn verdict_text(model: &Model, test: &Test) -> String {
     let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
     let verdict = match verdict(test, model, &options) {
         Ok(verdict) => verdict,
@@ -73,7 +73,7 @@ fn page() -> String {
         writeln!(page, "\n| test | {} |\n|---|{}", MODELS.join(" | "), "---|".repeat(MODELS.len())).unwrap();
         for id in tests {
             let test = test_of(id);
-            let cells: Vec<String> = models.iter().map(|model| says(model, &test)).collect();
+            let cells: Vec<String> = models.iter().map(|model| verdict_text(model, &test)).collect();
             writeln!(page, "| `{id}` | {} |", cells.join(" | ")).unwrap();
         }
     }

@@ -222,7 +222,7 @@ fn engine_and_naive_enumerator_agree_on_random_tests() {
 }
 
 /// Returns the answer of `hsa_letter`, if the test is small enough and does not add registers to memory.
-fn by_the_letter(test: &Test) -> Option<hsa_letter::Answer> {
+fn literal_answer(test: &Test) -> Option<hsa_letter::Answer> {
     let mut highest = 2;
     for instruction in test.threads.iter().flat_map(|thread| &thread.instructions) {
         if let Some(MemoryAccess {
@@ -265,7 +265,7 @@ fn engine_and_literal_text_agree_on_random_tests() {
     TestRunner::new(config)
         .run(&random::text(2..=3, 3), |text| {
             let test = litmus::parse(&text, "random").unwrap();
-            if let Some(letter) = by_the_letter(&test)
+            if let Some(letter) = literal_answer(&test)
                 && let Some(engine) = engine_answer(&test, &model)
             {
                 prop_assert_eq!(engine, letter, "{}", text);

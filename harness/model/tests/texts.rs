@@ -46,7 +46,7 @@ fn changes() -> Vec<Change> {
 }
 
 /// Returns the verdict on the outcome of the test, and on races.
-fn said(test: &Test, verdict: &Summary) -> String {
+fn verdict_text(test: &Test, verdict: &Summary) -> String {
     let free = Summary { race: Race::Free, ..verdict.clone() };
     let reachable = if standing_of(test, &free) == TestStanding::Allowed { "allowed" } else { "forbidden" };
     match verdict.race {
@@ -80,7 +80,7 @@ fn compared() -> (usize, Vec<Differing>) {
         let (first, second) = (ask(&old), ask(&new));
         compared += 1;
         if Difference::between(&first, &second).is_some() {
-            let (old, new) = (said(&test, &first), said(&test, &second));
+            let (old, new) = (verdict_text(&test, &first), verdict_text(&test, &second));
             let clauses = test.metadata.clauses.clone();
             differing.push(Differing { id: entry.id, clauses, old, new });
         }

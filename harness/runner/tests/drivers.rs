@@ -227,7 +227,7 @@ fn a_control_barrier_holds_and_its_twin_runs(driver: &str) {
 
 /// System-synchronizes-with orders threads with every mechanism of the API and with copied memory: the later
 /// thread reads the writes of the earlier one, and never the converse.
-fn phases_follow_one_another_in_every_way(driver: &str) {
+fn every_mechanism_orders_phases(driver: &str) {
     let cases = [
         ("ssw/MP+ssw.litmus", &[1][..]),
         ("ssw/WAR+ssw.litmus", &[0]),
@@ -263,7 +263,7 @@ fn phases_follow_one_another_in_every_way(driver: &str) {
 }
 
 /// The error names the missing requirement of a variant.
-fn what_a_variant_needs_is_named(driver: &str) {
+fn missing_requirements_of_variants_are_named(driver: &str) {
     let cases = [
         ("nonlocal", "memory type without DEVICE_LOCAL"),
         ("noncoherent", "memory type HOST_VISIBLE without HOST_COHERENT"),
@@ -293,7 +293,7 @@ fn split_roles_are_accounted_for(driver: &str) {
 
 /// Device and host count every dispatch, with outcomes in registers, memory, images and words of several
 /// sizes, in mapped and unmapped memory. Different counts fail the run.
-fn both_ways_of_counting_agree(driver: &str) {
+fn device_and_host_counts_agree(driver: &str) {
     let files = [
         "sb/SB+rlx-rlx.litmus",
         "iriw/IRIW+rlx.litmus",
@@ -503,10 +503,10 @@ fn main() {
         store_buffering_shows_its_weak_outcome,
         a_control_barrier_holds_and_its_twin_runs,
         memory_stress_is_accounted_for,
-        phases_follow_one_another_in_every_way,
-        what_a_variant_needs_is_named,
+        every_mechanism_orders_phases,
+        missing_requirements_of_variants_are_named,
         split_roles_are_accounted_for,
-        both_ways_of_counting_agree,
+        device_and_host_counts_agree,
         stages_are_accounted_for,
         hosts_are_accounted_for,
         calls_run_as_they_stand,

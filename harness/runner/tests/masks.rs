@@ -85,7 +85,7 @@ fn named(column: &[String], word: &str, all: &str, leading: bool) -> Words {
 
 /// Returns the masks of the text before a phase: those after the accesses of earlier threads, and those
 /// before the accesses of its threads.
-fn said(columns: &[Vec<String>], program: &Program, phase: usize, word: &str, all: &str) -> Words {
+fn masks_before(columns: &[Vec<String>], program: &Program, phase: usize, word: &str, all: &str) -> Words {
     let threads = |phase: usize| {
         let parts = program.phases[phase].parts.iter();
         parts.flat_map(|part| part.threads.clone()).map(|thread| usize::from(thread.0))
@@ -176,10 +176,10 @@ fn check(text: &str, program: &Program, test: &litmus::Test, join: Join) -> usiz
     for (phase, of_queues) in (1..program.phases.len()).zip(&each) {
         let (available, visible) = &of_queues[0];
         assert!(of_queues.iter().all(|one| one == &of_queues[0]), "{join}, before phase {phase}:\n{text}");
-        let asked = said(&columns, program, phase, "avdevice", "shader_write");
+        let asked = masks_before(&columns, program, phase, "avdevice", "shader_write");
         assert_eq!(*available, asked, "{join}, before phase {phase}:\n{text}");
         published |= asked.contains("shader_write") || asked.contains("memory_write");
-        let mut asked = said(&columns, program, phase, "visdevice", "shader_read");
+        let mut asked = masks_before(&columns, program, phase, "visdevice", "shader_read");
         let parts = program.phases[phase].parts.iter().flat_map(|part| &part.threads);
         let mut cells = parts.flat_map(|thread| &columns[usize::from(thread.0)]);
         let writes = cells.any(|cell| cell.starts_with("st.") || cell.starts_with("rmw."));
@@ -391,7 +391,7 @@ fn check_acts(test: &litmus::Test, columns: &[Vec<String>], plan: &Plan) -> usiz
     let mut calls = 0;
     for ((_, column), thread) in of_host.zip(&hosts.threads) {
         let words = column.iter().map(|cell| cell.split_whitespace().collect::<Vec<_>>());
-        let said: Vec<String> = words
+        let expected: Vec<String> = words
             .filter_map(|words| match words.as_slice() {
                 [word @ ("signal" | "wait"), semaphore, value] if !semaphore.starts_with('P') => {
                     Some(format!("{word} {value}"))
@@ -412,8 +412,8 @@ fn check_acts(test: &litmus::Test, columns: &[Vec<String>], plan: &Plan) -> usiz
                 HostAct::Await { value, .. } => Some(format!("wait {value}")),
             })
             .collect();
-        assert_eq!(done, said, "{}", test.name);
-        calls += said.len();
+        assert_eq!(done, expected, "{}", test.name);
+        calls += expected.len();
     }
     calls
 }

@@ -164,7 +164,7 @@ fn a_job_is_run_and_answered() {
     assert_eq!(answer.twin, None);
 }
 
-fn another_kernel_than_the_planned_one_is_not_run() {
+fn an_unplanned_kernel_is_not_run() {
     let reports = run(&patient(), &[Job { kernel: "planned".into(), ..job(STORE_BUFFERING, "fine") }]);
     let answer = answer(&reports[0]);
     assert!(matches!(answer.failure, Some(IncompleteReason::Internal { .. })), "{:?}", answer.failure);
@@ -179,7 +179,7 @@ fn a_test_with_a_control_barrier_brings_its_twin() {
     assert_eq!(answer(&reports[1]).twin, None);
 }
 
-fn a_twin_that_fails_is_told_of() {
+fn a_failed_twin_is_reported() {
     let reports =
         run(&patient(), &[job(BARRIER, "lost with the twin"), job(BARRIER, "too small for the twin")]);
     for report in &reports {
@@ -210,7 +210,7 @@ fn each_failure_has_its_kind() {
     assert_eq!(failure(job(&needy, "fine")), IncompleteReason::Lacks { what: "rayQuery".into() });
 }
 
-fn what_was_seen_before_a_failure_is_in_the_answer() {
+fn observations_before_a_failure_are_reported() {
     for device in ["lost", "hangs"] {
         let reports = run(&patient(), &[job(STORE_BUFFERING, device), job(STORE_BUFFERING, "fine")]);
         assert_eq!(answer(&reports[0]).observation.dispatches, 3);
@@ -226,7 +226,7 @@ fn a_crash_keeps_the_last_snapshot() {
     assert!(Observation::from(&snapshot.observation).accounted_instances() > 0);
 }
 
-fn a_panic_is_a_crash_that_says_why() {
+fn a_panic_is_a_crash_with_a_reason() {
     let reports = run(&patient(), &[job(STORE_BUFFERING, "panics")]);
     let End::Failed(pool::WorkerFailure::Crashed { stderr, .. }) = &reports[0].last.end else {
         panic!("{:?}", reports[0])
@@ -279,13 +279,13 @@ fn main() {
     let mut passed = 0;
     for (name, test) in tests![
         a_job_is_run_and_answered,
-        another_kernel_than_the_planned_one_is_not_run,
+        an_unplanned_kernel_is_not_run,
         a_test_with_a_control_barrier_brings_its_twin,
-        a_twin_that_fails_is_told_of,
+        a_failed_twin_is_reported,
         each_failure_has_its_kind,
-        what_was_seen_before_a_failure_is_in_the_answer,
+        observations_before_a_failure_are_reported,
         a_crash_keeps_the_last_snapshot,
-        a_panic_is_a_crash_that_says_why,
+        a_panic_is_a_crash_with_a_reason,
         a_worker_that_hangs_in_the_driver_is_ended,
         a_worker_dies_with_its_parent,
     ] {

@@ -22,7 +22,7 @@ fn dispatches(captured: &Path) -> Vec<(PathBuf, String)> {
 }
 
 /// Returns the verdict and the findings of `race` for a kernel, without positions.
-fn raced(kernel: &Path, case: &Path, more: &[&str]) -> serde_json::Value {
+fn race_answer(kernel: &Path, case: &Path, more: &[&str]) -> serde_json::Value {
     let mut command = vk_litmus(["race", "--format", "json"]);
     let ran = Ran::of(command.args(more).arg(kernel).arg("--case").arg(case));
     let line = ran.json_lines().pop().unwrap();
@@ -58,10 +58,10 @@ fn a_captured_case_equals_the_dispatched_one() {
         let own = all.iter().filter(|(_, case)| case.contains("[image.\"1.1\"]"));
         let (folder, text) = own.clone().next().expect("a dispatch of the shader");
         let subgroups = text.lines().find_map(|line| line.strip_prefix("subgroup_size = ")).unwrap();
-        let given = raced(&kernel, &case, &["--subgroup-size", subgroups]);
+        let given = race_answer(&kernel, &case, &["--subgroup-size", subgroups]);
         assert_eq!(given[0], "racy");
         assert_eq!(
-            raced(&folder.join("kernel.spv"), &folder.join("case.toml"), &[]),
+            race_answer(&folder.join("kernel.spv"), &folder.join("case.toml"), &[]),
             given,
             "{driver}: {text}"
         );
@@ -120,6 +120,6 @@ fn bindings_by_offset_and_by_address_are_captured() {
         assert_eq!(words(folder, "0.0.bin"), first);
         assert_eq!(words(folder, "1.0.bin"), second);
         assert_eq!(words(folder, "push8.bin"), behind);
-        assert_eq!(raced(&folder.join("kernel.spv"), &folder.join("case.toml"), &[])[0], "clean");
+        assert_eq!(race_answer(&folder.join("kernel.spv"), &folder.join("case.toml"), &[])[0], "clean");
     }
 }

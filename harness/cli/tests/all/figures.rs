@@ -12,7 +12,7 @@ use crate::common::{Ran, binary};
 use crate::docs::{Block, blocks, root};
 
 /// Compares the blocks of a document with the output of their commands, and returns the number of blocks.
-fn hold(document: &str) -> usize {
+fn compare_blocks(document: &str) -> usize {
     let folder = std::env::var_os("VK_LITMUS_COMPILERS").filter(|folder| !folder.is_empty());
     let path = root().join("docs").join(document);
     let text = std::fs::read_to_string(&path).unwrap();
@@ -65,20 +65,20 @@ fn hold(document: &str) -> usize {
 
 #[test]
 fn of_orders_and_the_explorer() {
-    assert_eq!(hold("dev/compiler-figures.md"), 4);
+    assert_eq!(compare_blocks("dev/compiler-figures.md"), 4);
 }
 
 #[test]
 fn of_differences() {
-    assert!(hold("findings/differences.md") > 0);
+    assert!(compare_blocks("findings/differences.md") > 0);
 }
 
 #[test]
 fn of_a_patch() {
-    assert!(hold("findings/F2-consumer-acquire.md") > 0);
+    assert!(compare_blocks("findings/F2-consumer-acquire.md") > 0);
 }
 
 #[test]
 fn of_mesh_shaders() {
-    assert!(hold("findings/F1-workgroup-release.md") > 0);
+    assert!(compare_blocks("findings/F1-workgroup-release.md") > 0);
 }

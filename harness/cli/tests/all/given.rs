@@ -10,18 +10,18 @@ fn shader(name: &str) -> PathBuf {
 }
 
 /// Returns all messages without line breaks.
-fn said(ran: &Ran) -> String {
+fn unwrapped_messages(ran: &Ran) -> String {
     format!("{}{}", ran.stdout, ran.stderr).replace("\n  │ ", " ")
 }
 
-fn asked(command: &str, name: &str, flags: &[&str]) -> Ran {
+fn run_on_shader(command: &str, name: &str, flags: &[&str]) -> Ran {
     let folder = tempfile::tempdir().unwrap();
-    let mut asked = vk_litmus([command]);
-    asked.arg(shader(name)).args(flags).current_dir(folder.path());
+    let mut command_line = vk_litmus([command]);
+    command_line.arg(shader(name)).args(flags).current_dir(folder.path());
     if command == "run" {
-        asked.args(["--device", "sim", "--instances", "200"]);
+        command_line.args(["--device", "sim", "--instances", "200"]);
     }
-    Ran::of(&mut asked)
+    Ran::of(&mut command_line)
 }
 
 /// Shader, flags, a case, and the expected message.
@@ -85,16 +85,16 @@ fn unknown_or_misfitting_inputs_are_refused() {
             flags.extend(["--case", case.to_str().unwrap()]);
         }
         for command in ["check", "race", "run"] {
-            let ran = asked(command, &format!("{name}.spvasm"), &flags);
+            let ran = run_on_shader(command, &format!("{name}.spvasm"), &flags);
             assert_eq!(ran.code, 2, "{name} {flags:?} {text}: {ran:?}");
-            assert!(said(&ran).contains(words), "{command} {name} {flags:?} {text}: {ran:?}");
+            assert!(unwrapped_messages(&ran).contains(words), "{command} {name} {flags:?} {text}: {ran:?}");
         }
     }
     for command in ["check", "race"] {
-        let ran = asked(command, "empty-grid.spvasm", &[]);
+        let ran = run_on_shader(command, "empty-grid.spvasm", &[]);
         assert_eq!(ran.code, 2, "{ran:?}");
     }
-    let ran = asked("lint", "none.spvasm", &[]);
+    let ran = run_on_shader("lint", "none.spvasm", &[]);
     assert!(ran.code == 2 && ran.stderr.contains("none.spvasm: the module has no entry"), "{ran:?}");
 }
 
@@ -108,7 +108,7 @@ fn unused_inputs_of_cases_are_reported() {
         "[buffer.\"0.0\"]\nu32_at = [{ offset = 65532, u32 = [7] }]\n[spec]\n9 = 1",
     ] {
         fs::write(&case, text).unwrap();
-        let ran = asked("race", "kernel.spvasm", &["--case", case.to_str().unwrap(), "--grid", "1"]);
+        let ran = run_on_shader("race", "kernel.spvasm", &["--case", case.to_str().unwrap(), "--grid", "1"]);
         assert_eq!(ran.code, 0, "{ran:?}");
         assert!(ran.stderr.contains("which the kernel does not have"), "{ran:?}");
     }
@@ -131,9 +131,13 @@ fn case_files_cannot_read_files_outside_their_folder() {
         fs::write(&case, format!("[buffer.\"0.0\"]\nfile = \"{file}\"\n")).unwrap();
         let flags: Vec<&str> =
             ["--case", case.to_str().unwrap(), "--grid", "1"].into_iter().chain(flag).collect();
-        let ran = asked("race", "kernel.spvasm", &flags);
+        let ran = run_on_shader("race", "kernel.spvasm", &flags);
         assert_eq!(ran.code, code, "{file} {flag:?}: {ran:?}");
-        assert_eq!(said(&ran).contains("--allow-outside"), code == 2, "{file} {flag:?}: {ran:?}");
+        assert_eq!(
+            unwrapped_messages(&ran).contains("--allow-outside"),
+            code == 2,
+            "{file} {flag:?}: {ran:?}"
+        );
     }
     let model = folder.join("model.cat");
     for (file, words) in
@@ -142,15 +146,15 @@ fn case_files_cannot_read_files_outside_their_folder() {
         fs::write(&model, format!("\"model\"\ninclude \"{file}\"\n")).unwrap();
         let mut command = vk_litmus(["check", "mp/MP+rel-acq", "--model", model.to_str().unwrap()]);
         let ran = Ran::of(&mut command);
-        assert!(ran.code == 2 && said(&ran).contains(words), "{file}: {ran:?}");
+        assert!(ran.code == 2 && unwrapped_messages(&ran).contains(words), "{file}: {ran:?}");
     }
 }
 
 #[test]
 fn recursion_and_variables_without_memory_are_refused() {
     for (name, words) in [("recursion", "recursion"), ("too-large", "larger than memory")] {
-        let ran = asked("race", &format!("{name}.spvasm"), &["--grid", "32"]);
-        assert!(ran.code == 2 && said(&ran).contains(words), "{ran:?}");
+        let ran = run_on_shader("race", &format!("{name}.spvasm"), &["--grid", "32"]);
+        assert!(ran.code == 2 && unwrapped_messages(&ran).contains(words), "{ran:?}");
     }
 }
 
@@ -158,9 +162,9 @@ fn recursion_and_variables_without_memory_are_refused() {
 #[test]
 fn constants_of_vectors_are_computed() {
     for command in ["check", "race"] {
-        let ran = asked(command, "vectors.spvasm", &["--grid", "1"]);
+        let ran = run_on_shader(command, "vectors.spvasm", &["--grid", "1"]);
         assert_eq!(ran.code, 0, "{ran:?}");
-        let ran = asked(command, "vectors.spvasm", &["--spec", "0=1"]);
+        let ran = run_on_shader(command, "vectors.spvasm", &["--spec", "0=1"]);
         assert!(ran.code == 1 && ran.stdout.contains("out-of-bounds"), "{ran:?}");
     }
 }
@@ -168,6 +172,6 @@ fn constants_of_vectors_are_computed() {
 /// Contents are not judged if a final value is a loaded float; the reason has the file.
 #[test]
 fn reasons_name_the_source_file() {
-    let ran = asked("run", "float.spvasm", &[]);
-    assert!(said(&ran).contains("float.spvasm:34: cannot lift"), "{ran:?}");
+    let ran = run_on_shader("run", "float.spvasm", &[]);
+    assert!(unwrapped_messages(&ran).contains("float.spvasm:34: cannot lift"), "{ran:?}");
 }

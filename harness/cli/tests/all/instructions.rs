@@ -124,7 +124,7 @@ fn written(folder: &Path, all: &[Row], rows: &[usize]) -> PathBuf {
 }
 
 /// Returns the JSON lines of a command for all shaders, by file.
-fn said(words: &[&str], files: &[PathBuf], folder: &Path) -> BTreeMap<String, Value> {
+fn lines_by_file(words: &[&str], files: &[PathBuf], folder: &Path) -> BTreeMap<String, Value> {
     let mut command = vk_litmus(words.iter().copied());
     command.args(["--format", "json"]).current_dir(folder);
     command.args(files);
@@ -142,7 +142,7 @@ fn said(words: &[&str], files: &[PathBuf], folder: &Path) -> BTreeMap<String, Va
 }
 
 /// Returns the final contents on a device, as hashes.
-fn left(line: &Value) -> Vec<String> {
+fn final_contents(line: &Value) -> Vec<String> {
     let contents = line["shader"]["contents"].as_array().into_iter().flatten();
     contents.map(|content| content["hash"].as_str().unwrap().to_owned()).collect()
 }
@@ -151,9 +151,9 @@ fn left(line: &Value) -> Vec<String> {
 fn answers(all: &[Row], groups: &[Vec<usize>]) -> BTreeMap<usize, String> {
     let folder = tempfile::tempdir().unwrap();
     let files: Vec<PathBuf> = groups.iter().map(|rows| written(folder.path(), all, rows)).collect();
-    let said = |words: &[&str]| said(words, &files, folder.path());
-    let run = |device| said(&["run", "--device", device, "--instances", "1", "--seed", "1"]);
-    let (check, race, sim) = (said(&["check", "--grid", "1"]), said(&["race", "--grid", "1"]), run("sim"));
+    let lines = |words: &[&str]| lines_by_file(words, &files, folder.path());
+    let run = |device| lines(&["run", "--device", device, "--instances", "1", "--seed", "1"]);
+    let (check, race, sim) = (lines(&["check", "--grid", "1"]), lines(&["race", "--grid", "1"]), run("sim"));
     let lavapipe = software_drivers().contains(&"lavapipe").then(|| run("lavapipe"));
     let answer = |rows: &Vec<usize>| {
         let number = format!("{:03}", rows[0]);
@@ -169,14 +169,16 @@ fn answers(all: &[Row], groups: &[Vec<usize>]) -> BTreeMap<usize, String> {
             }
             None => "refused".to_owned(),
         };
-        let device = match sim.get(&number).map(|line| (left(line), line)) {
+        let device = match sim.get(&number).map(|line| (final_contents(line), line)) {
             Some((own, line)) if own.is_empty() => format!("none: {}", line["reason"]),
-            Some((own, _)) => match lavapipe.as_ref().and_then(|lines| lines.get(&number)).map(left) {
-                Some(other) if other == own => "as lavapipe".to_owned(),
-                Some(other) if other.is_empty() => "lavapipe left none".to_owned(),
-                Some(_) => "not as lavapipe".to_owned(),
-                None => "as lavapipe".to_owned(),
-            },
+            Some((own, _)) => {
+                match lavapipe.as_ref().and_then(|lines| lines.get(&number)).map(final_contents) {
+                    Some(other) if other == own => "as lavapipe".to_owned(),
+                    Some(other) if other.is_empty() => "lavapipe left none".to_owned(),
+                    Some(_) => "not as lavapipe".to_owned(),
+                    None => "as lavapipe".to_owned(),
+                }
+            }
             None => "refused".to_owned(),
         };
         (rows[0], format!("check {}, race {}, sim {device}", word(&check), word(&race)))

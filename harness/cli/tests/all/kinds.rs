@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::common::{Ran, assert_valid, installed, schemas, vk_litmus};
 
 /// Formats the verdict, and the kind and lines of each finding.
-fn said(line: &Value) -> String {
+fn summary(line: &Value) -> String {
     let mut text = line["verdict"].as_str().unwrap().to_owned();
     if line["verdict"] == "clean" && line["coverage"]["every_order"] == false {
         text += " in the orders tried";
@@ -94,7 +94,7 @@ fn fixes_of_each_kind() {
             Ran::of(command.args(flags.split_whitespace()).args(more).current_dir(folder.path()))
         };
         let line = race(&["--fix", "fix.patch"]).json_lines().remove(0);
-        writeln!(table, "{name}: {}", said(&line)).unwrap();
+        writeln!(table, "{name}: {}", summary(&line)).unwrap();
         let patch = fs::read_to_string(folder.path().join("fix.patch")).unwrap();
         table += &patch;
         if patch.is_empty() {
@@ -103,7 +103,7 @@ fn fixes_of_each_kind() {
         let mut command = std::process::Command::new("patch");
         let applied = Ran::of(command.args(["-p0", "-i", "fix.patch"]).current_dir(folder.path()));
         assert_eq!(applied.code, 0, "{name}: {applied:?}");
-        writeln!(table, "    fixed: {}", said(&race(&[]).json_lines()[0])).unwrap();
+        writeln!(table, "    fixed: {}", summary(&race(&[]).json_lines()[0])).unwrap();
     }
     insta::assert_snapshot!(table);
 }
@@ -210,13 +210,13 @@ fn row_of(file: &Path) -> String {
             }
         }
         let name = file.file_name().unwrap().to_str().unwrap();
-        writeln!(table, "{name} {}: {}", line["entry"].as_str().unwrap(), said(&line)).unwrap();
+        writeln!(table, "{name} {}: {}", line["entry"].as_str().unwrap(), summary(&line)).unwrap();
         let Some(mended) = mended(&text, &line) else { continue };
         let folder = tempfile::tempdir().unwrap();
         let again = folder.path().join(name);
         fs::write(&again, mended).unwrap();
         let ran = Ran::of(vk_litmus(["race", "--format", "json"]).arg(&again).args(flags.split_whitespace()));
-        writeln!(table, "    mended: {}", said(&ran.json_lines()[0])).unwrap();
+        writeln!(table, "    mended: {}", summary(&ran.json_lines()[0])).unwrap();
     }
     table
 }

@@ -17,7 +17,7 @@ void main() {
 ";
 
 /// Lints the body of a shader and returns rules and lines, counted after the preamble.
-fn said(body: &str) -> Vec<(String, u32)> {
+fn lint_body(body: &str) -> Vec<(String, u32)> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("k.comp");
     fs::write(&file, format!("{KHR}{body}}}\n")).unwrap();
@@ -104,7 +104,7 @@ fn each_rule_finds_its_mistakes() {
     for (body, expected) in cases {
         let expected: Vec<(String, u32)> =
             expected.iter().map(|(rule, line)| ((*rule).to_owned(), *line)).collect();
-        assert_eq!(said(body), expected, "{body}");
+        assert_eq!(lint_body(body), expected, "{body}");
     }
 }
 
@@ -165,14 +165,14 @@ OpFunctionEnd
     fs::write(&file, text).unwrap();
     let ran = Ran::of(&mut vk_litmus(["lint", file.to_str().unwrap()]));
     assert_eq!(ran.code, 0, "{ran:?}");
-    let said: Vec<&str> = ran.stdout.lines().map(|line| line.rsplit('/').next().unwrap()).collect();
+    let rules: Vec<&str> = ran.stdout.lines().map(|line| line.rsplit('/').next().unwrap()).collect();
     let expected = [
         "k.spvasm:14: lint:orders-nothing: OpControlBarrier names SubgroupMemory alone, which Vulkan ignores, so it orders nothing \
          (VUID-StandaloneSpirv-MemorySemantics-10870) (VK-SEM-08)",
         "k.spvasm:17: lint:orders-nothing: OpMemoryBarrier has no memory order, so it orders nothing \
          (VUID-StandaloneSpirv-MemorySemantics-10869) (VK-SEM-08)",
     ];
-    assert_eq!(said, expected);
+    assert_eq!(rules, expected);
 }
 
 /// Without a command, a shader is analysed and linted, and a litmus test is checked.

@@ -38,7 +38,7 @@ fn current(path: &Path, wanted: &str) {
 }
 
 /// Runs a command on a form.
-fn ask(command: &[&str], file: &Path, pattern: &PatternRecord) -> Ran {
+fn run_on_form(command: &[&str], file: &Path, pattern: &PatternRecord) -> Ran {
     let grid = pattern.grid.map(|n| n.to_string()).join(",");
     let mut asked = vk_litmus(command.iter().copied());
     asked.arg(file).args(["--grid", &grid, "--assert", &pattern.assertion]);
@@ -75,7 +75,7 @@ fn each_form_has_the_verdict_that_is_claimed() {
         for form in &pattern.forms {
             let file = folder.path().join(format!("{}.comp", form.name));
             fs::write(&file, &form.glsl).unwrap();
-            let ran = ask(&["check", "--format", "json"], &file, &pattern);
+            let ran = run_on_form(&["check", "--format", "json"], &file, &pattern);
             let line = &ran.json_lines()[0];
             let kinds: BTreeSet<&str> = line["findings"]
                 .as_array()
@@ -97,7 +97,7 @@ fn each_form_has_the_verdict_that_is_claimed() {
             if found == "divergent" {
                 continue;
             }
-            let lifted = ask(&["convert", "--to", "litmus"], &file, &pattern);
+            let lifted = run_on_form(&["convert", "--to", "litmus"], &file, &pattern);
             assert_eq!(lifted.code, 0, "{lifted:?}");
             let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("patterns").join(&pattern.name);
             current(

@@ -287,7 +287,7 @@ fn text(spelling: &Spelling, waves: &[Vec<Step>], first: usize) -> String {
 /// Returns a question in which each workgroup runs another kernel.
 ///
 /// With `visible`, the last one is in a later dispatch.
-fn asked(
+fn question_of(
     spelling: &Spelling,
     workgroups: &[Vec<Vec<Step>>],
     visible: Option<&'static str>,
@@ -367,7 +367,7 @@ fn compare(count: u32, inputs: &impl Strategy<Value = Case>) -> [u32; 3] {
     let [compared, several, too_many] = [const { Cell::new(0_u32) }; 3];
     let answer = runner.run(inputs, |(family, paranoid, workgroups, visible)| {
         let profile = if paranoid { Profile::Paranoid } else { Profile::Documented };
-        let question = asked(&SPELLINGS[family], &workgroups, visible);
+        let question = question_of(&SPELLINGS[family], &workgroups, visible);
         match naive::naive_outcomes(&question, profile, &facts, LIMIT) {
             Ok(slow) => {
                 let fast = isa::explore::reachable_outcomes(&question, profile, &facts);

@@ -9,7 +9,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use crate::sample::{FAMILIES, PRINTED, question, samples};
 
 /// Counts the lines with contents.
-fn said(text: &str) -> usize {
+fn count_meaningful_lines(text: &str) -> usize {
     let code = |line: &&str| {
         let line = line.split(';').next().unwrap().split("//").next().unwrap().trim();
         !line.is_empty() && !line.starts_with("(then repeated")
@@ -75,7 +75,10 @@ fn mutated_text() {
             for text in &texts {
                 match parse(text) {
                     Ok(program) => {
-                        prop_assert_eq!(program.instructions.len() + program.labels.len(), said(text));
+                        prop_assert_eq!(
+                            program.instructions.len() + program.labels.len(),
+                            count_meaningful_lines(text)
+                        );
                         read.push(program);
                     }
                     Err(MachineTextError::Line { line, .. } | MachineTextError::Label { line, .. }) => {
