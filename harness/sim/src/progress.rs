@@ -75,7 +75,7 @@ pub(crate) struct Schedulability {
     pub started: bool,
     /// It, or some member, can take a step now.
     pub ready: bool,
-    /// It takes steps for ever in the examined schedule, or nothing guarantees that it does.
+    /// True if it takes infinitely many steps in the examined schedule, or has no guarantee of that.
     pub served: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The only source of randomness: a small generator, so that a seed determines every choice of the machine.
+//! The only source of randomness: a small generator whose seed determines every choice of the machine.
 
 /// The xorshift64* generator (Vigna, <https://doi.org/10.1145/2845077>): one word per choice, 64 bits of
 /// state.
