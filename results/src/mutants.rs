@@ -1,4 +1,4 @@
-//! Mutants of a test: whether the device showed, on the weakened test, the outcome that the original forbids.
+//! Mutants of a test: weakened tests on which the device may show the outcome that the original forbids.
 //!
 //! The method is that of MC Mutants (Levine et al., ASPLOS 2023, <https://doi.org/10.1145/3575693.3575750>):
 //! a test environment that never shows the outcome on the mutant could not have shown it on the original.

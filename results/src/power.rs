@@ -1,11 +1,11 @@
 //! The detection power of a run: the known faults that it could have found.
 //!
 //! A campaign injects each fault of the simulated GPU in turn, runs every test of the corpus, and records the
-//! instance count from which a test fails. The result is the [`PowerMatrix`], committed in `results/power/` and
-//! compiled into the program. A run gets credit for a fault if one of its tests finds the fault there with at
-//! most as many instances as the run had. This is a statement about tests and counts, not a probability that
-//! the device is correct: faults outside this list, or less frequent than in the simulated GPU, are not
-//! covered.
+//! instance count from which a test fails. The result is the [`PowerMatrix`], committed in `results/power/`
+//! and compiled into the program. A run detects a fault by this matrix if one of its tests finds the fault
+//! with at most the number of instances of the run. This is a statement about tests and counts, not a
+//! probability that the device is correct: faults outside this list, or less frequent than in the simulated
+//! GPU, are not covered.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;

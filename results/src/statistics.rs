@@ -161,7 +161,7 @@ pub fn merge_environments(rates: &[Vec<f64>], ceiling: f64) -> Option<usize> {
 
 /// Returns the p-values after Holm's correction, in their order.
 ///
-/// If those below α are called significant, the probability of any false call is below α, whatever the
+/// If p-values below α are reported as significant, the probability of any false report is below α, for every
 /// dependence between tests.
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
     let count = p_values.len();

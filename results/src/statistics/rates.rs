@@ -139,7 +139,7 @@ impl Scatter {
     /// The scatter of independent instances.
     pub const NONE: Scatter = Scatter { scale: 1.0, freedom: None };
 
-    /// Estimates the scatter from comparisons of which most compare unchanged rates; only those with large
+    /// Estimates the scatter from comparisons; most must be of unchanged rates. Only comparisons with large
     /// expected counts are used. `None` if there are too few.
     pub fn of(comparisons: &[RateComparison]) -> Option<Scatter> {
         let mut statistics: Vec<f64> = comparisons
