@@ -1,7 +1,7 @@
 //! The arithmetic of SPIR-V instructions: numbers in, numbers out.
 //!
-//! The grid walk and the simulated GPU share this crate, so they know the same instructions and compute the
-//! same results. It has no notion of memory or invocations.
+//! The grid walk and the simulated GPU share this crate, so they support the same instructions and compute
+//! the same results. It has no notion of memory or invocations.
 //!
 //! A number is a `u64` with its bits at the low end and zeros above; booleans are 0 and 1. Floats are
 //! computed in 64 bits and rounded once to their own size, to the nearest. For sums, differences, products,

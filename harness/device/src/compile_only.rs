@@ -61,7 +61,7 @@ struct ChosenMethod {
     /// The variable that selects a chip.
     variable: Option<&'static str>,
     shim: Option<PathBuf>,
-    /// The families that it knows, with the values of the variable.
+    /// The supported families, with the values of the variable.
     spellings: Vec<(&'static ChipFamily, &'static str)>,
 }
 
@@ -160,7 +160,8 @@ impl Mesa {
         self.root.as_deref()
     }
 
-    /// Returns the families that it may know: those whose names occur in its library or its shim, else all.
+    /// Returns the families that it may support: those whose names occur in its library or its shim, else
+    /// all.
     ///
     /// A driver has no list of chips, and aborts the process for an unknown one.
     ///
@@ -423,7 +424,7 @@ mod tests {
         assert!(command.get_program().to_string_lossy().ends_with("ld-linux-x86-64.so.2"));
         let arguments: Vec<_> = command.get_args().map(|argument| argument.to_string_lossy()).collect();
         assert_eq!((arguments[0].as_ref(), arguments[2].as_ref()), ("--library-path", "/bin/tool"));
-        // The spelling that this library knows.
+        // The spelling that this library supports.
         assert_eq!(variable(&command, "RADV_FORCE_FAMILY").as_deref(), Some("gfx1100"));
         assert_eq!(variable(&command, vendor::CHOSEN_VARIABLE).as_deref(), Some("radv:navi31"));
         assert!(variable(&command, "VK_DRIVER_FILES").unwrap().ends_with("radeon_icd.json"));

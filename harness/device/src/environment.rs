@@ -2,12 +2,13 @@
 //!
 //! The loader reads `VK_DRIVER_FILES` (older ones: `VK_ICD_FILENAMES`) when an instance is created, and a
 //! program with threads cannot safely change its own environment. So the variables are set when a process
-//! starts: a parent passes [`DriverEnvironment::loader_variables`] to its workers, and a program that needs the
-//! drivers itself replaces itself once, at the start of `main`, by [`DriverEnvironment::restart_command`].
+//! starts: a parent passes [`DriverEnvironment::loader_variables`] to its workers, and a program that needs
+//! the drivers itself replaces itself once, at the start of `main`, by
+//! [`DriverEnvironment::restart_command`].
 //!
-//! The loader finds what distributions install. This module adds SwiftShader, which Chromium contains, and
-//! the files in `VK_LITMUS_EXTRA_ICDS`. Since the variables replace the loader's own search, they also list
-//! everything that this search would have found.
+//! The loader finds the drivers of the distribution. This module adds SwiftShader, which Chromium contains,
+//! and the files in `VK_LITMUS_EXTRA_ICDS`. The variables replace the search of the loader, so they also list
+//! the files that this search would find.
 
 use std::env;
 use std::ffi::{OsStr, OsString};

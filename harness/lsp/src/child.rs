@@ -160,7 +160,7 @@ pub fn run(
 fn read_pipe(pipe: impl Read + Send + 'static) -> JoinHandle<String> {
     spawn(move || {
         let mut bytes = Vec::new();
-        // What was read before an error counts.
+        // Output before an error is used.
         drop(pipe.take(MAX_OUTPUT).read_to_end(&mut bytes));
         String::from_utf8_lossy(&bytes).into_owned()
     })

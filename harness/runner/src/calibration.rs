@@ -50,7 +50,7 @@ impl Calibration {
         }
         if self.warm_up > 0 {
             self.warm_up -= 1;
-        // Halving at once but doubling only below a third avoids oscillation around the aim.
+        // Halving immediately but doubling only below a third avoids oscillation around the target.
         } else if took > self.aim {
             self.scale = (self.scale / 2.0).max(self.least);
         } else if took < self.aim / 3 {

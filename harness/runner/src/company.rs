@@ -45,7 +45,7 @@ pub(crate) struct DispatchTimes {
     apart: Duration,
     /// True during a sequence of dispatches without rendezvous.
     keeps_apart: bool,
-    /// The share of its time that the run takes; None if it is unknown what exercises the test.
+    /// The share of its time that the run uses; `None` if it is unknown which dispatches exercise the test.
     parts: Option<Parts>,
     /// True once the test is exercised.
     pub has_enough: bool,
@@ -73,7 +73,7 @@ impl DispatchDecision {
 }
 
 impl DispatchTimes {
-    /// Starts a run; `parts` is `None` if it is unknown what exercises the test.
+    /// Starts a run; `parts` is `None` if it is unknown which dispatches exercise the test.
     pub fn new(parts: Option<Parts>) -> DispatchTimes {
         DispatchTimes { parts, ..DispatchTimes::default() }
     }

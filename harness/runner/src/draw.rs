@@ -145,8 +145,7 @@ impl KernelLimits {
             max_workgroups,
             claim_words: drawn::claim_words(program, classes * groups.1),
             class_counts: class_counts(program).unwrap_or(0),
-            // A CPU driver runs as many workgroups at once as there are processors; more partners
-            // would never meet.
+            // A CPU driver runs one workgroup per processor concurrently; more partners would never meet.
             party: match if least > 1 { groups.1 } else { classes } {
                 all if capabilities.is_cpu && stress.calibrate => all.min(concurrent_workgroups()),
                 all => all,
@@ -266,8 +265,8 @@ impl Draw {
     /// Draws the parameters of a dispatch of `groups` groups with this memory stress.
     ///
     /// `scale` is the fraction of the drawn rounds to execute, and `instances` the maximum number of
-    /// instances; there is always one round. `patience` limits the polling loads of a rendezvous. If it is 0,
-    /// there is no rendezvous, and the number of rounds is the largest in the range.
+    /// instances; there is at least one round. `patience` limits the polling loads of a rendezvous. If it is
+    /// 0, there is no rendezvous, and the number of rounds is the largest in the range.
     pub fn parameters(
         &mut self,
         groups: u32,

@@ -1,4 +1,5 @@
-//! Rules on prose: comments and Markdown use the field's words, and a documentation comment says what an item is.
+//! Rules on prose: comments and Markdown use standard terms, and a documentation comment starts with a
+//! description of its item.
 
 use super::source::{Finding, SourceFile};
 

@@ -67,7 +67,8 @@ pub struct ShaderObservations {
     /// Invocations outside the dispatches of such submissions, as far as they were counted.
     #[serde(default)]
     pub outside_grid: u64,
-    /// Submissions among them of which the host read other words than the device computed its checksums over.
+    /// The number of these submissions with a checksum of the device that differs from the words that the
+    /// host read.
     #[serde(default)]
     pub misread: u64,
     /// Seconds of all submissions.
