@@ -140,7 +140,7 @@ fn messages_are_judged_by_the_model() {
     }
 }
 
-/// The simulated GPU shows stale values, and detects a shader with a fault.
+/// The simulated GPU shows stale values, and its faults are detected.
 #[test]
 fn the_simulated_gpu_is_weak_and_its_faults_are_found() {
     let stale = |line: &Value| -> u64 {
