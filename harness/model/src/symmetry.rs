@@ -56,8 +56,8 @@ struct Swap {
     names: BTreeMap<LocationId, LocationId>,
 }
 
-/// Symmetry breaking for one event structure: pairs of writes to one storage, the first of which may be
-/// required to come first.
+/// Symmetry breaking for one event structure: pairs of writes to one storage whose first write may be
+/// required to precede the second.
 #[derive(Debug, Default)]
 pub(crate) struct SymmetryBreaking {
     pub(crate) ordered_writes: Vec<(usize, usize)>,

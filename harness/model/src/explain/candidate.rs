@@ -134,7 +134,7 @@ fn advance_sources(chosen: &mut [usize], sources: &[Vec<usize>]) -> bool {
     false
 }
 
-/// Goes to the next combination of orders; false after the last one, which resets each order.
+/// Advances to the next combination of orders; false after the last one, which resets each order.
 fn advance_orders(skeleton: &Skeleton, orders: &mut [Vec<usize>]) -> bool {
     orders.iter_mut().any(|order| {
         // Initial writes stay first.
