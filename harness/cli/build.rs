@@ -1,4 +1,4 @@
-//! Rebuilds the crate when a pattern is added or removed.
+//! Rebuilds the crate if a pattern is added or removed.
 
 fn main() {
     println!("cargo::rerun-if-changed=patterns");

@@ -1,4 +1,4 @@
-//! Rebuilds the crate when a file is added to or taken from the embedded folder.
+//! Rebuilds the crate if files are added to or removed from the embedded folder.
 
 fn main() {
     println!("cargo::rerun-if-changed=cat");

@@ -1,8 +1,9 @@
-//! The question: litmus tests for GPU memory models.
+//! Litmus tests for GPU memory models: syntax tree, parsers, printers and corpus.
 //!
-//! This crate is the shared vocabulary. It holds the [`Test`] (the only syntax tree of the project), conditions,
-//! outcomes, predictions and observations, the parsers and printers of every surface syntax, and the corpus.
-//! It performs no input or output, knows no GPU and no model, and depends on nothing else of the project.
+//! This crate defines the types that all other crates share: the [`Test`] (the only syntax tree of the
+//! project), conditions, outcomes, predictions and observations. It also has the parsers and printers of
+//! every surface syntax, and the corpus. It performs no input or output, is independent of devices and
+//! models, and depends on no other crate of the project.
 //!
 //! ```
 //! let text = r"VULKAN MP+rel-acq
@@ -22,7 +23,7 @@
 //! # Ok::<(), litmus::ParseErrors>(())
 //! ```
 //!
-//! Words follow the Vulkan memory-model appendix and the herd tools; `GLOSSARY.md` lists them.
+//! Terms follow the Vulkan memory-model appendix and the herd tools; `GLOSSARY.md` lists them.
 
 pub mod condition;
 pub mod convert;

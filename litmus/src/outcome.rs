@@ -212,8 +212,8 @@ pub struct Prediction {
     pub runs: u64,
     /// The level of undefinedness; HSA only.
     pub level: Option<Undefinedness>,
-    /// Candidate executions: control-flow paths × reads-from × modification orders, up to what the model
-    /// distinguishes.
+    /// The number of candidate executions: control-flow paths × reads-from × modification orders, without
+    /// differences that the model does not distinguish.
     pub candidate_executions: u64,
     /// The candidate executions that satisfy every axiom.
     ///
@@ -296,8 +296,8 @@ pub struct Observation {
     /// Invocations executed by the driver although their dispatch or draw does not have them. These dispatches are
     /// discarded: their instances are among those not executed.
     pub outside_grid: u64,
-    /// Dispatches of which the host read other words than the device computed its checksum over. They are discarded:
-    /// their instances are among those not executed.
+    /// The number of dispatches with a checksum of the device that differs from the words that the host read.
+    /// They are discarded: their instances are among those not executed.
     pub misread_dispatches: u64,
     /// The number of dispatches.
     pub dispatches: u64,

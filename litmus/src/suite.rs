@@ -1,10 +1,10 @@
 //! Suites: files that select tests by id.
 //!
 //! A suite has one glob per line. `*` and `?` stay within one folder, `**` crosses folders, `[ab]` and
-//! `{a,b}` choose. A line that begins with `!` removes what earlier lines selected; `#` begins a comment.
-//! Words after an `@` select that variant of the tests only: `mp/*` and `mp/*@split` are different tests, and
-//! `mp/*@size-{1,33}` selects two variants. The order of lines affects the order of the variants of a test,
-//! not the order of tests.
+//! `{a,b}` are alternatives. A line that begins with `!` removes what earlier lines selected; `#` begins a
+//! comment. Words after an `@` select one variant of the tests: `mp/*` and `mp/*@split` are different tests,
+//! and `mp/*@size-{1,33}` selects two variants. The order of lines affects the order of the variants of a
+//! test, not the order of tests.
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use miette::{Diagnostic, NamedSource};

@@ -54,7 +54,7 @@ pub const MAX_NESTING: usize = 64;
 /// Parser options.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ParseOptions {
-    /// True if an unknown metadata key is an error. Otherwise it is kept in
+    /// True if an unknown metadata key is an error. Otherwise it is stored in
     /// [`Metadata::unknown_keys`](crate::metadata::Metadata::unknown_keys).
     pub strict_metadata: bool,
 }

@@ -24,9 +24,9 @@ pub enum SystemOperation {
     /// `invalidate`: makes the host domain visible to host threads for these locations; no names mean all
     /// locations.
     Invalidate(Vec<LocationId>),
-    /// `submit P1`: everything that the host thread did before happens before everything in these threads. It
-    /// moves what is available in the host domain to the device domain and makes it visible to every agent of
-    /// the device.
+    /// `submit P1`: all earlier operations of the host thread happen before all operations of these threads.
+    /// It makes values that are available in the host domain available in the device domain and visible to
+    /// every agent of the device.
     Submit(Vec<ThreadId>),
     /// `wait P1`: all operations of these threads happen before later operations of the host thread.
     Wait(Vec<ThreadId>),
@@ -59,8 +59,8 @@ impl SystemOperation {
 
     /// Returns true for `avdevice` or `visdevice` without an access mask.
     ///
-    /// Both are events of the memory model itself, which every model knows. The other operations belong to
-    /// the language.
+    /// Both are events of the memory model, which every model supports. The other operations are part of the
+    /// language.
     pub fn is_unmasked(&self) -> bool {
         match self {
             SystemOperation::AvailableToDevice | SystemOperation::VisibleFromDevice => true,

@@ -169,7 +169,7 @@ impl Placement {
         self.scope_instance(scope).is_some_and(|instance| other.scope_instance(scope) == Some(instance))
     }
 
-    /// Returns the narrowest scope of which both share an instance.
+    /// Returns the narrowest scope in which both threads are in one instance.
     pub fn common_scope(self, other: Placement) -> Scope {
         let narrow = [Scope::Subgroup, Scope::Workgroup, Scope::QueueFamily];
         narrow.into_iter().find(|scope| self.shares_scope(other, *scope)).unwrap_or(Scope::Device)

@@ -1,4 +1,4 @@
-//! Warnings about the text of a test: valid, and probably not what was meant.
+//! Warnings about the text of a test that is valid but probably has another meaning than intended.
 
 use crate::{Dialect, Span, Test};
 

@@ -1,6 +1,6 @@
 //! API calls: the relations derived from them, and the refusal of invalid ones with code and position.
 //!
-//! Long because it is one table of calls and their derived relations.
+//! Long because of its table of calls and derived relations.
 #![expect(clippy::unwrap_used, reason = "a failure is the report")]
 
 use litmus::{InstructionKind, SystemOperation, Test, ThreadId};
@@ -17,7 +17,7 @@ fn text(columns: &[&[&str]]) -> String {
 }
 
 /// Formats the derived relations: `P0<P1` for each pair, then the operations inserted into each thread.
-fn told(test: &Test) -> String {
+fn relations_text(test: &Test) -> String {
     let point = |point: litmus::SyncPoint| {
         let number = test.thread(point.thread).number;
         point.instruction.map_or(format!("P{number}"), |at| format!("P{number}.{at}"))
@@ -25,7 +25,7 @@ fn told(test: &Test) -> String {
     let mut pairs: Vec<String> =
         test.system_sync.iter().map(|pair| format!("{}<{}", point(pair.from), point(pair.to))).collect();
     pairs.sort();
-    let mut told = pairs.join(" ");
+    let mut text = pairs.join(" ");
     for id in (0..test.threads.len()).map(|number| ThreadId(number as u16)) {
         let words: Vec<String> = test
             .thread(id)
@@ -35,7 +35,7 @@ fn told(test: &Test) -> String {
                 InstructionKind::System(operation) => match operation {
                     SystemOperation::Available(mask) | SystemOperation::Visible(mask) => mask
                         .words()
-                        .fold(operation.keyword().to_owned(), |told, word| format!("{told}.{word}")),
+                        .fold(operation.keyword().to_owned(), |text, word| format!("{text}.{word}")),
                     SystemOperation::Submit(threads) | SystemOperation::Wait(threads) => {
                         let numbers =
                             threads.iter().map(|thread| format!(" P{}", test.thread(*thread).number));
@@ -46,9 +46,9 @@ fn told(test: &Test) -> String {
                 _ => "_".to_owned(),
             })
             .collect();
-        told += &format!("; {}", words.join(" "));
+        text += &format!("; {}", words.join(" "));
     }
-    told
+    text
 }
 
 const P0: &str = "P0@sg 0, wg 0, qf 0";
@@ -132,7 +132,8 @@ fn calls_are_derived() {
             ],
             "P0<P2; _; _; avdevice.shader_write visdevice.shader_read _",
         ),
-        // It chains with dependencies that end before the set, and with those that begin after the await.
+        // It chains with dependencies that end before the set, and with dependencies that begin after the
+        // await.
         (
             &[
                 &[P0, ST, "barrier compute:shader_write -> transfer", "set e transfer -> vertex"],
@@ -152,7 +153,7 @@ fn calls_are_derived() {
             ],
             "; _; _",
         ),
-        // A timeline that alternates between queues: a signal after a wait does not end it.
+        // A timeline that alternates between queues: a signal after a wait does not complete it.
         (
             &[
                 &[P0, ST, "signal t 1"],
@@ -161,7 +162,7 @@ fn calls_are_derived() {
             ],
             "P0<P1 P0<P2 P1<P2; _; avdevice visdevice _; avdevice visdevice _",
         ),
-        // Nor does a signal that only another wait for the same semaphore would allow.
+        // A signal that only another wait for the same semaphore would allow does not complete it either.
         (
             &[
                 &[P0, ST, "signal t 1"],
@@ -183,12 +184,12 @@ fn calls_are_derived() {
         ),
         (&[&["P0@host", ST, "signal t 1", LD], &[P1, "wait t 1", LD]], "P0.0<P1; _ _; visdevice _"),
         (&[&["P0@host", "wait t 1", LD], &[P1, ST, "signal t 1"]], "; wait P1 _; _"),
-        // Host accesses between a wait and a signal are ordered, wherever the wait is written.
+        // Host accesses between a wait and a signal are ordered, wherever the wait is in the text.
         (
             &[&["P0@host", "wait t 1", ST, "signal u 1", LD], &[P1, LD, "signal t 1"], &[P2, "wait u 1", LD]],
             "P0.1<P2 P1<P2; wait P1 _ _; _; avdevice visdevice _",
         ),
-        // A wait for a host signal blocks commands; the host stage is not one.
+        // A wait for a host signal blocks commands, and the host stage is not a command stage.
         (
             &[
                 &["P0@host", ST, "signal t 1"],
@@ -203,7 +204,7 @@ fn calls_are_derived() {
             ],
             "P0<P1; _; visdevice avdevice.host_write visdevice.shader_read _",
         ),
-        // A fence follows earlier work of its queue and whatever that waited for, but not later work.
+        // A fence follows earlier work of its queue and everything that work waited for, but not later work.
         (
             &[
                 &["P0@host", "submit P1", "submit P2", "wait P2", LD],
@@ -238,12 +239,12 @@ fn calls_are_derived() {
         let text = text(columns);
         let test =
             litmus::parse(&text, "T").map_err(|errors| format!("{:?}\n{text}", errors.messages())).unwrap();
-        assert_eq!(told(&test), *expected, "{text}");
+        assert_eq!(relations_text(&test), *expected, "{text}");
     }
 }
 
 #[test]
-fn what_cannot_be_is_refused_at_its_place() {
+fn invalid_calls_are_refused_with_a_position() {
     // The diagnostic code, and the text that its label covers.
     let cases: &[(&[&[&str]], &str, &str)] = &[
         (&[&[P0, ST, "barrier pixel -> compute"], &[P1, LD]], "unknown_stage", "pixel"),
@@ -401,7 +402,7 @@ fn what_cannot_be_is_refused_at_its_place() {
     ];
     for (columns, code, words) in cases {
         let text = text(columns);
-        let errors = litmus::parse(&text, "T").map(|test| told(&test)).unwrap_err();
+        let errors = litmus::parse(&text, "T").map(|test| relations_text(&test)).unwrap_err();
         let found: Vec<_> = errors
             .messages()
             .into_iter()
@@ -421,7 +422,7 @@ fn what_cannot_be_is_refused_at_its_place() {
 
 /// Exclusive memory is owned by one family at a time, with or without calls.
 #[test]
-fn exclusive_memory_is_reached_by_its_owner_alone() {
+fn exclusive_memory_is_accessed_only_by_its_owner() {
     let read = |declared: &str, first: &str, second: &str| {
         let text =
             format!("VULKAN T\n{{ {declared} }}\n{first} | {second} ;\n{ST} | {LD} ;\nexists (x == 0)\n");
@@ -439,9 +440,10 @@ fn exclusive_memory_is_reached_by_its_owner_alone() {
     assert_eq!(read("x = 0; y [exclusive] = 0;", P0, P1_FAR), Ok(()));
 }
 
-/// The schedule keeps the calls in order, and is `None` for a test that was changed afterwards.
+/// The schedule has the calls in the order of the text. It is `None` for a test that was modified after
+/// parsing.
 #[test]
-fn calls_are_kept_as_they_stand() {
+fn schedules_have_the_calls_in_order() {
     let text = text(&[
         &[P0, ST, "barrier compute.transfer:shader_write -> all:memory_read", "signal t 3"],
         &[P1, LD],
@@ -466,28 +468,28 @@ fn calls_are_kept_as_they_stand() {
     assert_eq!(test.schedule(), None);
 }
 
-/// Host calls keep their positions, also in a twin with additional reads.
+/// Host calls keep their positions, also in a twin with additional loads.
 #[test]
-fn calls_of_the_host_are_kept_with_their_places() {
+fn host_calls_keep_their_positions() {
     let text = text(&[
         &["P0@host", ST, "signal t 1", "wait t 2", "wait t 3", "signal t 4", LD, "signal t 5"],
         &[P1, "wait t 1", LD, "signal t 2", "signal t 3"],
         &[P2, "wait t 4", LD],
     ]);
     let test = litmus::parse(&text, "T").unwrap();
-    let told = |test: &Test| -> Vec<(usize, bool, u32)> {
+    let waits = |test: &Test| -> Vec<(usize, bool, u32)> {
         let hosts = &test.schedule().unwrap().hosts;
         hosts.iter().map(|call| (call.at, call.waits, call.value.unwrap())).collect()
     };
     // The instructions are the store, the two derived waits, and the load.
     let expected = [(1, false, 1), (1, true, 2), (2, true, 3), (3, false, 4), (4, false, 5)];
-    assert_eq!(told(&test), expected);
+    assert_eq!(waits(&test), expected);
     let mut twin = test.clone();
     let read = twin.threads[0].instructions.last().unwrap().clone();
     let early = InstructionKind::System(SystemOperation::Flush(Vec::new()));
     twin.threads[0].instructions.insert(0, litmus::Instruction { kind: early, ..read.clone() });
     twin.copy_calls_from(&test);
-    assert_eq!(told(&twin), expected.map(|(at, waits, value)| (at + 1, waits, value)));
+    assert_eq!(waits(&twin), expected.map(|(at, waits, value)| (at + 1, waits, value)));
 }
 
 /// A xorshift generator.
@@ -502,7 +504,7 @@ impl Random {
     }
 }
 
-/// An item of a queue, for the second derivation: dispatches by index, barriers by the stages of their
+/// An item of a queue for the independent derivation: dispatches by index, barriers by the stages of their
 /// scopes, semaphores, and events.
 #[derive(Clone, Copy)]
 enum Node {
@@ -529,7 +531,7 @@ const STAGES: [(&str, u8, u8); 6] = [
 fn program(random: &mut Random) -> (Vec<Vec<String>>, [Vec<Node>; 3]) {
     let threads = 2 + random.below(3) as usize;
     let semaphores = random.below(3) as usize;
-    // The column of each signal and wait. A wait has a later column, so that every wait ends.
+    // The column of each signal and wait. A wait has a later column than its signal, so every wait ends.
     let places: Vec<(usize, usize)> = (0..semaphores)
         .map(|_| {
             let signal = random.below(threads as u64 - 1) as usize;
@@ -644,7 +646,7 @@ fn close(all: &mut [bool], count: usize) {
 
 /// The derived order equals reachability, computed independently.
 #[test]
-fn random_programs_are_ordered_as_a_second_reading_says() {
+fn random_programs_have_the_order_of_reachability() {
     let mut random = Random(0x1234_5678_9abc_def1);
     let (mut read, mut pairs) = (0, 0);
     for _ in 0..20_000 {
@@ -675,8 +677,8 @@ fn random_programs_are_ordered_as_a_second_reading_says() {
     assert!(read > 15_000 && pairs > 10_000, "{read} read, {pairs} pairs");
 }
 
-/// Returns columns in which both queues repeatedly wait for each other's signals: paths to the last wait
-/// double with each turn.
+/// Returns columns in which both queues repeatedly wait for each other's signals: the number of paths to the
+/// last wait doubles in each round.
 fn ladder(turns: usize) -> [Vec<String>; 2] {
     [(P0, 1), (P1_FAR, 2)].map(|(head, value)| {
         let mut column = vec![head.to_owned(), ST.to_owned(), format!("signal t0 {value}")];
@@ -688,10 +690,10 @@ fn ladder(turns: usize) -> [Vec<String>; 2] {
     })
 }
 
-/// The predecessors of a wait are computed once, however many paths lead to it; the number of calls is
+/// The predecessors of a wait are computed once, however many paths lead to it. The number of calls is
 /// bounded.
 #[test]
-fn many_ways_to_a_wait_are_no_more_work() {
+fn many_paths_to_a_wait_cost_nothing() {
     let read = |turns: usize| {
         let columns = ladder(turns);
         let columns = columns.each_ref().map(|column| column.iter().map(String::as_str).collect::<Vec<_>>());
@@ -708,7 +710,7 @@ const SIGNAL: &str = "signal t 1";
 const WAIT: &str = "wait t 1";
 
 #[test]
-fn calls_beside_hosts_keep_their_places() {
+fn calls_next_to_hosts_keep_their_positions() {
     let cases: &[(&[&[&str]], &str)] = &[
         // A host signal does not precede anything that the host waits for later.
         (
@@ -776,7 +778,8 @@ fn calls_beside_hosts_keep_their_places() {
             ],
             "P0.1<P1.2; wait P2 _ _; _ wait P2 _; _",
         ),
-        // So does one that waits for the fence of a dispatch that has waited for the other host.
+        // The same holds for a host that waits for the fence of a dispatch that has waited for the other
+        // host.
         (
             &[&[HOST, ST, SIGNAL], &["P1@host", "wait P2", LD], &[P2, WAIT, "ld.sc0 r0, y"]],
             "P0.0<P1.0 P0.0<P1.1 P0<P2; _; wait P2 _; visdevice _",
@@ -794,6 +797,6 @@ fn calls_beside_hosts_keep_their_places() {
     for (columns, expected) in cases {
         let text = text(columns);
         let test = litmus::parse(&text, "calls.litmus").unwrap();
-        assert_eq!(told(&test), *expected, "{text}");
+        assert_eq!(relations_text(&test), *expected, "{text}");
     }
 }

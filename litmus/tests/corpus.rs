@@ -1,4 +1,4 @@
-//! Every corpus test parses strictly, states its expectations, and survives printing.
+//! Every corpus test parses in strict mode, has expectations, and has an equal printed form.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::fs;
@@ -25,7 +25,7 @@ fn read(path: &Path) -> litmus::Test {
 }
 
 #[test]
-fn every_test_is_read_strictly_and_prints_back_to_itself() {
+fn every_test_parses_strictly_and_round_trips() {
     let files = corpus();
     assert!(files.len() >= 200, "{} files", files.len());
     for path in &files {
@@ -39,7 +39,7 @@ fn every_test_is_read_strictly_and_prints_back_to_itself() {
 }
 
 #[test]
-fn every_test_asks_one_question_expects_an_answer_of_its_model_and_cites_clauses() {
+fn every_test_has_a_condition_an_expectation_and_clauses() {
     for path in corpus() {
         let (test, name) = (read(&path), path.display());
         assert!(test.question.is_some(), "{name}");

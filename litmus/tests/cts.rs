@@ -29,7 +29,7 @@ const COUNTS: [&[(&str, usize)]; 11] = [
 ];
 
 #[test]
-fn names_are_as_many_as_the_cts_has_and_distinct() {
+fn names_are_distinct_and_as_many_as_in_the_cts() {
     let names: Vec<String> = cts::cases().map(|case| case.cts_name()).collect();
     assert_eq!(names.len(), 2 * 8255 + 576 + 3);
     assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
@@ -55,7 +55,7 @@ fn names_are_as_many_as_the_cts_has_and_distinct() {
 }
 
 #[test]
-fn a_name_is_a_program_and_a_way_to_tell_it() {
+fn a_name_is_a_program_and_a_variant() {
     let mut told = BTreeSet::new();
     let mut texts: BTreeMap<String, String> = BTreeMap::new();
     for case in cts::cases() {
@@ -81,9 +81,9 @@ fn range(word: &str) -> Scope {
     }
 }
 
-/// The program of a name uses the features that the name states.
+/// The program of a CTS name uses the features in its parameters.
 #[test]
-fn programs_use_what_their_names_say() {
+fn programs_have_the_features_in_their_names() {
     for case in cts::cases() {
         let CtsCase::Generated(generated) = case else { continue };
         if !case.variant().is_empty() {
@@ -110,7 +110,7 @@ fn programs_use_what_their_names_say() {
                     }
                 }
                 InstructionKind::Fence { scope, semantics } => {
-                    // The fence after the early read of the guard has a scope that excludes the other side.
+                    // The fence after the early read of the guard has a scope without the other thread.
                     if *scope < range(generated.range.word()) {
                         assert_eq!(semantics.order, litmus::Order::Acquire, "{case}");
                         early_fences += 1;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use litmus::{ParseOptions, Suite, corpus};
 
 #[test]
-fn every_embedded_test_is_valid_and_has_an_id_of_its_own() {
+fn every_embedded_test_is_valid_and_has_a_unique_id() {
     let strict = ParseOptions { strict_metadata: true };
     let mut ids = BTreeSet::new();
     for entry in corpus::tests().into_iter().chain(corpus::model_only()).chain(corpus::progress_tests()) {
@@ -19,7 +19,7 @@ fn every_embedded_test_is_valid_and_has_an_id_of_its_own() {
 }
 
 #[test]
-fn every_suite_chooses_tests_of_the_corpus() {
+fn every_suite_selects_corpus_tests() {
     let tests = corpus::tests();
     let suites = corpus::suites();
     let names: Vec<&str> = suites.iter().map(|suite| suite.id.as_str()).collect();

@@ -44,8 +44,8 @@ fn agent_scope_between_agents_has_no_program() {
 }
 
 #[test]
-fn what_grows_too_large_is_refused() {
-    // Each comparison needs a register, since a branch after a label cannot fold it.
+fn too_large_programs_are_refused() {
+    // Each comparison needs a register, since the branch after a label cannot be folded into it.
     let mut text = "HSA t\n{ x = 0; }\nP0@wave 0, wg 0, agent 0 ;\n".to_owned();
     for index in 0..120 {
         text += &format!(
@@ -58,7 +58,7 @@ fn what_grows_too_large_is_refused() {
 }
 
 #[test]
-fn names_that_the_native_dialect_has_no_room_for_are_changed_and_found_again() {
+fn names_that_clash_with_the_native_dialect_are_mapped() {
     let hsa = parsed(
         "HSA t\n{ dv = 0; dv_ = 1; group r0 = 2; P0:$s7 = 3; }\nP0@wave 0, wg 0, agent 0 ;\n\
          ld_global_u32 $s0, [dv] ;\nld_group_u32 $s1, [r0] ;\natomicnoret_add_global_rlx_wg_u32 [dv_], 5 ;\n\
@@ -109,8 +109,8 @@ fn scopes_are_those_of_a_device() {
     assert_eq!(atomic("atomic_exch_global_scar_system_u32 $s0, [x], 1"), Scope::Device);
 }
 
-/// Instructions that the dialect cannot express are refused by name. They do not come from text, only from
-/// programs.
+/// Instructions outside the dialect are refused by name. They cannot be parsed, but a program can construct
+/// them.
 #[test]
 fn foreign_instructions_are_refused_by_name() {
     let text = "HSA t { x = 0; } P0@wave 0, wg 0, agent 0 ; st_global_u32 1, [x] ; exists (x = 1)";

@@ -103,7 +103,7 @@ fn bounds() {
 }
 
 #[test]
-fn the_extension_or_the_first_word_tells_the_format() {
+fn the_extension_or_the_first_word_selects_the_format() {
     let khronos = "// a comment\r\n\r\nNEWTHREAD\r\nst.sc0 x = 1\r\n";
     for name in ["folder/t.test", "t", "folder.litmus/t"] {
         assert_eq!(parse(khronos, name).unwrap().dialect, Dialect::Khronos, "{name}");
@@ -162,7 +162,7 @@ filter (P1:r0 == 1)
                      | LC00:               ;
 ";
     assert_eq!(print(&guard_forced_reads(&test)), guards);
-    // Two writes of one value make the file contradictory, which a filter cannot express.
+    // Two writes of one value are a contradiction, which a filter cannot express.
     let twice = text.replace("st.sc0 x = 1\n", "st.sc0 x = 1\nst.sc0 x = 1\n");
     assert!(to_vulkan(&parse(&twice, "t.test").unwrap()).is_err());
 }
@@ -187,7 +187,7 @@ st.atom.scopedev.sc0 y = 1
 NOSOLUTION consistent[X]
 ";
     assert_eq!(print(&to_khronos(&test).unwrap()), lines);
-    // The claim of a test takes precedence over its question.
+    // The claim of a test takes precedence over its condition.
     let (program, asked) = lines.rsplit_once("NOSOLUTION").unwrap();
     for (claims, queries) in [
         ("expect: vulkan allowed", "SATISFIABLE consistent[X]\n".to_owned()),
@@ -279,7 +279,7 @@ proptest! {
     })]
 
     #[test]
-    fn random_files_print_back_to_themselves(text in random_file()) {
+    fn random_files_round_trip(text in random_file()) {
         let test = parse(&text, "t.test").map_err(|e| TestCaseError::fail(format!("{text}{:?}", e.messages())))?;
         round_trip(&test, "t.test");
         let program = guard_forced_reads(&test);

@@ -43,7 +43,7 @@ fn below(kind: &InstructionKind) -> Vec<InstructionKind> {
 }
 
 #[test]
-fn every_step_up_can_be_gone_back() {
+fn every_upward_step_has_an_inverse() {
     let test = litmus::parse(TEXT, "strengths.litmus").unwrap();
     let classes = StorageClassSet::EMPTY.with(StorageClass::Buffer).with(StorageClass::Workgroup);
     let reach =

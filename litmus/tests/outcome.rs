@@ -6,7 +6,7 @@ use litmus::outcome::Batches;
 use litmus::{Observation, Outcome, Value};
 
 #[test]
-fn batches_add_up_where_all_runs_have_them() {
+fn batches_are_summed_if_all_runs_have_them() {
     let one = |total| Observation {
         dispatches: 1,
         batches: Some(Batches { total, by_outcome: BTreeMap::from([(Outcome(vec![Value(1)]), 2)]) }),
@@ -22,7 +22,7 @@ fn batches_add_up_where_all_runs_have_them() {
 }
 
 #[test]
-fn constants_mean_the_bits_of_what_they_are_compared_with() {
+fn constants_have_the_width_of_the_other_operand() {
     let text = "VULKAN t\n{ u8 b = 0; P0:r1 = 3; } P0@host ; ld.sc0 r0, x ; ld.sc0 r2, b; add r3, r1, 1;";
     let test = litmus::parse(text, "t").unwrap();
     let observables = test.observables();

@@ -67,12 +67,12 @@ fn one_thread_is_ordered() {
 }
 
 #[test]
-fn threads_without_a_bond_may_overlap() {
+fn unsynchronized_threads_may_overlap() {
     assert_eq!(test(vec![(0, vec![store()]), (1, vec![store()])]).thread_overlap(), Overlap::Possible);
 }
 
 #[test]
-fn a_shared_barrier_is_a_meeting() {
+fn a_shared_barrier_separates_threads() {
     let with = |left, right| {
         test(vec![(0, vec![store(), barrier(left)]), (0, vec![barrier(right), store()])]).thread_overlap()
     };
@@ -81,7 +81,7 @@ fn a_shared_barrier_is_a_meeting() {
 }
 
 #[test]
-fn a_barrier_that_a_branch_skips_may_be_no_meeting() {
+fn a_barrier_under_a_branch_may_not_order() {
     let parsed = |branch: &str, label: &str| {
         let rows = [branch, "cbar.execsg.sg 0", label].map(|row| format!("{row} | {row} ;"));
         let head = "VULKAN T\n{ x = 0; }\nP0@sg 0, wg 0, qf 0 | P1@sg 0, wg 0, qf 0 ;";
@@ -94,7 +94,7 @@ fn a_barrier_that_a_branch_skips_may_be_no_meeting() {
 }
 
 #[test]
-fn a_barrier_holds_within_its_workgroup_only() {
+fn a_barrier_orders_only_its_workgroup() {
     let thread = || vec![store(), barrier("0")];
     assert_eq!(test(vec![(0, thread()), (1, thread())]).thread_overlap(), Overlap::Possible);
     let third = test(vec![(0, thread()), (0, thread()), (1, vec![store()])]);
@@ -102,7 +102,7 @@ fn a_barrier_holds_within_its_workgroup_only() {
 }
 
 #[test]
-fn a_thread_that_accesses_nothing_overlaps_with_nobody() {
+fn a_thread_without_accesses_overlaps_no_thread() {
     let with = |others| test(vec![(0, vec![barrier("0")]), (1, others)]).thread_overlap();
     assert_eq!(with(vec![store(), barrier("0")]), Overlap::Ordered);
 }
@@ -117,7 +117,7 @@ fn a_chain_of_system_synchronization_orders_all() {
 }
 
 #[test]
-fn a_submission_that_is_waited_for_is_apart() {
+fn an_awaited_submission_does_not_overlap() {
     let submit = || instruction(InstructionKind::System(SystemOperation::Submit(vec![ThreadId(1)])));
     let wait = || instruction(InstructionKind::System(SystemOperation::Wait(vec![ThreadId(1)])));
     let overlap = |host: Vec<Instruction>| test(vec![(0, host), (1, vec![store()])]).thread_overlap();

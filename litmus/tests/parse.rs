@@ -25,7 +25,7 @@ fn check_folder(name: &str, show: impl Fn(&str, &str) -> String) -> BTreeSet<Str
         match file.rsplit_once('.').unwrap() {
             (stem, "litmus") => assert!(inputs.insert(stem.to_owned())),
             (stem, "snap") => assert!(snapshots.insert(stem.to_owned())),
-            // insta leaves `.snap.new` files after a failure.
+            // insta writes `.snap.new` files after a failure.
             (_, "new") => {}
             _ => panic!("{file} has no business in {name}"),
         }
@@ -46,7 +46,7 @@ fn check_folder(name: &str, show: impl Fn(&str, &str) -> String) -> BTreeSet<Str
     inputs
 }
 
-/// Shows the report for people, then the lines for programs.
+/// Renders the report for users, then the lines for programs.
 fn render(errors: &ParseErrors) -> String {
     let handler = GraphicalReportHandler::new_themed(GraphicalTheme::unicode_nocolor())
         .with_width(110)
@@ -133,13 +133,13 @@ fn mistakes() {
     let strict = ParseOptions { strict_metadata: true };
     let inputs = check_folder("parse_err", |file, text| {
         let errors = litmus::parse_with(text, file, strict).unwrap_err();
-        // Each file is named after the diagnostic code that it shows.
+        // Each file is named after its diagnostic code.
         let code = format!("litmus::parse::{}", file.split('.').next().unwrap());
         let codes: Vec<String> = errors.messages().into_iter().map(|message| message.code).collect();
         assert!(codes.contains(&code), "{file}: {codes:?}\n{}", render(&errors));
         render(&errors)
     });
-    // Every parser diagnostic has an example; the too large text is generated here.
+    // Every parser diagnostic has an example; the text above the size limit is generated here.
     let examples: BTreeSet<&str> =
         inputs.iter().map(|stem| stem.split('.').next().unwrap()).chain(["too_large"]).collect();
     let codes: BTreeSet<&str> = include_str!("../src/error/mistake.rs")
@@ -197,7 +197,7 @@ fn texts_that_are_too_large() {
 }
 
 #[test]
-fn unknown_keys_are_kept_where_they_are_no_error() {
+fn unknown_keys_are_preserved_unless_strict() {
     let text = "VULKAN t\nauthor: me\n{ } P0@host ; ;";
     let test = litmus::parse(text, "t").unwrap();
     assert_eq!(test.metadata.unknown_keys[0].0, "author");
@@ -206,7 +206,7 @@ fn unknown_keys_are_kept_where_they_are_no_error() {
 }
 
 #[test]
-fn conditions_about_a_test() {
+fn conditions_of_a_test() {
     let test = litmus::parse("VULKAN t\n{ x = 0; } P0@host ; ld.sc0 r0, x ;", "t").unwrap();
     let text =
         |condition: &str| litmus::parse_condition(condition, "--outcome", &test).map(|c| c.to_text(&test));
@@ -240,9 +240,9 @@ fn initial_values_of_vectors_and_their_aliases() {
     assert_eq!(test.initial_bits(litmus::LocationId(0)), 0xffff_0003_0002_0001);
 }
 
-/// `check` warns about these words.
+/// `check` warns about these storage classes.
 #[test]
-fn ignored_storage_classes_are_found_where_they_stand() {
+fn ignored_storage_classes_have_positions() {
     let text = fs::read_to_string(folder("parse_ok").join("ignored-semantics.litmus")).unwrap();
     let test = litmus::parse(&text, "ignored").unwrap();
     let found: Vec<(u32, u32, &str, bool)> = litmus::ignored_words(&test, &text)
@@ -259,12 +259,12 @@ fn ignored_storage_classes_are_found_where_they_stand() {
         (8, 17, "SubgroupMemory", true),
     ];
     assert_eq!(found, expected);
-    // A location with such a name is not an ignored word.
+    // A location with such a name is not a storage class.
     let named = "VULKAN t\n{ semsubgroup = 0; }\nP0@sg 0, wg 0, qf 0 ;\nld.atom.dv.sc0 r0, semsubgroup ;";
     assert_eq!(litmus::ignored_words(&litmus::parse(named, "t").unwrap(), named), []);
 }
 
-/// Each workgroup has its own workgroup memory, but a model has one location.
+/// Each workgroup has its workgroup memory, but the model has one location.
 #[test]
 fn workgroup_memory_of_two_workgroups_is_found() {
     let found = |second: &str, class: &str| {

@@ -1,11 +1,11 @@
-//! Tests of other tools parse, survive printing, and have the questions that the tools' tables state.
+//! Tests of other tools parse, have equal printed forms, and have the conditions in the tables of the tools.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Returns the folder of Dartagnan's tests, if this machine has it.
+/// Returns the folder of Dartagnan's tests, if it is installed.
 fn dat3m() -> Option<PathBuf> {
     match std::env::var_os("VK_LITMUS_CORPORA") {
         Some(folder) => Some(Path::new(&folder).join("dat3m")),
@@ -35,7 +35,7 @@ fn tests(folder: &Path) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn dartagnans_tests_print_back_to_themselves() {
+fn dartagnans_tests_round_trip() {
     let Some(folder) = dat3m() else { return };
     let tests = tests(&folder);
     assert!(tests.len() >= 300, "only {} tests in {}", tests.len(), folder.display());
@@ -52,7 +52,7 @@ fn dartagnans_tests_print_back_to_themselves() {
 }
 
 #[test]
-fn questions_have_the_text_that_dartagnans_table_gives() {
+fn conditions_have_the_text_in_dartagnans_table() {
     let Some(folder) = dat3m() else { return };
     let tests = tests(&folder);
     // The table has a blank after `(` where the file has a line break.

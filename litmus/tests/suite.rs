@@ -11,7 +11,7 @@ fn select(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn later_lines_add_and_take_away() {
+fn later_lines_add_and_remove_tests() {
     assert_eq!(select("**"), IDS);
     assert_eq!(select("mp/* # two of them\n\n# nothing\n"), IDS[..2]);
     assert_eq!(select("**\n!*/*+rlx-rlx\nsb/*"), ["mp/MP+rel-acq", "sb/SB+rlx-rlx", "hsa/mp/MP"]);
@@ -20,7 +20,7 @@ fn later_lines_add_and_take_away() {
 }
 
 #[test]
-fn a_test_told_in_another_way_is_another_one() {
+fn a_variant_is_a_separate_test() {
     let told = select("mp/*\n**@split\n!hsa/**@split\nmp/MP+rel-acq@glsl450.unrolled\n!mp/MP+rlx-rlx");
     let chosen = [
         "mp/MP+rel-acq",
@@ -33,7 +33,7 @@ fn a_test_told_in_another_way_is_another_one() {
 }
 
 #[test]
-fn braces_in_a_variant_choose_several() {
+fn braces_in_a_variant_select_several() {
     let told = select("sb/*@size-{1,33}.{phi,copy}\n!sb/*@size-1.copy");
     assert_eq!(told, ["sb/SB+rlx-rlx@size-1.phi", "sb/SB+rlx-rlx@size-33.phi", "sb/SB+rlx-rlx@size-33.copy"]);
     assert_eq!(expand_braces("a}b{c").unwrap(), ["a}b{c"]);
@@ -51,7 +51,7 @@ fn variants_beyond_the_limit_are_a_mistake() {
 }
 
 #[test]
-fn mistakes_are_told_with_their_lines() {
+fn mistakes_are_reported_with_lines() {
     let errors = Suite::parse("mp/*\n  sb/[ab\n{x\n", "test").unwrap_err();
     let places: Vec<u32> = errors.errors().iter().map(|error| error.span().line).collect();
     assert_eq!(places, [2, 3]);

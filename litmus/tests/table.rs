@@ -1,10 +1,10 @@
-//! Tables with typed indices.
+//! Tables indexed by typed ids.
 
 use litmus::RegisterId;
 use litmus::test::Table;
 
 #[test]
-fn what_is_not_there_is_an_error_with_a_name() {
+fn a_missing_entry_is_an_error_with_its_name() {
     let mut table: Table<RegisterId, u32> = [7, 8].into_iter().collect();
     assert_eq!(table.get(RegisterId(1)), Ok(&8));
     table.set(RegisterId(0), 9).unwrap();

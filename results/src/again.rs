@@ -1,8 +1,8 @@
 //! Re-judging: derives the verdict of a stored record from a new prediction, without running the device
 //! again.
 //!
-//! Counts are copied unchanged. [`again`] serves when the text of a model changes or a fault of the checker is
-//! fixed; [`recompute`] checks a record that may have been edited by the prediction that it claims to follow.
+//! Counts are copied unchanged. Use [`again`] after a change of a model or a fix of the checker.
+//! [`recompute`] checks a record that may have been edited, by the prediction that it claims to follow.
 
 use std::collections::BTreeMap;
 
@@ -90,8 +90,8 @@ pub fn again(line: &RunLine, test: &Test, prediction: &Prediction, model: &str) 
 
 /// Returns `line` with the outcomes that `prediction` lists, if its verdict and flags follow from its counts.
 ///
-/// Counts, the end of the run, and the effect of a twin are not part of a prediction: they are copied. A record
-/// that claims nothing, because its own prediction was cut short, is returned unchanged.
+/// Counts, the end of the run, and the effect of a twin are not part of a prediction: they are copied. A
+/// record with an incomplete prediction claims nothing, and is returned unchanged.
 ///
 /// # Errors
 /// The first difference between the record and what follows from its counts.
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_seen_is_judged_by_what_is_said_now() {
+    fn observations_are_judged_by_the_new_prediction() {
         use VerdictWord::{Conforms, Inconclusive, Undefined, Violates};
         let test = litmus::parse(SIGNED, "T").unwrap();
         let seen = [(0, 3), (-1, 5)];

@@ -1,7 +1,7 @@
 //! Baselines: committed observations of past runs, one file per device and driver.
 //!
-//! A baseline is evidence and not a claim: it records one observation, so that a later run can be compared
-//! with it. Its first line is a header with the plan, the others are run lines in plan order.
+//! A baseline is evidence, not a claim: it records one observation for comparison with later runs. Its first
+//! line is a header with the plan, the others are run lines in plan order.
 
 use std::path::{Path, PathBuf};
 

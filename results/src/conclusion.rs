@@ -115,7 +115,7 @@ fn circumstances(device: &Column, lines: &[&RunLine]) -> String {
     show::line(&parts.join("; ")).into_owned()
 }
 
-/// Returns the tests without a verdict on some device, with the reasons and what to do for one.
+/// Returns the tests without a verdict on some device, with the reasons and the advice for one.
 pub fn undecided(report: &Report) -> Vec<(usize, &TestRow, &RunLine)> {
     let rows = report.tests.iter().enumerate();
     rows.flat_map(|(index, row)| {
@@ -126,7 +126,7 @@ pub fn undecided(report: &Report) -> Vec<(usize, &TestRow, &RunLine)> {
     .collect()
 }
 
-/// Returns what gets a verdict for a test that is inconclusive for this reason.
+/// Returns advice on how to get a verdict for a test that is inconclusive for this reason.
 pub fn advice(reason: &str) -> &'static str {
     match reason {
         "no time" => "give more time: `run --resume DIR --time 2m`",

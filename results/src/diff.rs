@@ -38,8 +38,8 @@ struct Rate<'a> {
     comparison: RateComparison,
 }
 
-/// Compares two runs. Devices are matched by name. If each run has one device, these are compared whatever
-/// their names, so that two drivers can be compared.
+/// Compares two runs. Devices are matched by name. If each run has one device, these are compared even if
+/// their names differ, so that two drivers can be compared.
 ///
 /// # Errors
 /// Returns an error if both runs have several devices and no name in common.

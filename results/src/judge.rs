@@ -150,8 +150,7 @@ pub struct Judgement {
     pub verdict: Verdict,
     /// An explanation in words: witnesses, how the run ended, the missing feature.
     pub detail: Option<String>,
-    /// Whether the program races: `Unknown` if the prediction is incomplete, `None` if there is no
-    /// prediction.
+    /// The race of the program: `Unknown` if the prediction is incomplete, `None` without a prediction.
     pub race: Option<Race>,
     /// True if enough instances overlapped for the forbidden outcome to be observable.
     pub exercised: bool,
@@ -343,8 +342,8 @@ pub(crate) fn allows_nothing(prediction: &Prediction) -> bool {
 
 /// Returns true if no execution is consistent although every run of the program ends.
 ///
-/// Such a program has at least one consistent execution, so the model or the input is at fault. False for
-/// Khronos' tests, which force what is read.
+/// A program whose runs all end has a consistent execution, so the model or the input is wrong. False for
+/// Khronos' tests, which force the values of reads.
 pub(crate) fn lacks_execution(test: &Test, prediction: &Prediction) -> bool {
     test.khronos.is_none() && allows_nothing(prediction) && !test.may_hang()
 }
@@ -460,7 +459,7 @@ fn verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, Option<S
     (Verdict::Conforms, describe_thin_air(test, prediction, judgement))
 }
 
-/// Checks a record against its own counts: returns why its verdict does not follow from them.
+/// Compares a record with its counts: returns the reason why its verdict does not follow from them.
 ///
 /// Counts alone cannot show that a test was not exercised or that its run failed; only the absence of a
 /// forbidden outcome is checked for such records.
@@ -510,8 +509,8 @@ pub fn find_contradiction(line: &RunLine) -> Option<String> {
     Some(format!("the verdict does not follow from the counts: `{}` {what}", line.verdict.text()))
 }
 
-/// Returns true if the forbidden results of an inconclusive record are no evidence: those of a device that
-/// executes nothing, and those of a shader next to dispatches that were not executed.
+/// Returns true if the forbidden results of an inconclusive record are not evidence: those of a device that
+/// executes nothing, and those of a shader with dispatches that were not executed.
 fn proves_nothing(line: &RunLine) -> bool {
     let reason = line.reason.as_deref();
     reason == Some(Reason::NullDevice.word())
@@ -622,9 +621,9 @@ pub enum EvidenceCheck {
 
 /// Returns the verdict and its explanation for forbidden results, of litmus tests and of users' shaders.
 ///
-/// `proof` names the results. `missing` describes what the driver did not execute as requested: it may have
-/// failed elsewhere undetected, so the explanation starts with it. Then only records that were checked alone
-/// prove a violation.
+/// `proof` names the results. `missing` describes the dispatches that the driver did not execute as
+/// requested. It may have failed elsewhere undetected, so the explanation starts with it. Then only
+/// individually checked records prove a violation.
 pub fn weigh_violation(proof: &str, missing: Option<&str>, checked: EvidenceCheck) -> (Verdict, String) {
     let Some(missing) = missing else { return (Verdict::Violates, proof.to_owned()) };
     let verdict = match checked {
@@ -646,7 +645,7 @@ pub fn is_weak_violation(line: &RunLine) -> bool {
     line.verdict == VerdictWord::Violates && is_weak
 }
 
-/// Returns the addition to a number of violations of which some have weak evidence; empty if none has.
+/// Returns the addition to a number of violations if some of them have weak evidence; empty if none has.
 pub fn describe_weak_violations(weak: usize, violates: usize) -> String {
     match weak {
         0 => String::new(),

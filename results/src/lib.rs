@@ -1,9 +1,9 @@
 //! Verdicts on observations, their statistics, published records and report formats.
 //!
 //! [`judge()`] compares an observation with a prediction; [`again`] re-judges a published record by a new
-//! prediction. [`statistics`] computes intervals and tests on counts, [`wire`] holds the published record
-//! types, [`write`] the report formats, [`journal`] and [`folder`] the files on disk. The crate depends on no
-//! device and parses no model.
+//! prediction. [`statistics`] computes intervals and tests on counts, [`wire`] has the published record
+//! types, [`write`] the report formats, [`journal`] and [`folder`] the files on disk. The crate is
+//! independent of devices and does not parse models.
 //!
 //! ```
 //! use litmus::{Observation, Outcome, PredictedOutcome, Prediction, Race, Value};

@@ -72,8 +72,7 @@ impl MergeError {
     }
 }
 
-/// Returns the whole plan of which `parts` are the shards, with the verdicts in plan order. Tests may lack a
-/// verdict.
+/// Returns the plan whose shards are `parts`, with the verdicts in plan order. Tests may lack a verdict.
 ///
 /// # Errors
 /// Returns an error unless `parts` are all shards of one plan, each exactly once.

@@ -1,4 +1,4 @@
-//! Mutants of a test: whether the device showed, on the weakened test, the outcome that the original forbids.
+//! Mutants of a test: weakened tests on which the device may show the outcome that the original forbids.
 //!
 //! The method is that of MC Mutants (Levine et al., ASPLOS 2023, <https://doi.org/10.1145/3575693.3575750>):
 //! a test environment that never shows the outcome on the mutant could not have shown it on the original.
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_seen_of_mutants_stands_beside_what_conforms() {
+    fn observed_mutants_are_listed_for_conforming_tests() {
         let lines = [
             line("strong", VerdictWord::Conforms, &["seen", "unseen", "skipped", "elsewhere"]),
             line("blind", VerdictWord::Conforms, &["unseen"]),

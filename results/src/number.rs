@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_and_one() {
+    fn zero_and_one() {
         assert_eq!(seconds(std::iter::empty::<f64>().sum()), "0.0 s");
         assert_eq!(
             (plural(1, "test"), plural(1200, "test")),

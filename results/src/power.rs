@@ -1,11 +1,11 @@
 //! The detection power of a run: the known faults that it could have found.
 //!
 //! A campaign injects each fault of the simulated GPU in turn, runs every test of the corpus, and records the
-//! instance count from which a test fails. The result is the [`PowerMatrix`], committed in `results/power/` and
-//! compiled into the program. A run gets credit for a fault if one of its tests finds the fault there with at
-//! most as many instances as the run had. This is a statement about tests and counts, not a probability that
-//! the device is correct: faults outside this list, or less frequent than in the simulated GPU, are not
-//! covered.
+//! instance count from which a test fails. The result is the [`PowerMatrix`], committed in `results/power/`
+//! and compiled into the program. A run detects a fault by this matrix if one of its tests finds the fault
+//! with at most the number of instances of the run. This is a statement about tests and counts, not a
+//! probability that the device is correct: faults outside this list, or less frequent than in the simulated
+//! GPU, are not covered.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_worth_what_its_tests_find_at_its_counts() {
+    fn the_power_of_a_run_depends_on_its_tests_and_counts() {
         let lines = [
             line("a", VerdictWord::Conforms, 1000),
             line("c", VerdictWord::Inconclusive, 90_000),
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn another_text_is_another_test() {
+    fn a_test_with_another_text_does_not_count() {
         let hashes = |test: &str| Hashes { test: test.to_owned(), ..Hashes::default() };
         let own = RunLine { hashes: hashes("hash of a"), ..line("a", VerdictWord::Conforms, 5000) };
         let other = RunLine { hashes: hashes("another"), ..own.clone() };

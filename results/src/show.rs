@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_acts_is_escaped() {
+    fn control_characters_are_escaped() {
         let cases = [
             ("MP+rel-acq", "MP+rel-acq"),
             ("é ∀ 日本", "é ∀ 日本"),

@@ -161,7 +161,7 @@ pub fn merge_environments(rates: &[Vec<f64>], ceiling: f64) -> Option<usize> {
 
 /// Returns the p-values after Holm's correction, in their order.
 ///
-/// If those below α are called significant, the probability of any false call is below α, whatever the
+/// If p-values below α are reported as significant, the probability of any false report is below α, for every
 /// dependence between tests.
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
     let count = p_values.len();
@@ -492,7 +492,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_tried_nothing_known() {
+    fn without_trials_the_interval_is_full() {
         let proportion = Proportion::new(0, 0);
         assert_eq!(proportion.rate(), 0.0);
         assert_eq!(proportion.interval(), Interval { low: 0.0, high: 1.0 });
@@ -516,7 +516,7 @@ mod tests {
     /// Values of the literature: 1, 2, 3 observations give 63.2, 86.5 and 95.0 %; 99.999 % needs 12; 64 s at
     /// 99.999 %.
     #[test]
-    fn the_ceiling_rate_is_the_fields() {
+    fn the_ceiling_rate_matches_the_literature() {
         for (target, sightings) in [(0.632, 1.0), (0.86, 2.0), (0.95, 3.0), (0.99999, 12.0), (0.0, 0.0)] {
             assert_eq!(ceiling_rate(target, 1.0), Some(sightings), "{target}");
         }
@@ -529,7 +529,7 @@ mod tests {
 
     /// 20 tests at 95 % give 35.8 %, at 99.999 % they give 99.98 %.
     #[test]
-    fn a_suite_is_less_sure_than_its_tests() {
+    fn a_suite_has_less_confidence_than_its_tests() {
         close(suite_reproducibility(0.95, 20), 0.358_486, 1e-5);
         close(suite_reproducibility(0.99999, 20), 0.999_8, 1e-6);
     }
@@ -575,7 +575,7 @@ mod tests {
 
     /// Table values of the chi-square distribution: 3.841 at 5 % with one degree of freedom, 5.991 with two.
     #[test]
-    fn chi_square_knows_the_table() {
+    fn chi_square_matches_the_table() {
         close(checked_gamma_ur(0.5, 0.5 * 3.841_459), 0.05, 1e-5);
         close(checked_gamma_ur(1.0, 0.5 * 5.991_465), 0.05, 1e-5);
         // A 2 × 2 table by hand: 10 20 / 20 10 has statistic 60 × (100 − 400)² / 30⁴ = 20 / 3.
@@ -604,7 +604,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_that_jumps_to_and_fro_all_the_time_does_not() {
+    fn a_rate_that_alternates_does_not_drift() {
         let found = drift(&stretches((0..41).map(|n| if n % 2 == 0 { 10 } else { 90 }))).unwrap();
         assert!(found.p > 0.5, "{found:?}");
         // A change in only the first stretch is the driver's warm-up.
@@ -613,14 +613,14 @@ mod tests {
     }
 
     #[test]
-    fn few_stretches_say_nothing() {
+    fn too_few_stretches_have_no_drift() {
         assert_eq!(drift(&stretches(0..16)), None);
         assert!(drift(&stretches(0..17)).is_some());
         assert_eq!(drift(&[]), None);
     }
 
     #[test]
-    fn batches_alike_do_not_drift() {
+    fn equal_batches_show_no_drift() {
         let found = chi_square_drift(&[vec![500, 300], vec![1000, 600], vec![250, 150]]).unwrap();
         close(found.p, 1.0, 1e-12);
         assert!(chi_square_drift(&[vec![500, 300], vec![300, 500]]).unwrap().p < 1e-12);
@@ -635,7 +635,7 @@ mod tests {
 
     /// Table values of the Kolmogorov distribution: 1.358 at 5 %, 1.628 at 1 %.
     #[test]
-    fn kolmogorov_knows_the_table() {
+    fn kolmogorov_matches_the_table() {
         close(kolmogorov_tail(1.358_1), 0.05, 1e-3);
         close(kolmogorov_tail(1.627_6), 0.01, 1e-3);
         let low: Vec<f64> = (0..20).map(f64::from).collect();

@@ -14,8 +14,8 @@ pub const BYTES: u32 = 4;
 /// dispatch adds 1 to this word.
 pub const OVERFLOW_WORDS: u64 = 1;
 
-/// Returns the push constants of the [counting](counting) kernel: the word that is asked for, and the number
-/// of workgroups in the dispatch.
+/// Returns the push constants of the [counting](counting) kernel: the input word, and the number of
+/// workgroups in the dispatch.
 pub fn counting_constants(asked: u32, workgroups: u32) -> Vec<u8> {
     [asked, workgroups].iter().flat_map(|word| word.to_le_bytes()).collect()
 }

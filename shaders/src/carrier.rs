@@ -119,8 +119,8 @@ impl ViewportLayout {
 }
 
 /// Overlapping fragment workgroups. Of `C` classes, workgroup `w` runs class `w mod C` for group `w / C`,
-/// whatever the parameters, so that points are drawn in the order of the classes. The slots of all classes of
-/// a group run the same instances, in one round.
+/// independent of the parameters, so that points are drawn in the order of the classes. The slots of all
+/// classes of a group run the same instances, in one round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FragmentOverlap {
     /// For each class, the index of its cell in the group; classes with the same index share it.

@@ -83,8 +83,8 @@ pub fn parse_constants(bytes: &[u8]) -> Option<(WordRange, u32, u32)> {
 /// Returns the words of the kernel. It reads its first buffer and adds to its second. Every Vulkan device
 /// supports it.
 ///
-/// A faulty driver may give it the push constants of another dispatch: it ends and stays within its buffers
-/// whatever they are.
+/// A faulty driver may pass it the push constants of another dispatch, so it ends and stays within its
+/// buffers for all values.
 pub fn kernel() -> Vec<u32> {
     let mut module = Module::new(Preamble::minimal((1, 3)));
     let block = module.block_of(module.u32, 4, None);

@@ -198,7 +198,7 @@ pub fn count(memory: &CountedMemory, table: &RowTable) -> Helper {
         bindings.push(BufferRole::Texels);
     }
     let mut code = ClassifierCode::new(memory, bindings);
-    // A workgroup sums its own counts first, because all invocations hit the same few rows.
+    // A workgroup first sums its counts in workgroup memory, because all invocations hit the same few rows.
     let local = (!memory.by_round && table.counters() <= MAX_LOCAL).then(|| {
         let array = code.module.array(code.module.u32, table.counters());
         code.module.global(StorageClass::Workgroup, array, "counters of the workgroup")
@@ -209,7 +209,7 @@ pub fn count(memory: &CountedMemory, table: &RowTable) -> Helper {
     }
     let [zero, one, size, counters] =
         [0, 1, memory.workgroup_size, table.counters()].map(|word| code.module.constant(word));
-    // Invocations outside the grid get none of the counters.
+    // No counters are assigned to invocations outside the grid.
     let own = code.module.word(Op::Select, &[code.outside, counters, code.own]);
     if let Some(local) = local {
         code.each(own, counters, size, |code, counter| {

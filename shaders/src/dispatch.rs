@@ -69,7 +69,7 @@ impl Between {
 pub(crate) struct ProgramContext {
     /// Workgroup classes of earlier concurrent kernels.
     pub first_class: u32,
-    /// Workgroup classes of all concurrent kernels; only its own if absent.
+    /// Workgroup classes of all concurrent kernels; those of this kernel if absent.
     pub classes: Option<u32>,
     /// The index of its first result among those of the program.
     pub first_slot: u32,
@@ -471,7 +471,7 @@ impl DispatchEmitter<'_> {
         self.sign((class, group), local, idle);
         // The code before the rounds may have created blocks.
         let entry = self.module.block();
-        // Fragments of one pixel may run sequentially, so that waiting would be useless.
+        // Fragments of one pixel may run sequentially, so waiting would be useless.
         let meets = self.classes_that_meet() > 1 && !overlaps;
         let meeting = self
             .rendezvous_buffer
@@ -628,10 +628,10 @@ impl DispatchEmitter<'_> {
 
     /// Emits a loop of one thread, with a bound.
     ///
-    /// Every lane enters it, and lanes of other threads leave it at once. lavapipe 22.3 keeps lanes that
-    /// never entered a loop running until its budget is used up. The loop is left at the start of an iteration, and
-    /// its results are in variables: some drivers lose values that are computed in a loop with divergent
-    /// exits and used after it.
+    /// Every lane enters it, and lanes of other threads leave it immediately. lavapipe 22.3 keeps lanes that
+    /// never entered a loop running until its budget is used up. The loop is left at the start of an
+    /// iteration, and its results are in variables: some drivers lose values that are computed in a loop with
+    /// divergent exits and used after it.
     fn turns(
         &mut self,
         code: &SegmentCode,

@@ -41,7 +41,7 @@ pub(crate) enum StructuredStep {
         /// The block.
         body: Vec<StructuredStep>,
     },
-    /// Repeats its blocks while one of their jumps goes back, up to the bound.
+    /// Repeats its blocks while one of their backward jumps is taken, up to the bound.
     Loop(Vec<StructuredStep>),
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn structure(thread: &Thread, body: Range<usize>) -> Vec<StructuredSt
     nest_selections(thread, body.clone(), exit, 0).unwrap_or_else(|| predicate_blocks(thread, body, false))
 }
 
-/// Returns true if a jump of the thread goes back.
+/// Returns true if the thread has a backward jump.
 pub(crate) fn has_loop(thread: &Thread) -> bool {
     !loops(thread).is_empty()
 }

@@ -292,8 +292,8 @@ fn check(test: &Test, instruction: &Instruction) -> Result<(), Rule> {
 /// The semaphore operations of a batch in order: true for a wait, the semaphore, and the value.
 type Semaphores = Vec<(bool, u32, u32)>;
 
-/// Checks that all threads and batches end: there is no deadlock. `queued` contains the queue of each batch
-/// and its semaphore operations.
+/// Checks that all threads and batches end without a deadlock. `queued` has the queue of each batch and its
+/// semaphore operations.
 fn check_ends(
     threads: &[HostThreadCode],
     starts: &[Start],

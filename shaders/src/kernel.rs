@@ -88,7 +88,7 @@ impl CompiledKernel {
     }
 
     /// Renames split barriers to `SPV_INTEL_split_barrier`, whose capability and instructions have the same
-    /// numbers, for compilers that know only this extension. Returns true if the kernel has any.
+    /// numbers, for compilers that support only this extension. Returns true if the kernel has any.
     ///
     /// This removes the feature `shaderSplitBarrier` from the requirements, so such a kernel must only be
     /// compiled, not run.

@@ -1,4 +1,4 @@
-//! The way of an access to its memory: the paths of a test, and their variables, pointers and texels.
+//! Access paths: the references of a test, with their variables, pointers and texels.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 

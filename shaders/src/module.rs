@@ -1,7 +1,7 @@
 //! A module under construction: types, constants, interface and blocks of code.
 //!
-//! rspirv's builder holds everything outside of functions. The only function is a separate list of blocks, so
-//! that appending an instruction cannot fail.
+//! rspirv's builder has all declarations outside of functions. The only function is a separate list of
+//! blocks, so that appending an instruction cannot fail.
 
 use rspirv::binary::Assemble;
 use rspirv::dr::{Block, Builder, Function, Instruction, Operand};

@@ -222,9 +222,9 @@ fn check_floats(test: &Test) -> Result<(), Rule> {
 
 /// Checks that every loop of a thread only waits, so that its last iteration represents all of them.
 ///
-/// An iteration may load, compare-exchange (if only failure goes back), compute and jump. Leaving out the reads of
-/// earlier iterations removes order and adds none, so outcomes that the model allows for only the last iteration are
-/// allowed for all iterations.
+/// An iteration may load, compare-exchange (if only failure repeats the loop), compute and jump. Removing the
+/// reads of earlier iterations removes order and adds none, so an outcome that the model allows for the last
+/// iteration alone is allowed for all iterations.
 fn check_loops(thread: &Thread) -> Result<(), Rule> {
     let kind = |at: usize| thread.instructions.get(at).map(|instruction| &instruction.kind);
     for region in crate::flow::loops(thread) {
@@ -288,8 +288,8 @@ fn check_loops(thread: &Thread) -> Result<(), Rule> {
     Ok(())
 }
 
-/// Returns true if a successful compare-exchange leaves the loop: the next instruction goes back if the old
-/// value differs from the comparator, and no later one goes back.
+/// Returns true if a successful compare-exchange leaves the loop: the next instruction jumps backward if the
+/// old value differs from the comparator, and no later one does.
 fn only_failure_goes_back(
     thread: &Thread,
     region: &std::ops::Range<usize>,

@@ -353,7 +353,7 @@ fn cut_sections(test: &Test) -> Result<Vec<BarrierSegment>, Rule> {
     Ok(parts.into_iter().zip(ends).map(segment).collect())
 }
 
-/// Returns true if a jump skips one of these instructions, or goes back to before it.
+/// Returns true if a jump skips one of these instructions, or has a target before it.
 fn is_jumped_over(thread: &Thread, places: &[usize]) -> Result<bool, Rule> {
     for (from, instruction) in thread.instructions.iter().enumerate() {
         if let InstructionKind::Flow(Flow::Goto(target) | Flow::Branch { target, .. }) = &instruction.kind {

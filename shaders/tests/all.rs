@@ -1,4 +1,4 @@
-//! The tests of the kernels, in one program: one file for each subject, then helpers.
+//! The tests of kernels, linked as one program. Helper modules are last.
 
 mod canary;
 mod check;

@@ -1,4 +1,4 @@
-//! The kernel that shows whether a driver executes anything, and how often.
+//! The canary kernel: it shows whether a driver executes dispatches, and how often.
 
 #[test]
 fn the_kernels_keep_the_rules_of_modules() {
@@ -8,7 +8,7 @@ fn the_kernels_keep_the_rules_of_modules() {
 }
 
 #[test]
-fn a_tally_tells_repetitions_and_nothing_else() {
+fn a_tally_counts_repetitions() {
     let asked = 0x5ca1_ab1e;
     let repeats = |tally: u32| shaders::canary::repeats(&[asked, tally, asked, !asked], asked);
     for once in [0, 1, asked, asked.wrapping_mul(2), !asked, 0x9e37_79b1] {

@@ -1,4 +1,4 @@
-//! Tests of `check` with modified kernels: each change breaks one rule, which the check reports.
+//! Tests of `check` with modified kernels. Each change breaks one rule, which the check reports.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use crate::common;
@@ -61,7 +61,7 @@ fn constant_id(module: &mut Module, value: u32) -> u32 {
     id
 }
 
-/// Replaces the `index`-th operand of the last `op` of the module by a constant; earlier ones belong to the
+/// Replaces the `index`-th operand of the last `op` of the module by a constant; earlier ones are part of the
 /// receipt.
 fn with_operand(op: Op, index: usize, value: u32) -> Module {
     let mut module = kernel();
@@ -136,7 +136,7 @@ fn atomics_have_32_bits() {
 }
 
 #[test]
-fn words_that_are_no_module_are_an_error() {
+fn words_that_are_not_a_module_are_an_error() {
     assert!(check(&[1, 2, 3]).is_err());
     assert!(shaders::disassemble(&[]).is_err());
     let module = |instructions: &[u32]| [&[0x0723_0203, 0x0001_0500, 0, 9, 0], instructions].concat();

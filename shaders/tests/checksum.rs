@@ -1,9 +1,9 @@
-//! Checksums of what the host reads back.
+//! Checksums of the words that the host reads back.
 
 use rspirv::spirv::Op;
 use shaders::checksum::{BYTES, WordRange, constants, kernel, parse_constants};
 
-/// Kernels of tests do not contain lengths of arrays, which keep this one within its buffers.
+/// Only this kernel uses array lengths, to stay within its buffers.
 #[test]
 fn the_kernel_keeps_the_rules_of_modules() {
     let violations = shaders::check::check(&kernel()).unwrap();
@@ -12,7 +12,7 @@ fn the_kernel_keeps_the_rules_of_modules() {
     assert!(violations.iter().all(|found| found.fault == shaders::check::ModuleFault::Foreign));
 }
 
-/// A changed, exchanged, stale or missing word changes the checksum of the range that contains it.
+/// A changed, exchanged, stale or missing word changes the checksum of its range.
 #[test]
 fn every_change_of_a_range_changes_its_checksum() {
     let words: Vec<u32> = (0..256).map(|word| word % 3).collect();

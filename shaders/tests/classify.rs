@@ -1,5 +1,5 @@
-//! Kernels that reset memory and count outcomes are valid for every program, and race-free as far as
-//! spirv-val and the check of modules know.
+//! Kernels that reset memory and count outcomes are valid for every program. spirv-val and the check of
+//! modules accept them.
 
 use crate::common;
 

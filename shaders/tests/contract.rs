@@ -1,4 +1,4 @@
-//! Executes kernels in an interpreter and checks the contract of `shaders::contract`: every thread of every
+//! Executes kernels in an interpreter and checks the contract of `shaders::contract`. Every thread of every
 //! instance runs once in the slot of the formulas, executes the instructions of the test, and reports its
 //! registers.
 //!
@@ -95,7 +95,7 @@ fn stress(kernel: &CompiledKernel, parameters: &Parameters, seed: u32) -> Stress
 
 const SCRATCH_WORDS: u32 = 35;
 
-/// Work that a driver executes in addition to the dispatch.
+/// Work that a faulty driver executes in addition to the dispatch.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Excess {
     /// Workgroups after the last one.
@@ -209,8 +209,8 @@ fn run(
                 running.swap_remove(chosen);
             }
         }
-        // Every invocation that has not ended waits, and all of a workgroup at the same barrier. Except for a
-        // barrier of a subgroup under a branch, which only the lanes in that branch execute.
+        // Every invocation that has not ended waits at a barrier, and all invocations of a workgroup wait at
+        // the same one. Only the lanes in a branch execute a subgroup barrier in it.
         let size = (kernel.workgroup_size + excess.locals) as usize;
         for (first, members) in (0..).step_by(size).zip(invocations.chunks_mut(size)) {
             let alike = members.iter().all(|member| member.state == members[0].state);
@@ -351,8 +351,8 @@ fn number_of(run: &Run, workgroup: u32) -> u32 {
     (workgroup * workgroup_multiplier + workgroup_offset) % all
 }
 
-/// Checks the memory stress of an invocation: every round has the expected turns, each of the two accesses of
-/// the pattern to the target word, between the last load of the rendezvous and the first access of the
+/// Checks the memory stress of an invocation. Every round has the expected turns, each with the two accesses
+/// of the pattern to the target word, between the last load of the rendezvous and the first access of the
 /// thread.
 fn check_stress(run: &Run, index: usize) {
     let (kernel, s) = (&run.kernel, &run.stress);
@@ -390,9 +390,9 @@ fn check_stress(run: &Run, index: usize) {
     }
 }
 
-/// Checks the rendezvous of one invocation. It polls until all have arrived, fails at most `spin` polls over
-/// all rounds, and never waits again after that. If its first poll succeeds, it makes `hold` more loads. One
-/// invocation of a workgroup arrives, once per rendezvous.
+/// Checks the rendezvous of one invocation. It polls until all have arrived. If `spin` polls have failed over
+/// all rounds, it never waits again. If its first poll succeeds, it makes `hold` more loads. One invocation
+/// per workgroup arrives, once per rendezvous.
 fn check_meetings(run: &Run, index: usize, ids: &[ThreadId]) {
     let (kernel, p) = (&run.kernel, &run.parameters);
     let invocation = &run.invocations[index];
@@ -541,7 +541,7 @@ fn check_under(
         }
     }
 
-    // Interpret every thread of every instance at the slot from the formulas.
+    // Interprets every thread of every instance at the slot of the formulas.
     let by_instance = accesses_by_instance(&run);
     let mut played = 0;
     for index in 0..run.invocations.len() {
@@ -748,11 +748,12 @@ fn kernels_keep_the_contract() {
             (pressed, waiting(40, 2, 0)),
         ];
         for (nth, (config, waiting)) in configurations.into_iter().enumerate() {
-            // Each schedule runs a quarter of the configurations, others from test to test; a soak runs all.
+            // Each schedule runs a quarter of the configurations, which alternate between tests; a soak runs
+            // all.
             if soak || (index + nth) % 4 == 0 {
                 runs += usize::from(check(test, &config, waiting, &mut shuffled(index as u64)));
             }
-            // One invocation after another: all but the last wait in vain.
+            // One invocation after another: every wait but the last is in vain.
             if soak || (index + nth) % 4 == 2 {
                 runs += usize::from(check(test, &config, waiting, &mut |_| 0));
             }
@@ -770,7 +771,7 @@ fn kernels_keep_the_contract() {
 /// once.
 #[test]
 fn kernels_keep_the_contract_in_graphics_stages() {
-    // Overlapping fragments are tested in the simulated GPU, which places points in the same pixels.
+    // The simulated GPU tests overlapping fragments, since it places points in the same pixels.
     let mut tests = sampled_tests();
     tests.retain(|test| test.interlock_order().is_none());
     let soak = std::env::var_os("VK_LITMUS_SOAK").is_some();
@@ -800,7 +801,7 @@ fn kernels_keep_the_contract_in_graphics_stages() {
     assert!(runs.iter().all(|runs| *runs > if soak { 3 * 100 } else { 30 }), "{runs:?}");
 }
 
-/// Workgroups of every size, with whole and partial subgroups, in one and several dimensions, meet the same
+/// Workgroups of every size, with whole and partial subgroups, in one and several dimensions, fulfil the same
 /// contract.
 #[test]
 fn kernels_keep_the_contract_in_every_shape() {
@@ -832,11 +833,11 @@ fn kernels_keep_the_contract_in_every_shape() {
     assert!(runs > 100 && idle > 10, "{runs} {idle}");
 }
 
-/// Invocations outside the dispatch add 1 to the overflow word, access nothing else and execute every
+/// Invocations outside the dispatch add 1 to the overflow word, access no other memory and execute every
 /// barrier. The others run every thread of every instance once. In graphics stages they are vertices and
 /// points.
 #[test]
-fn invocations_outside_the_grid_count_themselves_alone() {
+fn invocations_outside_the_grid_only_count_themselves() {
     let mut tests = sampled_tests();
     tests.retain(|test| test.interlock_order().is_none());
     let excesses = [
@@ -870,7 +871,7 @@ fn invocations_outside_the_grid_count_themselves_alone() {
 
 /// A surplus round is counted, in a loop shared by all threads and in a loop for each thread.
 #[test]
-fn rounds_too_many_are_counted() {
+fn surplus_rounds_are_counted() {
     let (mut runs, mut looping) = (0, 0);
     for (index, test) in all_tests().iter().enumerate().step_by(7) {
         let loops = KernelConfig { thread_loops: true, ..LAVAPIPE };

@@ -1,5 +1,5 @@
-//! Every test of the corpus, and of other projects if present: kernels are valid, correspond to the test and
-//! are reproducible; the rest is refused with a rule.
+//! Every test of the corpus, and of other projects if available. Kernels are valid, correspond to the test
+//! and are reproducible; other tests are refused with a rule.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use crate::common;
@@ -31,7 +31,7 @@ fn litmus_files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Selects the fragment stage for tests with interlocked sections, which no other stage has.
+/// Selects the fragment stage for tests with interlocked sections; other stages do not support them.
 fn in_its_stage(test: &litmus::Test, config: KernelConfig) -> KernelConfig {
     let stage = if test.interlock_order().is_some() { CarrierStage::Fragment } else { CarrierStage::Compute };
     KernelConfig { variant: Variant { stage, ..config.variant }, ..config }

@@ -1,5 +1,5 @@
-//! Hashes of every kernel. A refactoring must leave this table unchanged, and any other change shows which
-//! kernels it affects. Kernels of the corpus appear twice: by configuration and by family.
+//! Hashes of every kernel. A refactoring must not change this table; for another change it shows the affected
+//! kernels. Kernels of the corpus appear by configuration and by family.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use crate::common;
@@ -49,7 +49,7 @@ impl Hash {
 /// A configuration that compiles a test.
 struct Way {
     name: String,
-    /// Whether it makes compute kernels; families are hashed over those.
+    /// True for compute kernels; families are hashed over those.
     compute: bool,
     make: Box<Make>,
 }

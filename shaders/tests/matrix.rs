@@ -1,5 +1,5 @@
-//! Orders × scopes × semantics × placements × instructions: each legal combination gives a valid module that
-//! corresponds to the test, and each illegal one is refused with a rule.
+//! Orders × scopes × semantics × placements × instructions. Each legal combination gives a valid module that
+//! corresponds to the test; each illegal one is refused with a rule.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use crate::common;
@@ -125,7 +125,7 @@ fn legal_combinations_are_valid_modules() {
                 let kernel = shaders::compile(&builder.test, &config).unwrap();
                 shaders::lift::verify(&builder.test, &kernel).unwrap();
                 assert_clean(&kernel);
-                // One process per module is slow, so only some sets of storage classes.
+                // One process per module is slow, so only some sets of storage classes are checked.
                 if semantics.classes.0 % 5 <= 1 {
                     validator.check(&format!("{scope:?} {semantics:?} {places:?}"), &kernel);
                 }
@@ -229,7 +229,7 @@ fn accessed(change: &dyn Fn(&mut MemoryAccess)) -> InstructionKind {
 }
 
 #[test]
-fn what_cannot_be_placed_is_refused_by_name() {
+fn unplaceable_threads_are_refused_by_name() {
     let relaxed = atomic(Scope::Device, Order::Relaxed);
     let simple = || one(load(0, 0, relaxed));
     let change = |edit: &dyn Fn(&mut Test)| {

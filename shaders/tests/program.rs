@@ -1,5 +1,5 @@
-//! Programs of several kernels: the kernel and phase of each thread, the dependencies between phases, and
-//! that the kernels together correspond to the test.
+//! Programs of several kernels: the kernel and phase of each thread, and the dependencies between phases. The
+//! kernels together correspond to the test.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use crate::common;
@@ -36,9 +36,9 @@ fn refused(text: &str, pipelines: Pipelines) -> String {
     }
 }
 
-/// The number of concurrent workgroups changes no kernel, but some tests need more than a few.
+/// The number of concurrent workgroups does not change kernels, but some tests need many.
 #[test]
-fn a_dispatch_has_whole_groups_of_as_many_workgroups_as_a_variant_says() {
+fn variants_set_the_number_of_workgroups_per_group() {
     let parallel = KernelConfig { parallel: true, ..LAVAPIPE };
     for (word, pipelines, config, groups) in [
         ("", Pipelines::Merged, LAVAPIPE, Some(None)),
@@ -74,7 +74,7 @@ fn a_dispatch_has_whole_groups_of_as_many_workgroups_as_a_variant_says() {
 }
 
 /// Checks that every kernel has exactly the events of its threads, and that results and classes are numbered
-/// without gaps.
+/// consecutively.
 fn check(name: &str, test: &Test, program: &Program, validator: &mut Validator, validate: bool) {
     let mut threads: Vec<ThreadId> = Vec::new();
     let mut slots = 0;
@@ -120,7 +120,7 @@ fn check(name: &str, test: &Test, program: &Program, validator: &mut Validator, 
     for observable in test.observables() {
         let register = program.results.contains(&ResultSlot::Register(observable));
         let location = program.finals.iter().any(|(known, _)| *known == observable);
-        // Kernels report registers, and final values of workgroup memory, which the host cannot read.
+        // Kernels report registers, and final values of workgroup memory because the host cannot read it.
         if matches!(observable, Observable::Register(..)) {
             assert!(register, "{name}");
         }
@@ -179,7 +179,7 @@ fn one_phase_is_the_kernel_of_the_test() {
 }
 
 #[test]
-fn threads_run_after_what_is_ordered_before_them() {
+fn threads_run_after_their_predecessors() {
     let text = "VULKAN T { x = 0; y = 0; } { ssw 0 1; ssw 1 3; ssw 0 3; }
         P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 | P2@sg 0, wg 2, qf 0 | P3@sg 0, wg 3, qf 0 ;
         st.sc0 x, 1         | visdevice           | st.sc0 y, 1         | visdevice           ;
@@ -192,13 +192,13 @@ fn threads_run_after_what_is_ordered_before_them() {
     let visible = AccessMask::SHADER_READ;
     let both =
         Dependency { available: AccessMask::SHADER_WRITE, visible: visible.with(AccessMask::SHADER_WRITE) };
-    // The writes of the first phase were made available before, and those of the second never are.
+    // The writes of the first phase are already available, and those of the second are never made available.
     let last = Dependency { available: AccessMask::NONE, visible };
     assert_eq!(between, [Dependency::default(), both, last]);
     assert_eq!(shape(&program_of(Pipelines::Split)), [vec![vec![0], vec![2]], vec![vec![1]], vec![vec![3]]]);
 }
 
-/// Returns the access masks of the dependency between two threads, the first of which comes first.
+/// Returns the access masks of the dependency from the first thread to the second.
 fn dependency(rows: &str) -> (String, String) {
     let text = format!(
         "VULKAN T {{ x = 0; y = 0; }} {{ ssw 0 1; }} P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ; {rows}"
@@ -210,7 +210,7 @@ fn dependency(rows: &str) -> (String, String) {
 }
 
 #[test]
-fn a_dependency_says_of_memory_what_the_test_says() {
+fn dependencies_have_the_access_masks_of_the_test() {
     let cases = [
         ("ld.sc0 r0, x | st.sc0 x, 1 ;", ("", "")),
         ("st.sc0 x, 1 | ld.sc0 r0, x ;", ("", "")),
@@ -218,7 +218,7 @@ fn a_dependency_says_of_memory_what_the_test_says() {
         ("st.sc0 x, 1 | visdevice ; avdevice | ld.sc0 r0, x ;", ("shader_write", "shader_read")),
         ("st.sc0 x, 1 | visdevice ; | ld.sc0 r0, x ;", ("", "shader_read")),
         ("st.sc0 x, 1 | st.sc0 x, 2 ; avdevice | ;", ("shader_write", "shader_write")),
-        // The entire dependency after the first thread, or before the second.
+        // The entire dependency is after the first thread, or before the second.
         ("st.sc0 x, 1 | ; avdevice | ; visdevice | ld.sc0 r0, x ;", ("shader_write", "shader_read")),
         ("st.sc0 x, 1 | avdevice ; | visdevice ; | ld.sc0 r0, x ;", ("shader_write", "shader_read")),
         ("avdevice | ld.sc0 r0, x ; st.sc0 x, 1 | visdevice ;", ("", "")),
@@ -242,16 +242,16 @@ fn access_masks_are_those_of_the_test() {
         );
         assert_eq!(two(&text, "", "ld.sc0 r0, x").0, words);
         assert_eq!(two("", &text, "ld.sc0 r0, x").1, words);
-        // Without an availability operation, no write needs to follow one.
+        // Without an availability operation, the later thread need not wait for writes.
         assert_eq!(two(".none", &text, "st.sc0 x, 2").1, words);
     }
     assert_eq!(two(".memory_write", ".memory_read", "st.sc0 x, 2").1, "shader_write.memory_read");
     assert_eq!(two(".memory_write", ".memory_write", "st.sc0 x, 2").1, "memory_write");
 }
 
-/// Dependencies of all memory are distinguished from narrower ones.
+/// Dependencies of all memory differ from narrower ones.
 #[test]
-fn dependencies_of_all_memory_are_told_from_narrower_ones() {
+fn dependencies_of_all_memory_differ_from_narrower_ones() {
     let all = |rows: &str| {
         let text = format!(
             "VULKAN T {{ x = 0; y = 0; }} {{ ssw 0 1; }} P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ; {rows}"
@@ -268,13 +268,13 @@ fn dependencies_of_all_memory_are_told_from_narrower_ones() {
     );
     assert!(!read(".none", "") && !read("", ".shader_write") && !read(".shader_read", ".uniform_read"));
     assert!(!all("st.sc0 x, 1 | ld.sc0 r0, x ;") && !all("st.sc0 x, 1 | ld.sc0 r0, x ; avdevice | ;"));
-    // No write is read, or it is overwritten; reads before writes need no memory dependency.
+    // The write is not read, or it is overwritten. Write-after-read needs no memory dependency.
     assert!(all("st.sc0 x, 1 | ld.sc0 r0, y ;") && all("st.sc0 x, 1 | st.sc0 x, 2 ; avdevice | ;"));
     assert!(all("ld.sc0 r0, x | visdevice.none ; avdevice.none | st.sc0 x, 1 ;"));
     assert!(!all("st.sc0 x, 1 | rmw.atom.dv.sc0.add r0, x, 1 ; avdevice | ;"));
 }
 
-/// A mask applies to one thread. If another one of the dispatch needs less, no device implements that.
+/// A mask applies to the whole dispatch. If another thread of it needs less, the test is refused.
 #[test]
 fn masks_that_would_cover_other_threads_are_refused() {
     let three = |sync: &str, rows: &str| {
@@ -300,7 +300,7 @@ fn masks_that_would_cover_other_threads_are_refused() {
         assert_eq!(refused(&three(sync, rows), Pipelines::Merged), "access mask of other threads", "{rows}");
     }
     let runs = [
-        // The other thread writes nothing.
+        // The other thread has no writes.
         (
             "ssw 0 2; ssw 1 2;",
             "st.sc0 x, 1 | ld.sc0 r0, y | visdevice.shader_read ;
@@ -320,7 +320,7 @@ fn masks_that_would_cover_other_threads_are_refused() {
 
 /// All kernels of a program run as many instances as fit in the fullest subgroup of any of them.
 #[test]
-fn kernels_of_a_program_agree_in_their_lanes() {
+fn kernels_of_a_program_have_equal_lanes() {
     let text = "VULKAN T { x = 0; } { ssw 0 2; ssw 1 2; }
         P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 0, qf 0 | P2@sg 0, wg 1, qf 0 ;
         st.sc0 x, 1         | ld.sc0 r0, x        | ld.sc0 r0, x        ;";
@@ -332,7 +332,7 @@ fn kernels_of_a_program_agree_in_their_lanes() {
 }
 
 #[test]
-fn what_a_device_would_order_less_is_refused_by_name() {
+fn tests_that_a_device_would_weaken_are_refused_by_name() {
     let two = |blocks: &str, rows: &str| {
         format!("VULKAN T {{ x = 0; }} {blocks} P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ; {rows}")
     };
@@ -360,9 +360,9 @@ fn what_a_device_would_order_less_is_refused_by_name() {
     assert_eq!(refused(&together, Pipelines::Split), "one workgroup: no roles to split");
 }
 
-/// Host threads: batches, the operations around them, and what no host can do.
+/// Host threads: batches, the operations around them, and unsupported operations of hosts.
 #[test]
-fn threads_of_the_host_submit_batches() {
+fn host_threads_submit_batches() {
     use shaders::host::{Act, Start};
     let host = |locations: &str, ssw: &str, code: &str| {
         format!(
@@ -409,9 +409,9 @@ fn threads_of_the_host_submit_batches() {
     }
 }
 
-/// A kernel runs on one queue, so each queue has separate kernels in every phase.
+/// A kernel runs on one queue, so each queue has its kernels in every phase.
 #[test]
-fn each_queue_has_a_kernel_of_its_own() {
+fn each_queue_has_a_separate_kernel() {
     let text = "VULKAN T { x = 0; f = 0; }
         P0@sg 0, wg 0, qf 7  | P1@sg 0, wg 0, qf 3  | P2@sg 0, wg 1, qf 7  ;
         st.atom.dv.sc0 x, 1  | ld.atom.dv.sc0 r0, x | ld.atom.dv.sc0 r0, x ;";
@@ -427,15 +427,15 @@ fn each_queue_has_a_kernel_of_its_own() {
     let after =
         program(&parse(&text.replace("f = 0; }", "f = 0; } { ssw 0 1; }")), &LAVAPIPE, Pipelines::Merged);
     assert_eq!(families(&after.unwrap()), [[0], [1]]);
-    // Queues of the same family have separate kernels too.
+    // Queues of the same family have separate kernels.
     let text = text.replace("wg 1, qf 7", "wg 1, qf 7, q 3");
     let merged = program(&parse(&text), &LAVAPIPE, Pipelines::Merged).unwrap();
     assert_eq!((families(&merged), merged.queues), (vec![vec![0, 1, 2]], vec![0, 1, 0]));
 }
 
-/// A thread that needs nothing from its workgroup may run in another one.
+/// A thread that does not synchronize with its workgroup may run in another one.
 #[test]
-fn a_workgroup_that_nobody_relies_on_is_taken_apart() {
+fn an_unneeded_common_workgroup_is_split() {
     let text = "VULKAN T { x = 0; } { ssw 0 1; } P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 0, qf 0 ;
         st.sc0 x, 1 | visdevice ; avdevice | ld.sc0 r0, x ;";
     assert_eq!(shape(&program(&parse(text), &LAVAPIPE, Pipelines::Merged).unwrap()), [[[0]], [[1]]]);

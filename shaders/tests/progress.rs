@@ -1,4 +1,4 @@
-//! Kernels of forward progress: the level of each, and their validity for spirv-val and for the check.
+//! Kernels for forward progress: their level, and their validity in spirv-val and the check of modules.
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use crate::common;
@@ -78,7 +78,7 @@ fn kernel(id: &str) -> Result<ProgressKernel, CompileError> {
 }
 
 #[test]
-fn threads_part_at_their_highest_common_level() {
+fn threads_separate_at_their_highest_common_level() {
     let at = |id: &str| {
         let kernel = kernel(id).unwrap();
         (kernel.level, kernel.units, kernel.copies, kernel.workgroup_size)
@@ -90,7 +90,7 @@ fn threads_part_at_their_highest_common_level() {
 }
 
 #[test]
-fn a_barrier_that_only_some_may_reach_is_refused_by_name() {
+fn a_divergent_barrier_is_refused_by_name() {
     let error = kernel("progress/barrier-in-loop").unwrap_err();
     assert_eq!(error.to_string(), CompileError::from(Rule::GuardedBarrier).to_string());
 }

@@ -1,5 +1,5 @@
-//! Modules that are made invalid: each change breaks a rule of SPIR-V for Vulkan, and the check refuses the
-//! module with that rule. A snapshot lists them all.
+//! Modules with mistakes: each change breaks a rule of SPIR-V for Vulkan, and the check refuses the module
+//! with that rule. A snapshot lists all changes.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use crate::common;
@@ -16,7 +16,7 @@ use rspirv::spirv::{
 use shaders::KernelConfig;
 use shaders::check::check;
 
-/// The valid kernels that the changes start from.
+/// The valid kernels to change.
 const KERNELS: [(&str, &str, &str); 8] = [
     (
         "plain",

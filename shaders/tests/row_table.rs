@@ -29,7 +29,7 @@ fn table() -> RowTable {
 }
 
 #[test]
-fn every_row_has_digits_of_its_own() {
+fn every_row_has_unique_digits() {
     let table = table();
     let mut seen = Vec::new();
     for row in 0..table.rows() {
@@ -70,7 +70,7 @@ fn the_kernels_keep_the_rules_of_modules() {
 }
 
 #[test]
-fn the_kernels_hold_no_instruction_that_is_not_listed() {
+fn the_kernels_only_have_listed_instructions() {
     for helper in [reset(&memory()), count(&memory(), &table())] {
         for instruction in shaders::load(&helper.words).unwrap().all_inst_iter() {
             let op = instruction.class.opcode;

@@ -3,7 +3,7 @@
 use shaders::variant::{Filling, WorkgroupShape};
 
 #[test]
-fn words_and_shapes_correspond() {
+fn names_of_shapes_round_trip() {
     for (word, shape) in WorkgroupShape::EXAMPLES {
         assert_eq!(word.parse(), Ok(shape));
         assert_eq!(shape.to_string(), word);
@@ -25,7 +25,7 @@ fn the_limit_is_that_of_the_device() {
 }
 
 #[test]
-fn words_and_fillings_correspond() {
+fn names_of_fillings_round_trip() {
     for (word, filling) in Filling::EXAMPLES {
         assert_eq!(word.parse(), Ok(filling));
         assert_eq!(filling.to_string(), word);

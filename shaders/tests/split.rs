@@ -1,5 +1,5 @@
-//! Split barriers in kernels, read from the SPIR-V words: the barriers of each test of the family, or why it
-//! has no kernel. The numbers are from the registry, independent of rspirv.
+//! Split barriers in kernels, from the SPIR-V words: the barriers of each test of the family, or the reason
+//! why it has no kernel. The opcodes are from the registry, independent of rspirv.
 
 use crate::common;
 
@@ -51,7 +51,7 @@ fn barriers(words: &[u32]) -> String {
 }
 
 #[test]
-fn kernels_hold_arrivals_and_waits_in_turn() {
+fn kernels_alternate_arrivals_and_waits() {
     let mut validator = Validator::new();
     let mut table = String::new();
     for entry in litmus::corpus::tests().iter().filter(|entry| entry.id.starts_with("split/")) {
@@ -92,9 +92,9 @@ fn intels_form_differs_in_the_name_of_the_extension() {
     assert!(!told("barrier/MP+cbar").name_split_barriers_as_intel());
 }
 
-/// Threads whose barriers cannot be one common instruction.
+/// Threads whose barriers cannot be merged into one instruction.
 #[test]
-fn what_is_no_valid_module_has_no_kernel() {
+fn tests_without_a_valid_module_have_no_kernel() {
     let refusal = |left: &str, right: &str| {
         let mut text = "VULKAN T { x = 0; }\nP0@sg 0, wg 0, qf 0 | P1@sg 1, wg 0, qf 0 ;\n".to_owned();
         let (left, right): (Vec<_>, Vec<_>) = (left.split("; ").collect(), right.split("; ").collect());
@@ -112,11 +112,11 @@ fn what_is_no_valid_module_has_no_kernel() {
     let whole = "arrive 2 2 0x0, wait 2 2 0x0";
     let cases = [
         ("cbar.arrive.wg 0; cbar.wait.wg 0", "cbar.arrive.wg 0; cbar.wait.wg 0", Ok(whole.to_owned())),
-        // The kernel waits for the last arrival in any case, so that the next round can arrive again.
+        // The kernel always waits for the last arrival, so that the next round can arrive again.
         ("cbar.arrive.wg 0", "cbar.arrive.wg 0", Ok("arrive 2 2 0x0, wait 2 4 0x0".to_owned())),
         ("cbar.arrive.wg 0", "cbar.arrive.wg 0; cbar.wait.wg 0", Ok(whole.to_owned())),
         ("cbar.arrive.sg 0; cbar.wait.wg 0", "cbar.arrive.wg 0; cbar.wait.sg 0", Ok(bare.to_owned())),
-        // Another instruction, another half, a whole barrier, or nothing.
+        // Another instruction, the other half, a whole barrier, or none.
         ("cbar.arrive.wg 0; cbar.wait.wg 0", "cbar.arrive.wg 1; cbar.wait.wg 0", uneven()),
         ("cbar.arrive.wg 0; cbar.wait.wg 0", "cbar.wg 0", uneven()),
         ("cbar.arrive.wg 0; cbar.wait.wg 0", "st.av.wg.sc0 x, 1", uneven()),

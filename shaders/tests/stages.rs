@@ -1,5 +1,5 @@
-//! Every test of the corpus in every stage: kernels are valid and correspond to the test; the rest is refused
-//! with a rule, and counted.
+//! Every test of the corpus in every stage. Kernels are valid and correspond to the test; other tests are
+//! refused with a rule, and counted.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use crate::common;
@@ -48,12 +48,13 @@ fn check(validator: &mut Validator, name: &str, kernel: &CompiledKernel) {
     }
 }
 
-/// For each stage, how many of the tests with a compute program have one, and why the others do not.
+/// Counts, for each stage, the tests with a compute program that have a program in the stage, and the reasons
+/// of the others.
 #[test]
 fn the_corpus_in_stages() {
     let mut validator = Validator::new();
     let mut table = String::new();
-    // The table covers all tests; outside of a soak the kernels of one in nine are validated and lifted.
+    // The table covers all tests; outside of a soak, one kernel in nine is validated and lifted.
     let share = if std::env::var_os("VK_LITMUS_SOAK").is_some() { 1 } else { 9 };
     for (index, stage) in STAGES.into_iter().chain(MIXED).enumerate() {
         let (mut compute, mut told, mut draws) = (0, 0, 0);
@@ -73,7 +74,7 @@ fn the_corpus_in_stages() {
                     draws += check_draws(&validator, stage, &program);
                     if (number + index).is_multiple_of(share) {
                         program.kernels().for_each(|kernel| check(&mut validator, &entry.id, kernel));
-                        says_the_test(&entry.id, &test, &program);
+                        check_correspondence(&entry.id, &test, &program);
                     }
                 }
                 Err(CompileError::NotPlaceable { rule }) => *refused.entry(rule).or_default() += 1,
@@ -149,8 +150,8 @@ fn own(kernel: &CompiledKernel) -> Vec<String> {
     all
 }
 
-/// Kernels for reading machine code: each placement of results is valid, and kernels without stores write no
-/// memory if results are outputs of a stage.
+/// Kernels for inspecting machine code. Each placement of results is valid. If results are outputs of a
+/// stage, kernels without stores write no memory.
 #[test]
 fn results_as_an_expression_or_an_output() {
     let mut validator = Validator::new();
@@ -244,7 +245,7 @@ fn names_of_the_cts_in_stages() {
                 }
                 match program(&test, &config, Pipelines::Merged) {
                     Ok(program) => {
-                        says_the_test(&case.test_id(), &test, &program);
+                        check_correspondence(&case.test_id(), &test, &program);
                         "told".to_owned()
                     }
                     Err(error) => error.to_string(),
@@ -257,10 +258,10 @@ fn names_of_the_cts_in_stages() {
     insta::assert_snapshot!(table);
 }
 
-/// A workgroup fence between two loads of one location, by a thread that is alone in its workgroup, becomes a
-/// fence of the queue family, and the model evaluates that.
+/// A workgroup fence between two loads of one location, in a thread without others in its workgroup, becomes
+/// a fence of the queue family. The model evaluates it as such.
 #[test]
-fn a_fence_that_reaches_nobody_is_told_as_one_of_the_queue_family() {
+fn a_fence_without_partners_becomes_one_of_the_queue_family() {
     let text = |scope: &str, workgroup: u32| {
         format!(
             "VULKAN T {{ f = 0; }} P0@sg 0, wg 0, qf 0 | P1@sg 1, wg {workgroup}, qf 0 ;
@@ -277,14 +278,14 @@ fn a_fence_that_reaches_nobody_is_told_as_one_of_the_queue_family() {
         assert_eq!(litmus::print(&said), litmus::print(&read("qf", 1)));
         let kernel = shaders::compile(&read("wg", 1), &in_stage(LAVAPIPE, stage)).unwrap();
         shaders::lift::verify(&read("wg", 1), &kernel).unwrap();
-        // If the workgroup has another thread, it would be a different test.
+        // With another thread in the workgroup, this would change the test.
         let refused = shaders::compile(&read("wg", 0), &in_stage(LAVAPIPE, stage)).unwrap_err();
         assert!(refused.to_string().starts_with("no workgroups in this stage"), "{refused}");
         assert_eq!(shaders::meaning(&read("wg", 1), Variant::default()).unwrap(), read("wg", 1));
     }
 }
 
-fn says_the_test(name: &str, test: &Test, program: &Program) {
+fn check_correspondence(name: &str, test: &Test, program: &Program) {
     for phase in &program.phases {
         for part in &phase.parts {
             let own = shaders::program::part_of(test, &part.threads);
@@ -294,7 +295,7 @@ fn says_the_test(name: &str, test: &Test, program: &Program) {
 }
 
 #[test]
-fn points_lie_where_the_fragments_look_for_them() {
+fn points_are_at_the_pixels_of_their_fragments() {
     let test = litmus::parse(
         "VULKAN T { x = 0; } P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ; st.sc0 x, 1 | ld.sc0 r0, x ;",
         "T",
@@ -317,10 +318,10 @@ fn points_lie_where_the_fragments_look_for_them() {
     assert!(!text.contains("LocalSize"), "{text}");
 }
 
-/// Fragments of one section share a cell, and each executes the ends of its section once, before any return
-/// and in the mode of the variant.
+/// Fragments of one section share a pixel. Each executes the ends of its section once, before any return and
+/// in the mode of the variant.
 #[test]
-fn fragments_of_one_section_lie_on_one_pixel() {
+fn fragments_of_one_section_share_a_pixel() {
     let words = [
         ("fragment", "Pixel"),
         ("fragment.sample-interlock", "Sample"),
@@ -424,7 +425,7 @@ fn check_words(validator: &Validator, words: &[u32], variant: Variant) {
 }
 
 #[test]
-fn threads_in_different_stages_have_kernels_of_their_own() {
+fn threads_in_different_stages_have_separate_kernels() {
     let read = |text: &str| litmus::parse(text, "T").unwrap();
     let one = read("VULKAN T { x = 0; } P0@sg 0, wg 0, qf 0 ; st.sc0 x, 1 ; exists (x == 1)");
     let two = read(
@@ -440,7 +441,7 @@ fn threads_in_different_stages_have_kernels_of_their_own() {
         );
         let kernel = shaders::compile(&two, &config).unwrap_err();
         assert_eq!(kernel.to_string(), "threads of several stages in one kernel");
-        // With separate pipelines they are in separate draws, where the vertices place no points for other
+        // With separate pipelines they are in separate draws, whose vertices place no points for other
         // kernels.
         for (pipelines, of_one_draw) in [(Pipelines::Merged, true), (Pipelines::Split, false)] {
             let program = program(&two, &config, pipelines).unwrap();
@@ -453,7 +454,7 @@ fn threads_in_different_stages_have_kernels_of_their_own() {
 }
 
 #[test]
-fn what_a_stage_has_not_is_refused_with_the_clause() {
+fn unsupported_features_of_a_stage_are_refused_with_the_clause() {
     let told = |first: &str, second: &str| {
         let text = format!(
             "VULKAN T {{ x = 0; }} P0@sg 0, wg 0, qf 0 | P1@sg 1, wg 0, qf 0 ; {first} | {second} ;
@@ -492,7 +493,7 @@ fn what_a_stage_has_not_is_refused_with_the_clause() {
         let lines: Vec<&str> = code.split(" ; ").collect();
         let both = lines.iter().map(|line| format!("{line} | {line}")).collect::<Vec<_>>().join(" ; ");
         let (first, second) = both.split_once(" | ").unwrap();
-        // A stage with workgroups accepts everything that needs one.
+        // A stage with workgroups supports everything that needs one.
         let in_workgroups = if said.starts_with("no workgroups") { "told" } else { said };
         let [drawn @ .., mesh, task] = told(first, second);
         assert_eq!(drawn, [said; 5], "{code}");

@@ -1,4 +1,4 @@
-//! Memory stress in kernels is recognized, and refused if it was modified.
+//! Memory stress in kernels is recognized, and refused if it is modified.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use crate::common;
@@ -62,7 +62,7 @@ fn constant_of(module: &Module, value: u32) -> Word {
 }
 
 #[test]
-fn stress_is_read_back_as_such_in_every_variant() {
+fn stress_is_recognized_in_every_variant() {
     let mut validator = Validator::new();
     for variant in ["", "glsl450", "vulkan11", "volatile", "restrict", "unrolled"] {
         let config = KernelConfig { variant: variant.parse().unwrap_or_default(), ..STRESSED };
@@ -136,7 +136,7 @@ fn stress_that_is_another_operation_is_refused() {
 }
 
 #[test]
-fn stress_that_is_missing_is_noticed() {
+fn missing_stress_is_detected() {
     let kernel = changed(|module| {
         let blocks = &mut module.functions[0].blocks;
         let volatile = module

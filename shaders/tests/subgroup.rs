@@ -1,5 +1,5 @@
-//! Subgroup operations in kernels, read from the SPIR-V words: the operations of each test of the family. The
-//! numbers are from the registry, independent of rspirv.
+//! Subgroup operations in kernels, from the SPIR-V words: the operations of each test of the family. The
+//! opcodes are from the registry, independent of rspirv.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use crate::common;
@@ -14,10 +14,10 @@ const CONSTANT: u32 = 43;
 const ROTATE: u32 = 4431;
 /// From OpGroupNonUniformElect to OpGroupNonUniformQuadSwap.
 const OPERATIONS: std::ops::RangeInclusive<u32> = 333..=366;
-/// Arithmetic: a literal, not an id, follows the scope.
+/// Arithmetic operations have a literal, not an id, after the scope.
 const ARITHMETIC: std::ops::RangeInclusive<u32> = 349..=364;
 
-/// The number of subgroup scope.
+/// The value of scope `Subgroup`.
 const SUBGROUP: u32 = 3;
 const CONTROL_BARRIER: u32 = 224;
 
@@ -59,7 +59,7 @@ fn operations(words: &[u32]) -> String {
 }
 
 #[test]
-fn kernels_hold_the_operations_of_their_tests() {
+fn kernels_have_the_operations_of_their_tests() {
     let mut validator = Validator::new();
     let mut table = String::new();
     for entry in litmus::corpus::tests().iter().filter(|entry| entry.id.starts_with("subgroup/")) {
@@ -68,7 +68,7 @@ fn kernels_hold_the_operations_of_their_tests() {
         validator.check(&entry.id, &kernel);
         shaders::lift::verify(&test, &kernel).unwrap();
         common::assert_clean(&kernel);
-        // A subgroup runs one instance, so that no lane of another is in the tangle.
+        // A subgroup runs one instance, so no lane of another instance is in the tangle.
         assert_eq!(kernel.lanes == 1, test.has_tangles(), "{}", entry.id);
         let needed = kernel.requirements.features.iter().filter(|name| {
             name.starts_with("VK_SUBGROUP_FEATURE_")
@@ -82,7 +82,7 @@ fn kernels_hold_the_operations_of_their_tests() {
 
 /// A missing or an added operation is detected.
 #[test]
-fn another_test_is_not_what_the_kernel_holds() {
+fn a_kernel_does_not_correspond_to_another_test() {
     let test = |text: &str| {
         let head =
             "VULKAN T\n{ x = 0; }\nP0@sg 0, wg 0, qf 0 | P1@sg 0, wg 0, qf 0 | P2@sg 0, wg 0, qf 0 ;\n";
@@ -108,9 +108,9 @@ fn another_test_is_not_what_the_kernel_holds() {
     assert!(shaders::lift::verify(&named(2), &kernel).is_err());
 }
 
-/// Two operations in different orders, or one on both sides of a barrier, would deadlock.
+/// Two operations in different orders, or one operation on both sides of a barrier, would deadlock.
 #[test]
-fn what_never_meets_has_no_kernel() {
+fn operations_that_never_meet_have_no_kernel() {
     for (left, right) in [
         ("sg.elect r0, 0 ; sg.elect r1, 1", "sg.elect r0, 1 ; sg.elect r1, 0"),
         ("sg.elect r0, 0 ; cbar.execsg.sg b", "cbar.execsg.sg b ; sg.elect r0, 0"),
@@ -139,10 +139,10 @@ fn of_two_lanes(head: &str, column: &str) -> litmus::Test {
     litmus::parse(&text, "T").unwrap()
 }
 
-/// A kernel does not correspond to the test if another branch, or none, skips an operation, or if it
+/// A kernel does not correspond to the test if another branch or no branch skips an operation, or if it
 /// reconverges differently.
 #[test]
-fn the_branches_around_an_operation_are_its_own() {
+fn branches_around_an_operation_are_compared() {
     let skipped = "beq r0, 1, LC00 ; sg.ballot r1, 1, 0 ; sg.ballot r2, 1, 1 ; LC00:";
     let kinds = [
         of_two_lanes("", skipped),
@@ -166,9 +166,9 @@ fn the_branches_around_an_operation_are_its_own() {
     }
 }
 
-/// Barriers of the workgroup under a branch are refused.
+/// Workgroup barriers under a branch are refused.
 #[test]
-fn barriers_of_the_workgroup_beside_a_skipped_operation_have_no_kernel() {
+fn workgroup_barriers_under_a_branch_are_refused() {
     for inside in ["cbar.wg b", "cbar.arrive.execsg.sg b ; cbar.wait.execsg.sg b"] {
         let test = of_two_lanes("", &format!("beq r0, 1, LC00 ; sg.ballot r1, 1, 0 ; {inside} ; LC00:"));
         let error = shaders::compile(&test, &LAVAPIPE).map(|_| ()).unwrap_err().to_string();
@@ -176,10 +176,10 @@ fn barriers_of_the_workgroup_beside_a_skipped_operation_have_no_kernel() {
     }
 }
 
-/// A subgroup barrier under a branch is one instruction for the lanes in it, and differs from the barrier of
-/// another test.
+/// A subgroup barrier under a branch is one instruction for the lanes in the branch, and differs from the
+/// barrier of another test.
 #[test]
-fn a_skipped_barrier_is_its_own() {
+fn a_subgroup_barrier_under_a_branch_is_distinct() {
     let [own, relaxed] = ["cbar.execsg.acq_rel.sg.semsc0", "cbar.execsg.sg"];
     let under = |barrier: &str| format!("beq r0, 1, LC00 ; {barrier} 0 ; sg.ballot r1, 1, 0 ; LC00:");
     let kinds = [
@@ -201,28 +201,28 @@ fn a_skipped_barrier_is_its_own() {
     }
 }
 
-/// Kernels have idle lanes that skip every block, so control flow in a block is never uniform in them.
+/// Kernels have idle lanes that skip every block, so control flow in a block is not uniform.
 #[test]
-fn reconvergence_in_a_block_that_a_workgroup_may_enter_has_no_kernel() {
+fn reconvergence_in_a_conditional_block_is_refused() {
     let rule = |test: &litmus::Test| shaders::compile(test, &LAVAPIPE).err().map(|error| error.to_string());
     let refused = Some("reconvergence within a block of subgroup operations".to_owned());
     let inner = "beq r0, 1, LC01 ; sg.elect unused, 0 ; LC01: ; sg.ballot r1, 1, 1";
     let behind = |guard: &str| format!("{guard} ; {inner} ; LC00:");
-    // Both lanes fall through, whether a constant or a value that is read decides.
+    // Both lanes fall through, whether the condition is a constant or a loaded value.
     assert_eq!(rule(&of_two_lanes("", &behind("beq r9, 1, LC00"))), refused);
     assert_eq!(rule(&of_two_lanes("", &behind("ld.atom.dv.sc0 r9, x ; beq r9, 1, LC00"))), refused);
     let own = "beq r9, 1, LC00 ; st.atom.dv.sc0 x, 1 ; sg.ballot r1, 1, 1 ; LC00:";
     assert_eq!(rule(&of_two_lanes("", own)), refused);
-    // P1 skips the outer block; nothing is shared behind the inner one; the module reconverges maximally.
+    // P1 skips the outer block. Nothing after the inner block is shared. The module reconverges maximally.
     assert_eq!(rule(&of_two_lanes("", &behind("beq r0, 1, LC00"))), None);
     let last = "beq r9, 1, LC00 ; beq r0, 1, LC01 ; sg.elect unused, 0 ; LC01: ; LC00:";
     assert_eq!(rule(&of_two_lanes("", last)), None);
     assert_eq!(rule(&of_two_lanes("reconvergence: maximal\n", &behind("beq r9, 1, LC00"))), None);
 }
 
-/// A lane may wait in a loop within a block.
+/// A lane may wait in a loop in a block.
 #[test]
-fn loops_stand_beside_skipped_operations() {
+fn loops_are_allowed_in_conditional_blocks() {
     let spin = "LC01: ; ld.atom.dv.sc0 r3, x ; beq r3, 2, LC01";
     for column in [
         format!("beq r0, 1, LC00 ; sg.ballot r1, 1, 0 ; {spin} ; sg.ballot r2, 1, 1 ; LC00:"),

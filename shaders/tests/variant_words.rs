@@ -4,7 +4,7 @@ use shaders::Variant;
 use shaders::variant::words;
 
 #[test]
-fn words_and_variants_correspond() {
+fn names_of_variants_round_trip() {
     assert_eq!(Variant::default().to_string(), "");
     for (word, variant) in words() {
         assert_ne!(variant, Variant::default(), "{word}");

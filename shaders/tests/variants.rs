@@ -1,4 +1,4 @@
-//! Every variant × storage × types × operations × loops: each module is valid for its target, corresponds to
+//! Every variant × storage × types × operations × loops. Each module is valid for its target, corresponds to
 //! the test and passes the check.
 #![expect(clippy::panic, reason = "a test fails by panicking")]
 
@@ -44,7 +44,11 @@ exists (P1:r0 == 1 /\\ P1:r1 == 0 /\\ y == 9 /\\ f == 1)"
     tests
 }
 
-fn tells(test: &Test, variant: Variant, config: KernelConfig) -> Result<shaders::CompiledKernel, String> {
+fn compile_or_rule(
+    test: &Test,
+    variant: Variant,
+    config: KernelConfig,
+) -> Result<shaders::CompiledKernel, String> {
     match shaders::compile(test, &KernelConfig { variant, ..config }) {
         Ok(kernel) => Ok(kernel),
         Err(CompileError::NotPlaceable { rule }) => Err(rule),
@@ -53,7 +57,7 @@ fn tells(test: &Test, variant: Variant, config: KernelConfig) -> Result<shaders:
 }
 
 #[test]
-fn every_storage_and_type_is_told_in_every_variant() {
+fn every_storage_and_type_compiles_in_every_variant() {
     let mut validator = Validator::new();
     let (mut kernels, mut refused) = (0, std::collections::BTreeMap::<String, usize>::new());
     let variants: Vec<Variant> =
@@ -62,13 +66,13 @@ fn every_storage_and_type_is_told_in_every_variant() {
         for (turn, variant) in variants.iter().enumerate() {
             let config = if number % 2 == 0 { LAVAPIPE } else { NARROW };
             let context = format!("{name} @{variant}");
-            match tells(&test, *variant, config) {
+            match compile_or_rule(&test, *variant, config) {
                 Ok(kernel) => {
                     kernels += 1;
                     shaders::lift::verify(&test, &kernel)
                         .unwrap_or_else(|error| panic!("{context}: {error}"));
                     assert_clean(&kernel);
-                    // One process per module is slow: each variant covers each storage, and each type.
+                    // One process per module is slow, so each variant covers each storage, and each type.
                     if (number + turn) % 7 == 0 || turn == 0 {
                         validator.check(&context, &kernel);
                     }
@@ -102,7 +106,7 @@ st.av.wg.sc1 x, 1   | ld.vis.wg.sc1 r0, y ;
 st.av.wg.sc1 z, 1   | ld.vis.wg.sc1 r1, z ;
 exists (P1:r0 == 1 /\\ x == 1)",
     );
-    let kernel = tells(&test, Variant::default(), LAVAPIPE).unwrap();
+    let kernel = compile_or_rule(&test, Variant::default(), LAVAPIPE).unwrap();
     assert!(kernel.requirements.features.contains(&"workgroupMemoryExplicitLayout"));
     // Each slot has two storages, each one unit of two words.
     assert_eq!(kernel.requirements.workgroup_bytes, 2 * 8 * kernel.lanes);
@@ -123,7 +127,7 @@ exists (P1:r0 == 1 /\\ P1:r1 == 0)",
     let variant = Variant { model: MemoryModel::Glsl450, ..Variant::default() };
     let said = litmus::print(&shaders::meaning(&test, variant).unwrap());
     assert!(said.contains("st.av.qf.sc0 x, 1") && said.contains("ld.atom.acq.qf.sc0.semsc0 r0, f"), "{said}");
-    let kernel = tells(&test, variant, LAVAPIPE).unwrap();
+    let kernel = compile_or_rule(&test, variant, LAVAPIPE).unwrap();
     assert_eq!(kernel.requirements.features, [""; 0]);
     let text = shaders::disassemble(&kernel.words).unwrap();
     assert!(text.contains("OpMemoryModel Logical GLSL450") && text.contains("Coherent"), "{text}");
@@ -133,7 +137,7 @@ exists (P1:r0 == 1 /\\ P1:r1 == 0)",
 }
 
 #[test]
-fn what_a_variant_cannot_say_is_refused_by_name() {
+fn unsupported_tests_of_variants_are_refused_by_name() {
     let variant = |word: &str| word.parse::<Variant>().unwrap();
     let one = |code: &str| {
         parse(&format!(
@@ -158,7 +162,7 @@ exists (x == 1)"
         ),
     ];
     for (word, code, rule) in cases {
-        assert_eq!(tells(&one(code), variant(word), LAVAPIPE).unwrap_err(), rule);
+        assert_eq!(compile_or_rule(&one(code), variant(word), LAVAPIPE).unwrap_err(), rule);
     }
 }
 
@@ -175,7 +179,7 @@ st.atom.dv.sc0 f, 1            | LC00:                                      ;
                                | bne r1, 0, LC01                            ;
 exists (P1:r0 == 1)",
     );
-    let kernel = tells(&test, Variant::default(), LAVAPIPE).unwrap();
+    let kernel = compile_or_rule(&test, Variant::default(), LAVAPIPE).unwrap();
     assert_eq!(kernel.loop_turns, 2 * (LAVAPIPE.loop_bound + 1));
     assert!(kernel.results.contains(&shaders::ResultSlot::Done(litmus::ThreadId(1))));
     shaders::lift::verify(&test, &kernel).unwrap();
@@ -183,13 +187,13 @@ exists (P1:r0 == 1)",
     // Kernels with loops have fewer lanes (see [`KernelConfig::lanes_with_loops`]), and no loop
     // of rounds around them.
     let wide = KernelConfig { lanes: 32, lanes_with_loops: 8, thread_loops: true, ..LAVAPIPE };
-    let kernel = tells(&test, Variant::default(), wide).unwrap();
+    let kernel = compile_or_rule(&test, Variant::default(), wide).unwrap();
     assert_eq!((kernel.lanes, kernel.thread_loops), (8, 0));
     let split = shaders::program(&test, &wide, shaders::Pipelines::Split).unwrap();
     assert!(split.kernels().all(|kernel| kernel.lanes == 8), "all play the same instances");
     let straight =
         parse("VULKAN T { x = 0; } P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ; st.sc0 x, 1 | ld.sc0 r0, x ;");
-    let kernel = tells(&straight, Variant::default(), wide).unwrap();
+    let kernel = compile_or_rule(&straight, Variant::default(), wide).unwrap();
     assert_eq!((kernel.lanes, kernel.thread_loops), (32, 2));
 }
 
@@ -203,7 +207,7 @@ ld.atom.dv.sc0 r1, w    | st.sc0 z, 1                ;
 ld.sc2 r2, i            | rmw.atom.dv.sc0.add r1, f, 1 ;
 exists (P0:r0 == 1)",
     );
-    let kernel = tells(&test, "readonly".parse().unwrap(), LAVAPIPE).unwrap();
+    let kernel = compile_or_rule(&test, "readonly".parse().unwrap(), LAVAPIPE).unwrap();
     let module = rspirv::dr::load_words(&kernel.words).unwrap();
     let name_of = |id: u32| {
         module.debug_names.iter().find_map(|name| match &name.operands[..] {
@@ -220,6 +224,6 @@ exists (P0:r0 == 1)",
         })
         .collect();
     declared.sort();
-    // `y` is written under its other name.
+    // The declaration of `y` has its other name.
     assert_eq!(declared, ["i", "w", "x"]);
 }

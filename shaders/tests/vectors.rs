@@ -1,4 +1,4 @@
-//! Vectors of every type and length, whole and partial, in every memory and variant: each module is valid,
+//! Vectors of every type and length, whole and in part, in every memory and variant. Each module is valid,
 //! corresponds to the test and passes the check.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -55,7 +55,7 @@ exists (P1:r0 == 1 /\\ P1:r1 == 0 /\\ v[0] == 1 /\\ v[1] == 2)"
     tests
 }
 
-fn tells(test: &Test, variant: Variant, config: KernelConfig) -> Result<CompiledKernel, String> {
+fn compile_or_rule(test: &Test, variant: Variant, config: KernelConfig) -> Result<CompiledKernel, String> {
     match shaders::compile(test, &KernelConfig { variant, ..config }) {
         Ok(kernel) => Ok(kernel),
         Err(CompileError::NotPlaceable { rule }) => Err(rule),
@@ -64,7 +64,7 @@ fn tells(test: &Test, variant: Variant, config: KernelConfig) -> Result<Compiled
 }
 
 #[test]
-fn vectors_are_told_in_every_variant() {
+fn vectors_compile_in_every_variant() {
     let mut validator = Validator::new();
     let variants: Vec<Variant> =
         std::iter::once(Variant::default()).chain(words().map(|(_, variant)| variant)).collect();
@@ -73,7 +73,7 @@ fn vectors_are_told_in_every_variant() {
         for (turn, variant) in variants.iter().enumerate() {
             let config = if number % 2 == 0 { LAVAPIPE } else { NARROW };
             let context = format!("{name} @{variant}");
-            match tells(&test, *variant, config) {
+            match compile_or_rule(&test, *variant, config) {
                 Ok(kernel) => {
                     kernels += 1;
                     shaders::lift::verify(&test, &kernel)
@@ -138,15 +138,15 @@ ld.vis.dv.sc0.u32x2 {r0, r1}, v+4 ;
 st.sc0 w, {1, 2, 3} ;
 exists (P0:r0 == 1)";
     let kernel = shaders::compile(&litmus::parse(text, "T").unwrap(), &LAVAPIPE).unwrap();
-    // The address of the buffer and the inputs of the kernel are vectors too.
+    // The address of the buffer and the inputs of the kernel are also vectors.
     let moved: Vec<u32> = widths(&kernel);
     let text = shaders::disassemble(&kernel.words).unwrap();
     assert!(moved.ends_with(&[4, 2, 3]), "{moved:?}\n{text}");
 }
 
-/// A location of one type after one of another: neither the vector nor its neighbour moves.
+/// A location after one of another type: neither the vector nor its neighbour moves.
 #[test]
-fn vectors_lie_where_their_components_do() {
+fn vectors_and_their_components_have_the_same_layout() {
     let text =
         "VULKAN T { buffer u32x4 v = {1, 2, 3, 4}; buffer u8x3 b = {5, 6, 7}; buffer f32x2 g = {1, 2}; }
 P0@sg 0, wg 0, qf 0 ;

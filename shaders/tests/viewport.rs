@@ -3,7 +3,7 @@
 use shaders::carrier::{VIEWPORT, ViewportLayout};
 
 #[test]
-fn every_invocation_has_a_pixel_and_every_workgroup_a_cell() {
+fn invocations_have_pixels_and_workgroups_have_cells() {
     for invocations in [1, 2, 4, 5, 8, 16, 17, 32, 64, 128, 1024] {
         for pitch in [(1, 1), (16, 16), (64, 2), (64, 64), (4096, 4096)] {
             let cells = ViewportLayout::new(invocations, pitch, 0);

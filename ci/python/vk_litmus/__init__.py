@@ -48,7 +48,7 @@ Option = Union[None, bool, int, float, str, "os.PathLike[str]", typing.Tuple[Any
 
 
 class ProgramError(Exception):
-    """The program gave no answer: it is not installed, it crashed, or nothing could run (exit code 3)."""
+    """The program has no answer: it is not installed, it crashed, or no test could run (exit code 3)."""
 
     def __init__(self, message: str, code: Optional[int] = None) -> None:
         super().__init__(message)
@@ -62,13 +62,13 @@ class InputError(ProgramError):
 
 @dataclass
 class Outcome:
-    """Final values of registers and memory, with what the model and a device say about them."""
+    """Final values of registers and memory, with the prediction of the model and the counts of a device."""
 
     state: Dict[str, Any] = field(default_factory=dict)
     allowed: Optional[bool] = None
-    #: True if no interleaving of the threads gives these values.
+    #: True if no interleaving of the threads has these final values.
     weak: bool = False
-    #: Number of instances that ended so; 0 if no device ran.
+    #: Number of instances with this outcome; 0 if no device ran.
     count: int = 0
     raw: Dict[str, Any] = field(default_factory=dict, repr=False)
 
@@ -81,7 +81,7 @@ class Query:
     """The question of a litmus test or an assertion about a shader."""
 
     text: str = ""
-    #: `None` if it stays unanswered.
+    #: `None` if it is undecided.
     holds: Optional[bool] = None
     expected: Optional[bool] = None
     raw: Dict[str, Any] = field(default_factory=dict, repr=False)
@@ -89,7 +89,7 @@ class Query:
 
 @dataclass
 class SourcePlace:
-    """A place in the source of a shader."""
+    """A position in the source of a shader."""
 
     file: Optional[str] = None
     line: Optional[int] = None
@@ -100,7 +100,7 @@ class SourcePlace:
 class Finding:
     """A defect of a shader."""
 
-    #: As `race` or `divergent-barrier`; `vk-litmus race --help` lists them.
+    #: Such as `race` or `divergent-barrier`; `vk-litmus race --help` lists them.
     kind: str = ""
     message: str = ""
     at: List[SourcePlace] = field(default_factory=list)
@@ -109,7 +109,7 @@ class Finding:
 
 @dataclass
 class NeededInput:
-    """An input that no option supplies and that the answer depends on."""
+    """A missing input on which the answer depends."""
 
     name: str = ""
     #: The assumed value.
@@ -173,7 +173,7 @@ class TestResult:
     replay: Optional[str] = None
     raw: Dict[str, Any] = field(default_factory=dict, repr=False)
 
-    # pytest collects no class of this name.
+    # pytest must not collect this class as a test.
     __test__ = False
 
 
@@ -198,7 +198,7 @@ def _decoded(kind: "typing.Type[Answer]", value: Dict[str, Any]) -> Answer:
 def program() -> str:
     """Returns the path of the program: `$VK_LITMUS`, else the one installed with this package, else the one on `$PATH`.
 
-    Raises `ProgramError` if there is none.
+    Raises `ProgramError` if it is not found.
     """
     named = os.environ.get("VK_LITMUS")
     if named:
@@ -242,7 +242,7 @@ def _execute(command: str, subjects: typing.Iterable[Any], options: Dict[str, Op
 
 
 def _lines(ran: "subprocess.CompletedProcess[str]", kind: "typing.Type[Answer]") -> List[Answer]:
-    """Returns an answer for each line of JSON; raises `ProgramError` if nothing was answered."""
+    """Returns an answer for each line of JSON; raises `ProgramError` if there is no answer."""
     values = [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{")]
     if not values and ran.returncode != 0:
         raise ProgramError(ran.stderr.strip(), ran.returncode)
@@ -250,19 +250,19 @@ def _lines(ran: "subprocess.CompletedProcess[str]", kind: "typing.Type[Answer]")
 
 
 def check(*files: "Union[str, os.PathLike[str]]", **options: Option) -> List[CheckAnswer]:
-    """Asks a model about litmus tests (by file or by name) and shaders: `vk-litmus check`."""
+    """Checks litmus tests (by file or by name) and shaders under a model: `vk-litmus check`."""
     return _lines(_execute("check", files, {"format": "json", **options}), CheckAnswer)
 
 
 def race(*files: "Union[str, os.PathLike[str]]", **options: Option) -> List[RaceAnswer]:
-    """Looks for data races and other defects in shaders: `vk-litmus race`."""
+    """Finds data races and other defects in shaders: `vk-litmus race`."""
     return _lines(_execute("race", files, {"format": "json", **options}), RaceAnswer)
 
 
 def run(*tests: "Union[str, os.PathLike[str]]", **options: Option) -> List[TestResult]:
-    """Runs litmus tests on a device and judges what it shows: `vk-litmus run`.
+    """Runs litmus tests on a device and judges their outcomes: `vk-litmus run`.
 
-    `out="DIR"` also keeps the results in a folder, which `report` and `read_results` read.
+    `out="DIR"` also stores the results in a folder for `report` and `read_results`.
     """
     return _lines(_execute("run", tests, {"format": "json", "quiet": True, **options}), TestResult)
 
@@ -276,9 +276,9 @@ def report(*folders: "Union[str, os.PathLike[str]]", out: "Union[str, os.PathLik
 
 
 def read_results(folder: "Union[str, os.PathLike[str]]") -> List[TestResult]:
-    """Reads the results that `run` left in a folder. A last line that a killed run did not finish is left out.
+    """Reads the results of `run` in a folder. An incomplete last line of a killed run is skipped.
 
-    Raises `InputError` if it has none, or a line is not JSON.
+    Raises `InputError` if the folder has no results, or a line is not JSON.
     """
     path = Path(folder) / "run.jsonl"
     try:

@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_of_the_registry_is_refused() {
+    fn dependencies_outside_the_registry_are_refused() {
         let known = format!("{}, {}", package("a", r#""MIT""#, KNOWN), package("b", r#""MIT""#, KNOWN));
         for other in ["git+elsewhere", "registry+other"] {
             let strange = package("c", r#""MIT""#, &format!("{other:?}"));
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn any_version_is_refused_but_beside_it() {
+    fn wildcard_versions_are_refused_except_for_path_dependencies() {
         let of = |path: &str| {
             lines(&format!(
                 r#"{{ "name": "own", "version": "0.1.0", "license": null, "source": null, "dependencies":
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_that_is_not_known_is_no_rule_kept() {
+    fn unknown_rules_are_refused() {
         for (known, strange) in [
             ("wildcards = \"deny\"", "wildcards = \"allow\""),
             ("wildcards = \"deny\"", "wildcards = \"deny\"\ndeny = [\"openssl\"]"),

@@ -1,8 +1,8 @@
 //! Runs the test binaries of the workspace, several at a time, and records their times.
 //!
-//! `cargo test` runs one binary after another, so a binary whose tests wait for devices leaves processors idle. Here as many
-//! binaries as there are processors, and one more, run at once; those that took longest in the previous run start first.
-//! Doc tests run last, through cargo.
+//! `cargo test` runs binaries one after another, so a binary whose tests wait for devices leaves processors
+//! idle. This module runs one binary per processor, and one more, in parallel; the slowest of the previous
+//! run start first. Doc tests run last, through cargo.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,18 +18,18 @@ use crate::error::ChoreError;
 use crate::tidy::source::SourceReadError;
 use crate::times::{self, BinaryTime, TestTime};
 
-/// The list of tests that take long.
+/// The list of slow tests.
 pub const SLOW: &str = "ci/slow-tests";
 
-/// The packages without fast tests: theirs start programs, drivers or workers.
+/// The packages without fast tests: their tests start programs, drivers or workers.
 const WITHOUT_FAST_TESTS: [&str; 4] = ["vk-litmus", "campaign", "device", "runner"];
 
-/// The test binaries that start first if no times of an earlier run exist.
+/// The test binaries that start first, if there are no times of an earlier run.
 const LONGEST: [&str; 6] =
     ["vk-litmus all", "model all", "sim all", "shaders all", "frontend all", "model lib"];
 
-/// Environment of the tests, where it is not set: snapshots are compared, never written, and random tests have reduced counts and a
-/// fixed seed. `ci/soak` sets full counts.
+/// Environment of the tests, for variables that are not set: snapshots are compared and never written, and
+/// random tests have reduced counts and a fixed seed. `ci/soak` sets the full counts.
 const TEST_ENVIRONMENT: [(&str, &str); 4] = [
     ("INSTA_UPDATE", "no"),
     ("PROPTEST_RNG_SEED", "1"),
@@ -69,12 +69,12 @@ pub fn run_all(root: &Path, packages: &[String]) -> Result<(), ChoreError> {
     }
 }
 
-/// Returns the sum of the counts before a word in the results of test harnesses.
+/// Returns the sum of the counts before a word in the output of test harnesses.
 fn sum_counts(output: &str, word: &str) -> usize {
     output.lines().map(|line| times::count_of(line, word)).sum()
 }
 
-/// Runs the tests that need no device, except those listed in `ci/slow-tests`; of the given packages, or of all.
+/// Runs the tests that need no device, except those in `ci/slow-tests`; of the given packages, or of all.
 pub fn run_fast(root: &Path, packages: &[String]) -> Result<(), ChoreError> {
     let path = root.join(SLOW);
     let list = fs::read_to_string(&path).map_err(|source| SourceReadError { path, source })?;
@@ -122,7 +122,7 @@ struct TestBinary {
     folder: PathBuf,
 }
 
-/// The sums over the binaries of a run.
+/// The sums over all binaries of a run.
 #[derive(Default)]
 struct TestRunOutcome {
     passed: usize,
@@ -132,7 +132,7 @@ struct TestRunOutcome {
     tests: Vec<TestTime>,
 }
 
-/// Builds the test binaries of a selection and runs them with some tests left out.
+/// Builds the test binaries of a selection and runs their tests, without the skipped ones.
 fn run_binaries(root: &Path, selection: &[String], skipped: &[&str]) -> Result<TestRunOutcome, ChoreError> {
     let mut binaries = build_binaries(root, selection)?;
     let folder = times::folder(root);
@@ -198,7 +198,7 @@ fn build_binaries(root: &Path, selection: &[String]) -> Result<Vec<TestBinary>, 
 /// Returns the test binary of a built target that has an executable.
 fn test_binary(artifact: Artifact) -> Option<TestBinary> {
     let folder = artifact.manifest_path.parent()?.to_owned();
-    // `path+file:///…/harness/cli#vk-litmus@0.1.0`, or without a name where the folder has it.
+    // `path+file:///…/harness/cli#vk-litmus@0.1.0`, or without a name if it is that of the folder.
     let id = artifact.package_id.rsplit(['#', '/']).next()?;
     let package = match id.split_once('@') {
         Some((name, _)) => name.to_owned(),
@@ -222,12 +222,13 @@ struct Finished {
 
 /// Runs a test binary to its end, with its output captured.
 fn run_binary(binary: &TestBinary, threads: usize, skipped: &[&str]) -> Result<Finished, ChoreError> {
-    // Both streams go to one file, in the order in which they were written; a file never blocks the tests.
+    // Both streams go to one file, so they stay in order; a file never blocks the tests.
     let log = tempfile::tempfile().map_err(ChoreError::Start)?;
     let duplicate = || log.try_clone().map_err(ChoreError::Start);
     let mut command = Command::new(&binary.executable);
-    // The times of single tests are an unstable option of the test harness, which stable compilers accept with this variable.
-    // Values follow a `=`: a binary with a harness of its own takes every other word for a filter.
+    // Times of tests are an unstable option of the test harness, which stable compilers accept with this
+    // variable. Values follow a `=`, because a binary with another harness would take a separate word for a
+    // filter.
     command.env("RUSTC_BOOTSTRAP", "1").args(["-Zunstable-options", "--report-time", "--exact"]);
     command
         .arg(format!("--test-threads={threads}"))
@@ -248,12 +249,12 @@ fn run_binary(binary: &TestBinary, threads: usize, skipped: &[&str]) -> Result<F
     Ok(Finished { success: status.success() && has_result, output, wall, processor })
 }
 
-/// Returns true if a test harness ran to its end. Without this line, it is not known if any test ran.
+/// Returns true if a test harness ran to its end. Without this line, the number of tests that ran is unknown.
 fn has_result(output: &str) -> bool {
     output.lines().any(|line| line.starts_with("test result: "))
 }
 
-/// Prints the result of a test binary, with the whole output if a test failed, and adds it to the sums.
+/// Prints the result of a test binary, with the output if a test failed, and adds its counts to the sums.
 fn print_result(outcome: &mut TestRunOutcome, binary: &TestBinary, finished: Finished) {
     let tests: Vec<TestTime> =
         finished.output.lines().filter_map(|line| TestTime::parse(&binary.name, line)).collect();
@@ -272,13 +273,13 @@ fn print_result(outcome: &mut TestRunOutcome, binary: &TestBinary, finished: Fin
     }
     text.push('\n');
     if finished.success {
-        // Tests print this past the capture of the test harness.
+        // Tests print this without capture by the test harness.
         let is_skip = |line: &&str| line.trim_start().starts_with("skipped: ") || line.contains(" skipped: ");
         finished.output.lines().filter(is_skip).for_each(|line| text += &format!("{line}\n"));
     } else {
         text += &finished.output;
     }
-    // One write per binary: lines of binaries that end together are not mixed.
+    // One write per binary, so that lines of different binaries do not mix.
     let _ = std::io::stdout().lock().write_all(text.as_bytes());
     outcome.passed += passed;
     outcome.failed += failed;
@@ -288,7 +289,7 @@ fn print_result(outcome: &mut TestRunOutcome, binary: &TestBinary, finished: Fin
     outcome.tests.extend(tests);
 }
 
-/// Returns the cargo that started this program, in a folder.
+/// Returns a command for the cargo that started this program.
 fn cargo(root: &Path) -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(root);
@@ -300,7 +301,7 @@ mod result_tests {
     use super::has_result;
 
     #[test]
-    fn output_without_a_result_is_no_success() {
+    fn output_without_a_result_is_a_failure() {
         assert!(has_result("running 0 tests\n\ntest result: ok. 0 passed; 0 failed; 0 ignored\n"));
         assert!(!has_result(""));
         assert!(!has_result("test a_job_is_run_and_answered ...\n"));

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_are_read_as_they_were_written() {
+    fn tables_round_trip() {
         let folder = tempfile::tempdir().unwrap();
         let binaries = [("model all", Some(2.5)), ("sim lib", None)].map(|(name, processor)| BinaryTime {
             name: name.to_owned(),

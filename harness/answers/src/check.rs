@@ -1,4 +1,4 @@
-//! A model's answer about a test as one published line: outcomes, races, queries and termination.
+//! The answer of a model for a test as one published line: outcomes, races, queries and termination.
 
 use litmus::{Prediction, Race, Span, Test, text_warnings};
 use model::progress::{
@@ -12,7 +12,7 @@ use results::wire::{CheckContext, CheckLine, ProgressAnswer, Query, RaceWord, Sc
 use crate::CommandOutcome;
 use crate::similar::similar;
 
-/// A test with the model and the limits of its check.
+/// A test with the model and limits to check it with.
 #[derive(Clone, Copy, Debug)]
 pub struct TestQuestion<'a> {
     /// The test.
@@ -49,9 +49,9 @@ pub struct TestAnswer {
 /// A remark on a test or its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckNote {
-    /// Line and column in the text, from 1, if the remark is about a part of it.
+    /// The line and column in the text, from 1, if the remark concerns a part of it.
     pub position: Option<(u32, u32)>,
-    /// True if it does not change the exit code.
+    /// True if the remark does not change the exit code.
     pub is_warning: bool,
     /// The remark.
     pub message: String,
@@ -66,10 +66,10 @@ impl CheckNote {
     }
 }
 
-/// Why a test has no answer.
+/// The reason why a test has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckError {
-    /// A claim in the header names no known model.
+    /// A claim in the header names an unknown model.
     #[error("unknown model `{name}`{}: expected {expected}", similar.map(|name| format!(" (did you mean `{name}`?)")).unwrap_or_default())]
     UnknownModel {
         /// The name in the header.
@@ -81,7 +81,7 @@ pub enum CheckError {
         /// The claim.
         span: Span,
     },
-    /// A claim about the condition of a test without one.
+    /// The header has a claim about the condition, but the test has no condition.
     #[error("an expectation for the test's condition, but the test has no condition")]
     NoQuestion {
         /// The claim.
@@ -99,7 +99,7 @@ pub enum CheckError {
 }
 
 impl CheckError {
-    /// Returns the part of the text that the error is about, and a label for it.
+    /// Returns the part of the text that has the error, and a label for it.
     pub fn place(&self) -> Option<(Span, &'static str)> {
         match self {
             CheckError::UnknownModel { span, .. } | CheckError::NoQuestion { span } => {
@@ -119,10 +119,8 @@ pub fn name_without_chains(name: &str) -> Option<&'static str> {
     known.find(|known| known.strip_suffix("-nochains").is_some_and(|base| base == name))
 }
 
-/// Checks the claims of the header, and compiles the models for the features of the test, which later tests reuse.
-///
-/// # Errors
-/// If a claim cannot be checked, or a model does not support the test.
+/// Checks the claims of the header, and compiles the models for the features of the test. Later tests reuse
+/// the compiled models.
 pub fn prepare_test(question: &TestQuestion<'_>) -> Result<(), CheckError> {
     let TestQuestion { test, model, .. } = *question;
     if !model.judges(test.dialect) {
@@ -151,7 +149,8 @@ pub fn check_test(question: &TestQuestion<'_>) -> Result<TestAnswer, CheckError>
         None => predict_growing(test, model, &options)?,
     };
     let options = Options { unroll: prediction.bound, ..options };
-    // A device does not apply the filter. This finds the tests that `run` would call undefined because of it.
+    // Devices do not apply the filter. `run` reports a test as undefined if executions outside the filter
+    // race.
     let races_outside = match (&test.filter, prediction.race) {
         (Some(_), Race::Free) => {
             let unfiltered = Test { filter: None, ..test.clone() };
@@ -159,10 +158,10 @@ pub fn check_test(question: &TestQuestion<'_>) -> Result<TestAnswer, CheckError>
         }
         _ => false,
     };
-    // What is left of the budget is for the queries of a `.test` file.
+    // The queries of a `.test` file get the rest of the budget.
     let answers = answer_queries(test, model, without_chains, &options)?;
     let progress = match question.progress {
-        // A program with a data race is undefined: its termination has no meaning.
+        // A program with a data race is undefined, so its termination is not decided.
         Some(_) if prediction.is_undefined() => None,
         Some((model_of_progress, fairness)) => {
             let limits = ProgressLimits::with_budget(options.budget);
@@ -173,7 +172,7 @@ pub fn check_test(question: &TestQuestion<'_>) -> Result<TestAnswer, CheckError>
     let condition = test.question.as_ref().map(|question| question.to_text(test)).unwrap_or_default();
     let context = CheckContext { id: question.id, file: question.file, question: &condition, micros: 0 };
     let mut line = CheckLine::new(test, &prediction, context);
-    // An answer after the limit counts for nothing; one within a bound of loops does count.
+    // An answer after the limit is not decided; one within a loop bound is.
     let is_decided = prediction.race != Race::Unknown || prediction.truncated_runs > 0;
     if is_decided && !model.has_race_condition(test)? {
         line.race = RaceWord::NotDefined;
@@ -192,13 +191,13 @@ pub fn check_test(question: &TestQuestion<'_>) -> Result<TestAnswer, CheckError>
 }
 
 impl TestAnswer {
-    /// Adds a remark that goes with a conclusion.
+    /// Adds a remark with its effect on the exit code.
     fn conclude(&mut self, conclusion: CommandOutcome, message: String) {
         self.conclusion.note(conclusion);
         self.notes.push(CheckNote { position: None, is_warning: false, message });
     }
 
-    /// Adds a remark that changes no exit code.
+    /// Adds a remark that does not change the exit code.
     fn warn(&mut self, position: Option<(u32, u32)>, message: String) {
         self.notes.push(CheckNote { position, is_warning: true, message });
     }
@@ -210,7 +209,7 @@ impl TestAnswer {
         }
     }
 
-    /// Warns of runs that were cut off, and of a search that ended early.
+    /// Warns about truncated runs, and about a search that ended early.
     fn note_limits(&mut self, prediction: &Prediction) {
         if prediction.truncated_runs > 0 {
             let (cut, runs, bound) = (prediction.truncated_runs, prediction.runs, prediction.bound);
@@ -304,7 +303,7 @@ impl TestAnswer {
     }
 }
 
-/// Checks that each claim of the header names a known model, and that the test has a question.
+/// Checks that each claim of the header names a known model, and that the test has a condition.
 fn check_claims(test: &Test, model: &Model) -> Result<(), CheckError> {
     let unknown = |name: &str, known: Vec<&'static str>, expected, span| CheckError::UnknownModel {
         name: name.to_owned(),
@@ -350,7 +349,7 @@ fn list_surprises(test: &Test, prediction: &Prediction) -> Vec<String> {
     differences
 }
 
-/// Converts a termination result for publication; `None` is a program that races.
+/// Converts a termination result to its published form; `None` is the result of a program with a data race.
 fn progress_answer(
     question: &TestQuestion<'_>,
     model: &ProgressModel,

@@ -3,7 +3,7 @@
 /// The outcome of a command, in increasing order of severity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CommandOutcome {
-    /// Nothing was wrong.
+    /// No error, violation or unmet expectation.
     #[default]
     Success,
     /// The environment failed.
@@ -12,12 +12,12 @@ pub enum CommandOutcome {
     RuleBroken,
     /// The input or the command line is wrong.
     Input,
-    /// For a bisection: this version cannot be judged.
+    /// For `git bisect`: the test of this version has no conclusion.
     Untested,
 }
 
 impl CommandOutcome {
-    /// Keeps the more severe conclusion.
+    /// Stores the more severe of both conclusions.
     pub fn note(&mut self, other: CommandOutcome) {
         *self = (*self).max(other);
     }

@@ -8,7 +8,7 @@ use similar::TextDiff;
 
 use crate::shader::source_place;
 
-/// Code that replaces bytes of a text.
+/// Code to replace a range of bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CodeEdit {
     /// The replaced bytes; empty for an insertion.
@@ -27,7 +27,7 @@ pub struct FixEdits {
 }
 
 impl FixEdits {
-    /// Adds the edits of another fix of the same text; equal ones once.
+    /// Adds the edits of another fix of the same text, without duplicates.
     pub fn merge(&mut self, other: FixEdits) {
         self.edits.extend(other.edits);
         self.sort();
@@ -39,7 +39,7 @@ impl FixEdits {
         self.edits.dedup();
     }
 
-    /// Returns true if an edit of another fix changes bytes that an edit of this one changes otherwise.
+    /// Returns true if both fixes change the same bytes in different ways.
     pub fn conflicts_with(&self, other: &FixEdits) -> bool {
         let overlap = |one: &CodeEdit, two: &CodeEdit| {
             one != two && one.range.start < two.range.end && two.range.start < one.range.end
@@ -68,7 +68,7 @@ impl FixEdits {
     }
 }
 
-/// Adds the fixes to their findings.
+/// Adds the fixes to the findings that they remove.
 pub fn add_fixes(line: &mut RaceLine, module: &SpirvModule, fixes: &WalkFixes) {
     for (finding, changes) in line.findings.iter_mut().zip(&fixes.of) {
         let change = |change: &KernelChange| {
@@ -79,8 +79,8 @@ pub fn add_fixes(line: &mut RaceLine, module: &SpirvModule, fixes: &WalkFixes) {
     }
 }
 
-/// Returns the edits of a fix, if each change has edits of this text or inserts code before or after a line.
-/// `is_here` returns true for names of the text's file.
+/// Returns the edits of a fix; `None` unless each change has edits of this text or inserts code before or
+/// after a line. `is_here` returns true for names of the text's file.
 pub fn fix_edits(
     changes: &[MendRecord],
     is_here: impl Fn(&Option<String>) -> bool,
@@ -113,7 +113,7 @@ pub fn fix_edits(
     Some(fix).filter(|fix| !fix.edits.is_empty())
 }
 
-/// Returns the insertions that changes in words describe.
+/// Returns the insertions that changes describe in words.
 fn insertions(
     changes: &[&MendRecord],
     is_here: impl Fn(&Option<String>) -> bool,
@@ -152,7 +152,7 @@ fn insertions(
     Some(FixEdits { title: format!("Put {}", titles.join(" and ")), edits: insertions })
 }
 
-/// Returns the offset of the first byte of a line, from 1; the end of the text for lines past it.
+/// Returns the offset of the first byte of a line, from 1; the end of the text for a line past the end.
 fn line_start(text: &str, line: usize) -> usize {
     text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum()
 }

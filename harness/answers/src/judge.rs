@@ -28,15 +28,15 @@ pub struct JudgeRequest<'a> {
     pub not_executed: u64,
 }
 
-/// Why counts cannot be judged.
+/// The reason why counts cannot be judged.
 #[derive(Debug, thiserror::Error)]
 pub enum JudgeError {
-    /// A state lacks an observable of the test.
+    /// A state has no value for an observable of the test.
     #[error("the state `{}` does not give {expected}", state::text(state))]
     MissingValue {
         /// The state.
         state: State,
-        /// The names that are expected.
+        /// The names of the observables.
         expected: String,
     },
     /// The model has no prediction.
@@ -44,7 +44,7 @@ pub enum JudgeError {
     Predict(#[from] PredictError),
 }
 
-/// Judges the counts of a device, which finished its run.
+/// Judges the counts of a device. The run is assumed to be complete.
 ///
 /// # Errors
 /// If a state lacks a value, or the model has no prediction for the test.
@@ -55,7 +55,7 @@ pub fn judge_test(request: &JudgeRequest<'_>) -> Result<RunLine, JudgeError> {
     let mut observation = Observation {
         dispatches: request.dispatches,
         not_executed: request.not_executed,
-        // The counts do not tell which dispatches these instances were of.
+        // The counts do not show in which dispatches these instances were, so all are discarded.
         discarded_dispatches: if request.not_executed > 0 { request.dispatches } else { 0 },
         ..Observation::default()
     };

@@ -1,9 +1,9 @@
 //! The published answers about one litmus test or shader, without processes, files or clocks.
 //!
-//! [`check_test`] predicts a test under a model and returns the line of `check`; [`simulate_test`] runs a test
-//! on the simulated GPU and returns the line of `run`; [`judge_test`] judges counts of another device;
+//! [`check_test`] predicts a test under a model and returns the line of `check`; [`simulate_test`] runs a
+//! test on the simulated GPU and returns the line of `run`; [`judge_test`] judges counts of another device;
 //! [`find_races`] interprets a shader and returns the lines of `race`. The command line, the library and the
-//! playground all build these lines here, so that they agree.
+//! playground call these functions, so their lines agree.
 
 mod check;
 mod conclusion;

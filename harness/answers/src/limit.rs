@@ -1,4 +1,4 @@
-//! Limits of long computations, as functions of the caller.
+//! Limits of long computations as callbacks.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! `race`: interprets whole grids of user shaders and publishes the findings.
 //!
-//! The limits are functions of the caller, so that a run in a browser, without clocks, counts instead.
+//! Limits are callbacks, because the playground has no clock and counts calls instead.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,14 +23,14 @@ use crate::shader::{EntryOptions, entry_options, placed_refusal_text, source_pla
 /// A function that stores the inputs of an entry point.
 pub type SaveInputs<'a> = dyn Fn(&AnalysisOptions) -> Result<(), String> + 'a;
 
-/// A part of the analysis that has a limit.
+/// A phase of the analysis with a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RacePhase {
-    /// The search for inputs that are not given.
+    /// The search for missing inputs.
     InputSearch,
-    /// Interpreting the grid on every schedule.
+    /// The interpretation of the grid on every schedule.
     Walks,
-    /// The model's answer about a small grid. It may start long after its limit was created.
+    /// The prediction of the model for a small grid. It may start long after its limit was created.
     Model,
     /// The litmus test of one finding.
     SmallestTest,
@@ -49,17 +49,17 @@ pub struct RaceQuestion<'a> {
     pub options: &'a AnalysisOptions,
     /// The source of missing inputs.
     pub inputs: InputMode,
-    /// The model that decides what schedules leave open.
+    /// The model that decides questions that schedules leave open.
     pub model: &'a Model,
     /// Starts the limit of a phase, since this crate has no clock.
     pub start_limit: &'a dyn Fn(RacePhase) -> StopFunction,
-    /// Also creates a litmus test for each finding that has one.
+    /// True to create a litmus test for each finding that has one.
     pub has_tests: bool,
     /// The source that the module was compiled from, if fixes may be edits of it.
     pub source: Option<EditableSource<'a>>,
     /// Receives warnings.
     pub warn: &'a dyn Fn(String),
-    /// Receives the inputs that were used; an error refuses the entry point.
+    /// Stores the inputs that were used; an error refuses the entry point.
     pub save_inputs: Option<&'a SaveInputs<'a>>,
 }
 
@@ -69,8 +69,8 @@ impl fmt::Debug for RaceQuestion<'_> {
     }
 }
 
-/// Analyses each entry point of a shader, or the one in the options: `race`. Returns each line with the litmus
-/// tests of its findings.
+/// Analyses each entry point of a shader, or the one in the options: `race`. Each line has the litmus tests
+/// of its findings.
 pub fn find_races(question: RaceQuestion<'_>) -> Vec<(RaceLine, Vec<Option<Test>>)> {
     let RaceQuestion { file, options, .. } = question;
     let refused = |why: String| vec![(refused_line(file, "", options, why), Vec::new())];
@@ -99,7 +99,7 @@ pub fn find_races(question: RaceQuestion<'_>) -> Vec<(RaceLine, Vec<Option<Test>
 /// Analyses one entry point.
 ///
 /// # Errors
-/// The reason that it cannot be analysed.
+/// Returns the reason why it cannot be analysed.
 fn find_entry_races(
     question: RaceQuestion<'_>,
     module: &SpirvModule,
@@ -148,10 +148,10 @@ fn find_entry_races(
     Ok((line, tests))
 }
 
-/// Chooses the inputs of an entry point that are not given, and walks it.
+/// Chooses the missing inputs of an entry point, and walks it.
 ///
 /// # Errors
-/// The reason that it cannot be analysed.
+/// Returns the reason why it cannot be analysed.
 fn walk_entry(
     question: RaceQuestion<'_>,
     module: &SpirvModule,
@@ -172,7 +172,7 @@ fn walk_entry(
     frontend::judge_choice(module, &options, &choice, model, Budget::until(&budget))
 }
 
-/// Returns the line of an entry point that is not analysed, with the reason.
+/// Returns the line for an entry point that cannot be analysed, with the reason.
 pub fn refused_line(file: &str, entry: &str, options: &AnalysisOptions, why: String) -> RaceLine {
     RaceLine {
         schema: RACE_SCHEMA.to_owned(),
@@ -227,13 +227,13 @@ pub fn race_line(file: &str, module: &SpirvModule, report: GridReport) -> RaceLi
     }
 }
 
-/// Converts an input that the answer depends on to its published record.
+/// Converts an input on which the answer depends to its published record.
 pub fn needed_record(input: NeededInput) -> NeededRecord {
     let NeededInput { name, value, option, lines, .. } = input;
     NeededRecord { name, value, option, lines }
 }
 
-/// Merges findings of one kind about one variable that the same fix removes.
+/// Merges findings of one kind and variable that the same fix removes.
 fn group_by_cause(findings: &mut Vec<FindingRecord>) {
     let variable = |found: &FindingRecord| {
         let name = found.message.split('`').nth(1).unwrap_or_default();

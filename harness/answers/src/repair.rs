@@ -1,10 +1,11 @@
-//! Fixes of findings as edits of the shader's source, each verified by compiling and walking the changed text.
+//! Fixes of findings as edits of the shader's source, each verified by compiling and walking the changed
+//! text.
 //!
 //! The search is greedy: it takes a finding, tries candidate edits, cheapest first, and keeps the first text
 //! that has fewer findings and no new ones. A candidate whose new findings are barriers in divergent control
 //! flow, races or uninitialized reads may be completed by a second and third edit. A few schedules with the
-//! inputs of the finding refute most candidates. The others are analysed as in a user's next call, which
-//! chooses missing inputs again. The search is bounded and may miss a fix; a fix that it returns
+//! inputs of the finding refute most candidates. The others are analysed as a call for the changed file
+//! would, which chooses missing inputs again. The search is bounded and may miss a fix; a fix that it returns
 //! removes the finding for these inputs.
 
 mod barriers;
@@ -34,7 +35,7 @@ use text::ShaderText;
 const MAX_TRIALS: usize = 80;
 /// Upper bound on the findings that are fixed one after another.
 const MAX_ROUNDS: usize = 8;
-/// Upper bound on the edits that complete one another.
+/// Upper bound on the edits that complete a candidate.
 const MAX_COMPLETIONS: usize = 2;
 /// Upper bound on the candidates of one finding that are completed.
 const MAX_INCOMPLETE: usize = 3;
@@ -66,13 +67,13 @@ pub(crate) struct WalkedSource {
 /// Walks the entry point of a module.
 #[derive(Clone, Copy)]
 pub(crate) struct RepairWalks<'a> {
-    /// Analyses it as a user's call does.
+    /// Analyses the entry point as a new call would.
     pub whole: &'a dyn Fn(&[u8]) -> Option<WalkedSource>,
     /// Walks a few schedules with these inputs.
     pub with_inputs: &'a dyn Fn(&[u8], &AnalysisOptions) -> Option<RaceLine>,
 }
 
-/// Searches edits for the findings of an entry point, and replaces its fixes by them.
+/// Searches edits for the findings of an entry point. Edits that are found replace the fixes of the module.
 pub(crate) fn repair_source(
     line: &mut RaceLine,
     walked: WalkedSource,
@@ -117,7 +118,7 @@ impl RepairState {
 /// The kind and variable of a finding, and the text of its lines.
 type LineKey = (String, String, Vec<String>);
 
-/// Identifies findings by the text of their lines, which edits elsewhere do not move.
+/// Returns keys of findings with the text of their lines, which an edit elsewhere does not change.
 fn line_keys(text: &str, findings: &[FindingRecord]) -> Vec<LineKey> {
     let lines: Vec<&str> = text.lines().collect();
     let text = |line: Option<u32>| {
@@ -139,12 +140,12 @@ struct RepairStep {
     state: RepairState,
 }
 
-/// The changes that remove a finding.
+/// The steps that remove a finding.
 #[derive(Clone, Debug)]
 enum FoundRepair {
-    /// Edits, each of the text that the one before left. At least one.
+    /// At least one edit; each changes the text after the previous one.
     Edits(Vec<RepairStep>),
-    /// Words for more than an edit can do.
+    /// A fix that edits cannot express, in words.
     Words(Box<RepairStep>),
 }
 
@@ -157,20 +158,20 @@ impl FoundRepair {
     }
 }
 
-/// A candidate that compiles, and that a few schedules with the inputs of the finding do not refute.
+/// A candidate that compiles and is not refuted by a few schedules with the inputs of the finding.
 struct Candidate {
     fix: SourceFix,
     text: String,
     module: Vec<u8>,
-    /// These schedules end in different contents without a race.
+    /// True if the final contents depend on the schedule without a race.
     is_order_dependent: bool,
 }
 
 /// The outcome of one candidate.
 enum Trial {
-    /// It removes the finding and adds none.
+    /// The candidate removes the finding and adds none.
     Better(RepairState),
-    /// It removes the finding and adds others.
+    /// The candidate removes the finding and adds others.
     Incomplete(RepairState),
     Useless,
 }
@@ -183,7 +184,7 @@ struct RepairSearch<'a> {
     trials: usize,
     /// The texts that were tried.
     texts: BTreeSet<String>,
-    /// True while candidates are tried that order nothing.
+    /// True while the candidates are those that make accesses atomic without ordering them.
     is_last: bool,
 }
 
@@ -192,7 +193,7 @@ impl RepairSearch<'_> {
         self.trials >= MAX_TRIALS || (self.stop)()
     }
 
-    /// Fixes one finding after another.
+    /// Fixes the findings one after another.
     fn all_findings(&mut self, first: RepairState) -> Vec<FoundRepair> {
         let mut fixes: Vec<FoundRepair> = Vec::new();
         let mut hopeless: BTreeSet<LineKey> = BTreeSet::new();
@@ -211,7 +212,7 @@ impl RepairSearch<'_> {
             {
                 state = last.state.clone();
                 fixes.push(FoundRepair::Edits(steps));
-                // A finding may have a fix in the new text.
+                // A finding without a fix may have one in the new text.
                 hopeless.clear();
             } else if let Some(words) = self.in_words(&state, target) {
                 fixes.push(FoundRepair::Words(Box::new(words)));
@@ -237,7 +238,7 @@ impl RepairSearch<'_> {
         fixes
     }
 
-    /// Returns the steps that remove a finding, so that the text is better than `base`.
+    /// Returns the steps that remove a finding and make the text better than `base`.
     fn one_finding(
         &mut self,
         state: &RepairState,
@@ -257,7 +258,7 @@ impl RepairSearch<'_> {
             state: now,
         };
         let mut queue = VecDeque::from(self.candidates(&parsed, state, target, &target_finding));
-        // Candidates after which the order of invocations decides the contents are tried last.
+        // Candidates whose final contents depend on the schedule are tried last.
         let mut postponed = VecDeque::new();
         while let Some((Candidate { fix, text, module, .. }, is_postponed)) =
             self.next_candidate(&mut queue, &mut postponed, state, &removed)
@@ -341,7 +342,7 @@ impl RepairSearch<'_> {
         fixes
     }
 
-    /// Returns the next candidate that a few schedules do not refute, and whether it was postponed.
+    /// Returns the next candidate that a few schedules do not refute, and true if it was postponed.
     fn next_candidate(
         &mut self,
         queue: &mut VecDeque<SourceFix>,
@@ -381,13 +382,13 @@ impl RepairSearch<'_> {
         removed: &LineKey,
     ) -> Trial {
         let Some(now) = self.walked(text, module) else { return Trial::Useless };
-        // Unreached code has no findings, and nothing is known about it.
+        // Unreached code has no findings, so a candidate that adds unreached lines proves nothing.
         if now.walked.report.count_unreached_lines() > state.walked.report.count_unreached_lines() {
             return Trial::Useless;
         }
         let (before, after, known) = (state.counts(), now.counts(), base.counts());
         let variable = (removed.0.clone(), removed.1.clone());
-        // Atomics that leave a race of the variable would only hide a part of it.
+        // Atomics that leave a race on the variable would only hide a part of it.
         let is_partial = self.is_last && after.contains_key(&variable);
         if is_partial || after.get(&variable) >= before.get(&variable) || now.line_keys().contains(removed) {
             return Trial::Useless;
@@ -405,7 +406,7 @@ impl RepairSearch<'_> {
         Trial::Useless
     }
 
-    /// Compiles a text, within the bound on their number.
+    /// Compiles a text; `None` after `MAX_TRIALS` texts.
     fn compiled(&mut self, text: &str) -> Option<Vec<u8>> {
         if self.is_over() {
             return None;
@@ -421,12 +422,12 @@ impl RepairSearch<'_> {
         is_whole.then_some(RepairState { text, walked })
     }
 
-    /// Returns the fix that an edit of the shader alone cannot make, if its parts are free of the finding.
+    /// Returns a fix in words, if the shader split at a barrier does not have the finding.
     fn in_words(&mut self, state: &RepairState, target: usize) -> Option<RepairStep> {
         let finding = state.findings().get(target)?;
         let removed = finding_key(finding);
         let finding = RepairTarget::of_finding(self.file, finding)?;
-        // One workgroup waits at its barriers.
+        // A barrier suffices within a single workgroup.
         let grid = state.walked.report.grid.iter().fold(1_u32, |all, count| all.saturating_mul(*count));
         let parsed = ShaderText::parse(self.file, &state.text);
         let (fix, parts) = barriers::second_dispatch(&parsed, &finding).filter(|_| grid > 1)?;
@@ -441,7 +442,7 @@ impl RepairSearch<'_> {
     }
 }
 
-/// Writes the fixes into the findings that they remove.
+/// Adds each fix to the findings that it removes.
 fn publish_fixes(line: &mut RaceLine, first: &RepairState, fixes: &[FoundRepair], is_whole: bool) {
     let parsed = ShaderText::parse(&line.file, &first.text);
     let keys = first.line_keys();
@@ -476,13 +477,13 @@ fn publish_fixes(line: &mut RaceLine, first: &RepairState, fixes: &[FoundRepair]
             }
         }
     }
-    // A change of the module whose edit was tried in the source without success is not shown.
+    // A change of the module is removed if the same edit of the source was tried without success.
     for (index, finding) in line.findings.iter_mut().enumerate() {
         let is_refuted = || {
             RepairTarget::of_finding(&line.file, finding)
                 .is_some_and(|target| !barriers::placed_changes(&parsed, &target, &finding.mend).is_empty())
         };
-        // Atomics would hide that invocations have to wait.
+        // Atomics would hide a missing wait.
         let is_atomic = finding.mend.iter().any(|change| change.text.starts_with("make the racing accesses"));
         let hides = is_atomic && !finding.message.contains("atomically");
         if is_whole && !is_fixed[index] && !finding.mend.is_empty() && (hides || is_refuted()) {
@@ -491,9 +492,9 @@ fn publish_fixes(line: &mut RaceLine, first: &RepairState, fixes: &[FoundRepair]
     }
 }
 
-/// Returns the edits of each fix, in lines of the first text.
+/// Returns the edits of each fix, with line numbers of the first text.
 ///
-/// If a fix changes lines of another one, every fix has the edits of all.
+/// If one fix changes lines of another, every fix gets the edits of all.
 fn fix_edits(first: &RepairState, fixes: &[FoundRepair]) -> Vec<Vec<EditRecord>> {
     let ends = |fix: &FoundRepair| match fix {
         FoundRepair::Edits(steps) => Some((steps.first()?.before.clone(), steps.last()?.state.text.clone())),
@@ -529,9 +530,9 @@ fn line_edits(old: &str, new: &str) -> Vec<EditRecord> {
         .collect()
 }
 
-/// The lines of a changed text in the first text.
+/// The line in the first text for each line of a changed text.
 struct OriginLines {
-    /// The index in the first text, for lines that are equal.
+    /// The index in the first text, for unchanged lines.
     of: Vec<Option<usize>>,
     count: usize,
 }
@@ -556,7 +557,7 @@ impl OriginLines {
         self.of[..end].iter().rev().flatten().next().map(|line| *line as u32 + 1)
     }
 
-    /// Returns an edit in lines of the first text; `None` if it touches changed lines.
+    /// Returns an edit with line numbers of the first text; `None` if it touches changed lines.
     fn original(&self, edit: EditRecord) -> Option<EditRecord> {
         let start = (edit.line as usize).checked_sub(1)?;
         let at = |index: usize| self.of.get(index).copied().flatten();
@@ -564,7 +565,8 @@ impl OriginLines {
             true => self.count,
             false => at(start)?,
         };
-        // The line before an insertion is an original line, too, so that no order of insertions matters.
+        // The line before an insertion must also be unchanged, so that the order of insertions does not
+        // matter.
         if start > 0 && at(start - 1).is_none_or(|before| before + 1 != first) {
             return None;
         }
@@ -585,7 +587,7 @@ mod tests {
         let edit = |line, removed| EditRecord { line, removed, text: "y\n".to_owned() };
         assert_eq!(origin.original(edit(4, 1)), Some(edit(3, 1)));
         assert_eq!(origin.original(edit(6, 0)), Some(edit(5, 0)));
-        // Next to an inserted line the order of both would be open.
+        // The order of two insertions at one place would be undefined.
         assert_eq!(origin.original(edit(3, 0)), None);
         assert_eq!(origin.original(edit(2, 1)), None);
         assert_eq!(line_edits(first, second), [EditRecord { line: 2, removed: 0, text: "x\n".to_owned() }]);

@@ -1,6 +1,6 @@
 //! Scans shader sources for comments, identifiers and directives, without a grammar.
 
-/// Replaces the characters of comments by blanks. Line ends and string literals stay.
+/// Replaces comments by blanks. Line ends and string literals are unchanged.
 pub fn without_comments(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
@@ -25,7 +25,8 @@ pub fn without_comments(text: &str) -> String {
             }
             ('"', _) => {
                 plain.push('"');
-                // A string literal ends at its line: an apostrophe or quote in an inactive block opens none.
+                // A string literal ends with its line: an apostrophe or quote in an inactive block does not
+                // open one.
                 while let Some(next) = rest.next_if(|next| *next != '\n') {
                     plain.push(next);
                     match next {
@@ -56,7 +57,7 @@ pub fn has_word(text: &str, word: &str) -> bool {
     words(text).any(|other| other == word)
 }
 
-/// Returns true if a text has an identifier that a parenthesis follows, as a function has.
+/// Returns true if a text has an identifier followed by a parenthesis, as in a function call.
 pub fn has_function(text: &str, name: &str) -> bool {
     text.match_indices(name).any(|(at, _)| {
         let before = text[..at].chars().next_back();
@@ -64,7 +65,7 @@ pub fn has_function(text: &str, name: &str) -> bool {
     })
 }
 
-/// Returns the argument of a preprocessor directive if a line is one of that name.
+/// Returns the argument of a preprocessor directive if a line has the directive `name`.
 pub fn directive<'a>(line: &'a str, name: &str) -> Option<&'a str> {
     let rest = line.trim_start().strip_prefix('#')?.trim_start().strip_prefix(name)?;
     if rest.starts_with(is_word) { None } else { Some(rest.trim()) }

@@ -1,4 +1,4 @@
-//! Entry points and refusals of user shaders, as every command names them.
+//! Entry points and refusals of user shaders, in the same format for every command.
 
 use frontend::{AnalysisOptions, Problem, Refusal, SourcePosition, SpirvModule};
 
@@ -16,7 +16,7 @@ pub struct EntryOptions {
 /// Returns the options for each entry point of a module, or for the one that they name.
 ///
 /// # Errors
-/// If inputs name nothing in the module, or have the wrong type.
+/// If an input names an unknown item of the module, or has the wrong type.
 pub fn entry_options(module: &SpirvModule, options: &AnalysisOptions) -> Result<EntryOptions, Refusal> {
     let options = &frontend::resolve_names(module, options)?;
     let unused = frontend::unused_inputs(module, options)?.iter().map(ToString::to_string).collect();

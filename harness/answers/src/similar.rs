@@ -21,7 +21,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_that_were_meant() {
+    fn similar_words_are_suggested() {
         let known = ["vulkan", "vulkan-2019", "sc", "tso", "hsa"];
         let cases = [
             ("vulkn", Some("vulkan")),

@@ -1,7 +1,7 @@
 //! A run on the simulated GPU, judged and published as `run` does.
 //!
-//! The run happens on the calling thread: it ends after a number of instances, and reads no clock. The same
-//! request has the same answer.
+//! The run executes on the calling thread, ends after a number of instances and reads no clock. Its result is
+//! deterministic.
 
 use std::ops::ControlFlow;
 
@@ -13,7 +13,7 @@ use results::{Ending, Evidence, Judgement, judge};
 use runner::{Cause, Known, RunError, RunSettings, RunVariant, Stress};
 use sim::{Fault, SimDevice};
 
-/// A test, and how it is run.
+/// A test, and the settings of its run.
 #[derive(Clone, Copy, Debug)]
 pub struct SimulationRequest<'a> {
     /// The test.
@@ -22,7 +22,7 @@ pub struct SimulationRequest<'a> {
     pub id: &'a str,
     /// The text that the test was parsed from, which seeds its run.
     pub text: &'a str,
-    /// The file of the command that repeats the run.
+    /// The file in the command that repeats the run.
     pub file: &'a str,
     /// The model that judges the outcomes.
     pub model: &'a Model,
@@ -36,10 +36,10 @@ pub struct SimulationRequest<'a> {
     pub seed: u64,
 }
 
-/// Why a test was not run on the simulated GPU.
+/// The reason why a test was not run on the simulated GPU.
 #[derive(Debug, thiserror::Error)]
 pub enum SimulationError {
-    /// The test needs more than one dispatch of the simulated GPU.
+    /// The test needs a feature other than single dispatches of the Vulkan dialect.
     #[error(
         "the simulated GPU runs tests of the Vulkan dialect without `filter` and undefined values; \
          use `vk-litmus run --device sim` for this test"
@@ -51,15 +51,15 @@ pub enum SimulationError {
     /// The model has no prediction.
     #[error(transparent)]
     Predict(#[from] PredictError),
-    /// The test has no program, or the machine has no stress for it.
+    /// The test has no program, or the machine does not support the stress.
     #[error("{0}")]
     Program(String),
 }
 
-/// Runs a test on the simulated GPU and judges what it shows.
+/// Runs a test on the simulated GPU and judges its outcomes.
 ///
 /// # Errors
-/// If the test, the fault or the model does not suit the simulated GPU.
+/// If the fault is unknown, the model has no prediction, or the simulated GPU does not support the test.
 pub fn simulate_test(request: &SimulationRequest<'_>) -> Result<RunLine, SimulationError> {
     let SimulationRequest { test, model, instances, seed, .. } = *request;
     if test.dialect != Dialect::Vulkan || test.filter.is_some() || test.has_undefined() {
@@ -106,7 +106,7 @@ pub fn simulate_test(request: &SimulationRequest<'_>) -> Result<RunLine, Simulat
             })
         }
     };
-    // The same request has the same answer, however long it took.
+    // Seconds are omitted, so that the result is deterministic.
     let judgement = Judgement { seconds: 0.0, ..judgement };
     let fault_flag = fault.row().map_or(String::new(), |row| format!(" --fault {}", row.name));
     let context = RunContext {
@@ -147,7 +147,7 @@ fn ending(cause: &Cause) -> Ending {
     }
 }
 
-/// Returns the values that an instance may show by the prediction.
+/// Returns the values that the prediction allows an instance to read.
 fn plausible(prediction: &Prediction) -> Vec<u32> {
     let outcomes = prediction.outcomes.keys();
     let mut words: Vec<u32> = outcomes.flat_map(|outcome| &outcome.0).map(|value| value.0 as u32).collect();

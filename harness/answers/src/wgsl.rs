@@ -1,7 +1,7 @@
 //! WGSL: the directives that naga refuses, pipeline-overridable constants, and naga as a library.
 //!
-//! The texts are changed without a grammar, and lines keep their numbers. `compile` gives the module that
-//! `naga -g` of the same version writes.
+//! Texts are changed without a grammar, and line numbers do not change. `compile` returns the same module as
+//! `naga -g` of the same version.
 
 #[cfg(feature = "naga")]
 mod compile;
@@ -13,20 +13,20 @@ use crate::scan::{has_word, words};
 #[cfg(feature = "naga")]
 pub use compile::{COMPILER, WgslError, compile};
 
-/// The values of pipeline-overridable constants.
+/// The values of the pipeline-overridable constants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OverrideValues {
     /// Constants with a given value, by name.
     pub set: Vec<(String, String)>,
     /// Constants without a value.
     pub unset: Vec<UnsetOverride>,
-    /// The first given name that no constant has, and the names that the source has.
+    /// The first given name that is unknown, and the names in the source.
     pub unknown: Option<(String, Vec<String>)>,
 }
 
 impl OverrideValues {
-    /// Returns the value of each constant of a source, whose own values stay if none is given. `plain` is the
-    /// text without comments; `given` has names or numbers.
+    /// Returns the value of each constant of a source: the given one, else the default in the source, else an
+    /// assumed one. `plain` is the text without comments; the keys of `given` are names or numbers.
     pub fn of_source(plain: &str, given: &[(String, String)]) -> OverrideValues {
         let mut values = OverrideValues::default();
         let declared = overrides(plain);
@@ -55,7 +55,7 @@ impl OverrideValues {
     }
 }
 
-/// Returns a text of WGSL without the directives that naga does not know, or `None` if it has none. They
+/// Returns a text of WGSL without the directives that naga does not support, or `None` if it has none. They
 /// only permit language features and set the severity of diagnostics.
 pub fn without_directives(text: &str, plain: &str) -> Option<String> {
     let is_dropped = |line: &str| {
@@ -64,7 +64,7 @@ pub fn without_directives(text: &str, plain: &str) -> Option<String> {
             && match words(line).next() {
                 Some("diagnostic") => line.starts_with("diagnostic"),
                 Some("requires") => true,
-                // Naga refuses these names, although it supports subgroup operations without them.
+                // Naga rejects these names, although it supports subgroup operations without them.
                 Some("enable") => words(line)
                     .skip(1)
                     .all(|name| name.starts_with("subgroups") || name.starts_with("chromium")),
@@ -88,11 +88,11 @@ pub fn without_directives(text: &str, plain: &str) -> Option<String> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct OverrideDeclaration {
     name: String,
-    /// Its type; empty if it is inferred.
+    /// The type; empty if it is inferred.
     kind: String,
-    /// Its number in `@id`.
+    /// The number in `@id`.
     id: Option<String>,
-    /// True if the source has no value for it.
+    /// True if the source has no default.
     is_unset: bool,
 }
 
@@ -125,7 +125,7 @@ fn overrides(plain: &str) -> Vec<OverrideDeclaration> {
     found
 }
 
-/// Returns the value to assume for an override without one: a usual workgroup size where it is one.
+/// Returns the assumed value for an override without a default: a common size if it is a workgroup size.
 fn assumed_value(declared: &OverrideDeclaration, plain: &str) -> OverrideValue {
     let sizes =
         plain.split("@workgroup_size").skip(1).filter_map(|size| size.split_once('(')?.1.split_once(')'));

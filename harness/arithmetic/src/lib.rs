@@ -1,7 +1,7 @@
 //! The arithmetic of SPIR-V instructions: numbers in, numbers out.
 //!
-//! The grid walk and the simulated GPU share this crate, so they know the same instructions and compute the
-//! same results. It has no notion of memory or invocations.
+//! The grid walk and the simulated GPU share this crate, so they support the same instructions and compute
+//! the same results. It has no notion of memory or invocations.
 //!
 //! A number is a `u64` with its bits at the low end and zeros above; booleans are 0 and 1. Floats are
 //! computed in 64 bits and rounded once to their own size, to the nearest. For sums, differences, products,
@@ -138,7 +138,7 @@ mod tests {
 
     /// A matrix, its inverse, and other known results.
     #[test]
-    fn what_is_no_row_is_right() {
+    fn matrix_operations_are_computed() {
         let matrix = bits(&[2.0, 0.0, 0.0, 0.0, 4.0, 0.0, 1.0, 0.0, 0.5]);
         let of = |op, to| {
             let operands = [Operand { numbers: &matrix, shape: float(3, 3) }];
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_said() {
+    fn unsupported_operations_are_unknown() {
         let (one, word) =
             (float(1, 1), NumberShape { kind: NumberKind::Integer, bits: 32, rows: 1, columns: 1 });
         assert!(Instruction::Core(Op::FAdd).is_known(&[one, one], &[one]));

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn formats_keep_what_they_can_hold() {
+    fn stored_texels_are_rounded_to_their_format() {
         // `rgba8`, `rgba8_snorm`, `r16f`, `rgb10_a2`.
         assert_eq!([0.5, 2.0, -1.0, f32::NAN].map(|value| kept(4, 1, value)), [128.0 / 255.0, 1.0, 0.0, 0.0]);
         assert_eq!([0.5, -3.0].map(|value| kept(5, 0, value)), [64.0 / 127.0, -1.0]);

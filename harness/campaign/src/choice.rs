@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hash_covers_what_is_included() {
+    fn the_hash_includes_included_files() {
         let with = |body: &str| {
             let include = |file: &str| (file == "body.cat").then(|| body.to_owned());
             hash_of(&Model::from_text("own", "VULKAN \"own\"\ninclude \"body.cat\"\n", &include).unwrap())

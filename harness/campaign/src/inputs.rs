@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_unique_by_a_rule() {
+    fn ids_are_made_unique_by_path_and_extension() {
         type Case<'a> = (&'a [(&'a str, &'a str, &'a str)], &'a [&'a str]);
         let cases: [Case<'_>; 6] = [
             (&[("a/x.litmus", "x", ""), ("a/y.litmus", "y", "")], &["x", "y"]),
@@ -408,7 +408,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn names_that_are_no_text_stay_different() {
+    fn names_that_are_not_utf8_are_distinct() {
         use std::os::unix::ffi::OsStrExt;
         let name = |bytes: &[u8]| path_to_text(Path::new(std::ffi::OsStr::from_bytes(bytes)));
         assert_eq!((name(b"a\xff"), name(b"a\xfe")), ("a\\xff".to_owned(), "a\\xfe".to_owned()));

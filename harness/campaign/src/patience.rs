@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_over_at_once_and_something_is_not() {
+    fn a_time_limit_also_bounds_elapsed_time() {
         assert!(patience(Duration::ZERO)());
         assert!(!patience(Duration::from_secs(3600))());
         // A sleeping thread uses no processor time, so the limit on elapsed time ends it.

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn every_system_numbers_in_its_own_way() {
+    fn shards_follow_the_numbering_of_each_ci_system() {
         let cases: [(&[(&str, &str)], &str); 11] = [
             (&[("VK_LITMUS_SHARD", "2/4")], "2/4 by VK_LITMUS_SHARD"),
             (
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_is_not_split_runs_everything() {
+    fn an_unsharded_job_runs_everything() {
         let cases: [&[(&str, &str)]; 5] = [
             &[],
             &[("CI_NODE_TOTAL", "1")],

@@ -1,4 +1,4 @@
-//! Plans, verdicts and resumed runs with scripted workers: no process, no device.
+//! Plans, verdicts and resumed runs with scripted workers, without processes or devices.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a failure is the report")]
 
 use std::collections::BTreeMap;
@@ -123,7 +123,7 @@ fn place(folder: &Path, resume: bool, seed: Option<u64>) -> RunPlace<'_> {
     RunPlace { out: Some(folder), resume, seed, is_verbose: false }
 }
 
-/// Runs a kind in a folder; `answer` may set the flag that interrupts it.
+/// Runs tests of a kind in a folder; `answer` may set the flag that interrupts the run.
 fn execute<K: RunKind>(
     kind: &K,
     (folder, done): (results::folder::Folder, Done),
@@ -179,7 +179,7 @@ fn answer(outcomes: &[(&[u64], u64)], failure: Option<IncompleteReason>) -> JobR
     }
 }
 
-/// Returns an answer in which every instance overlapped and nothing forbidden occurred.
+/// Returns a result in which every instance overlapped and had an allowed outcome.
 fn good(_: &wire::Job) -> Result<JobResult, pool::WorkerFailure> {
     Ok(answer(&[(&[0, 0], 500), (&[0, 1], 500)], None))
 }
@@ -189,7 +189,7 @@ fn never() -> AtomicBool {
 }
 
 #[test]
-fn a_plan_says_what_runs_and_what_does_not() {
+fn a_plan_lists_running_and_skipped_tests() {
     let plan = plan(&["a", "b"], &[MP, "coherence/CoRR+rlx", "hsa/MP+agent-far", "mp/MP+rel-acq@split"]);
     let cells: Vec<(usize, &str, Option<&str>)> = plan
         .cells
@@ -226,7 +226,7 @@ fn jobs_carry_the_hash_that_is_published() {
 }
 
 #[test]
-fn what_workers_tell_becomes_a_verdict() {
+fn worker_reports_become_verdicts() {
     use VerdictWord::{Conforms, Inconclusive, Skipped, Violates};
     let failed = |told: IncompleteReason| Ok(answer(&[], Some(told)));
     let text = |text: &str| text.to_owned();
@@ -270,7 +270,7 @@ fn what_workers_tell_becomes_a_verdict() {
     }
 }
 
-/// A watchdog may have reset the device, so later submissions to it are smaller.
+/// A timeout of the driver may have reset the device, so later submissions are smaller.
 #[test]
 fn submissions_are_smaller_once_a_device_was_lost() {
     let folder = tempfile::tempdir().unwrap();
@@ -313,7 +313,7 @@ fn lines_come_in_the_order_of_the_plan_device_by_device() {
 }
 
 #[test]
-fn an_interrupted_run_goes_on_where_it_was() {
+fn an_interrupted_run_is_resumed() {
     let folder = tempfile::tempdir().unwrap();
     let all = [MP, SB, "lb/LB+rlx-rlx"];
     let plan_of_all = plan(&["a"], &all);
@@ -361,7 +361,7 @@ fn an_interrupted_run_goes_on_where_it_was() {
 }
 
 #[test]
-fn a_journal_that_was_cut_off_is_told_of_and_its_test_run_again() {
+fn a_truncated_journal_is_reported_and_its_test_rerun() {
     let folder = tempfile::tempdir().unwrap();
     let (plan, options) = (plan(&["a"], &[MP]), options(1));
     drop(run(&plan, &options, &place(folder.path(), false, Some(1)), &never(), &good).unwrap());
@@ -376,7 +376,7 @@ fn a_journal_that_was_cut_off_is_told_of_and_its_test_run_again() {
     assert!(told.lock().unwrap()[0].starts_with("warning: the last line of the journal is incomplete"));
 }
 
-/// The model detects a record whose verdict, counts and checksum were all edited.
+/// The model detects a record with an edited verdict, counts and checksum.
 #[test]
 fn a_resumed_verdict_is_judged_again() {
     let folder = tempfile::tempdir().unwrap();
@@ -440,7 +440,7 @@ fn a_resumed_verdict_is_judged_again() {
     }
 }
 
-/// A record is no evidence by itself: without a prediction that confirms it, its verdict is dropped.
+/// A verdict that no prediction confirms is dropped.
 #[test]
 fn a_record_that_no_prediction_confirms_loses_its_verdict() {
     let folder = tempfile::tempdir().unwrap();
@@ -455,8 +455,7 @@ fn a_record_that_no_prediction_confirms_loses_its_verdict() {
     assert!(dropped.detail.unwrap().starts_with("recorded as `conforms`, which no prediction confirms"));
 }
 
-/// Folders of earlier versions are readable: the hash of a plan does not change with the environment of the
-/// run.
+/// Folders of earlier versions can be read: the hash of a plan does not depend on the environment of the run.
 #[test]
 fn the_hash_of_a_plan_is_pinned() {
     let plan = |jobs: u32| -> PlanRecord {
@@ -504,7 +503,7 @@ fn progress_run<'a>(
     execute(&kind, (folder, done), &never(), answer)
 }
 
-fn went_on(_: &runner::progress::ProgressJob) -> ProgressEnds {
+fn every_thread_progressed(_: &runner::progress::ProgressJob) -> ProgressEnds {
     let seen =
         PlacementObservations { copies: 1, runs: 2, ended: 2, waited: 2, ..PlacementObservations::default() };
     Ok(runner::progress::Answer { seen, failure: None, validation: Vec::new() })
@@ -516,7 +515,7 @@ fn by_id(ended: &Ended) -> BTreeMap<&str, (VerdictWord, Option<&str>)> {
 
 /// Every device has the same tests, including placements for other devices.
 #[test]
-fn progress_plans_are_whole_for_every_device() {
+fn progress_plans_have_every_test_for_every_device() {
     let folder = tempfile::tempdir().unwrap();
     let mut cpu = target("b");
     cpu.listed.identity.kind = "cpu".to_owned();
@@ -524,7 +523,7 @@ fn progress_plans_are_whole_for_every_device() {
     let chosen = choice::load(progress::MODEL).unwrap();
     let plan = progress::ProgressPlan::new(vec![target("a"), cpu], tests, chosen, None, None).unwrap();
     let (options, place) = (options(1), place(folder.path(), false, Some(1)));
-    let came = progress_run(&plan, &options, &place, None, &went_on).unwrap();
+    let came = progress_run(&plan, &options, &place, None, &every_thread_progressed).unwrap();
     assert!(came.written.len() > 2, "{:?}", came.written);
     assert_eq!(came.ended.lines.len(), came.written.len());
     let found = results::read::results(folder.path()).unwrap();
@@ -534,15 +533,19 @@ fn progress_plans_are_whole_for_every_device() {
 const HANDOFFS: [&str; 3] = ["progress/handoff-down", "progress/handoff-up", "progress/mutex"];
 
 #[test]
-fn progress_goes_on_with_other_workers_around_it() {
+fn progress_resumes_with_another_number_of_workers() {
     let folder = tempfile::tempdir().unwrap();
     let plan = progress_plan(&HANDOFFS[..2]);
     let (one, four) = (options(1), options(4));
-    drop(progress_run(&plan, &one, &place(folder.path(), false, Some(1)), None, &went_on).unwrap());
+    drop(
+        progress_run(&plan, &one, &place(folder.path(), false, Some(1)), None, &every_thread_progressed)
+            .unwrap(),
+    );
     let journal = folder.path().join("run.jsonl");
     let text = std::fs::read_to_string(&journal).unwrap();
     std::fs::write(&journal, format!("{}\n", text.lines().next().unwrap())).unwrap();
-    let came = progress_run(&plan, &four, &place(folder.path(), true, None), None, &went_on).unwrap();
+    let came = progress_run(&plan, &four, &place(folder.path(), true, None), None, &every_thread_progressed)
+        .unwrap();
     let asked: Vec<&str> = came.asked.iter().map(|job| job.id.as_str()).collect();
     assert_eq!(asked, ["progress/handoff-up@plain"]);
     let conforms = (VerdictWord::Conforms, None);
@@ -554,15 +557,17 @@ fn progress_goes_on_with_other_workers_around_it() {
 fn progress_skips_a_test_without_a_kernel_by_rule() {
     let folder = tempfile::tempdir().unwrap();
     let (plan, options) = (progress_plan(&["progress/barrier-in-loop"]), options(1));
-    let came = progress_run(&plan, &options, &place(folder.path(), false, Some(1)), None, &went_on).unwrap();
+    let came =
+        progress_run(&plan, &options, &place(folder.path(), false, Some(1)), None, &every_thread_progressed)
+            .unwrap();
     assert!(came.asked.is_empty());
     let skipped = (VerdictWord::Skipped, Some("control barrier under a branch"));
     assert!(by_id(&came.ended).values().all(|verdict| *verdict == skipped), "{:?}", came.ended.lines);
 }
 
-/// After a killed worker, the device must complete a store; if it does not, no more tests run.
+/// After a killed worker, the device must complete a store; otherwise no more tests run.
 #[test]
-fn progress_asks_for_health_after_a_worker_that_broke() {
+fn progress_checks_the_device_after_a_killed_worker() {
     let plan = progress_plan(&HANDOFFS);
     let options = options(1);
     for healthy in [true, false] {
@@ -570,7 +575,7 @@ fn progress_asks_for_health_after_a_worker_that_broke() {
         let answer = |job: &runner::progress::ProgressJob| match job.id.as_str() {
             "progress/handoff-up@plain" => Err(pool::WorkerFailure::TimedOut { after: Duration::ZERO }),
             "health" if !healthy => Err(pool::WorkerFailure::Garbled { what: "noise".to_owned() }),
-            _ => went_on(job),
+            _ => every_thread_progressed(job),
         };
         let place = place(folder.path(), false, Some(1));
         let came = progress_run(&plan, &options, &place, None, &answer).unwrap();
@@ -589,19 +594,19 @@ fn progress_asks_for_health_after_a_worker_that_broke() {
 }
 
 #[test]
-fn progress_begins_no_test_when_the_time_is_over() {
+fn progress_starts_no_test_after_the_time_limit() {
     let folder = tempfile::tempdir().unwrap();
     let (plan, options) = (progress_plan(&HANDOFFS), options(1));
     let place = place(folder.path(), false, Some(1));
-    let came = progress_run(&plan, &options, &place, Some(Duration::ZERO), &went_on).unwrap();
+    let came = progress_run(&plan, &options, &place, Some(Duration::ZERO), &every_thread_progressed).unwrap();
     assert!(came.asked.is_empty());
     let late = (VerdictWord::Inconclusive, Some("no time"));
     assert!(by_id(&came.ended).values().all(|verdict| *verdict == late));
 }
 
-/// Snapshots do not matter here, but the type needs one.
+/// This test does not need snapshots, but the type does.
 #[test]
-fn snapshots_tell_instances_and_seconds() {
+fn snapshots_have_instances_and_seconds() {
     let seen = answer(&[(&[0, 0], 3)], None).observation;
     let snapshot = Snapshot { observation: WireObservation { seconds: 0.5, ..seen }, twin: None };
     assert_eq!(<Litmus<'_> as RunKind>::shown(&snapshot), (3, 0.5));

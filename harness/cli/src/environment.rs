@@ -32,7 +32,7 @@ pub const VARIABLES: &[(&str, &str)] = &[
 mod tests {
     use super::*;
 
-    /// Every variable of our own that the sources read is listed.
+    /// Every variable of this program that the sources read is listed.
     #[test]
     fn every_variable_is_listed() {
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

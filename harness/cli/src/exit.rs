@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wrong_input_weighs_most_and_the_environment_least() {
+    fn exit_codes_are_ordered_by_severity() {
         use Outcome::{Environment, Input, RuleBroken, Success};
         let together = |outcomes: &[Outcome]| {
             let mut all = Success;

@@ -4,7 +4,7 @@ use clap::{Command, CommandFactory};
 
 use crate::arguments::CommandLine;
 
-/// The commands by what they are for. Others are listed last.
+/// The commands, grouped by purpose. All others are listed last.
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Shaders", &["race", "lint", "refine", "patterns"]),
     ("Tests", &["run", "check", "explain", "tests", "convert", "compile", "codegen"]),
@@ -168,7 +168,7 @@ mod tests {
             for example in *examples {
                 let line = example.split(['|', '>']).next().unwrap();
                 let words = line.split_whitespace().map(|word| word.trim_matches('\''));
-                // Words of a quoted argument are separate here.
+                // `split_whitespace` also splits quoted arguments.
                 let words: Vec<&str> =
                     words.take_while(|word| !["--assert", "--through"].contains(word)).collect();
                 let parsed = super::command().try_get_matches_from(words);
@@ -186,10 +186,10 @@ mod tests {
         }
     }
 
-    /// One flag has one text: the texts of a flag differ at most in the default.
+    /// The help texts of a flag differ between commands at most in the default.
     #[test]
     fn a_flag_has_the_same_text_everywhere() {
-        // What these mean depends on the command.
+        // The meaning of these flags depends on the command.
         let differ = [
             "format", "out", "time", "timeout", "seed", "suite", "device", "emit", "form", "progress",
             "jobs", "stress", "threads", "shard", "fix",

@@ -1,7 +1,7 @@
 //! Litmus tests for GPU memory models, and races in shaders, as a library.
 //!
 //! The crate is a facade over the crates of this workspace, and the program `vk-litmus` is built on it. Each
-//! question has one type and one method:
+//! question has one type and one method.
 //!
 //! | question | call | answer |
 //! |---|---|---|
@@ -12,7 +12,7 @@
 //! | Which rules does a shader break in every dispatch? | [`ShaderModule::lint`] | [`wire::FindingRecord`] |
 //! | What does a test show on the simulated GPU? | [`SimulatedGpu::run`] | [`wire::RunLine`] |
 //! | Do these counts of a device conform to a model? | [`judge_counts`] | [`wire::RunLine`] |
-//! | What did a run of the program leave? | [`read_results`] | [`RunResults`] |
+//! | What are the results of a run of the program? | [`read_results`] | [`RunResults`] |
 //!
 //! ```
 //! use vk_litmus::{Checker, LitmusTest};
@@ -39,13 +39,14 @@
 //!   public fields. An answer is a record of [`wire`]: the type that the program prints with `--format json`,
 //!   with a JSON schema in `results/schema/`. The program, the Python package and this crate share one
 //!   vocabulary.
-//! - **One error type.** [`Error`] has a file, a line, a column and a kind. A finding is an answer and no error.
+//! - **One error type.** [`Error`] has a file, a line, a column and a kind. A finding is part of an answer,
+//!   not an error.
 //! - **Every search is limited.** Checks and walks have a time limit with the default of the program; the
 //!   prediction behind a simulated run or [`judge_counts`] has a limit of steps. An answer past its limit is
 //!   `unknown`, `undecided` or `inconclusive`, never a guess.
 //! - **Nothing is printed.** Warnings are part of the answers; diagnostics go to `tracing`.
-//! - **What this crate does not do.** Runs on real devices start worker processes of the program, because
-//!   drivers crash and hang: use `vk-litmus run --format json`, and [`read_results`] for what it left.
+//! - **What this crate does not do.** Drivers crash and hang, so the program runs tests on real devices in
+//!   worker processes. Call `vk-litmus run --format json`, and read its results with [`read_results`].
 //!
 //! # Features
 //!
@@ -64,8 +65,8 @@
 //! compatible changes: a new item, a new field of a record of [`wire`] (construct records with
 //! `..Default::default()` or not at all), a new variant of [`ErrorKind`] or [`CheckStatus`], other words in
 //! messages, and an answer that changes because a model or a checker was wrong. Verdicts that change are
-//! listed in `docs/dev/verdicts.md`. A record whose meaning changes gets a new `schema`. The minimum Rust version is
-//! that of the manifest; raising it raises the minor version.
+//! listed in `docs/dev/verdicts.md`. A record whose meaning changes gets a new `schema`. The minimum Rust
+//! version is that of the manifest; raising it raises the minor version.
 
 mod library;
 

@@ -1,5 +1,6 @@
-//! The command line: a thin layer over the library of this package and the other crates, and the only one that prints
-//! or exits. `check`, `race` and `lint` are calls of the library; the other commands have no counterpart there.
+//! The command line: a thin layer over the library of this package and the other crates. Only this layer
+//! prints or exits. `check`, `race` and `lint` are calls of the library; the other commands have no
+//! counterpart there.
 
 mod arguments;
 mod commands;
@@ -45,7 +46,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Returns the words of the command line with the command that is implied without one.
+/// Returns the arguments of the process, with the implied command if they name none.
 ///
 /// A Google Test runner starts the program with only `--gtest_*` flags, which implies `run`. A shader implies
 /// `race --lint`, and a litmus test `check`.

@@ -196,7 +196,7 @@ fn escape_controls(bytes: &[u8], coloured: bool) -> Vec<u8> {
             rest = after;
         }
         shown.extend_from_slice(shown_lines(rest).as_bytes());
-        // An incomplete character, which continues in the next call.
+        // An incomplete character continues in the next call.
         shown.extend_from_slice(chunk.invalid());
     }
     shown
@@ -240,7 +240,7 @@ pub fn complain(report: &miette::Report) {
     print_coloured(if rendered.is_ok() { &plain } else { "" }, &format!("{report:?}"));
 }
 
-/// Prints why an input is left out, and adds it to the exit code.
+/// Prints the reason why an input is skipped, and updates the exit code.
 pub fn reject(outcome: &mut Outcome, failure: &Failure) {
     complain(failure.report());
     outcome.note(Outcome::from(failure));
@@ -294,7 +294,7 @@ fn terminal_width() -> Option<u16> {
     rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| size.ws_col).filter(|columns| *columns > 0)
 }
 
-/// Not implemented on this system: tables keep their natural width.
+/// Not implemented on this system: tables have their natural width.
 #[cfg(not(unix))]
 fn terminal_width() -> Option<u16> {
     None
@@ -325,7 +325,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_terminal_gets_colours_and_nothing_else() {
+    fn only_colour_sequences_reach_a_terminal() {
         let cases: [(&[u8], bool, &[u8]); 7] = [
             (b"plain\n\ttext", false, b"plain\n\ttext"),
             (b"\x1b[31mred\x1b[0m", true, b"\x1b[31mred\x1b[0m"),

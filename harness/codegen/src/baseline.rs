@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_read_as_it_was_written() {
+    fn baseline_files_round_trip() {
         let written = baseline(&[("mp/MP merged P0,P1", &["a", "b"]), ("sb/SB merged P0,P1", &[])]);
         let text = written.to_text(&["radv:navi31".to_owned()]);
         assert!(text.starts_with("# radv:navi31\n\n== mp/MP merged P0,P1\na\nb\n"), "{text}");
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_are_told_by_section() {
+    fn changes_are_reported_by_section() {
         let old = baseline(&[("a", &["1", "2"]), ("b", &["1"]), ("c", &["1"])]);
         let new = baseline(&[("a", &["1", "3"]), ("b", &["1"]), ("d", &["1"])]);
         let changes = old.changed_sections(&new);

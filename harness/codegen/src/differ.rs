@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn registers_and_schedule_are_none() {
+    fn registers_and_schedule_are_not_differences() {
         let full = machine(STORES);
         let renamed = machine(&STORES.replace("s[4:7]", "s[8:11]"));
         assert_eq!(CodeDifference::between_kernels(&full, &renamed), CodeDifference::Same);
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_diff_keeps_what_is_common() {
+    fn a_diff_preserves_common_lines() {
         let lines = |text: &str| -> Vec<String> { text.split(' ').map(str::to_owned).collect() };
         assert_eq!(line_diff(&lines("a b c d"), &lines("a c e d")), ["  a", "- b", "  c", "+ e", "  d"]);
         assert_eq!(line_diff(&lines("a"), &lines("a b")), ["  a", "+ b"]);

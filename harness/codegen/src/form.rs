@@ -1,10 +1,10 @@
-//! The kernels of a test, in every form in which a compiler may see it.
+//! The kernels of a test, in every form that compilers may treat differently.
 //!
-//! Compilers infer from what a shader does not write, and from what it does with the values that it reads. So
-//! a role is compiled together with the others (merged) and alone (split); with references that may alias,
-//! and with references declared not to, as in most shaders; with one result per value read, and with one for
-//! all of them (expression). It is also compiled as a vertex or fragment shader, which passes results on to
-//! the pipeline instead of memory, and as a mesh or task shader, whose workgroups a compiler may treat
+//! Compilers use facts such as which memory a shader does not write and how it uses loaded values. So a role
+//! is compiled together with the others (merged) and separately (split); with references that may alias, and
+//! with references declared not to, as in most shaders; with one result per value read, and with one for all
+//! of them (expression). It is also compiled as a vertex or fragment shader, which passes results on to the
+//! pipeline instead of memory, and as a mesh or task shader, whose workgroups a compiler may treat
 //! differently from compute.
 
 use std::fmt;

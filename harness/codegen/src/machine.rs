@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_told_apart() {
+    fn lines_are_classified() {
         let cases = [
             ("BB3:", LineKind::Label),
             ("\ts_waitcnt vmcnt(0)    ; bf8c3f70", LineKind::Order),
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn an_apology_is_no_machine_code() {
+    fn an_error_text_is_not_machine_code() {
         let apology = "Shader disassembly is not supported in the current configuration.";
         let error = Disassembly::read(apology, &AMD).unwrap_err();
         assert_eq!(error.to_string(), format!("not disassembled: `{apology}`"));

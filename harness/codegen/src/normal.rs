@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn the_skeleton_is_what_has_to_do_with_memory() {
+    fn the_skeleton_has_the_memory_instructions() {
         let code = machine(
             "s_load_dwordx4 s[4:7], s[2:3], 0x10\nv_mov_b32_e32 v0, 1\nbuffer_store_dword v0, v1, s[4:7], 0 offen offset:256 glc\ns_waitcnt vmcnt(0) lgkmcnt(0)\ns_barrier\ns_endpgm",
         );

@@ -303,7 +303,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_machine_has_no_account_of_is_refused_by_name() {
+    fn unsupported_features_are_refused_by_name() {
         let plain = Variant::default();
         let apart = Variant { apart: Apart::Payload, ..plain };
         let one = "P0@sg 0, wg 0, qf 0";

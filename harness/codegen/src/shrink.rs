@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_matter_goes() {
+    fn irrelevant_parts_are_removed() {
         let has_release = |test: &Test| {
             test.threads.iter().flat_map(|thread| &thread.instructions).any(|instruction| {
                 instruction.kind.access().is_some_and(|access| {
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn strengths_are_taken_away_too() {
+    fn semantics_are_also_weakened() {
         let weaker = |test: &Test| -> Vec<Test> {
             let mut weaker = test.clone();
             for instruction in weaker.threads.iter_mut().flat_map(|thread| &mut thread.instructions) {

@@ -1,6 +1,6 @@
-//! The tables of order requirements, on texts of drivers of every vendor for `mp/MP+rel-acq`.
+//! The tables of order requirements, on machine code of drivers of every vendor for `mp/MP+rel-acq`.
 //!
-//! Each order is checked, and checked again with each ordering line removed.
+//! Each order is checked as it is, and with each ordering line removed.
 //! `tests/texts/VENDOR-CHIP/FORM.THREAD.txt` has the last NIR and the machine code, as `codegen --emit ir`
 //! prints them with Mesa 26.2.6.
 #![expect(clippy::unwrap_used, reason = "tests")]
@@ -50,7 +50,7 @@ fn files(folder: &Path) -> Vec<std::path::PathBuf> {
     found
 }
 
-fn given(test: &Test) -> Vec<Given> {
+fn texts_of(test: &Test) -> Vec<Given> {
     let mut all = Vec::new();
     for folder in files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/texts")) {
         let device = folder.file_name().unwrap().to_str().unwrap().replace('-', ":");
@@ -83,7 +83,7 @@ fn found(test: &Test, given: &Given, machine: &Disassembly) -> OrderFinding {
 fn orders_of_every_vendor() {
     let test = test();
     let mut text = String::new();
-    for given in given(&test) {
+    for given in texts_of(&test) {
         let machine = Disassembly::read(&given.code, given.dialect).unwrap();
         let OrderFinding { verdict, why, .. } = found(&test, &given, &machine);
         writeln!(text, "{}: {verdict:?}: {why}", given.name).unwrap();
@@ -95,12 +95,12 @@ fn orders_of_every_vendor() {
     insta::assert_snapshot!(text);
 }
 
-/// Removing a required line loses the order; removing any other line that is not an access keeps it.
+/// Removing a required line loses the order; removing any other line except an access keeps it.
 #[test]
-fn a_line_less_is_noticed_where_it_counts() {
+fn removing_an_ordering_line_loses_the_order() {
     let test = test();
     let mut text = String::new();
-    for given in given(&test) {
+    for given in texts_of(&test) {
         let whole = Disassembly::read(&given.code, given.dialect).unwrap();
         if found(&test, &given, &whole).verdict != OrderKept::Kept {
             continue;
@@ -120,12 +120,12 @@ fn a_line_less_is_noticed_where_it_counts() {
     insta::assert_snapshot!(text);
 }
 
-/// The memory instructions of every vendor, with their sources and words.
+/// The memory instructions of every vendor, with their source accesses and flags.
 #[test]
 fn memory_instructions_of_every_vendor() {
     let test = test();
     let mut text = String::new();
-    for given in given(&test) {
+    for given in texts_of(&test) {
         writeln!(text, "{}", given.name).unwrap();
         let machine = Disassembly::read(&given.code, given.dialect).unwrap();
         for (line, source) in machine.lines.iter().zip(align(&test, &given.unit, &machine).sources) {

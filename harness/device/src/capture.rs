@@ -30,7 +30,8 @@ impl Drop for Restore {
     }
 }
 
-/// Runs a closure and returns what was written to standard output meanwhile; empty if it cannot be captured.
+/// Runs a closure and returns the text that was written to standard output during it; empty if it cannot be
+/// captured.
 pub(crate) fn output_of<T>(act: impl FnOnce() -> T) -> (T, String) {
     let Ok(mut file) = nameless_file() else { return (act(), String::new()) };
     // SAFETY: flushing all streams and duplicating a descriptor have no preconditions.

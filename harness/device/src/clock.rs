@@ -32,7 +32,7 @@ mod tests {
 
     /// A driver that immediately reports that one second has passed.
     #[test]
-    fn a_time_that_is_over_too_early_is_waited_for() {
+    fn early_timeouts_are_waited_out() {
         let waited = |until: Option<Instant>, comes: u32| {
             let mut asked = 0;
             let came = by_the_clock(until, |_| {

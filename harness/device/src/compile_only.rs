@@ -61,7 +61,7 @@ struct ChosenMethod {
     /// The variable that selects a chip.
     variable: Option<&'static str>,
     shim: Option<PathBuf>,
-    /// The families that it knows, with the values of the variable.
+    /// The supported families, with the values of the variable.
     spellings: Vec<(&'static ChipFamily, &'static str)>,
 }
 
@@ -160,7 +160,8 @@ impl Mesa {
         self.root.as_deref()
     }
 
-    /// Returns the families that it may know: those whose names occur in its library or its shim, else all.
+    /// Returns the families that it may support: those whose names occur in its library or its shim, else
+    /// all.
     ///
     /// A driver has no list of chips, and aborts the process for an unknown one.
     ///
@@ -415,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_has_its_own_loader_and_names() {
+    fn a_folder_has_a_separate_loader_and_names() {
         let root = root(b"Null hardware\0..\0GFX1100\0NAVI2\0NAVI21\0");
         let [mesa] = Mesa::in_folder(root.path(), COMPILERS_VARIABLE).unwrap().try_into().unwrap();
         assert_eq!(names(&mesa), ["navi21", "navi31"]);
@@ -423,14 +424,14 @@ mod tests {
         assert!(command.get_program().to_string_lossy().ends_with("ld-linux-x86-64.so.2"));
         let arguments: Vec<_> = command.get_args().map(|argument| argument.to_string_lossy()).collect();
         assert_eq!((arguments[0].as_ref(), arguments[2].as_ref()), ("--library-path", "/bin/tool"));
-        // The spelling that this library knows.
+        // The spelling that this library supports.
         assert_eq!(variable(&command, "RADV_FORCE_FAMILY").as_deref(), Some("gfx1100"));
         assert_eq!(variable(&command, vendor::CHOSEN_VARIABLE).as_deref(), Some("radv:navi31"));
         assert!(variable(&command, "VK_DRIVER_FILES").unwrap().ends_with("radeon_icd.json"));
     }
 
     #[test]
-    fn without_a_null_back_end_a_shim_stands_in() {
+    fn a_shim_replaces_a_missing_null_back_end() {
         let root = root(b"RADV_FORCE_FAMILY / AMD_FORCE_FAMILY has been removed\0GFX1100\0");
         let [mesa] = Mesa::in_folder(root.path(), COMPILERS_VARIABLE).unwrap().try_into().unwrap();
         let error = mesa.known_families().unwrap_err().to_string();
@@ -449,7 +450,7 @@ mod tests {
 
     /// For each vendor, one root in a folder of roots and a shim next to it: the variable and its value.
     #[test]
-    fn every_vendor_has_its_shim_and_its_variable() {
+    fn every_vendor_has_a_shim_and_a_variable() {
         let folder = tempfile::tempdir().unwrap();
         for vendor in VENDORS {
             let driver = format!("{{\"ICD\": {{\"library_path\": \"{}\"}}}}", vendor.library);
@@ -506,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_without_a_driver_is_told() {
+    fn a_folder_without_a_driver_is_reported() {
         let folder = tempfile::tempdir().unwrap();
         let error = Mesa::in_folder(folder.path(), COMPILERS_VARIABLE).unwrap_err().to_string();
         assert!(error.contains("no driver of Mesa in"), "{error}");
@@ -517,7 +518,7 @@ mod tests {
 
     /// Shims of the folder are used, whether it has a dynamic loader or not.
     #[test]
-    fn a_folder_without_a_loader_has_its_own_shims() {
+    fn a_folder_without_a_loader_uses_shims() {
         let root = root(b"GFX1100\0");
         fs::remove_file(root.path().join("lib64/ld-linux-x86-64.so.2")).unwrap();
         file(&root, "usr/lib/x86_64-linux-gnu/libamdgpu_noop_drm_shim.so", b"x\0navi31\0");

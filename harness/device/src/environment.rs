@@ -2,12 +2,13 @@
 //!
 //! The loader reads `VK_DRIVER_FILES` (older ones: `VK_ICD_FILENAMES`) when an instance is created, and a
 //! program with threads cannot safely change its own environment. So the variables are set when a process
-//! starts: a parent passes [`DriverEnvironment::loader_variables`] to its workers, and a program that needs the
-//! drivers itself replaces itself once, at the start of `main`, by [`DriverEnvironment::restart_command`].
+//! starts: a parent passes [`DriverEnvironment::loader_variables`] to its workers, and a program that needs
+//! the drivers itself replaces itself once, at the start of `main`, by
+//! [`DriverEnvironment::restart_command`].
 //!
-//! The loader finds what distributions install. This module adds SwiftShader, which Chromium contains, and
-//! the files in `VK_LITMUS_EXTRA_ICDS`. Since the variables replace the loader's own search, they also list
-//! everything that this search would have found.
+//! The loader finds the drivers of the distribution. This module adds SwiftShader, which Chromium contains,
+//! and the files in `VK_LITMUS_EXTRA_ICDS`. The variables replace the search of the loader, so they also list
+//! the files that this search would find.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -306,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn the_loader_is_left_alone_where_nothing_is_added() {
+    fn without_additions_the_loader_variables_are_unchanged() {
         let world = World::new();
         let environment = world.discover().unwrap();
         assert_eq!(world.names(environment.files()), [LAVAPIPE, RADEON]);
@@ -316,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn swiftshader_is_added_to_what_the_loader_finds() {
+    fn swiftshader_is_added_to_the_default_drivers() {
         let world = World::new();
         world.file(SWIFTSHADER);
         let environment = world.discover().unwrap();
@@ -367,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn the_users_choice_stays() {
+    fn variables_of_the_user_take_precedence() {
         for variable in LOADER_VARIABLES {
             let mut world = World::new();
             world.file(SWIFTSHADER);

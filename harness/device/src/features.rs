@@ -57,7 +57,7 @@ impl Available {
 }
 
 /// One list for three purposes: naming features, clearing unlisted ones, and chaining the structures that the
-/// device knows.
+/// device supports.
 ///
 /// A structure comes with a core Vulkan version (0: none) and with an extension.
 macro_rules! features {
@@ -96,7 +96,7 @@ macro_rules! features {
                 extensions
             }
 
-            /// Links the structures that the device knows, for a query or for device creation.
+            /// Links the structures that the device supports, for a query or for device creation.
             pub(crate) fn link_chain<'a>(&'a mut self, available: &Available) -> vk::PhysicalDeviceFeatures2<'a> {
                 let mut chain = vk::PhysicalDeviceFeatures2::default().features(self.core);
                 self.v11.p_next = std::ptr::null_mut();
@@ -154,7 +154,8 @@ impl Features {
         let mut features = Features::default();
         let core = {
             let mut chain = features.link_chain(available);
-            // SAFETY: the handle comes from this instance, and the chain holds only structures that the device knows.
+            // SAFETY: the handle comes from this instance, and the chain has only structures that the device
+            // supports.
             unsafe { instance.get_physical_device_features2(physical, &mut chain) };
             chain.features
         };

@@ -332,8 +332,8 @@ impl SharedRun {
         {
             let _alone = self.submitting.lock().unwrap_or_else(PoisonError::into_inner);
             // SAFETY: the commands are recorded for this queue's family and not in flight, since each batch
-            // is submitted once; the caller holds the submission lock. A thread or a batch signals what is
-            // waited for, or the plan stays in flight.
+            // is submitted once; the caller holds the submission lock. A thread or a batch signals the
+            // awaited semaphores, or the plan stays in flight.
             unsafe { self.raw.queue_submit(batch.queue, &infos, batch.fence) }
                 .map_err(failed("vkQueueSubmit"))?;
         }

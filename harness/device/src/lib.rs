@@ -1,8 +1,8 @@
 //! Vulkan devices as implementations of the device interface of the crate `plan`.
 //!
-//! [`DriverEnvironment`] finds the driver files for the Vulkan loader, [`list_devices`] lists the devices of this
-//! process, a [`Selector`] chooses one, and [`VulkanDevice`] runs plans on it. This is the only crate that
-//! talks to a driver, and the only one with `unsafe` code. It knows no litmus test.
+//! [`DriverEnvironment`] finds the driver files for the Vulkan loader, [`list_devices`] lists the devices of
+//! this process, a [`Selector`] chooses one, and [`VulkanDevice`] runs plans on it. This is the only crate
+//! that talks to a driver, and the only one with `unsafe` code. It does not depend on litmus tests.
 //!
 //! [`VulkanDevice::executables`] shows the code that a driver generates for a kernel. [`Mesa`] finds
 //! installations whose compile-only devices do so for absent hardware.

@@ -153,7 +153,7 @@ impl MemoryHeap {
     /// Maps a dedicated allocation until it is freed.
     fn map(&self, buffer: &mut DeviceBuffer, bytes: vk::DeviceSize) -> Result<(), DeviceError> {
         let flags = vk::MemoryMapFlags::empty();
-        // SAFETY: the memory belongs to the buffer alone, was not mapped before, and its type is
+        // SAFETY: only this buffer uses the memory, which was not mapped before, and its type is
         // host-visible.
         let start = unsafe { self.raw.map_memory(buffer.own, 0, vk::WHOLE_SIZE, flags) };
         let start = NonNull::new(start.map_err(failed("vkMapMemory"))?.cast::<u32>());
@@ -226,8 +226,8 @@ pub(crate) struct MappedMemory {
     coherent: bool,
 }
 
-// SAFETY: it accesses the memory behind the pointer only by atomic operations, and its Vulkan calls need no
-// external synchronization.
+// SAFETY: it accesses the memory only by atomic operations, and its Vulkan calls need no external
+// synchronization.
 unsafe impl Send for MappedMemory {}
 // SAFETY: as above.
 unsafe impl Sync for MappedMemory {}

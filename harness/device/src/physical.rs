@@ -151,7 +151,7 @@ impl QueriedDevice {
     }
 }
 
-/// ExtendedProperties beyond the core structure; zero if the device does not know them.
+/// ExtendedProperties beyond the core structure; zero if the device does not support them.
 struct ExtendedProperties {
     driver_id: vk::DriverId,
     driver_name: String,
@@ -191,7 +191,8 @@ impl ExtendedProperties {
         if split_barrier::NAME.to_str().is_ok_and(|name| available.extensions.contains(name)) {
             chain = chain.push_next(&mut split);
         }
-        // SAFETY: the handle comes from this instance, and the chain holds only structures that the device knows.
+        // SAFETY: the handle comes from this instance, and the chain has only structures that the device
+        // supports.
         unsafe { instance.raw.get_physical_device_properties2(handle, &mut chain) };
         let range = (size_control.min_subgroup_size, size_control.max_subgroup_size);
         ExtendedProperties {

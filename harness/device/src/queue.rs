@@ -164,9 +164,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_queue_of_a_plan_gets_its_own() {
-        // Queue counts of the device's families, the first of which has graphics; families of the plan's
-        // queues; families that draw; the expected family and index of each, or the error.
+    fn every_queue_of_a_plan_has_a_separate_device_queue() {
+        // Queue counts of the families of the device (the first has graphics), families of the queues in the
+        // plan, families that draw, and the expected family and index of each queue, or the error.
         type Case =
             (&'static [u32], &'static [u32], &'static [u32], Result<&'static [(u32, u32)], &'static str>);
         let table: [Case; 12] = [

@@ -84,7 +84,7 @@ mod tests {
 
     /// Linux before 6.12 accepts the request, and reports no slices.
     #[test]
-    fn a_thread_and_those_that_it_starts_ask_for_short_slices_and_for_nothing_else() {
+    fn threads_and_their_children_request_short_time_slices() {
         let Some(before) = linux::get() else {
             println!("skipped: this system does not report how threads are scheduled");
             return;

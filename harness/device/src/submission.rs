@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn batches_are_submissions_of_their_own() {
+    fn batches_are_separate_submissions() {
         let queue = QueueId(0);
         let steps = vec![
             work(0),

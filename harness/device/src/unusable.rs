@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn libraries_for_other_programs_are_no_trouble() {
+    fn libraries_of_other_programs_are_ignored() {
         let other = if usize::BITS == 64 { "32" } else { "64" };
         let text =
             format!(r#"{{"ICD": {{"library_path": "libno_such_gpu.so.0", "library_arch": "{other}"}}}}"#);
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_file_is_told_with_the_place() {
+    fn a_broken_file_is_reported_with_its_position() {
         assert!(reason("{\"ICD\":\n 7}").unwrap().contains("line 2"));
         let missing = find_unusable(&[PathBuf::from("no/such/file.json")]);
         assert!(

@@ -118,7 +118,8 @@ impl VulkanDevice {
         if physical.capabilities.is_cpu {
             slices::request_short_slices();
         }
-        // SAFETY: everything that `info` points to lives until after the call, and all of it is what the device offers.
+        // SAFETY: all data that `info` points to outlives the call, and the device supports the requested
+        // features and queues.
         let raw = unsafe { instance.raw.create_device(physical.handle, &info, None) }
             .map_err(failed("vkCreateDevice"))?;
         let memory = Allocator::new(&AllocatorCreateDesc {
@@ -261,8 +262,8 @@ impl Drop for VulkanDevice {
             self.instance.abandon();
             return;
         }
-        // Prepared plans borrow the device, so all are gone; each has waited for its submission or abandoned
-        // the device.
+        // Prepared plans borrow the device, so none exists any more; each has waited for its submission or
+        // abandoned the device.
         self.gpu.pipelines.clear_cache();
         // SAFETY: the allocator is not used afterwards, and is dropped before the device that it allocates
         // from.

@@ -1,4 +1,4 @@
-//! The tests of the crate, linked as one program; helper modules come last.
+//! The tests of the crate, linked as one program. Helper modules are last.
 
 mod drivers;
 mod hosts;

@@ -84,8 +84,8 @@ fn dispatches_change_between_submissions() {
 }
 
 #[test]
-fn what_the_host_writes_is_there_for_the_next_submission() {
-    on_each_device("what_the_host_writes_is_there_for_the_next_submission", |device| {
+fn host_writes_are_visible_to_the_next_submission() {
+    on_each_device("host_writes_are_visible_to_the_next_submission", |device| {
         for memory in [BufferMemory::Readback, BufferMemory::Shared] {
             let mut b = Builder::new();
             let (input, output) = (b.buffer(64, memory), b.buffer(64, BufferMemory::Device));
@@ -133,7 +133,7 @@ fn submissions_of_a_plan_follow_each_other() {
         b.fill(buffer, 0);
         for _ in 0..5 {
             b.step(PlanStep::Submit { queue: QUEUE });
-            // Two consecutive submits submit nothing in between.
+            // The second of two consecutive submits has no commands.
             b.step(PlanStep::Submit { queue: QUEUE });
             b.barrier();
             b.dispatch(kernel, 1, &[buffer, buffer], &[]);
@@ -170,8 +170,8 @@ fn a_plan_prepared_twice_overlaps() {
 }
 
 #[test]
-fn memory_out_of_reach_is_fetched_when_it_is_asked_for() {
-    on_each_device("memory_out_of_reach_is_fetched_when_it_is_asked_for", |device| {
+fn unmapped_memory_is_copied_on_request() {
+    on_each_device("unmapped_memory_is_copied_on_request", |device| {
         for memory in MEMORIES {
             let mut b = Builder::new();
             let buffer = b.buffer(128, memory);
@@ -215,7 +215,7 @@ fn kernels_compiled_ahead_are_those_that_run_later() {
             run(&mut *prepared);
             assert!(prepared.read(buffer).unwrap().iter().copied().eq(7..71));
         }
-        // More than the cache holds, and still compiling when the device is dropped.
+        // More than the cache holds, and some still compile when the device is dropped.
         let sizes = 1..40;
         device.compile_ahead(
             sizes
@@ -226,8 +226,7 @@ fn kernels_compiled_ahead_are_those_that_run_later() {
     });
 }
 
-/// Workgroups that wait for the host. On lavapipe each stops by itself after some milliseconds, so there must
-/// be many.
+/// Workgroups that wait for the host. lavapipe stops each after some milliseconds, hence the large number.
 const WAITING: u32 = 20_000;
 
 /// Returns a kernel that the host releases: flag, counter and plan.
@@ -271,8 +270,8 @@ fn the_host_releases_a_waiting_kernel() {
 }
 
 #[test]
-fn dropping_what_never_ends_does_not_block() {
-    on_each_busy_driver("dropping_what_never_ends_does_not_block", |selector| {
+fn dropping_an_endless_submission_does_not_block() {
+    on_each_busy_driver("dropping_an_endless_submission_does_not_block", |selector| {
         let device = VulkanDevice::open(selector, DeviceOptions::default()).unwrap();
         let (flag, _, b) = waiting_plan(&device);
         let mut prepared = b.prepare(&device);
@@ -285,14 +284,14 @@ fn dropping_what_never_ends_does_not_block() {
 }
 
 #[test]
-fn dropping_what_has_ended_unseen_keeps_the_device() {
-    on_each_device("dropping_what_has_ended_unseen_keeps_the_device", |device| {
+fn dropping_a_finished_submission_keeps_the_device() {
+    on_each_device("dropping_a_finished_submission_keeps_the_device", |device| {
         let mut b = Builder::new();
         let kernel = b.kernel(kernels::nothing());
         b.dispatch(kernel, 1, &[], &[]);
         let (mut unseen, mut seen) = (b.prepare(device), b.prepare(device));
         unseen.submit().unwrap();
-        // It ends after the other, because they share a queue.
+        // It ends after the other plan, because they share a queue.
         run(&mut *seen);
         drop(unseen);
         run(&mut *b.prepare(device));
@@ -349,8 +348,8 @@ fn kernels_get_the_subgroups_they_require() {
 }
 
 #[test]
-fn what_the_device_lacks_is_refused() {
-    on_each_device("what_the_device_lacks_is_refused", |device| {
+fn missing_features_are_refused() {
+    on_each_device("missing_features_are_refused", |device| {
         let queues = |families: &[u32]| Plan {
             queues: families.iter().map(|family| Queue { family: *family }).collect(),
             ..Plan::default()
@@ -377,8 +376,8 @@ fn what_the_device_lacks_is_refused() {
 }
 
 #[test]
-fn without_a_copy_hidden_memory_is_out_of_reach() {
-    on_each_driver("without_a_copy_hidden_memory_is_out_of_reach", |selector| {
+fn unmapped_memory_cannot_be_read_without_a_copy() {
+    on_each_driver("unmapped_memory_cannot_be_read_without_a_copy", |selector| {
         for staging in [false, true] {
             let device = VulkanDevice::open(selector, DeviceOptions { staging, validation: false }).unwrap();
             let mut b = Builder::new();
@@ -414,8 +413,8 @@ fn capabilities_agree_with_the_drivers_documentation() {
 }
 
 #[test]
-fn validation_layers_have_nothing_to_say() {
-    on_each_driver("validation_layers_have_nothing_to_say", |selector| {
+fn validation_layers_report_nothing() {
+    on_each_driver("validation_layers_report_nothing", |selector| {
         for staging in [false, true] {
             let device = match VulkanDevice::open(selector, DeviceOptions { validation: true, staging }) {
                 Ok(device) => device,
@@ -445,7 +444,7 @@ fn validation_layers_have_nothing_to_say() {
             drop(prepared);
             assert_eq!(device.validation_messages(), Vec::<String>::new());
 
-            // The layers are active: they report two writes without a barrier in between.
+            // The layers are active: they report two writes without a barrier between them.
             let mut b = Builder::new();
             let buffer = b.buffer(64, BufferMemory::Device);
             let kernel = b.kernel(kernels::linear(64));

@@ -32,7 +32,7 @@ fn store(storage: u32, value: HostValue, order: Option<HostOrder>) -> HostOperat
     HostOperation::Store { place: place(storage), value, order }
 }
 
-/// Returns a thread of two registers that reports both, and that it has ended.
+/// Returns a thread with two registers that reports both and then ends.
 fn thread(acts: Vec<HostAct>) -> HostThread {
     let reports = vec![HostReport::Register(0), HostReport::Done, HostReport::Register(1)];
     HostThread { acts, registers: 2, reports }
@@ -103,8 +103,7 @@ fn writes_submits_and_reads() -> Builder {
     adding(vec![thread(acts)], &[(BatchStart::Submitted, false)])
 }
 
-/// One thread releases a batch that follows an earlier one; another thread waits for it and also checks a
-/// flag.
+/// One thread releases a batch that follows an earlier one; another thread waits for it and checks a flag.
 fn signals_and_waits() -> Builder {
     let first = vec![
         load(0, 0, None),
@@ -125,8 +124,8 @@ fn signals_and_waits() -> Builder {
 }
 
 #[test]
-fn threads_of_the_host_take_part() {
-    on_each_device("threads_of_the_host_take_part", |device| {
+fn host_threads_run_concurrently_with_the_device() {
+    on_each_device("host_threads_run_concurrently_with_the_device", |device| {
         let back = BufferId(1);
         let words =
             |pair: [u32; 2]| std::iter::repeat_n(pair, INSTANCES as usize).flatten().collect::<Vec<u32>>();
@@ -155,8 +154,8 @@ fn threads_of_the_host_take_part() {
 
 /// A thread that waits for a batch before it releases it.
 #[test]
-fn dropping_threads_that_wait_for_ever_does_not_block() {
-    on_each_driver("dropping_threads_that_wait_for_ever_does_not_block", |selector| {
+fn dropping_endless_host_threads_does_not_block() {
+    on_each_driver("dropping_endless_host_threads_does_not_block", |selector| {
         let device = VulkanDevice::open(selector, DeviceOptions::default()).unwrap();
         let acts = vec![HostAct::Wait(0), HostAct::Signal { semaphore: SEMAPHORE, value: 2 }];
         let b = adding(vec![thread(acts)], &[(BatchStart::Early, true)]);
@@ -180,8 +179,8 @@ fn memory_that_threads_reach_is_mapped() {
 }
 
 #[test]
-fn validation_layers_have_nothing_to_say_of_hosts() {
-    on_each_driver("validation_layers_have_nothing_to_say_of_hosts", |selector| {
+fn validation_layers_report_nothing_for_hosts() {
+    on_each_driver("validation_layers_report_nothing_for_hosts", |selector| {
         let device = match VulkanDevice::open(selector, DeviceOptions { validation: true, staging: false }) {
             Ok(device) => device,
             Err(DeviceError::Unsupported(why)) => {

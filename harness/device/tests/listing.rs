@@ -1,4 +1,4 @@
-//! The list of devices in processes with different drivers.
+//! The list of devices, in processes with different drivers.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -11,7 +11,7 @@ use plan::{Device, DeviceError};
 /// Set in the child process that runs the test.
 const CHILD: &str = "VK_LITMUS_TEST_CHILD";
 
-/// Runs one test of this file in a child process, with the environment that `set` makes.
+/// Runs one test of this file in a child process with another environment.
 fn in_child(test: &str, set: impl FnOnce(&mut Command)) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
@@ -35,7 +35,7 @@ fn both_software_drivers_from_one_process() {
         assert_eq!(names, ["lavapipe", "swiftshader"]);
         assert!(devices.iter().enumerate().all(|(index, device)| device.index == index));
         let open = |text: &str| VulkanDevice::open(&text.parse().unwrap(), DeviceOptions::default());
-        // Both at the same time, by name, index, UUID and part of the name.
+        // Both at the same time, by name, index, UUID and substring of the name.
         let opened = [
             open("swiftshader"),
             open("lavapipe"),
@@ -46,7 +46,7 @@ fn both_software_drivers_from_one_process() {
         .map(|device| device.unwrap().identity().name.clone());
         assert_eq!(opened, ["swiftshader", "lavapipe", "swiftshader", "swiftshader", "lavapipe"]);
         assert!(matches!(open("no such device"), Err(DeviceError::NoSuchDevice(_))));
-        // The environment is set, so that no restart loop occurs.
+        // The environment is already set, so the process is not restarted.
         assert!(DriverEnvironment::discover().unwrap().is_in_place());
         return;
     }
@@ -67,12 +67,12 @@ fn both_software_drivers_from_one_process() {
 }
 
 #[test]
-fn without_a_driver_it_says_what_to_install() {
+fn without_a_driver_the_error_names_packages() {
     if is_child() {
         let open = VulkanDevice::open(&Selector::Best, DeviceOptions::default()).map(|_| ());
         for result in [device::list_devices().map(|_| ()), open] {
             match result {
-                // With a loader but no driver, or without a loader.
+                // There is a loader but no driver, or no loader.
                 Err(DeviceError::NoDriver(why) | DeviceError::NoLoader(why)) => {
                     assert!(why.contains("libvulkan1"), "{why}")
                 }
@@ -81,7 +81,7 @@ fn without_a_driver_it_says_what_to_install() {
         }
         return;
     }
-    in_child("without_a_driver_it_says_what_to_install", |command| {
+    in_child("without_a_driver_the_error_names_packages", |command| {
         command.env("VK_DRIVER_FILES", "/nonexistent.json").env("VK_ICD_FILENAMES", "/nonexistent.json");
     });
 }

@@ -1,4 +1,4 @@
-//! Every way to order dispatches, and every memory type, on lavapipe and SwiftShader, without validation
+//! Every method to order dispatches, and every memory type, on lavapipe and SwiftShader, without validation
 //! messages.
 //!
 //! The validation layers include synchronization validation.
@@ -78,12 +78,12 @@ fn chain(between: impl Fn(&mut Builder, u32)) -> (Builder, plan::BufferId) {
 }
 
 #[test]
-fn dispatches_follow_one_another_in_every_way() {
-    on_each_device("dispatches_follow_one_another_in_every_way", |device| {
+fn every_mechanism_orders_dispatches() {
+    on_each_device("every_mechanism_orders_dispatches", |device| {
         for (name, between) in ALL {
             let (b, buffer) = chain(between);
             let mut prepared = b.prepare(device);
-            // Repeatedly: events are reset, binary semaphores are unsignalled, timelines continue.
+            // Repeated: events are reset, binary semaphores are unsignalled, timelines continue.
             for _ in 0..3 {
                 run(&mut *prepared);
                 assert_eq!(prepared.read(buffer).unwrap(), [10; 4096], "{name}");
@@ -93,8 +93,8 @@ fn dispatches_follow_one_another_in_every_way() {
 }
 
 #[test]
-fn validation_finds_no_fault_in_any_way() {
-    on_each_driver("validation_finds_no_fault_in_any_way", |selector| {
+fn validation_reports_nothing_for_any_mechanism() {
+    on_each_driver("validation_reports_nothing_for_any_mechanism", |selector| {
         let options = DeviceOptions { validation: true, ..DeviceOptions::default() };
         let device = match VulkanDevice::open(selector, options) {
             Ok(device) => device,
@@ -109,7 +109,7 @@ fn validation_finds_no_fault_in_any_way() {
             }
             assert_eq!(device.validation_messages(), Vec::<String>::new(), "{name}");
         }
-        // Every access type on either side, with its stages.
+        // Every access type as source and as destination, with its stages.
         let shader = (Accesses::SHADER_WRITE, ACCESSES);
         for kind in Accesses::single_accesses().chain([Accesses::NONE]) {
             let masks = (shader.0.with(kind), shader.1.with(kind));
@@ -125,7 +125,7 @@ fn validation_finds_no_fault_in_any_way() {
         let all = (Accesses::MEMORY_WRITE, Accesses::MEMORY_READ.with(Accesses::MEMORY_WRITE));
         run(&mut *chain(|b, _| masked(b, DependencyKind::Barrier, all.0, all.1)).0.prepare(&device));
         assert_eq!(device.validation_messages(), Vec::<String>::new());
-        // Masks of other accesses make no kernel write available.
+        // Masks of other accesses do not make writes of kernels available.
         for (available, visible) in [
             (Accesses::TRANSFER_WRITE, ACCESSES),
             (Accesses::SHADER_READ, ACCESSES),
@@ -183,8 +183,8 @@ fn command_buffers_of_one_submission_run_in_order_with_a_dependency() {
 }
 
 #[test]
-fn memory_is_of_the_type_that_is_asked_for() {
-    on_each_device("memory_is_of_the_type_that_is_asked_for", |device| {
+fn memory_has_the_requested_type() {
+    on_each_device("memory_has_the_requested_type", |device| {
         let types = &device.capabilities().memory_types;
         assert!(!types.is_empty());
         for (name, kind) in MemoryKind::NAMED {
@@ -216,8 +216,8 @@ fn memory_is_of_the_type_that_is_asked_for() {
 }
 
 #[test]
-fn a_family_of_its_own_is_refused_where_there_is_one() {
-    on_each_device("a_family_of_its_own_is_refused_where_there_is_one", |device| {
+fn a_separate_family_is_refused_on_devices_with_one() {
+    on_each_device("a_separate_family_is_refused_on_devices_with_one", |device| {
         if device.capabilities().compute_queues.len() > 1 {
             return;
         }

@@ -1,4 +1,4 @@
-//! Selectors against a list of devices.
+//! Selectors on a list of devices.
 
 use device::{Listed, Selector, SelectorError};
 use plan::{Capabilities, DeviceError, Identity};
@@ -73,7 +73,7 @@ fn without_a_selector_the_best_device_with_the_memory_model_is_taken() {
 }
 
 #[test]
-fn other_kinds_of_devices_are_told_apart() {
+fn device_types_are_distinguished() {
     let table = [
         ("sim", SelectorError::NotVulkan("sim".to_owned())),
         ("radv:gfx1100", SelectorError::NotVulkan("radv:gfx1100".to_owned())),

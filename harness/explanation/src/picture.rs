@@ -47,7 +47,7 @@ pub struct Arrow {
 /// The kinds of arrows, in the order of their weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ArrowKind {
-    /// Part of what breaks a rule.
+    /// Part of the violated axiom.
     Broken,
     /// A race.
     Race,

@@ -11,7 +11,7 @@ use model::{
 
 use super::{Explained, words};
 
-/// Returns the sentences, those about the outcome first; empty if there is no plain description.
+/// Returns the sentences, those about the outcome first; empty if no plain description exists.
 pub fn sentences(explained: Explained<'_>) -> Vec<String> {
     let Explained { test, explanation, .. } = explained;
     let mut all = match &explanation.answer {

@@ -39,7 +39,7 @@ impl ExplanationCase {
     }
 }
 
-/// Lines of models move whenever their comments grow.
+/// Line numbers of models change with their comments.
 fn without_model_lines(text: &str) -> String {
     let mut parts = text.split(".cat:");
     let mut shown = parts.next().unwrap_or_default().to_owned();
@@ -72,7 +72,7 @@ fn texts() {
     }
 }
 
-/// Every test of up to four threads, explained without a long search for mends.
+/// Every test of at most four threads, with a short search for fixes.
 fn cases() -> Vec<ExplanationCase> {
     let model = Model::shipped("vulkan").unwrap().unwrap();
     let tests = corpus::tests().into_iter().filter(|test| {
@@ -84,7 +84,7 @@ fn cases() -> Vec<ExplanationCase> {
 }
 
 #[test]
-fn labels_hide_no_event_and_no_other_label() {
+fn labels_do_not_overlap_events_or_labels() {
     let overlap = |a: Rectangle, b: Rectangle| {
         a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height
     };
@@ -146,7 +146,7 @@ fn pictures_and_pages_are_well_formed() {
 }
 
 #[test]
-fn what_means_something_to_a_format_is_escaped() {
+fn special_characters_of_each_format_are_escaped() {
     let source = "VULKAN a<b>&\"c\\d\n{ x = 0; }\nP0@sg 0, wg 0, qf 0 ;\nst.atom.dv.sc0 x, 1 ;\nexists (x >= 1 /\\ x < 2)";
     let model = Model::shipped("vulkan").unwrap().unwrap();
     let case = ExplanationCase::new(source, "<i>.litmus".to_owned(), &model, 0);
@@ -157,7 +157,7 @@ fn what_means_something_to_a_format_is_escaped() {
     assert!(dot(case.explained()).contains(r#"a<b>&\"c\\d"#));
 }
 
-/// The statements of a graph in the words of its grammar, strings and all.
+/// Checks the statements of a graph against the grammar of DOT, including strings.
 fn assert_graph(text: &str) {
     let (mut depth, mut statements) = (0_i32, 0);
     let mut characters = text.chars();

@@ -33,7 +33,7 @@ pub fn write(explained: Explained<'_>) -> String {
     out
 }
 
-/// The executions that show it, event by event and order by order, and what mends a race.
+/// Formats the executions that show the outcome, event by event and order by order, and the fix of a race.
 pub fn steps(explained: Explained<'_>) -> String {
     let Explained { test, explanation, .. } = explained;
     let mut out = String::new();
@@ -91,7 +91,7 @@ pub fn line(out: &mut String, indent: usize, text: &str) {
     let _ = writeln!(out, "{}", format!("{}{text}", "  ".repeat(indent)).trim_end());
 }
 
-/// The threads side by side, each instruction with its events and what they read or write.
+/// Formats the threads side by side: each instruction with its events and the values that they read or write.
 pub fn table(out: &mut String, test: &Test, execution: &ExplainedExecution) {
     let mut columns: Vec<Vec<String>> = Vec::new();
     for (index, thread) in test.threads.iter().enumerate() {

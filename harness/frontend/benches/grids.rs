@@ -1,7 +1,7 @@
 //! Speed and shadow memory of grid walks, on one core.
 //!
-//! Every kernel is walked with one schedule, a lock also with several. A fixed loop of the same run is the
-//! yardstick, since machines differ and are noisy.
+//! Every kernel is walked with one schedule, a lock also with several. Times are compared with a fixed loop
+//! in the same run, since machines differ and are noisy.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark prints what it measures")]
 
 use std::fs;
@@ -30,7 +30,7 @@ const CORPUS: [&str; 8] = [
 ];
 
 fn main() {
-    // `cargo test --benches` passes `--test`: there is nothing to test here.
+    // `cargo test --benches` passes `--test`: this program has no tests.
     if std::env::args().any(|argument| argument == "--test") {
         return;
     }
@@ -77,7 +77,7 @@ fn main() {
     );
 }
 
-/// Measures a kernel and prints its row: instructions, their time, and the time of execution alone.
+/// Measures a kernel and prints its row: instructions, their time, and the time of execution without checks.
 fn row(
     name: &str,
     module: &SpirvModule,

@@ -1,4 +1,4 @@
-//! Integration tests of the front end, as one program: one file per subject, helpers last.
+//! Integration tests of the front end, linked as one program. Helper modules are last.
 
 mod answers;
 mod findings;

@@ -1,4 +1,4 @@
-//! Kernels in GLSL as compiled by glslang, with the expected answers; the sources lie in the same folder.
+//! Kernels in GLSL as compiled by glslang, with the expected answers. The sources are in the same folder.
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::process::Command;
 use frontend::{AnalysisOptions, ModelQuery, parse_formula};
 use model::{Budget, Model};
 
-/// Kernels with their grids and claims.
+/// Kernels with their grids and assertions.
 const KERNELS: [(&str, u32, Option<&str>); 8] = [
     ("lock", 2, Some("data.count == 2")),
     ("lock-right", 2, Some("data.count == 2")),
@@ -24,12 +24,12 @@ fn folder() -> PathBuf {
 }
 
 /// Returns the answers for a module.
-fn said(bytes: &[u8], workgroups: u32, assertion: Option<&str>) -> String {
+fn answer_text(bytes: &[u8], workgroups: u32, assertion: Option<&str>) -> String {
     let module = frontend::read_module(bytes).unwrap();
     let assertion = assertion.map(|text| parse_formula(text).unwrap());
     let options = AnalysisOptions { grid: Some([workgroups, 1, 1]), assertion, ..AnalysisOptions::default() };
     let lifted = frontend::lift(&module, &options).unwrap();
-    // A lifted test prints and parses like any other.
+    // The printed form of a lifted test parses.
     for case in &lifted.cases {
         let printed = litmus::print(&case.test);
         assert_eq!(litmus::print(&litmus::parse(&printed, "lifted").unwrap()), printed);
@@ -37,48 +37,48 @@ fn said(bytes: &[u8], workgroups: u32, assertion: Option<&str>) -> String {
     let model = Model::shipped("vulkan").unwrap().unwrap();
     let asking = ModelQuery { budget: Budget::steps(2_000_000), race: true, question: true, places: true };
     let answer = frontend::answer_with_model(&lifted, &model, &asking).unwrap();
-    let mut said = format!("{:?}", answer.race);
+    let mut text = format!("{:?}", answer.race);
     if let Some(question) = &lifted.question {
-        said += &format!("\n{question}: {:?}", answer.holds);
+        text += &format!("\n{question}: {:?}", answer.holds);
     }
     let line = |spot: &frontend::Spot| {
         module.source_line(spot.line).map_or(String::new(), |line| format!("{}:{}", line.file, line.line))
     };
     if let Some(found) = &answer.race_found {
-        said += &format!("\n{}", found.describe(&lifted.invocations));
-        found.at.iter().for_each(|spot| said += &format!("\n  {}", line(spot)));
+        text += &format!("\n{}", found.describe(&lifted.invocations));
+        found.at.iter().for_each(|spot| text += &format!("\n  {}", line(spot)));
     }
     if answer.race == litmus::Race::Racy {
         let lack = frontend::find_missing_sync(&lifted, &model, &asking).unwrap();
-        said += &format!("\nwhy: {}", lack.description());
+        text += &format!("\nwhy: {}", lack.description());
         let found = answer.race_found.as_ref();
         let whole = frontend::lift(&module, &AnalysisOptions { keep_all: true, ..options.clone() }).unwrap();
         let mended = frontend::fix_races(&module, &whole, &model, found, &asking).unwrap();
         for change in &mended.changes {
-            said += &format!("\nmend: {}: {}", line(&change.at), change.text);
+            text += &format!("\nmend: {}: {}", line(&change.at), change.text);
         }
     }
     for finding in &lifted.findings {
-        said += &format!("\n{:?}: {} ({})", finding.kind, finding.message, line(&finding.at[0]));
+        text += &format!("\n{:?}: {} ({})", finding.kind, finding.message, line(&finding.at[0]));
     }
-    said
+    text
 }
 
 #[test]
-fn what_is_said_of_shaders() {
+fn answers_for_shaders() {
     let all: Vec<String> = KERNELS
         .iter()
         .map(|(name, workgroups, assertion)| {
             let bytes = std::fs::read(folder().join(format!("{name}.spvasm"))).unwrap();
-            format!("{name}: {}", said(&bytes, *workgroups, *assertion))
+            format!("{name}: {}", answer_text(&bytes, *workgroups, *assertion))
         })
         .collect();
     insta::assert_snapshot!(all.join("\n\n"));
 }
 
-/// The compiler's own modules, raw and optimized, give the same answers as the committed text.
+/// The modules of the compiler, raw and optimized, have the same answers as the committed text.
 #[test]
-fn compilers_and_optimisers_change_nothing() {
+fn compilers_and_optimizers_do_not_change_answers() {
     if Command::new("glslangValidator").arg("--version").output().is_err() {
         println!("skipped 1: no glslangValidator");
         return;
@@ -87,7 +87,7 @@ fn compilers_and_optimisers_change_nothing() {
     std::fs::create_dir_all(&out).unwrap();
     for (name, workgroups, assertion) in KERNELS {
         let committed = std::fs::read(folder().join(format!("{name}.spvasm"))).unwrap();
-        let expected = said(&committed, workgroups, assertion);
+        let expected = answer_text(&committed, workgroups, assertion);
         for flags in [&["-g"][..], &["-g", "-Os"]] {
             let path = out.join("kernel.spv");
             let status = Command::new("glslangValidator")
@@ -101,7 +101,7 @@ fn compilers_and_optimisers_change_nothing() {
                 .unwrap();
             assert!(status.status.success(), "{status:?}");
             let binary = std::fs::read(&path).unwrap();
-            assert_eq!(said(&binary, workgroups, assertion), expected, "{name} {flags:?}");
+            assert_eq!(answer_text(&binary, workgroups, assertion), expected, "{name} {flags:?}");
         }
     }
     std::fs::remove_dir_all(&out).unwrap();

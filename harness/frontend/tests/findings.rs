@@ -101,11 +101,11 @@ fn found(body: &str, workgroups: u32) -> String {
 }
 
 #[test]
-fn barriers_order_what_they_say() {
-    // Lanes of one subgroup: only lockstep would order them.
+fn barriers_order_within_their_scope_and_semantics() {
+    // Invocations of one subgroup: only lockstep execution would order them.
     assert_eq!(found(&[WRITE, READ].concat(), 1), "lockstep");
     assert_eq!(found(&[WRITE, BARRIER, READ].concat(), 256), "");
-    // A barrier without semantics orders nothing, and a subgroup barrier reaches no other subgroup.
+    // A barrier without semantics orders no accesses, and a subgroup barrier does not order other subgroups.
     assert_eq!(found(&[WRITE, "OpControlBarrier %2 %2 %0\n", READ].concat(), 1), "lockstep");
     assert_eq!(found(&[WRITE, "OpControlBarrier %3 %3 %264\n", READ].concat(), 1), "");
     let far = "%far = OpBitwiseXor %u32 %me %63\n%there = OpAccessChain %to_shared %shared %far\n%got = OpLoad %u32 %there\n";
@@ -120,7 +120,7 @@ fn barriers_order_what_they_say() {
     assert_eq!(found(&buffers(BARRIER, "flags"), 1), "lockstep");
     assert_eq!(found(&buffers("OpControlBarrier %2 %2 %72\n", "flags"), 1), "");
     assert_eq!(found(&buffers("OpControlBarrier %2 %2 %72\n", "data"), 1), "unpublished-read");
-    // Workgroups share no barrier.
+    // Barriers do not order workgroups.
     assert_eq!(found(&buffers("OpControlBarrier %2 %2 %72\n", "flags"), 2), "race");
 }
 
@@ -139,17 +139,17 @@ fn split_barriers_order_rounds() {
     };
     let (arrive, wait) = ("OpControlBarrierArriveEXT %2 %2 %260\n", "OpControlBarrierWaitEXT %2 %2 %258\n");
     assert_eq!(found(&[WRITE, arrive, wait, READ]), "");
-    // A write after the arrival is not waited for, and without semantics nothing is ordered.
+    // The wait does not order a write after the arrival, and without semantics no access is ordered.
     assert_eq!(found(&[arrive, WRITE, wait, READ]), "lockstep");
     assert_eq!(found(&[WRITE, "OpControlBarrierArriveEXT %2 %2 %0\n", wait, READ]), "lockstep");
     assert_eq!(found(&[WRITE, arrive, "OpControlBarrierWaitEXT %2 %2 %0\n", READ]), "lockstep");
-    // The rounds of a subgroup are separate.
+    // Rounds of different subgroups are separate.
     let far = "%far = OpBitwiseXor %u32 %me %63\n%there = OpAccessChain %to_shared %shared %far\n%got = OpLoad %u32 %there\n";
     let (near, meet) = ("OpControlBarrierArriveEXT %3 %3 %260\n", "OpControlBarrierWaitEXT %3 %3 %258\n");
     assert_eq!(found(&[WRITE, near, meet, READ]), "");
     assert_eq!(found(&[WRITE, near, meet, far]), "race");
     assert_eq!(found(&[WRITE, arrive, wait, far]), "");
-    // Two rounds: the second wait belongs to the second arrival.
+    // Two rounds: the second wait is for the second arrival.
     let again = "OpStore %mine %wg\n";
     assert_eq!(found(&[WRITE, arrive, wait, READ, arrive, wait, again]), "");
     assert_eq!(found(&[WRITE, arrive, wait, READ, arrive, again, wait]), "lockstep");
@@ -219,13 +219,13 @@ fn atomics_and_spinning() {
     assert_eq!(found(&[sets, spin].concat(), 2), "");
 }
 
-/// A lock that guards nothing.
+/// A lock that protects no accesses.
 const LOCK: &str = "OpBranch %loop\n%loop = OpLabel\nOpLoopMerge %done %more None\nOpBranch %body\n%body = OpLabel\n\
                     %was = OpAtomicCompareExchange %u32 %flag %1 %0 %0 %1 %0\n%taken = OpINotEqual %bool %was %0\n\
                     OpBranchConditional %taken %again %done\n%again = OpLabel\nOpBranch %more\n%more = OpLabel\nOpBranch %loop\n\
                     %done = OpLabel\nOpMemoryBarrier %1 %72\nOpAtomicStore %flag %1 %0 %0\n";
 
-/// Returns the lock, taken only where `who` is true.
+/// Returns the lock, acquired only if `who` is true.
 fn by(who: &str) -> String {
     format!(
         "{who}OpSelectionMerge %m None\nOpBranchConditional %may %t %m\n%t = OpLabel\n{LOCK}OpBranch %m\n%m = OpLabel\n"
@@ -234,14 +234,14 @@ fn by(who: &str) -> String {
 
 #[test]
 fn lanes_that_wait_for_lanes() {
-    // Taken by every lane, by one lane per subgroup, and by one lane per workgroup.
+    // Acquired by every invocation, by one per subgroup, and by one per workgroup.
     let elect = "%may = OpGroupNonUniformElect %bool %3\n";
     let first = "%may = OpIEqual %bool %me %0\n";
     assert_eq!(found(LOCK, 1), "hang");
     assert_eq!(found(LOCK, 2), "hang");
     assert_eq!(found(&by(elect), 2), "");
     assert_eq!(found(&by(first), 3), "");
-    // Each lane has its own lock.
+    // Each invocation has another lock.
     let own = LOCK.replace("%flag", "%place");
     let own = ["%place = OpAccessChain %to_u32 %flags %0 %me\n", &own].concat();
     assert_eq!(found(&own, 1), "");
@@ -257,7 +257,7 @@ fn lanes_that_wait_for_lanes() {
 }
 
 #[test]
-fn deadlocks_name_the_whole_circle() {
+fn deadlocks_name_the_whole_cycle() {
     // Returns the message with workgroup numbers, and the access at each position.
     let hangs = |body: &str, workgroups: u32| {
         let report = walked(body, workgroups).expect("a walk");
@@ -268,7 +268,8 @@ fn deadlocks_name_the_whole_circle() {
         };
         report.findings.into_iter().map(said).collect::<Vec<_>>()
     };
-    // The first lane of a workgroup takes and releases locks, in an order that depends on the workgroup.
+    // The first invocation of a workgroup acquires and releases locks, in an order that depends on the
+    // workgroup.
     let take = |number: u32, lock: &str| {
         format!(
             "OpBranch %loop{number}\n%loop{number} = OpLabel\nOpLoopMerge %done{number} %more{number} None\nOpBranch %body{number}\n\
@@ -300,13 +301,13 @@ fn deadlocks_name_the_whole_circle() {
     // A common lock order cannot deadlock.
     let ordered = of_lanes(&[take(1, "%flag"), take(2, "%out"), back("%out"), back("%flag")].concat());
     assert_eq!(hangs(&ordered, 3), []);
-    // A lock that its holder takes again, and one that is never released.
+    // A lock that its holder acquires again, and a lock that is never released.
     let again = of_lanes(&[take(1, "%flag"), take(2, "%flag")].concat());
     let itself = "deadlock: (0,0,0) waits for `flags[0]`, which it took itself".to_owned();
     assert_eq!(hangs(&again, 1), [(itself, vec![None, Some(true)])]);
     let leaked = "(1,0,0) loops forever: no invocation changes the values that the loop reads, `flags[0]`, which (0,0,0) took before it ended";
     assert_eq!(hangs(&of_lanes(&take(1, "%flag")), 2), [(leaked.to_owned(), vec![None, Some(true)])]);
-    // The lock holder waits at a barrier for a lane that waits for the lock.
+    // The holder of the lock waits at a barrier for an invocation that waits for the lock.
     let two = "%other = OpIEqual %bool %me %63\n%first_or_last = OpLogicalOr %bool %first %other\n";
     let meet = of_lanes(&take(1, "%flag")).replace("%first %t", "%first_or_last %t");
     let (message, _) = &hangs(&[two, &meet, BARRIER, &back("%flag")].concat(), 1)[0];
@@ -318,8 +319,9 @@ fn deadlocks_name_the_whole_circle() {
 }
 
 #[test]
-fn many_orders_where_they_cost_little() {
-    // The first lane of each workgroup takes a lock correctly: no finding, but schedule-dependent.
+fn cheap_schedules_are_tried_in_large_numbers() {
+    // The first invocation of each workgroup acquires a lock correctly: no finding, but the result depends on
+    // the schedule.
     let first = "%may = OpIEqual %bool %me %0\n";
     let locked = kernel(&by(first)).replace("LocalSize 64", "LocalSize 4");
     let module = frontend::read_module(locked.as_bytes()).expect("a module");
@@ -333,11 +335,11 @@ fn many_orders_where_they_cost_little() {
     let clean = |orders| (GridVerdict::Clean, orders, String::new());
     assert_eq!(tried(grid::analyze_grid(&module, &of(2))), clean(12));
     assert_eq!(tried(grid::analyze_grid_thoroughly(&module, &of(2))), clean(1_000));
-    // The first few schedules run even if one exceeds the budget of the cheap ones.
+    // The first schedules run even if one exceeds the budget of the cheap ones.
     for workgroups in [160, 500] {
         assert_eq!(tried(grid::analyze_grid_thoroughly(&module, &of(workgroups))), clean(12));
     }
-    // A requested number of schedules is reached or refused.
+    // The requested number of schedules is executed or refused.
     let asked = |schedules, workgroups| AnalysisOptions { schedules: Some(schedules), ..of(workgroups) };
     assert_eq!(tried(grid::analyze_grid_thoroughly(&module, &asked(30, 16))), clean(30));
     let short = |options: &AnalysisOptions| {
@@ -357,16 +359,16 @@ fn many_orders_where_they_cost_little() {
 
 #[test]
 fn subgroups_and_large_grids() {
-    // The writing lanes are known, and nothing orders them.
+    // The writing invocations are known, and no order between them exists.
     let elect = "%chosen = OpGroupNonUniformElect %bool %3\nOpSelectionMerge %m None\nOpBranchConditional %chosen %t %m\n\
                  %t = OpLabel\nOpStore %mine %me\nOpBranch %m\n%m = OpLabel\n";
     assert_eq!(found(elect, 1), "");
     let all = "%bits = OpGroupNonUniformBallot %v4 %3 %true\n%word = OpCompositeExtract %u32 %bits 0\nOpStore %its %word\n";
     assert_eq!(found(&[all, "%got = OpLoad %u32 %mine\n"].concat(), 1), "lockstep");
-    // One instruction of all lanes is unordered even in lockstep.
+    // The invocations that execute one instruction are unordered even in lockstep execution.
     let same = "%shares = OpAccessChain %to_shared %shared %0\nOpStore %shares %me\n";
     assert_eq!(found(same, 1), "race");
-    // 256 workgroups of 64: 16,384 invocations that each write their own element.
+    // 256 workgroups of 64: 16,384 invocations that each write one element.
     let own = "%start = OpIMul %u32 %wg %64\n%at = OpIAdd %u32 %start %me\n%place = OpAccessChain %to_u32 %flags %0 %at\n";
     let module =
         frontend::read_module(kernel(&[own, "OpStore %place %me\n"].concat()).as_bytes()).expect("a module");
@@ -381,8 +383,8 @@ fn subgroups_and_large_grids() {
 }
 
 #[test]
-fn what_is_not_computed_is_refused_where_it_decides() {
-    // Derivatives are not computed.
+fn values_that_are_not_computed_are_refused_in_branches() {
+    // Derivatives are unknown values.
     let derived = "%f = OpConvertUToF %f32 %me\n%d = OpDPdx %f32 %f\n%i = OpConvertFToU %u32 %d\n";
     let walk = |used: &str| {
         let text = kernel(&[WRITE, derived, used].concat());
@@ -397,9 +399,9 @@ fn what_is_not_computed_is_refused_where_it_decides() {
     assert!(refused.to_string().contains("an index is computed from floats"), "{refused}");
 }
 
-/// Nine threads of three workgroups take eight slots, with annotated sizes and contents.
+/// Nine invocations of three workgroups take eight slots, with annotated sizes and contents.
 #[test]
-fn annotations_say_what_a_walk_begins_with() {
+fn annotations_set_the_initial_state_of_a_walk() {
     let text = include_str!("shaders/slots-too-few.spvasm");
     let walk = |text: &str| {
         grid::analyze_grid(
@@ -410,7 +412,7 @@ fn annotations_say_what_a_walk_begins_with() {
     assert_eq!(walk(text).expect("a walk").findings[0].kind, FindingKind::Race);
     let fewer = text.replace("@Config: 3, 1, 3", "@Config: 2, 2, 2");
     assert!(walk(&fewer).expect("a walk").findings.is_empty());
-    // Two invocations write if the initial content is 5.
+    // Two invocations write if the initial value is 5.
     let compared = include_str!("../../cli/tests/all/shaders/annotated/unknown-compared.spvasm");
     let found = |number: u32| {
         let walked = walk(&format!("; @Input: %x = {number}\n{compared}")).expect("a walk");
@@ -432,9 +434,10 @@ fn checked(body: &str) -> Result<Vec<(FindingKind, String, SourcePosition)>, Ref
     Ok(frontend::lift(&module, &options)?.findings.iter().map(told).collect())
 }
 
-/// An undefined result is reported where it is observed, by the walk and by the model; an unused one is not.
+/// An undefined result is reported if it is observed, by the walk and by the model; an unused one is not
+/// reported.
 #[test]
-fn results_that_are_not_defined_are_told_where_they_matter() {
+fn undefined_results_are_reported_if_observed() {
     const OPERATIONS: [(&str, &str); 9] = [
         ("OpUDiv %u32 %63 %nothing", "OpUDiv without a defined result: it divides by zero"),
         ("OpUMod %u32 %63 %nothing", "OpUMod without a defined result: it divides by zero"),
@@ -562,9 +565,9 @@ fn pointers_are_compared_and_subtracted() {
     }
 }
 
-/// If several blocks share a binding, a race and its fix name the accessed one.
+/// If several blocks have one binding, a race and its fix name the accessed block.
 #[test]
-fn of_several_blocks_of_a_binding_the_accessed_one_is_named() {
+fn the_accessed_block_of_a_shared_binding_is_named() {
     let body = "%there = OpAccessChain %to_u32 %words %0 %me\n%beside = OpAccessChain %to_u32 %words %0 %near\n\
                 OpStore %there %me\nOpMemoryBarrier %1 %72\nOpControlBarrier %2 %2 %264\n%got = OpLoad %u32 %beside\n";
     let text = kernel(body).replace("LocalSize 64", "LocalSize 2");

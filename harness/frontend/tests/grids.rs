@@ -1,7 +1,7 @@
 //! The grid walk against the model, which is exhaustive: both agree on random small kernels.
 //!
-//! The test also counts the racy kernels that 1, 10 and 100 schedules find. `VK_LITMUS_RANDOM_KERNELS` sets
-//! how many kernels, or which: `1-20000`.
+//! The test also counts the racy kernels that 1, 10 and 100 schedules find. `VK_LITMUS_RANDOM_KERNELS` is the
+//! number of kernels, or a range of seeds: `1-20000`.
 
 use frontend::{AnalysisOptions, FindingKind, ModelQuery, Problem, Refusal, grid, grid::GridVerdict};
 use litmus::Race;
@@ -29,7 +29,7 @@ impl Random {
     }
 }
 
-/// The start of every kernel; `LOCAL` is the workgroup size, `MODEL` the memory model.
+/// The header of every kernel; `LOCAL` is the workgroup size, `MODEL` the memory model.
 const HEADER: &str = "OpCapability Shader
 CAPABILITY
 OpMemoryModel Logical MODEL
@@ -86,7 +86,8 @@ OpDecorate %group BuiltIn WorkgroupId
 %group = OpVariable %to_group Input
 ";
 
-/// The access chains of a function, named with the prefix `at`: own element and the element of `other`.
+/// The access chains of a function, with names that begin with `at`: the element of the invocation and the
+/// element of `other`.
 fn places(at: &str, me: &str) -> String {
     let mut text = format!("%{at}other = OpBitwiseXor %u32 {me} %1\n");
     for (name, index) in [("d0", "%0"), ("d1", "%1"), ("dme", me), ("dother", &format!("%{at}other"))] {
@@ -103,25 +104,25 @@ struct Kernel {
     random: Random,
     /// True for the Vulkan memory model, false for GLSL450.
     vulkan: bool,
-    /// Number of unique names so far.
+    /// Number of unique names.
     fresh: u32,
     /// The called functions.
     functions: String,
-    /// True if plain accesses mostly use the invocation's own element.
+    /// True if plain accesses mostly access the element of the invocation.
     careful: bool,
     meeting: Meeting,
 }
 
-/// How invocations wait for each other.
+/// The synchronization between invocations.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Meeting {
-    /// At control barriers.
+    /// Control barriers.
     Barriers,
-    /// Also at subgroup barriers, in any control flow.
+    /// Control barriers and subgroup barriers, in any control flow.
     Subgroups,
-    /// At split barriers.
+    /// Split barriers.
     Halves,
-    /// Fragments with interlocked sections.
+    /// Interlocked sections of fragments.
     Sections,
 }
 
@@ -152,7 +153,7 @@ impl Kernel {
         }
     }
 
-    /// Adds a branch on a read value or on the invocation index.
+    /// Adds a branch on a loaded value or on the invocation index.
     fn condition(&mut self, inside: Inside<'_>, place: &str, scope: &str, number: u32) -> String {
         let semantics = self.one_of(&["%0", "%66", "%16450"], &["%0", "%66"]);
         match self.random.below(2) {
@@ -177,7 +178,7 @@ impl Kernel {
     fn statement(&mut self, inside: Inside<'_>) -> String {
         self.fresh += 1;
         let number = self.fresh;
-        // Fragments only have buffers, and an index below the number of primitives.
+        // Fragments have only buffers, and an index below the number of primitives.
         let fragments = self.meeting == Meeting::Sections;
         let names = match fragments {
             true => ["d0", "d1", "dme", "dother", "d0", "dme", "dme"],
@@ -249,7 +250,7 @@ impl Kernel {
                 let both = self.one_of(&["%264", "%72", "%328", "%24904"], &["%264", "%72", "%328"]);
                 format!("OpMemoryBarrier {scope} {both}\n")
             }
-            // An element whose index is read from memory.
+            // An element whose index is loaded from memory.
             12 => {
                 let semantics = self.one_of(&["%0", "%66", "%16450"], &["%0", "%66"]);
                 let way = self.operands("MakePointerAvailable", scope);
@@ -328,7 +329,7 @@ fn drawn(seed: u64, meeting: Meeting) -> (String, AnalysisOptions) {
     }
     text += "%main = OpFunction %void None %function\n%entry = OpLabel\n%lane = OpLoad %u32 %id\n\
              %groups = OpLoad %v3u32 %group\n%first = OpCompositeExtract %u32 %groups 0\n";
-    // Some kernels use an index over the whole grid, if workgroup memory has room.
+    // Some kernels use an index over the whole grid, if workgroup memory is large enough.
     let through = kernel.random.below(3) == 0;
     text += match (through, local) {
         (true, 1) => "%me = OpIAdd %u32 %lane %first\n",
@@ -379,7 +380,7 @@ fn races(report: &grid::GridReport) -> bool {
 
 /// Returns true if a walk reports an uninitialized value.
 ///
-/// Nothing after it is defined: the walk continues with 0, the model tries 0 and 1.
+/// Later results are undefined: the walk continues with 0, the model tries 0 and 1.
 fn undefined(report: &grid::GridReport) -> bool {
     report.findings.iter().any(|found| found.kind == FindingKind::UninitialisedRead)
 }
@@ -387,36 +388,36 @@ fn undefined(report: &grid::GridReport) -> bool {
 /// Regressions on which walk and model differed:
 ///
 /// - a comparison that stores only in one schedule
-/// - a read that sees what other classes handed over, through an earlier atomic at the same location
-/// - a fence that makes visible what a control barrier without visibility ordered
-/// - barriers in a loop after an atomic of one lane
+/// - a read of a value published in other storage classes, through an earlier atomic on the same location
+/// - a fence that makes writes visible that a control barrier without visibility ordered
+/// - barriers in a loop after an atomic of one invocation
 const ONCE: [u64; 5] = [901, 1759, 5850, 11_874, 25_919];
 
 #[test]
-fn walks_say_what_the_model_says() {
+fn walks_agree_with_the_model() {
     compared(Meeting::Barriers, &ONCE);
 }
 
 #[test]
-fn walks_say_what_the_model_says_of_split_barriers() {
+fn walks_agree_with_the_model_on_split_barriers() {
     compared(Meeting::Halves, &[]);
 }
 
 #[test]
-fn walks_say_what_the_model_says_of_interlocked_sections() {
-    // A plain read after the invocation's own atomic does not see an earlier write of another invocation.
+fn walks_agree_with_the_model_on_interlocked_sections() {
+    // A plain read after an atomic of the same invocation need not see an earlier write of another one.
     compared(Meeting::Sections, &[988]);
 }
 
-/// A subgroup barrier that some lanes skip orders the others.
+/// A subgroup barrier that some invocations skip orders the others.
 #[test]
-fn walks_say_what_the_model_says_of_barriers_of_subgroups() {
+fn walks_agree_with_the_model_on_subgroup_barriers() {
     compared(Meeting::Subgroups, &[]);
 }
 
-/// Bound on the shadow memory per accessed byte, also under locks and in sparsely accessed buffers.
+/// Bound on the shadow memory per accessed byte, also with locks and in sparsely accessed buffers.
 #[test]
-fn at_most_32_bytes_are_kept_of_a_byte() {
+fn shadow_memory_has_at_most_32_bytes_per_byte() {
     let shaders = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/shaders");
     let read = |path: std::path::PathBuf| frontend::read_module(&std::fs::read(path).unwrap()).unwrap();
     let lock = AnalysisOptions { grid: Some([256, 1, 1]), ..AnalysisOptions::default() };
@@ -434,22 +435,22 @@ fn at_most_32_bytes_are_kept_of_a_byte() {
     }
 }
 
-/// A kernel that races only in the model, and the reason why no walk reaches the race.
+/// A kernel that races only in the model, and the reason why no walk finds the race.
 struct Beyond {
     seed: u64,
     meeting: Meeting,
-    /// A replacement in the text that removes the reason and the race.
+    /// A replacement in the text that removes the cause and the race.
     without: [&'static str; 2],
 }
 
-/// Kernels whose race needs a read of a later write.
+/// Kernels that race only if a read returns the value of a later write.
 ///
 /// In five of them the read decides whether the write is executed, in a cycle of invocations: `if (x) y = 1`
-/// and `if (y) x = 1`. The specification does not exclude that (VK-AC-06), and no known implementation shows
-/// it; with zeros stored the race is not reached. In the last three, a control barrier without matching
-/// semantics lies between the read and another invocation's write. It orders nothing there (VK-SW-09,
-/// VK-SW-10), so a device may read late. In 17531 the barrier orders what the read decides, so that only
-/// value speculation shows the race. A walk reads only earlier writes.
+/// and `if (y) x = 1`. The specification does not exclude that (VK-AC-06), but no known implementation does
+/// it; if the kernels store zeros, they do not race. In the last three, a control barrier without matching
+/// semantics lies between the read and another invocation's write. It does not order them (VK-SW-09,
+/// VK-SW-10), so a device may execute the read late. In 17531 the barrier orders the accesses that depend on
+/// the read, so only value speculation leads to the race. A walk reads only earlier writes.
 const BEYOND: [Beyond; 8] = [
     Beyond {
         seed: 3235,
@@ -492,13 +493,13 @@ const BEYOND: [Beyond; 8] = [
 ];
 
 #[test]
-fn what_only_the_model_finds_needs_a_read_of_a_later_write() {
+fn model_only_races_need_a_read_of_a_later_write() {
     let model = Model::shipped("vulkan").unwrap().unwrap();
     let asking =
         ModelQuery { budget: Budget::default().at_most(30_000), race: true, question: false, places: false };
     for beyond in &BEYOND {
         let (text, options) = drawn(beyond.seed, beyond.meeting);
-        // Two lanes show it as well as four, and the model is faster.
+        // Two invocations have the same race as four, and the model is faster.
         let text = text.replace("LocalSize 4 ", "LocalSize 2 ");
         let [from, to] = beyond.without;
         assert_eq!(text.matches(from).count(), 1, "seed {}", beyond.seed);
@@ -536,12 +537,12 @@ fn compared(meeting: Meeting, once: &[u64]) {
             .unwrap_or_else(|error| panic!("seed {seed}: {error}\n{text}"));
         let lifted = match frontend::lift(&module, &options) {
             Ok(lifted) => lifted,
-            // Too many runs of one invocation.
+            // Too many executions of one invocation.
             Err(Refusal { what: Problem::Budget { .. }, .. }) => {
                 open += 1;
                 continue;
             }
-            // The lifter refuses subgroup barriers that depend on a read value, so there is only the walk's
+            // The lifter refuses subgroup barriers that depend on a loaded value, so only the walk has an
             // answer.
             Err(Refusal { what: Problem::Unsupported(_), .. }) if meeting == Meeting::Subgroups => {
                 count -= 1;
@@ -565,7 +566,7 @@ fn compared(meeting: Meeting, once: &[u64]) {
                 behind += usize::from(told && !found);
                 missed += usize::from(!told);
                 assert!(told || walked.is_schedule_dependent, "seed {seed}: missed\n{options:?}\n{body}");
-                // A schedule count includes the smaller ones.
+                // Every schedule count includes the smaller ones.
                 let mut seen = false;
                 for (by, schedules) in found_by.iter_mut().zip(schedules) {
                     let asked = AnalysisOptions { schedules: Some(schedules), ..options.clone() };

@@ -2,7 +2,7 @@
 
 use frontend::inputs::{parse_case_file, write_case_file};
 
-/// Reading what is written gives the same options, for each kind of input.
+/// A case file that is written and read again gives the same options, for each kind of input.
 #[test]
 fn case_files_round_trip() {
     let text = r#"

@@ -1,4 +1,4 @@
-//! Real kernels with their cases, and the findings over their whole grids.
+//! Kernels of real projects with their cases, and the findings in their whole grids.
 //!
 //! The expected table is `kernels.tsv`; `VK_LITMUS_BLESS` rewrites it.
 
@@ -11,7 +11,7 @@ use frontend::grid::{GridReport, GridVerdict};
 use frontend::{SpirvModule, inputs, judge};
 use model::{Budget, Model};
 
-/// Rows that miss their expectation, each with a reason.
+/// Rows with another result than expected, each with a reason.
 const DIFFERENT: [(&str, &str); 1] = [(
     "ggml_argsort_new",
     "an invocation reads both elements of its pair before its partner, which exchanges them, comes to a barrier",
@@ -21,7 +21,7 @@ const DIFFERENT: [(&str, &str); 1] = [(
 struct Row {
     id: String,
     expected: String,
-    /// Lines of which a finding has to name one.
+    /// Lines; a finding must name at least one of them.
     lines: Vec<u32>,
 }
 
@@ -43,7 +43,7 @@ fn rows(corpus: &Path) -> Result<Vec<Row>, Box<dyn std::error::Error>> {
 }
 
 /// Returns the verdict, with class and lines of each finding.
-fn said(module: &SpirvModule, report: &GridReport) -> String {
+fn summary(module: &SpirvModule, report: &GridReport) -> String {
     let verdict = match report.verdict {
         GridVerdict::Racy => "racy",
         GridVerdict::Clean if report.is_schedule_dependent => "clean in the orders tried",
@@ -65,7 +65,7 @@ fn said(module: &SpirvModule, report: &GridReport) -> String {
 }
 
 #[test]
-fn kernels_get_their_verdicts() {
+fn kernels_have_their_expected_verdicts() {
     let corpus = std::env::var_os("VK_LITMUS_CORPORA").map(|corpora| PathBuf::from(corpora).join("kernels"));
     let Some(corpus) = corpus.filter(|corpus| corpus.join("manifest.csv").exists()) else {
         println!("skipped: VK_LITMUS_CORPORA has no kernels");
@@ -73,7 +73,7 @@ fn kernels_get_their_verdicts() {
     };
     let model = Model::shipped("vulkan").expect("a model").expect("it compiles");
     let (mut table, mut wrong) = (String::new(), Vec::new());
-    // The validation layers' own cases: faults to find, and correct kernels, including their false alarms.
+    // The cases of the validation layers: faults to find, and correct kernels, including their false alarms.
     let (mut layers_found, mut layers_silent) = ((0, 0), (0, 0));
     for row in rows(&corpus).expect("a manifest") {
         let folder = corpus.join(&row.id);
@@ -87,7 +87,7 @@ fn kernels_get_their_verdicts() {
         let took = started.elapsed();
         assert!(took < Duration::from_secs(60), "{}: {took:?}", row.id);
         let line = match &judged {
-            Ok(report) => said(&module, report),
+            Ok(report) => summary(&module, report),
             Err(refusal) => format!("refused\t{refusal}"),
         };
         writeln!(table, "{}\t{line}", row.id).expect("text");
@@ -132,14 +132,14 @@ fn kernels_get_their_verdicts() {
     assert!(committed == table, "{changed:#?}");
 }
 
-/// Kernels that are correct for certain inputs only, which the lint rules mention.
+/// Kernels that are correct for certain inputs only, which lint rules report.
 const LINTED: [(&str, &str); 1] = [(
     "nbody_ok",
     "invocations beyond the count leave before a barrier: right for multiples of the workgroup",
 )];
 
 #[test]
-fn lint_reports_no_correct_kernel() {
+fn lint_reports_nothing_for_correct_kernels() {
     let corpus = std::env::var_os("VK_LITMUS_CORPORA").map(|corpora| PathBuf::from(corpora).join("kernels"));
     let Some(corpus) = corpus.filter(|corpus| corpus.join("manifest.csv").exists()) else {
         println!("skipped: VK_LITMUS_CORPORA has no kernels");

@@ -1,4 +1,5 @@
-//! Final buffer contents: by the model for few invocations, by the walk if nothing is schedule-dependent.
+//! Final buffer contents: from the model for few invocations, and from the walk if no result depends on the
+//! schedule.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use frontend::{AnalysisOptions, FinalContents, final_contents, plan_dispatch};
@@ -30,7 +31,7 @@ fn few_invocations_are_enumerated() {
     let (contents, weak) = listed(of("tests/shaders/lock-right", 2, &[]));
     assert_eq!((contents.len(), weak), (1, 0), "{contents:?}");
     assert!(contents[0].contains(&2), "{contents:?}");
-    // Data and flag are always written; the other workgroup sees one of three or of four pairs.
+    // Data and flag are always written; the other workgroup reads one of three or of four pairs.
     let (relaxed, weak) = listed(of(&format!("{DISPATCH}/message-relaxed"), 2, &[]));
     assert_eq!((relaxed.len(), weak), (4, 1), "{relaxed:?}");
     let (ordered, weak) = listed(of(&format!("{DISPATCH}/message"), 2, &[]));
@@ -47,9 +48,9 @@ fn a_grid_without_an_order_has_one_content() {
     assert_eq!((contents, weak), (vec![vec![2016]], 0));
 }
 
-/// Vectors that loops carry, that are recombined, and that functions take and return.
+/// Vectors that are carried by loops, recombined, passed to functions and returned.
 #[test]
-fn vectors_keep_their_components_apart() {
+fn vector_components_are_separate() {
     let count = 32;
     let (contents, _) = listed(of("tests/shaders/vectors", count, &[((0, 0), &[0; 32])]));
     let word = |id: u64| (5 * id + 8) * 1_000_000 + (3 * id + 5) * 1_000 + 2 * id + 3;
@@ -57,16 +58,16 @@ fn vectors_keep_their_components_apart() {
 }
 
 #[test]
-fn what_is_undefined_or_not_known_says_why() {
+fn undefined_and_unknown_contents_have_a_reason() {
     let FinalContents::Undefined(why) = of(&format!("{DISPATCH}/racy"), 2, &[]) else { panic!() };
     assert!(why.starts_with("race: data race on `data.count`"), "{why}");
     let FinalContents::Unknown { why, .. } = of(&format!("{DISPATCH}/tickets"), 64, &[]) else { panic!() };
     assert!(why.contains("16 invocations"), "{why}");
 }
 
-/// Results that may differ between devices are never counted against one.
+/// Results that may differ between devices are never judged.
 #[test]
-fn what_differs_between_devices_is_not_known() {
+fn device_dependent_results_are_unknown() {
     for (name, what) in [("subgroup-size", "the subgroup size"), ("negative-remainder", "a signed remainder")]
     {
         let finals = of(&format!("{DISPATCH}/{name}"), 1, &[]);
@@ -78,18 +79,18 @@ fn what_differs_between_devices_is_not_known() {
     assert!(why.contains("undefined"), "{why}");
 }
 
-/// If nothing changes, a dispatch that never ran looks the same.
+/// If a dispatch changes nothing, it looks the same as one that was not executed.
 #[test]
-fn what_leaves_everything_as_it_was_is_not_known() {
+fn dispatches_without_an_effect_are_unknown() {
     let zeros = vec![0; 64];
     let finals = of(&format!("{DISPATCH}/reduction"), 1, &[((0, 0), &zeros)]);
     let FinalContents::Unknown { why, race_free: true } = finals else { panic!("{finals:?}") };
     assert!(why.contains("does not change its buffers"), "{why}");
 }
 
-/// Names, constants and features accompany the words, which are those of the file.
+/// A dispatch has names, constants and features, and the unchanged words of the file.
 #[test]
-fn a_dispatch_keeps_the_words_of_the_module() {
+fn a_dispatch_has_the_words_of_the_module() {
     let path = format!("{}/{DISPATCH}/reduction.spvasm", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read(path).unwrap();
     let module = frontend::read_module(&text).unwrap();
@@ -105,9 +106,9 @@ fn a_dispatch_keeps_the_words_of_the_module() {
     assert_eq!(names, ["given.values[3]", "result.total"]);
 }
 
-/// A clustered rotation needs more features than one of the whole subgroup.
+/// A clustered rotation needs more features than a rotation of the whole subgroup.
 #[test]
-fn rotations_ask_for_their_features() {
+fn rotations_require_their_features() {
     let needs = |cluster: &str| {
         let text = format!(
             "OpCapability Shader\nOpCapability GroupNonUniformRotateKHR\nOpMemoryModel Logical GLSL450\n\

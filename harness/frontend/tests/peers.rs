@@ -1,4 +1,4 @@
-//! The modules of Dartagnan, if `VK_LITMUS_CORPORA` contains them; a missing corpus is reported.
+//! The modules of Dartagnan, if `VK_LITMUS_CORPORA` has them; otherwise a skip is printed.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
 use std::collections::{BTreeMap, HashMap};
@@ -21,7 +21,7 @@ fn folder() -> Option<PathBuf> {
     found
 }
 
-/// Returns all texts in it.
+/// Returns the paths of all texts in the folder.
 fn texts(folder: &Path) -> Vec<PathBuf> {
     let mut open = vec![folder.to_owned()];
     let mut found = Vec::new();
@@ -39,9 +39,9 @@ fn texts(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The assembler produces the words of SPIRV-Tools, and the module reads.
+/// The assembler emits the same words as SPIRV-Tools, and the module can be read.
 #[test]
-fn words_are_those_of_spirv_as() {
+fn assembled_words_equal_those_of_spirv_as() {
     let Some(folder) = folder() else { return };
     let witness = Command::new("spirv-as").arg("--version").output().is_ok();
     let (mut compared, mut refused) = (0, Vec::new());
@@ -79,7 +79,7 @@ fn words_are_those_of_spirv_as() {
     assert!(differ.is_empty(), "{}", differ.join("\n"));
 }
 
-/// A property that Dartagnan checks.
+/// A property that Dartagnan verifies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Pass,
@@ -131,7 +131,7 @@ fn progress_model(name: &str) -> ProgressModel {
     levels.join(",").parse().unwrap()
 }
 
-/// Step budget of a row; unlike time, it is the same on every machine.
+/// Step budget of a row, so that the result does not depend on the machine.
 const STEPS: u64 = 4_000_000;
 /// Step budget of rows that are known to exceed it.
 const FEW_STEPS: u64 = 50_000;
@@ -176,9 +176,9 @@ fn answer(folder: &Path, row: &Row, model: &Model, steps: u64) -> Result<Verdict
     }
 }
 
-/// Every row has Dartagnan's verdict, except those in `different.tsv`.
+/// Every row has the verdict of Dartagnan, except those in `different.tsv`.
 #[test]
-fn verdicts_are_the_peers() {
+fn verdicts_agree_with_dartagnan() {
     let Some(folder) = folder() else { return };
     let model = Model::shipped("vulkan").unwrap().unwrap();
     let only = std::env::var("ROW").unwrap_or_default();
@@ -221,7 +221,7 @@ fn verdicts_are_the_peers() {
     assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Kernels of real projects are read, and lifted or refused by name, with known answers.
+/// Kernels of real projects are read, and lifted or refused by name, with the expected answers.
 #[test]
 fn kernels_of_projects_are_read() {
     let Some(folder) = folder() else { return };
@@ -260,7 +260,7 @@ fn kernels_of_projects_are_read() {
                 answered += 1;
                 let known = format!("{name},");
                 let row = table.lines().find(|line| line.starts_with(&known)).unwrap_or_default();
-                // The lines of the race are among the known ones.
+                // The lines of the race are among the expected ones.
                 let lines: Vec<String> = answer
                     .race_found
                     .iter()
@@ -273,7 +273,7 @@ fn kernels_of_projects_are_read() {
                 };
                 let fits = match answer.race {
                     Race::Racy => row.contains(",racy") && lines.iter().any(listed),
-                    // A race checker cannot detect insufficient orders of atomics.
+                    // A race checker cannot detect an atomic whose order is too weak.
                     Race::Free => !row.contains(",racy"),
                     Race::Unknown => true,
                 };

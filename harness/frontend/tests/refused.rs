@@ -1,4 +1,4 @@
-//! Malformed and unsupported modules yield a diagnostic with a position, within bounds of memory and time.
+//! A malformed or unsupported module gives a diagnostic with a position, within bounds on memory and time.
 
 use frontend::{AnalysisOptions, Problem, Refusal};
 
@@ -74,7 +74,7 @@ fn refusal(declarations: &str, body: &str) -> String {
 }
 
 #[test]
-fn refusals_say_what_and_where() {
+fn refusals_have_a_reason_and_a_position() {
     let cases = [
         ("text", "", "OpNonsense"),
         ("operand", "", "OpStore %first"),
@@ -155,7 +155,7 @@ OpBranch %after
 fn kernels_without_faults_are_lifted() {
     let lifted = lifted(&kernel("", "OpStore %mine %1")).unwrap();
     assert_eq!(lifted.invocations.len(), 2);
-    // Two invocations access two elements: nothing is shared.
+    // Two invocations access two elements, so no location is shared.
     assert!(lifted.cases[0].test.locations.is_empty());
     let lifted = self::lifted(&kernel("", "OpStore %first %me")).unwrap();
     insta::assert_snapshot!(litmus::print(&lifted.cases[0].test));
@@ -207,7 +207,7 @@ fn hostile_modules_end_in_a_diagnostic() {
 }
 
 #[test]
-fn a_million_instructions_and_a_loop_without_end_stay_within_bounds() {
+fn large_and_endless_kernels_stay_within_bounds() {
     let mut text = kernel("", "");
     let many: String = (0..1_000_000).map(|index| format!("%x{index} = OpCopyObject %u32 %me\n")).collect();
     text = text.replace("OpReturn", &format!("{many}OpReturn"));
@@ -235,9 +235,9 @@ OpBranch %head
     assert!(matches!(refused.what, Problem::Budget { what: "members of a value", .. }), "{refused}");
 }
 
-/// Random words after a header, and a kernel with random words: never a panic.
+/// Random words after a header, and a kernel with random words: no panic.
 #[test]
-fn random_words_do_no_harm() {
+fn random_words_cause_no_panic() {
     let assembled = frontend::assemble_text(&kernel("", "OpStore %mine %1")).unwrap().words;
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut random = || {
@@ -297,7 +297,7 @@ fn classic_modules_are_read_as_the_vulkan_model() {
     assert!(made.contains("st.av.qf.sc0 data_0, 1"), "{made}");
 }
 
-/// A fragment executes each end of its section once: lifter and walk report violations.
+/// A fragment executes each end of its section once. The lifter and the walk report violations.
 #[test]
 fn sections_are_executed_once() {
     let found = |mode: &str, body: &str| {
@@ -324,9 +324,9 @@ fn sections_are_executed_once() {
     assert!(refused.is_err_and(|why| why.contains("without an interlock execution mode")));
 }
 
-/// An unknown instruction without a result is refused, since it may have an effect.
+/// An unknown instruction without a result is refused, since it may have a side effect.
 #[test]
-fn walks_pass_over_nothing() {
+fn walks_refuse_unknown_side_effects() {
     let walked = |body: &str| {
         let module = frontend::read_module(kernel("", body).as_bytes()).unwrap();
         frontend::grid::analyze_grid(&module, &AnalysisOptions::default()).map(|report| report.verdict)

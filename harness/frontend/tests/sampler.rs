@@ -3,7 +3,7 @@
 use frontend::grid::sampler::{AddressMode, Sampler};
 
 #[test]
-fn samplers_take_texels_with_weights() {
+fn samplers_weight_texels() {
     let nearest = |beyond, at| Sampler { linear: false, address_mode: beyond }.texel_weights(at, 0, 4)[0].0;
     assert_eq!([0.0, 0.3, 0.99, 1.1, -0.1].map(|at| nearest(AddressMode::Repeat, at)), [0, 1, 3, 0, 3]);
     assert_eq!([1.1, -0.1].map(|at| nearest(AddressMode::Clamp, at)), [3, 0]);

@@ -5,11 +5,11 @@ use frontend::{AnalysisOptions, FindingKind, ModelQuery};
 use litmus::Race;
 use model::{Budget, Model};
 
-/// A lock with one slot per invocation, and one with a slot too few.
+/// A lock with one element per invocation, and one with too few elements.
 const WHOLE: &str = include_str!("../../cli/tests/all/shaders/annotated/lock-array.spvasm");
 const SHORT: &str = include_str!("../../cli/tests/all/shaders/annotated/lock-array-short.spvasm");
 
-/// Returns whether an out-of-bounds access is reported, and the race verdict.
+/// Returns true if an out-of-bounds access is reported, and the race verdict.
 fn out_of_bounds(text: &str, budget: Budget<'_>) -> (bool, Race) {
     let module = frontend::read_module(text.as_bytes()).unwrap();
     let lifted = frontend::lift(&module, &AnalysisOptions::default()).unwrap();

@@ -1,9 +1,11 @@
-//! Random transformations of random kernels in an open world: no legal one breaks, each illegal one is found.
+//! Random transformations of random kernels in an open world: no legal one has the verdict `breaks`, and each
+//! illegal one is detected.
 //!
-//! A kernel is a list of steps of one invocation that shares its memory with others. A legal transformation is
-//! a rule of the list `LEGAL`, each legal for every kernel and every context. An illegal one replaces the core
-//! of a kernel that random steps on other memory surround. It has the verdict `refines` for no kernel, and
-//! `breaks` for some. `VK_LITMUS_TRANSFORMATIONS` sets the number of legal transformations.
+//! A kernel is a list of steps of one invocation that shares its memory with others. A legal transformation
+//! is a rule in `LEGAL`; each rule is legal for every kernel and every context. An illegal transformation
+//! replaces the core of a kernel, with random steps on other memory around it. Its verdict is never
+//! `refines`, and `breaks` for some kernels. `VK_LITMUS_TRANSFORMATIONS` sets the number of legal
+//! transformations.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use frontend::{AnalysisOptions, OpenPart, OpenParts, RefinementQuery, RefinementVerdict, SpirvModule};
@@ -11,7 +13,7 @@ use model::{Budget, Model};
 
 use crate::grids::Random;
 
-/// A value that is stored.
+/// A value to store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Value {
     Constant(u32),
@@ -40,7 +42,7 @@ enum Step {
     StoreFlag { flag: usize, value: u32, order: MemoryOrder },
     /// A memory barrier.
     Fence(MemoryOrder),
-    /// The later steps run only if a flag was read as 1.
+    /// The later steps are executed only if the loaded flag was 1.
     Guard { register: usize },
     /// A register without a load.
     Define { to: usize, value: Value },
@@ -183,7 +185,7 @@ fn module_of(steps: &[Step]) -> SpirvModule {
     frontend::read_module(text.as_bytes()).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// Returns the verdict if others may access words and flags.
+/// Returns the verdict if other invocations may access words and flags.
 fn verdict(model: &Model, before: &[Step], after: &[Step]) -> RefinementVerdict {
     let (before, after) = (module_of(before), module_of(after));
     let whole = |binding| OpenPart { set: 0, binding, scalar: None };
@@ -193,7 +195,7 @@ fn verdict(model: &Model, before: &[Step], after: &[Step]) -> RefinementVerdict 
     frontend::refine((&before, &options), (&after, &options), &query).unwrap().verdict
 }
 
-/// Random steps on words and flags of some numbers.
+/// Generator of steps on some words and flags.
 struct Steps {
     random: Random,
     registers: usize,
@@ -205,7 +207,7 @@ impl Steps {
         self.registers - 1
     }
 
-    /// Returns a step. Few registers exist, as results have one word for each.
+    /// Returns a step. The number of registers is limited, because the results have one word for each.
     fn step(&mut self, first: usize, known: &[usize]) -> Step {
         let (word, flag) = (first + self.random.below(2), first + self.random.below(2));
         let order = |ordered, this: &mut Steps| if this.random.below(2) == 0 { Relaxed } else { ordered };
@@ -244,8 +246,8 @@ impl Steps {
 /// A rule that rewrites the steps at a position, or `None` if it does not apply there.
 type Rule = fn(&[Step]) -> Option<(usize, Vec<Step>)>;
 
-/// The legal rules: name and rewriting of the first steps of a list. Each is legal because others that see the
-/// difference race with the kernel, or because it only adds order.
+/// The legal rules: name, and rewriting of the first steps of a list. Each is legal because an invocation
+/// that observes the difference races with the kernel, or because it only adds order.
 const LEGAL: [(&str, Rule); 15] = [
     ("swap plain accesses of two words", |steps| match *steps {
         [a, b, ..] if are_plain(a, b) && a.word() != b.word() && !depends(a, b) => Some((2, vec![b, a])),
@@ -335,13 +337,13 @@ fn depends(a: Step, b: Step) -> bool {
 }
 
 #[test]
-fn no_legal_transformation_breaks() {
+fn legal_transformations_never_break() {
     let model = Model::shipped("vulkan").unwrap().unwrap();
     let count = std::env::var("VK_LITMUS_TRANSFORMATIONS").map_or(60, |text| text.parse().unwrap());
     let mut proved = 0;
     for number in 0..count {
         let (name, rule) = LEGAL[number % LEGAL.len()];
-        // The first kernel from a random one to which the rule applies.
+        // Draws kernels until the rule applies to one.
         let applied = (0_u64..).find_map(|attempt| {
             let mut random = Random::new(number as u64 + 1_000_003 * attempt);
             let length = 3 + random.below(4);
@@ -361,7 +363,7 @@ fn no_legal_transformation_breaks() {
         }
     }
     println!("{count} legal transformations, {proved} proved");
-    // A tool that proves nothing has no false alarm either.
+    // If nothing were proved, there would be no false alarms either.
     assert!(4 * proved > 3 * count, "{proved} of {count} proved");
 }
 
@@ -436,7 +438,7 @@ fn illegal() -> Vec<(&'static str, Vec<Step>, Vec<Step>)> {
 }
 
 #[test]
-fn each_illegal_transformation_is_found() {
+fn each_illegal_transformation_is_detected() {
     let model = Model::shipped("vulkan").unwrap().unwrap();
     let count = std::env::var("VK_LITMUS_TRANSFORMATIONS").map_or(18, |text| text.parse().unwrap());
     let kinds = illegal();
@@ -445,7 +447,7 @@ fn each_illegal_transformation_is_found() {
         let kind = seed % kinds.len();
         let (name, before, after) = &kinds[kind];
         let random = Random::new(seed as u64);
-        // Registers 0 to 2 are those of the core, and words and flags 0 and 1.
+        // The core uses registers 0 to 2, and words and flags 0 and 1.
         let mut steps = Steps { random, registers: 3 };
         let (first, last) = (steps.random.below(3), steps.random.below(2));
         let (first, last) = (steps.kernel(first, 2, false), steps.kernel(last, 2, false));

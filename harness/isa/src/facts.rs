@@ -42,7 +42,7 @@ pub struct Fact {
     /// The generations that it applies to; empty means all.
     #[serde(default)]
     pub generations: Vec<String>,
-    /// The profiles in which it holds; empty means all.
+    /// The profiles to which the fact applies; empty for all.
     #[serde(default)]
     pub profiles: Vec<Profile>,
     /// Its statement.

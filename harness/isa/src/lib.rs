@@ -1,9 +1,10 @@
 //! An operational model of AMD GPUs for machine text.
 //!
-//! A driver's compiler returns the code of a litmus test. [`parse`] reads it, and [`explore`] executes it on
-//! an operational model of the GCN and RDNA memory system, in every interleaving and under every placement. A
-//! reachable outcome that the memory model forbids shows a defect of the compiler, or a wrong assumption of
-//! the machine. Every answer lists its assumptions ([`FactTable`]). Nothing here was observed on hardware.
+//! The compiler of a driver generates the code of a litmus test. [`parse`] reads it, and [`explore`] executes
+//! it on an operational model of the GCN and RDNA memory system, in every interleaving and under every
+//! placement. A reachable outcome that the memory model forbids is a defect of the compiler, or a wrong
+//! assumption of the machine. Every answer lists its assumptions ([`FactTable`]). The model was not compared
+//! with hardware.
 //!
 //! | module | idea |
 //! |---|---|

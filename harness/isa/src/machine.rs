@@ -1,12 +1,12 @@
 //! The abstract machine: waves, outstanding accesses, queues to the coherence point, caches, and their steps.
-//! Long because all steps change one state, whose fields nothing else sees.
+//! Long because all steps change one state with private fields.
 //!
 //! A wave issues in order. Its vector accesses arrive at the cache of its compute unit in order: at issue, or
 //! later if the generation gives no such guarantee. Then each part enters the queue of its compute unit and
 //! address, and is performed at the head of the queue; different queues are independent. A load may hit a
 //! valid line on the way. Lines may be refilled at any time, since other waves load as well. LDS operations
-//! of a wave are performed in order, scalar loads in any order. A dispatch begins after the previous one has
-//! ended, with the caches that the barrier between them leaves valid.
+//! of a wave are performed in order, scalar loads in any order. A dispatch begins after the end of the
+//! previous one, with the cache lines that the barrier between them does not invalidate.
 
 mod refill;
 mod units;

@@ -3,7 +3,7 @@
 //! It takes one step of one unit at a time, in every order and under every placement. It shares with the
 //! explorer only the translation of text to accesses, waits and barriers. It has no partial-order reduction;
 //! every location has a line in every cache, every placement is tried, and queues, caches and registers are
-//! separate named maps. The only reduction is that visited states are not visited again.
+//! separate maps. Its only reduction is a set of visited states.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -96,7 +96,8 @@ fn halves_to(halves: usize, waves: usize) -> usize {
     (0..waves).fold(1, |product, _| product * halves)
 }
 
-/// Returns every way to give each of `count` items its own index or that of an earlier item.
+/// Returns every assignment of indices to `count` items in which an item has its index or that of an earlier
+/// item.
 fn all_numberings(count: usize) -> Vec<Vec<usize>> {
     (0..count).fold(vec![Vec::new()], |partial, next| {
         let longer = |head: &Vec<usize>| {

@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_many_as_there_are() {
+    fn placements_are_counted() {
         assert_eq!(set_partitions(4).len(), 15);
         let (all, units, none) = (
             RelevantCaches { units: true, arrays: true },

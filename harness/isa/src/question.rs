@@ -145,7 +145,7 @@ pub enum MachineVerdict {
     Unreachable(Exploration),
     /// Some execution reaches a forbidden outcome.
     Reachable(Box<Trace>),
-    /// A register is used before the load that writes it is known to be complete.
+    /// A register is used before the load that writes it must be complete.
     Hazard(Hazard),
     /// The text contains something that the machine does not support.
     Unsupported(Unsupported),

@@ -51,7 +51,7 @@ pub enum SurvivorClass {
     OneCache,
     /// It orders accesses to one location, which the location's queue keeps in order.
     OneLocation,
-    /// A bit of a store: stores always reach L2, and the bit only affects the line of the own unit.
+    /// A bit of a store: stores always reach L2, and the bit only affects the line of the same unit.
     OwnLine,
     /// It orders shared accesses, but the outcome is forbidden for another reason.
     Otherwise,

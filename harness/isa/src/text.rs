@@ -63,7 +63,7 @@ pub enum MachineOperand {
     Unknown(String),
 }
 
-/// Consecutive registers. Special scalar registers have their own numbers.
+/// Consecutive registers. Special scalar registers have separate numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegisterRange {
     /// The first one.

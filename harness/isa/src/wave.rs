@@ -1,4 +1,4 @@
-//! Symbolic execution of one wave: evaluates everything that does not depend on memory.
+//! Symbolic execution of one wave: evaluates all computations that do not depend on memory.
 //!
 //! Registers hold constants or expressions over loaded values. If an instruction needs an unknown condition,
 //! the code branches on it. The result is a tree of accesses, waits and barriers that is the same for every
@@ -36,7 +36,7 @@ pub(crate) enum BuildError {
 
 /// The reason why an instruction stops.
 pub(super) enum HaltReason {
-    /// It needs to know if this value is nonzero.
+    /// The path depends on whether this value is nonzero.
     Decide(u16),
     /// It needs something unsupported.
     Unknown(String),
@@ -379,7 +379,7 @@ impl CodeBuilder<'_> {
         Ok(())
     }
 
-    /// Decides whether a value is nonzero, as far as this path knows.
+    /// Decides whether a value is nonzero, if the conditions of this path determine it.
     fn decide_truth(&mut self, state: &WaveState, value: LoadedValue) -> Result<bool, HaltReason> {
         match value {
             LoadedValue::Word(word) => Ok(word != 0),

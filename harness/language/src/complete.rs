@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn words_fit_the_cursor() {
+    fn completions_fit_the_cursor() {
         use DocumentLanguage::{Case, Cat, Expectations, Litmus, Stress, Suite};
         let cases = [
             (Litmus, "VULKAN A\nexp§", "exp", Some("expect"), Some("st")),

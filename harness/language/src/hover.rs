@@ -168,7 +168,7 @@ mod tests {
         P0@sg 0, wg 0, qf 0 ;\nst.av.dv.sc0 x, 1 ;\nld.sc0 {r0, r1}, v ;\nexists (x == 1)\n";
 
     #[test]
-    fn words_have_meanings() {
+    fn keywords_have_hover_texts() {
         let cases = [
             (DocumentLanguage::Litmus, TEST, "expect", Some("**expect**: `expect: MODEL")),
             (DocumentLanguage::Litmus, TEST, "vulkan f", Some("**vulkan**: ")),

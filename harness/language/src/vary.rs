@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn variations_of_the_corpus_are_what_they_say() {
+    fn variations_of_the_corpus_match_their_descriptions() {
         let mut count = 0;
         for test in litmus::corpus::tests().into_iter().step_by(25) {
             let parsed = litmus::parse(test.text, "").unwrap();

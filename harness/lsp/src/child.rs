@@ -160,7 +160,7 @@ pub fn run(
 fn read_pipe(pipe: impl Read + Send + 'static) -> JoinHandle<String> {
     spawn(move || {
         let mut bytes = Vec::new();
-        // What was read before an error counts.
+        // Output before an error is used.
         drop(pipe.take(MAX_OUTPUT).read_to_end(&mut bytes));
         String::from_utf8_lossy(&bytes).into_owned()
     })
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn children_end_by_themselves_or_are_ended() {
+    fn children_exit_or_are_killed() {
         let (long, short) = (Duration::from_secs(20), Duration::from_millis(50));
         let output = shell("cat; echo no >&2; exit 3", "text", long, &Cancel::default()).unwrap();
         assert_eq!(

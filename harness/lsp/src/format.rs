@@ -101,12 +101,12 @@ exists (P1:r0 == 1)
     }
 
     #[test]
-    fn invalid_texts_are_left_alone() {
+    fn invalid_texts_are_not_formatted() {
         assert_eq!(format(&RAGGED.replace("sc0", "sc7"), "MP.litmus"), None);
     }
 
     #[test]
-    fn formatting_twice_changes_nothing() {
+    fn formatting_is_idempotent() {
         let mut formatted = 0;
         for test in litmus::corpus::tests() {
             let Some(once) = format(test.text, &test.path) else { continue };

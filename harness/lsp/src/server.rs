@@ -147,7 +147,7 @@ struct Server {
     shut_down: bool,
 }
 
-/// The answer to a request: at once, or by a job.
+/// The answer to a request: immediate, or by a job.
 enum Reply {
     Now(Value),
     Later,
@@ -229,7 +229,7 @@ impl Server {
     }
 
     fn send(&self, message: impl Into<Message>) {
-        // The editor may be gone; the main loop notices it by the closed channel.
+        // The editor may have disconnected; the main loop detects that by the closed channel.
         drop(self.connection.sender.send(message.into()));
     }
 

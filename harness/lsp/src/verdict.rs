@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_in_words() {
+    fn answers_are_formatted() {
         let line = |race: &str, holds: &str, expected: &str, text: &str| {
             format!(
                 r#"{{"model":"vulkan","race":"{race}","queries":[{{"text":"{text}","holds":{holds},"expected":{expected}}}]}}"#

@@ -1,5 +1,6 @@
-//! The figures that the engine is held to, as tables: time from a parsed test to its prediction on one core, beside the
-//! naive enumerator and a fixed loop of the same run, since machines differ and are noisy.
+//! Performance targets of the engine as tables: the time from a parsed test to its prediction on one core,
+//! compared with the naive enumerator and with a fixed loop in the same run, since machines differ and are
+//! noisy.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark prints what it measures")]
 
 use std::hint::black_box;
@@ -11,7 +12,7 @@ use model::progress::{Fairness, PROGRESS_GUARANTEES, ProgressLimits, ProgressMod
 use model::{Budget, Model, Options, OutcomeQuestion, allows, answer_queries, naive, predict};
 
 fn main() {
-    // `cargo test --benches` passes `--test`: there is nothing to test here.
+    // `cargo test --benches` passes `--test`: this program has no tests.
     if std::env::args().any(|argument| argument == "--test") {
         return;
     }
@@ -27,7 +28,7 @@ fn main() {
             black_box(predict(&test, &model, &NO_LIMIT).unwrap());
             times += 1;
         }
-        // A profiler that counts instructions wants to know over how many predictions.
+        // For a profiler that counts instructions.
         println!("{times} predictions of {id}");
         return;
     }
@@ -57,13 +58,13 @@ fn main() {
     }
 }
 
-/// Says stop after three seconds.
+/// Returns a stop function with a limit of three seconds.
 fn patience() -> impl Fn() -> bool + Sync {
     let since = Instant::now();
     move || since.elapsed() >= Duration::from_secs(3)
 }
 
-/// The shipped model of that name.
+/// Returns the shipped model with this name.
 fn shipped(name: &str) -> Model {
     Model::shipped(name).unwrap().unwrap()
 }
@@ -73,7 +74,7 @@ fn corpus(id: &str) -> Test {
     litmus::parse(entry.text, &entry.id).unwrap()
 }
 
-/// The median time of one call, over samples of at least a hundred microseconds each.
+/// Returns the median time of one call, over samples of at least 100 µs each.
 fn median(mut call: impl FnMut()) -> Duration {
     let start = Instant::now();
     call();
@@ -96,7 +97,7 @@ fn median(mut call: impl FnMut()) -> Duration {
     samples[samples.len() / 2]
 }
 
-/// A fixed amount of work.
+/// Returns the time for a fixed amount of work.
 fn yardstick() -> Duration {
     median(|| {
         let mut x = black_box(0x9E37_79B9_7F4A_7C15_u64);
@@ -148,7 +149,7 @@ fn small_tests(yardstick: Duration) {
     println!();
 }
 
-/// Time from a parsed test to a verdict on forward progress, one progress model at a time.
+/// Measures the time from a parsed test to a verdict on forward progress, for each progress model.
 fn progress(yardstick: Duration) {
     let vulkan = shipped("vulkan");
     println!(
@@ -304,7 +305,7 @@ fn median_of_few(mut call: impl FnMut()) -> Duration {
     samples[samples.len() / 2]
 }
 
-/// A sequence of numbers that is the same everywhere.
+/// A deterministic random number generator.
 struct Numbers(u64);
 
 impl Numbers {
@@ -316,7 +317,7 @@ impl Numbers {
     }
 }
 
-/// How the accesses of a generated test are made.
+/// The kind of accesses in a generated test.
 #[derive(Clone, Copy, PartialEq)]
 enum Style {
     Relaxed,
@@ -325,7 +326,8 @@ enum Style {
     Mixed,
 }
 
-/// A test of `threads` threads, each in a workgroup of its own, with `accesses` accesses to `locations` locations.
+/// Returns a test with `threads` threads in separate workgroups, with `accesses` accesses each to `locations`
+/// locations.
 fn generated(
     threads: usize,
     accesses: usize,
@@ -365,7 +367,8 @@ fn generated(
         let cells: Vec<&str> = columns.iter().map(|column| column[row].as_str()).collect();
         text.push_str(&format!("{} ;\n", cells.join(" | ")));
     }
-    // What three of the reads saw together; values that no such write has make it unlikely, as in real questions.
+    // The values of three reads together. Values that no such write stores make an outcome unlikely, as in
+    // practical conditions.
     let mut terms: Vec<String> = Vec::new();
     for (thread, column) in columns.iter().enumerate() {
         for (register, cell) in column.iter().enumerate() {
@@ -421,8 +424,8 @@ fn large_tests(yardstick: Duration) {
     println!();
 }
 
-/// Questions in spaces that are too large to list. Half of the reads are asked to see what an order of all accesses shows
-/// them, and two of these something else, so that the answer is no and hard to find.
+/// Conditions in search spaces that are too large to list. Half of the reads must return values of one
+/// interleaving, except for two reads, so the answer is no and hard to find.
 fn refutations(yardstick: Duration) {
     println!("questions in large spaces, vulkan, half of the accesses writes; cut off after 60 s");
     println!(
@@ -462,7 +465,7 @@ fn refutations(yardstick: Duration) {
     println!();
 }
 
-/// Replaces the question of a test of loads and stores as [`refutations`] says.
+/// Replaces the condition of a test of loads and stores as described in [`refutations`].
 fn ask_much(test: &mut Test, numbers: &mut Numbers) {
     let mut memory = vec![0; test.locations.len()];
     let mut next = vec![0; test.threads.len()];
@@ -505,8 +508,8 @@ fn ask_much(test: &mut Test, numbers: &mut Numbers) {
     }
 }
 
-/// Locks that count: whether increments may be lost, and whether they race. What is added is one for all, so that the
-/// threads are alike, or another number for each.
+/// Locks around counters: are increments lost, and do they race? The threads add the same number, so that
+/// they are symmetric, or different numbers.
 fn locks(yardstick: Duration) {
     println!("locks around a counter, vulkan, one workgroup a thread; cut off after 60 s");
     println!(
@@ -610,7 +613,7 @@ fn growth(yardstick: Duration) {
     println!();
 }
 
-/// The shorter of two calls, or the only one where it takes long.
+/// Returns the shorter time of two calls, or the time of the only call if it takes long.
 fn median_of_one(mut call: impl FnMut()) -> Duration {
     let start = Instant::now();
     call();

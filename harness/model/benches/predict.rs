@@ -1,10 +1,10 @@
-//! Time from a parsed test to its prediction, with the model's plan compiled.
+//! Measures the time from a parsed test to its prediction, with a compiled model.
 #![expect(clippy::unwrap_used, reason = "a benchmark")]
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use model::{Model, Options, predict};
 
-/// Tests of the corpus by size; the names say how many threads they have.
+/// Tests of the corpus by size; their names have the number of threads.
 const TESTS: &[&str] =
     &["mp/MP+rlx-rlx", "mp/MP+rel-acq", "sb/SB+rlx-rlx", "isa2/ISA2+rel-acqrel-acq", "iriw/IRIW+rlx"];
 

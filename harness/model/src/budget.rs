@@ -92,7 +92,7 @@ impl<'b> BudgetTracker<'b> {
         self.remaining().steps < steps
     }
 
-    /// Runs a search with at most `steps` of the budget that is left, and spends what it spent.
+    /// Runs a search with at most `steps` of the remaining budget, and subtracts the steps that it used.
     pub(crate) fn attempt<T>(&self, steps: u64, search: impl FnOnce(&BudgetTracker<'b>) -> T) -> T {
         let attempt = BudgetTracker::new(self.remaining().at_most(steps));
         let result = search(&attempt);

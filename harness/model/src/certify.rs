@@ -1,10 +1,10 @@
-//! Certificates of predictions: an execution for each allowed outcome and each raised flag, and a proof that no
-//! other execution exists.
+//! Certificates of predictions: an execution for each allowed outcome and each raised flag, and a proof that
+//! no other execution exists.
 //!
-//! The `certificate` crate defines the format and checks it. Here [`certify`] produces certificates. It searches
-//! the event structures with the engine's bounds (`search`) and remembers why each branch ends, as conflict-driven
-//! SAT solvers do. [`derive_structures`] is the part that the checker trusts: it derives the event structures from
-//! the text of the test again.
+//! The `certificate` crate defines the format and checks it. Here [`certify`] produces certificates. It
+//! searches the event structures with the engine's bounds (`search`) and records the reason why each branch
+//! ends, as conflict-driven SAT solvers do. [`derive_structures`] is the part that the checker trusts: it
+//! derives the event structures from the text of the test again.
 
 mod derive;
 mod search;

@@ -69,8 +69,8 @@ impl ExplorationStrategy {
         value_supply: true,
     };
 
-    /// As [`FULL`](Self::FULL), for a reader who asks about races and the question first: a list of outcomes
-    /// may cost about as much as the decision.
+    /// As [`FULL`](Self::FULL), for callers that need races and the condition first: a list of outcomes may
+    /// cost about as much as the decision.
     pub(crate) const DECIDE_THEN_LIST: ExplorationStrategy = ExplorationStrategy {
         first_listing_steps: 5_000,
         prefers_decision: true,
@@ -116,7 +116,7 @@ pub(crate) fn explore_skeleton<M: Matrix>(
     Ok(ExplorationResult { has_execution: asked.has_execution || has_some, ..asked })
 }
 
-/// Adds the findings of the executions; the result says if uncounted executions may exist.
+/// Adds the findings of the executions; returns true if uncounted executions may exist.
 fn explore_uncounted<M: Matrix>(
     skeleton: &Skeleton,
     prepared: &PreparedPlan,

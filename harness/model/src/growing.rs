@@ -54,7 +54,7 @@ pub fn predict_growing(test: &Test, model: &Model, options: &Options) -> Result<
         let Ok(next) = predict(prediction.bound * 2) else { break };
         let is_cheap = purse.spent_steps().saturating_sub(before) <= CHEAP_STEPS;
         largest = if is_cheap { LARGEST_CHEAP } else { LARGEST };
-        // A search that was cut short may know less than the last complete one.
+        // A search that was stopped early may have fewer findings than the last complete one.
         if purse.is_exhausted() {
             keep_found(&mut prediction, &next);
             break;

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_turn_assigns_before_it_looks_is_dead_at_its_head() {
+    fn registers_assigned_before_use_are_dead_at_the_loop_head() {
         let text = "VULKAN spin\n{ x = 0; }\nP0@sg 0, wg 0, qf 0 ;\nLC00: ;\nld.atom.dv.sc0 r0, x ;\nadd r1, r1, 1 ;\nbne r0, 1, LC00 ;";
         let test = litmus::parse(text, "spin").unwrap();
         let thread = &test.threads[0];

@@ -426,7 +426,7 @@ mod tests {
 
     /// Plans of tests without hosts, sizes, calls and sections contain no nodes for these.
     #[test]
-    fn what_a_test_has_not_is_in_no_plan() {
+    fn unused_features_are_not_compiled() {
         let model = Model::shipped("vulkan").unwrap().unwrap();
         let classes = StorageClassSet(1);
         let plain = model.compiled_for_kind(classes, TestFeatures::default()).unwrap().plan.clone();

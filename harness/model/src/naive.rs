@@ -49,7 +49,7 @@ pub fn enumerate(
 
 /// As [`enumerate`], with a whole vector access as one operation, like the parts of a scalar access.
 ///
-/// No profile reads the specification this way; random tests check what it would change.
+/// No profile interprets the specification like this; random tests check the effect of this reading.
 ///
 /// # Errors
 ///

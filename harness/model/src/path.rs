@@ -79,10 +79,10 @@ pub(crate) enum StepKind {
     ControlBarrier,
     /// A half of a split barrier; the instruction holds it.
     SplitBarrier,
-    /// A subgroup operation. It is no event, but the lanes of its tangle wait for each other.
+    /// A subgroup operation. It is not an event, but the lanes of its tangle wait for each other.
     ///
-    /// Its result counts as a read of the thread, whichever lane read the inputs. The value is the lane's own
-    /// operand.
+    /// Its result counts as a read of the thread, even if other lanes read the inputs. The value is the
+    /// lane's own operand.
     Subgroup(Option<Symbolic<LocalRead>>),
     /// An operation of the API, a shader call or an end of an interlocked section; the instruction holds it.
     System,
@@ -112,7 +112,8 @@ const MAX_PATHS: usize = 4096;
 /// Spin-loop reduction: a path ends after a loop iteration that only reads, or writes back what it read, and
 /// leaves every live register unchanged. Every continuation of that path also continues the state before the
 /// iteration. Removing the iteration removes order and adds none. So the last iteration of such a loop
-/// represents any number of them, and the races of an earlier iteration show in the path that ends there.
+/// represents any number of them, and the races of an earlier iteration are found on the path that ends
+/// there.
 pub(crate) fn paths(test: &Test, thread: ThreadId, unroll: u32) -> Result<Vec<Path>, PredictError> {
     paths_observing(test, thread, unroll, &vec![true; test.thread(thread).registers.len()])
 }
@@ -131,7 +132,7 @@ pub(crate) fn paths_observing(
         .collect();
     let length = test.thread(thread).instructions.len();
     let instructions = &test.thread(thread).instructions;
-    // Only jumps ask.
+    // Only threads with jumps need live registers and stored values.
     let jumps = instructions.iter().any(|i| matches!(i.kind, InstructionKind::Flow(_)));
     let live = if jumps { live_registers(instructions, observed) } else { Vec::new() };
     let storages = if jumps { test.locations.len() } else { 0 };
@@ -368,7 +369,7 @@ impl PathWalker<'_> {
                     right: value(state, *right, scalar),
                     scalar: UNSIGNED,
                 };
-                // A comparison is kept as such: only `BranchIf` reads a condition register.
+                // A comparison is stored unevaluated: only `BranchIf` reads a condition register.
                 state.comparisons.assign(*destination, comparison);
             }
             Compute::Move { destination, value: moved } => {

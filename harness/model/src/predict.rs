@@ -179,9 +179,9 @@ const MAX_LISTED_SPIN_COMBINATIONS: usize = 1 << 6;
 
 /// Finds the outcomes and races of a test under a model.
 ///
-/// A portfolio: outcomes are listed if few steps suffice. Otherwise races and question are decided first, which
-/// is often far cheaper, and outcomes are listed with what is left of the budget. If that fails, or if only the
-/// decision holds beyond the loop bound, there is no list.
+/// A portfolio: outcomes are listed if few steps suffice. Otherwise races and question are decided first,
+/// which is often far cheaper, and outcomes are listed with the rest of the budget. If that fails, or if only
+/// the decision holds beyond the loop bound, there is no list.
 fn find_outcomes(
     test: &Test,
     model: &Model,
@@ -210,7 +210,7 @@ fn find_outcomes(
     }
     let mut decided = find(decision, purse)?;
     if decided.timed_out {
-        // What an incomplete search found, it found in executions.
+        // The findings of an incomplete search are definite, because it found them in executions.
         decided.add_definite(&listed);
         return Ok(decided);
     }

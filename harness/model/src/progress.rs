@@ -431,8 +431,7 @@ impl TerminationQuery<'_> {
         model: &ProgressModel,
         memory: DecidingMemory,
     ) -> Option<Termination> {
-        // A deadlock satisfies every progress model: no thread is schedulable, so none is owed a
-        // step.
+        // A deadlock satisfies every progress model: no thread is schedulable, so none has a guarantee.
         if let Some(stuck) = graph.stuck {
             let path = graph.path_to(stuck);
             let why = self.describe_deadlock(graph, stuck);

@@ -4,11 +4,11 @@
 //! is an exactly-one choice per read, modification order a total order per storage. An acyclic relation is
 //! contained in a total order. The values that reads return are encoded too.
 //!
-//! A node of which the axioms need the lower bound alone is encoded from below: its literal is implied by its
+//! A node whose lower bound suffices for the axioms is encoded from below: its literal is implied by its
 //! operands, but does not imply them. The solver may set it without need, which can only violate an axiom.
 //!
-//! A closure is encoded from below: it contains at least what it must. This is exact only if every axiom is
-//! also satisfied by the smaller closure. [`is_refutable`] rejects other models.
+//! A closure is encoded from below: it contains at least the implied pairs. This is exact only if every axiom
+//! is also satisfied by the smaller closure. [`is_refutable`] rejects other models.
 
 mod lines;
 mod question;

@@ -48,7 +48,7 @@ pub(crate) struct Semantic {
     pub(crate) vectors_whole: bool,
     /// The model defines sequentially consistent operations.
     pub(crate) sequential_orders: bool,
-    /// The model is that of WGSL and refuses what WGSL has not.
+    /// True for the model of WGSL, which refuses features that WGSL does not have.
     pub(crate) only_wgsl: bool,
     /// Reconvergence of lanes after a divergent branch.
     pub(crate) tangling: Tangling,

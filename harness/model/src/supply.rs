@@ -109,9 +109,10 @@ impl ValueTable {
 }
 
 impl ValueSupply {
-    /// Computes what the paths of each thread need and supply.
+    /// Computes the values that the paths of each thread need and supply.
     ///
-    /// Threads can be shown able to continue only if `knows_text` is set: the model is the Vulkan memory model.
+    /// Threads can be shown able to continue only if `knows_text` is set: the model is the Vulkan memory
+    /// model.
     pub(crate) fn new(test: &Test, paths: &[Vec<Path>], knows_text: bool) -> ValueSupply {
         let branches = paths.iter().any(|paths| paths.len() > 1);
         if !branches || test.khronos.is_some() {

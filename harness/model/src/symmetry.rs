@@ -56,8 +56,8 @@ struct Swap {
     names: BTreeMap<LocationId, LocationId>,
 }
 
-/// Symmetry breaking for one event structure: pairs of writes to one storage, the first of which may be
-/// required to come first.
+/// Symmetry breaking for one event structure: pairs of writes to one storage whose first write may be
+/// required to precede the second.
 #[derive(Debug, Default)]
 pub(crate) struct SymmetryBreaking {
     pub(crate) ordered_writes: Vec<(usize, usize)>,
@@ -542,7 +542,7 @@ mod tests {
     const ALL: &str = "exists (x == 7)";
 
     #[test]
-    fn threads_that_do_the_same() {
+    fn identical_threads_are_symmetric() {
         let columns = [
             "P0@sg 0, wg 0, qf 0; st.sc0 x, 1",
             "P1@sg 0, wg 0, qf 0; st.sc0 x, 1",
@@ -567,7 +567,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_of_threads_change_places_as_they_are() {
+    fn groups_of_threads_are_symmetric_as_a_whole() {
         let thread = |id: usize, workgroup: u32, subgroup: u32| {
             format!("P{id}@sg {subgroup}, wg {workgroup}, qf 0; st.sc0 x, {}", 1 + id % 2)
         };
@@ -586,7 +586,7 @@ mod tests {
 
     /// Workgroup and subgroup placement is compared only if some scope is as narrow.
     #[test]
-    fn threads_change_places_over_what_no_scope_names() {
+    fn threads_are_symmetric_across_unnamed_placements() {
         let said = |bodies: [&str; 2]| {
             let places = [(0, 0), (0, 0), (0, 1), (1, 0)];
             let columns: Vec<String> = places
@@ -619,7 +619,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_changes_places_with_its_threads() {
+    fn private_locations_are_permuted_with_their_threads() {
         let columns = |other: &str| {
             let first = "st.sc0 x, 1; st.sc0 a, 1".to_owned();
             [first, other.to_owned()]

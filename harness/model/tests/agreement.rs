@@ -1,4 +1,5 @@
-//! The engine against the naive enumerator: the same outcomes and the same races, on random tests and on the corpus.
+//! The engine compared with the naive enumerator: the same outcomes and races, on random tests and on the
+//! corpus.
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 use crate::{common, languages};
@@ -10,14 +11,14 @@ use model::{Budget, Model, Options, OutcomeQuestion, PredictError, naive, predic
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 
-/// Candidate executions that the naive enumerator may take for one test.
+/// Maximum number of candidate executions of the naive enumerator for one test.
 const LIMIT: u64 = 20_000;
 
-/// Compares engine and oracle; false where the test is too large for the oracle.
+/// Compares engine and oracle; false if the test is too large for the oracle.
 fn compare(test: &Test, model: &Model) -> Result<bool, String> {
     let slow = match naive::enumerate(test, model, 1, LIMIT) {
         Ok(Some(slow)) => slow,
-        // Calls and sections that no device can place are drawn as well.
+        // The generator also draws calls and sections that no device supports.
         Ok(None) | Err(PredictError::NotAvailable { .. }) => return Ok(false),
         Err(error) => return Err(error.to_string()),
     };
@@ -40,12 +41,12 @@ fn compare(test: &Test, model: &Model) -> Result<bool, String> {
     if fast.race != race {
         return Err(format!("races differ: engine {:?}, oracle {:?}", fast.race, slow.race));
     }
-    // Of a test that gives every location a value it is known.
+    // The answer is known for a test that initializes every location.
     let known = slow.uninitialised_read || fast.truncated_runs == 0 || !test.has_undefined();
     if fast.uninitialised_read != known.then_some(slow.uninitialised_read) {
         return Err(format!("the engine says {:?} of uninitialised reads", fast.uninitialised_read));
     }
-    // The answer to the question agrees with the outcomes.
+    // The answer to the condition agrees with the outcomes.
     if let Some(question) = &test.question {
         let observables = test.observables();
         let says = |wanted: bool| {
@@ -120,13 +121,13 @@ macro_rules! on_random_tests {
             agrees_on_random_tests($model);
         })*
 
-        /// Every model that supports such tests is listed above.
+        /// Every model that supports these tests is in the lists above.
         #[test]
         fn every_profile_is_compared() {
             let compared = [$($model),*];
             for (name, _) in Model::names() {
                 let model = Model::shipped(name).expect("a shipped model").unwrap();
-                // Of the programs that are drawn, `wgsl` refuses most: it has a test below.
+                // `wgsl` refuses most of the programs; another test covers it.
                 let other = !model.judges(litmus::Dialect::Vulkan) || *name == "wgsl";
                 assert!(other || compared.contains(name), "{name}");
             }
@@ -160,7 +161,7 @@ on_random_tests! {
     amdgpu_on_random_tests: "amdgpu",
 }
 
-/// Sequentially consistent operations, which only these models have.
+/// Sequentially consistent operations, which only these models support.
 #[test]
 fn models_on_random_tests_of_sequential_consistency() {
     for name in ["ptx", "opencl", "opencl-3.1", "amdgpu", "sc"] {
@@ -173,7 +174,7 @@ fn wgsl_on_random_programs_of_wgsl() {
     agrees_on("wgsl", common::test().prop_map(|test| languages::as_wgsl(&test)), 1);
 }
 
-/// Undefined initial values: a read may return anything, and whether there is one is found in every way.
+/// Undefined initial values: an uninitialized read may return any value, and every search detects it.
 #[test]
 fn models_on_random_tests_with_undefined_values() {
     for name in ["vulkan", "vulkan-2019-nochains", "khronos-alloy", "sc", "tso"] {
@@ -194,7 +195,7 @@ fn other_models_on_random_tests_of_vectors() {
     }
 }
 
-/// A program with vectors means the same as one with an instruction for each component.
+/// A program with vectors has the same outcomes as one with an instruction per component.
 #[test]
 fn vectors_mean_what_their_components_mean() {
     let (cases, rng_seed) = cases();
@@ -219,7 +220,7 @@ fn vectors_mean_what_their_components_mean() {
                 outcomes.map(|(outcome, p)| (outcome.clone(), p.allowed, p.serial)).collect()
             };
             prop_assert_eq!(says(&vectors), says(&components), "{}", litmus::print(&test));
-            // Only sequential consistency performs instructions and not components.
+            // Sequential consistency orders instructions, not components.
             for (outcome, whole) in &vectors.outcomes {
                 let apart = &components.outcomes[outcome];
                 prop_assert!(whole.weak || !apart.weak, "{:?} of {}", outcome, litmus::print(&test));
@@ -231,8 +232,8 @@ fn vectors_mean_what_their_components_mean() {
     assert!(told_apart.get() > 0, "no torn vector among the tests");
 }
 
-/// Acyclicity that took all of a vector access for one node would change nothing where a program has a meaning: the same
-/// programs race, and those that do not have the same outcomes.
+/// Treating each vector access as one node in acyclicity axioms would change nothing for programs without
+/// races, and the same programs race.
 #[test]
 fn whole_vectors_differ_only_where_programs_race() {
     let (cases, rng_seed) = cases();
@@ -241,7 +242,7 @@ fn whole_vectors_differ_only_where_programs_race() {
     let (free, torn) = (std::cell::Cell::new(0u32), std::cell::Cell::new(0u32));
     TestRunner::new(config)
         .run(&common::vectors(true), |mut test| {
-            // A filter leaves out executions that race.
+            // A filter would exclude racy executions.
             test.filter = None;
             let failed = |e: model::PredictError| TestCaseError::fail(e.to_string());
             let Some(apart) = naive::enumerate(&test, &model, 1, LIMIT).map_err(failed)? else {
@@ -264,7 +265,8 @@ fn whole_vectors_differ_only_where_programs_race() {
     assert!(free.get() > cases / 20 && torn.get() > 0);
 }
 
-/// Accesses of several sizes: the engine splits locations where accesses begin and end, the oracle at every byte.
+/// Accesses of several sizes: the engine splits locations at the bounds of accesses, the oracle at every
+/// byte.
 #[test]
 fn vulkan_on_random_tests_of_sizes() {
     agrees_on("vulkan", common::sizes(), 4);
@@ -295,7 +297,7 @@ fn vulkan_on_random_tests_of_cooperative_accesses() {
     agrees_on("vulkan", common::cooperative(), 4);
 }
 
-/// The stepwise machine composes values of bytes as the model does where nothing is weak: an order of the accesses of a
+/// The stepwise machine composes values from bytes as the model does: an interleaving of the accesses of a
 /// race-free program is an execution of it.
 #[test]
 fn sequential_outcomes_of_sizes_and_hosts_are_allowed() {
@@ -313,7 +315,7 @@ fn sequential_outcomes_of_sizes_and_hosts_are_allowed() {
                 common::cooperative()
             ],
             |mut test| {
-                // Against the order of columns, submissions or calls it would have events before themselves.
+                // An interleaving may contradict the order of submissions or calls.
                 test.system_sync.clear();
                 let prediction =
                     match predict(&test, &model, &Options { budget: Budget::UNLIMITED, unroll: 1 }) {
@@ -397,14 +399,14 @@ fn the_corpus() {
         .iter()
         .map(|(name, _)| Model::shipped(name).expect("a shipped model").unwrap())
         .collect();
-    // A soak compares every pair of a test and a model; otherwise each test meets one model in three.
+    // A soak compares every pair of a test and a model, other runs one in three.
     let share = if std::env::var_os("VK_LITMUS_SOAK").is_some() { 1 } else { 3 };
     let (mut compared, mut refused, mut too_large) = (0, 0, Vec::new());
     for (number, entry) in litmus::corpus::tests().into_iter().enumerate() {
         let test = litmus::parse(entry.text, &entry.id).unwrap_or_else(|e| panic!("{}: {e:?}", entry.id));
         let judging = models.iter().filter(|model| model.judges(test.dialect));
         for model in judging.skip(number % share).step_by(share) {
-            // Neither peer supports this feature, so only the texts of the specification decide.
+            // Other tools do not support this feature, so only the texts of the specification decide.
             if let Err(model::PredictError::NotAvailable { what }) =
                 predict(&test, model, &Options { budget: Budget::UNLIMITED, unroll: 1 })
             {
@@ -426,7 +428,8 @@ fn the_corpus() {
     assert!(compared > 0);
 }
 
-/// A pair of `ssw` that names an instruction without an event orders nothing, for the axioms and for the machine.
+/// A pair of `ssw` with an instruction that has no event does not order anything, in the axioms and in the
+/// machine.
 #[test]
 fn system_synchronization_with_a_branch_orders_nothing() {
     let text = "VULKAN t\n{ x = 0; }\n{ ssw P1.1 0; }\n\
@@ -442,7 +445,7 @@ fn system_synchronization_with_a_branch_orders_nothing() {
     }
 }
 
-/// After a control barrier, `ssw` orders later events after everything before the synchronized barriers.
+/// After a control barrier, `ssw` orders later events after all events before the synchronized barriers.
 #[test]
 fn system_synchronization_passes_through_control_barriers() {
     let text = "VULKAN t\n{ x = 0; }\n{ ssw 1 0; }\n\
@@ -458,7 +461,7 @@ fn system_synchronization_passes_through_control_barriers() {
     }
 }
 
-/// A skipped instruction orders nothing: the `ssw` successor may come first.
+/// `ssw` with a skipped instruction does not order anything: the successor may be first.
 #[test]
 fn system_synchronization_with_a_skipped_instruction_orders_nothing() {
     let text = "VULKAN t\n{ x = 0; y = 0; }\n{ ssw P0.2 P1.0; }\n\

@@ -1,4 +1,4 @@
-//! Tests of the models and their engine as one binary: one file per subject, helpers last.
+//! Tests of the models and their engine, linked as one program. Helper modules are last.
 
 mod agreement;
 mod bounds;

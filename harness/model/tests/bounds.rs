@@ -45,7 +45,7 @@ fn stores(threads: usize, each: usize) -> Test {
 #[test]
 fn sizes_past_the_bounds_are_refused_with_the_bound() {
     let vulkan = model("vulkan");
-    // A text with more is refused by its reader already.
+    // The parser already refuses a text with more threads.
     let mut wide = stores(MAX_THREADS, 1);
     wide.threads.extend(wide.threads.first().cloned());
     let error = predict(&wide, &vulkan, &ALONE).unwrap_err();
@@ -62,7 +62,7 @@ fn sizes_past_the_bounds_are_refused_with_the_bound() {
     assert_eq!(largest.race, Race::Free);
 }
 
-/// Many synchronizing accesses, so that the search is long.
+/// Many synchronizing accesses, for a long search.
 fn long() -> Test {
     let mut text = String::from("VULKAN long\n{ x = 0; y = 0; }\n");
     text += "P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 | P2@sg 0, wg 2, qf 0 | P3@sg 0, wg 3, qf 0 ;\n";
@@ -79,7 +79,7 @@ fn long() -> Test {
 }
 
 #[test]
-fn without_time_nothing_is_claimed() {
+fn without_time_every_answer_is_unknown() {
     let options = Options { budget: Budget::steps(0), unroll: 1 };
     let prediction = predict(&long(), &model("vulkan"), &options).unwrap();
     assert_eq!(prediction.race, Race::Unknown);
@@ -95,7 +95,7 @@ fn without_time_nothing_is_claimed() {
     assert_eq!(explanation.answer, model::ExplanationAnswer::Unknown);
 }
 
-/// Six threads of eight accesses and a question about a third of them: explicit search takes hundreds of
+/// Six threads with eight accesses and a condition about a third of them. Explicit search takes hundreds of
 /// thousands of steps.
 #[test]
 fn questions_in_large_spaces_are_answered_in_few_steps() {
@@ -105,7 +105,8 @@ fn questions_in_large_spaces_are_answered_in_few_steps() {
     assert_eq!((prediction.race, prediction.meets, prediction.misses), (Race::Free, Some(false), Some(true)));
 }
 
-/// Threads that count, take numbers and wait for one another: `NAME.free.litmus` or `NAME.racy.litmus`, with the steps that suffice.
+/// Threads that increment counters, take tickets and wait for each other: `NAME.free.litmus` or
+/// `NAME.racy.litmus`, with a sufficient number of steps.
 #[test]
 fn threads_that_count_are_answered_in_few_steps() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/large/counting");
@@ -120,7 +121,7 @@ fn threads_that_count_are_answered_in_few_steps() {
         let prediction = decide(&test, &model("vulkan"), &options).unwrap();
         assert_eq!(prediction.race, race, "{name}");
         assert!(prediction.meets.is_some() && prediction.misses.is_some(), "{name}");
-        // Without a question, all threads that left their loops are observed, including races.
+        // Without a condition, all threads that left their loops are observed, including races.
         let unasked = Test { question: None, ..test };
         assert_eq!(decide(&unasked, &model("vulkan"), &options).unwrap().race, race, "{name}, unasked");
     }
@@ -139,17 +140,18 @@ exists (P1:r0 == 1)";
 #[test]
 fn a_loop_is_run_as_often_as_it_may_be() {
     let test = parsed(SPIN);
-    // Outcomes are the number of iterations and r0. A thread that still spins has no outcome.
+    // Outcomes are the number of iterations and r0. A thread that is still in its loop has no outcome.
     assert_eq!(allowed(&test, "vulkan", 1), [[1, 1]]);
     assert_eq!(allowed(&test, "vulkan", 2), [[1, 1], [2, 1]]);
     assert_eq!(allowed(&test, "dartagnan", 4), [[1, 1], [2, 1], [3, 1], [4, 1]]);
     let prediction = predict(&test, &model("vulkan"), &ALONE).unwrap();
-    // The counter makes every turn another: whether one more would miss the condition is not known.
+    // The counter makes every iteration different, so it is unknown whether another iteration would violate
+    // the condition.
     assert_eq!((prediction.meets, prediction.misses, prediction.truncated_runs), (Some(true), None, 1));
 }
 
 #[test]
-fn a_spin_is_no_cut() {
+fn a_spin_loop_is_not_truncated() {
     let test = parsed(&SPIN.replace("add r1, r1, 1        ", "                     "));
     for bound in [1, 2, 4] {
         let options = Options { unroll: bound, ..ALONE };
@@ -160,9 +162,9 @@ fn a_spin_is_no_cut() {
     }
 }
 
-/// In the circle a value would have to be one more than itself.
+/// In this cycle, a value would have to equal itself plus one.
 #[test]
-fn a_circle_that_holds_no_value_shows_nothing() {
+fn a_dependency_cycle_without_a_solution_has_no_execution() {
     let test = parsed(
         "VULKAN circle
 { x = 0; y = 0; }
@@ -186,7 +188,7 @@ st.nonpriv.sc0 y, 1        |                     ;
 exists (y == 1)";
 
 #[test]
-fn nothing_is_free_where_runs_were_cut_off() {
+fn truncated_runs_are_never_race_free() {
     let test = parsed(LATE);
     let vulkan = model("vulkan");
     let at = |unroll| predict(&test, &vulkan, &Options { unroll, ..ALONE }).unwrap();
@@ -217,8 +219,8 @@ exists (x == 0)"
 }
 
 #[test]
-fn a_barrier_that_nobody_joins_blocks_for_ever() {
-    // The second instance of barrier 1 is in a branch that P1 never takes.
+fn a_barrier_without_all_participants_blocks() {
+    // The second instance of barrier 1 is in a branch that P1 does not take.
     let test = parsed(
         "VULKAN blocked
 { x = 0; }
@@ -231,7 +233,7 @@ forall (P0:r0 == 5)",
     assert_eq!(allowed(&test, "vulkan", 1), Vec::<Vec<u64>>::new());
     let prediction = predict(&test, &model("vulkan"), &ALONE).unwrap();
     assert_eq!((prediction.meets, prediction.misses), (Some(false), Some(false)));
-    // In Khronos' model barriers never block.
+    // In Khronos' model, barriers do not block.
     assert_eq!(allowed(&test, "khronos-alloy", 1), [[0]]);
 }
 
@@ -247,12 +249,12 @@ fn barriers_in_crossed_order_block_each_other() {
 fn the_text_of_a_barriers_id_names_it() {
     let same = barriers("cbar.wg 0 | cbar.wg 0", "ld.atom.wg.sc0 r0, x | ");
     assert_eq!(predict(&same, &model("vulkan"), &ALONE).unwrap().meets, Some(true));
-    // `0` and `00` are two barriers: each has one participant, which does not wait.
+    // `0` and `00` are two barriers with one participant each, which does not wait.
     let two = barriers("cbar.wg 0 | cbar.wg 00", "ld.atom.wg.sc0 r0, x | ");
     assert_eq!(predict(&two, &model("vulkan"), &ALONE).unwrap().meets, Some(true));
 }
 
-/// Reads of one location that all may differ: more outcomes than are listed.
+/// Many reads of one location that may return different values: more outcomes than are listed.
 fn many_outcomes() -> Test {
     let mut text = String::from("VULKAN many\n{ x = 0; y = 0; }\n");
     let header: Vec<String> = (0..6).map(|t| format!("P{t}@sg 0, wg {t}, qf 0")).collect();

@@ -1,4 +1,4 @@
-//! Each `tests/cat_errors/*.cat` is refused, with the messages of its snapshot.
+//! Each `tests/cat_errors/*.cat` is refused with the messages in its snapshot.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise")]
 
 use crate::vocabulary;
@@ -8,7 +8,7 @@ use model::cat::{self, CatErrors, ClassFamilies};
 use std::fs;
 use std::path::Path;
 
-/// Longer messages are cut: fixtures against limits are long themselves.
+/// Longer messages are truncated, since fixtures for limits are long.
 const SHOWN_LINES: usize = 160;
 
 fn refused(path: &Path) -> CatErrors {

@@ -1,4 +1,4 @@
-//! Whole models: options, cited clauses, and Dartagnan's dialect.
+//! Complete models: options, cited clauses, and Dartagnan's dialect.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise")]
 
 use crate::vocabulary;
@@ -20,7 +20,7 @@ fn compile(model: &CatModel, families: &ClassFamilies) -> CompiledModel {
         .unwrap_or_else(|errors| panic!("{:?}", errors.errors.first()))
 }
 
-/// One line a node, for snapshots.
+/// Lists one node per line, for snapshots.
 fn listing(plan: &CompiledModel) -> String {
     let mut text = String::new();
     for (index, node) in plan.nodes.iter().enumerate() {
@@ -59,7 +59,7 @@ fn dartagnan_style() {
     assert_eq!(model.name.as_deref(), Some("GPU-style"));
     assert_eq!(model.options, ModelOptions::default());
     insta::assert_snapshot!(listing(&compile(&model, &ClassFamilies::from_classes([0, 1]))));
-    // With one class, the orders of the other class disappear.
+    // With one class, the orders of the other class are removed.
     let one = compile(&model, &ClassFamilies::from_classes([0]));
     let two = compile(&model, &ClassFamilies::from_classes([0, 1]));
     assert!(one.nodes.len() < two.nodes.len());
@@ -186,7 +186,7 @@ fn known_emptiness_simplifies() {
     assert_eq!(plan.node_at(plan.find_definition("chain").unwrap()), cat::Node::Empty);
 }
 
-/// Words and signs of the language, good and bad.
+/// Tokens of the language, valid and invalid.
 fn token() -> impl Strategy<Value = &'static str> {
     proptest::sample::select(vec![
         "let",
@@ -253,7 +253,7 @@ fn token() -> impl Strategy<Value = &'static str> {
     ])
 }
 
-/// Expressions that parse, of every form.
+/// Valid expressions of every form.
 fn expression() -> impl Strategy<Value = String> {
     let leaf = proptest::sample::select(vec![
         "po", "rf", "W", "R", "0", "_", "id", "f", "x", "M", "SC0", "SC(M)", "SEM(M)", "nothing",
@@ -325,10 +325,10 @@ fn the_deepest_accepted_nesting_needs_little_stack() {
     parse(&format!("let a = po{}", "+".repeat(100_000))).unwrap_err();
     parse(&format!("let a = {}", "f [".repeat(100_000))).unwrap_err();
     parse(&format!("let a = {}", "let x = ".repeat(100_000))).unwrap_err();
-    // A chain of one operator is not deep.
+    // A chain of one operator has a small depth.
     let chain = parse(&format!("let a = po{}", " | rf".repeat(10_000))).unwrap();
     compile(&chain, &ClassFamilies::default());
-    // Functions in a row are bounded when they are expanded.
+    // Expanding nested functions is bounded.
     let mut text = String::from("let f0(x) = x\n");
     for index in 1..4000 {
         writeln!(text, "let f{index}(x) = f{}(x)", index - 1).unwrap();

@@ -1,4 +1,4 @@
-//! Random expressions evaluate to the value that plain sets of pairs give, despite compiler simplifications.
+//! Random expressions have the same value as with plain sets of pairs, whatever the compiler simplifies.
 #![expect(clippy::unwrap_used, reason = "a test may stop at a surprise")]
 
 use model::cat::{self, BaseProvider, CatValue, ClassFamilies, Membership, Vocabulary};
@@ -36,7 +36,7 @@ enum Expression {
     Zero,
     Identity,
     Base(usize),
-    /// The name that `let rec` defines, if any.
+    /// The name that `let rec` defines.
     Recursive,
     On(Box<SetExpression>),
     Product(Box<[SetExpression; 2]>),
@@ -83,7 +83,7 @@ fn relation_leaf(recursive: bool) -> BoxedStrategy<Expression> {
     if recursive { prop_oneof![2 => plain, 1 => Just(Expression::Recursive)].boxed() } else { plain.boxed() }
 }
 
-/// Expressions of every form; in a recursive definition, only those that grow with the name being defined.
+/// Expressions of every form; in a recursive definition, only monotone ones.
 fn relations(recursive: bool) -> BoxedStrategy<Expression> {
     relation_leaf(recursive)
         .prop_recursive(4, 24, 2, move |inner| {
@@ -111,7 +111,7 @@ fn relations(recursive: bool) -> BoxedStrategy<Expression> {
                     1 => two().prop_map(Expression::Difference),
                     1 => one().prop_map(Expression::Complement),
                     1 => one().prop_map(Expression::Immediate),
-                    // The shapes that simplifications look for, which chance seldom makes.
+                    // The forms that simplifications match are rarely drawn otherwise.
                     1 => one().prop_map(|r| {
                         let closure = Expression::Plus(r.clone());
                         let longer = Expression::Sequence(Box::new([(*r).clone(), closure]));
@@ -145,7 +145,7 @@ impl SetExpression {
             SetExpression::Union(pair) => format!("({} | {})", pair[0].text(), pair[1].text()),
             SetExpression::Intersection(pair) => format!("({} & {})", pair[0].text(), pair[1].text()),
             SetExpression::Difference(pair) => format!("({} \\ {})", pair[0].text(), pair[1].text()),
-            // Without context, `~0` is the full relation instead of the full set.
+            // Without context, `~0` is the full relation, not the full set.
             SetExpression::Complement(inner) => format!("(~({} | domain(0)))", inner.text()),
             SetExpression::Domain(inner) => format!("domain({})", inner.text()),
             SetExpression::Range(inner) => format!("range({})", inner.text()),
@@ -220,7 +220,7 @@ impl Expression {
         }
     }
 
-    /// Returns true if `r` is in it and no other base.
+    /// Returns true if the expression has `r` and no other base.
     fn mentions_only_first(&self) -> bool {
         let text = self.text();
         let mut words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
@@ -258,12 +258,12 @@ impl Expression {
     }
 }
 
-/// The base sets and relations of one execution; the last of each are empty and known to be.
+/// The base sets and relations of one execution. The last set and the last relation are known to be empty.
 #[derive(Clone, Debug)]
 struct World {
     sets: [Events; 3],
     relations: [Pairs; 3],
-    /// For each event the class of its access and the classes of its semantics.
+    /// For each event, the class of its access and the classes of its semantics.
     classes: Vec<(Option<u8>, u8)>,
 }
 
@@ -291,7 +291,7 @@ fn worlds() -> impl Strategy<Value = World> {
     let set = || proptest::collection::btree_set(0..EVENTS, 0..EVENTS);
     let relation = || proptest::collection::btree_set((0..EVENTS, 0..EVENTS), 0..8);
     let class = (proptest::option::of(0..CLASSES), 0..4_u8);
-    // In one world in three a class does not occur at all.
+    // In one world of three, one class does not occur.
     let hidden = proptest::option::weighted(0.33, 0..CLASSES);
     (set(), set(), relation(), relation(), proptest::collection::vec(class, EVENTS), hidden).prop_map(
         |(a, b, r, s, mut classes, hidden)| {
@@ -322,7 +322,7 @@ impl<M: Matrix> BaseProvider<M> for World {
     }
 }
 
-/// The values of definitions in a model.
+/// Evaluates definitions in a model.
 fn values<M: Matrix>(text: &str, world: &World, names: &[&str]) -> Vec<Pairs> {
     let header = "let accesses0 = SC0 let accesses1 = SC1 let accesses01 = SC0 | SC1\n\
                   let operations0 = SEM0 let operations1 = SEM1 let operations01 = SEM0 & SEM1\n";
@@ -348,14 +348,14 @@ fn value<M: Matrix>(text: &str, world: &World, name: &str) -> Pairs {
     values::<M>(text, world, &[name]).remove(0)
 }
 
-/// Every operation on the given operands.
+/// Returns every operation on the operands.
 fn applied(operands: &[Expression]) -> Vec<Expression> {
     let mut results = changed(operands);
     results.extend(paired(operands, operands));
     results
 }
 
-/// Every unary operation on the given operands.
+/// Returns every unary operation on the operands.
 fn changed(operands: &[Expression]) -> Vec<Expression> {
     let mut results = Vec::new();
     for operand in operands {
@@ -374,7 +374,7 @@ fn changed(operands: &[Expression]) -> Vec<Expression> {
     results
 }
 
-/// Every binary operation on an operand of the first and one of the second list.
+/// Returns every binary operation on an operand of the first list and one of the second.
 fn paired(left: &[Expression], right: &[Expression]) -> Vec<Expression> {
     let two = |a: &Expression, b: &Expression| Box::new([a.clone(), b.clone()]);
     left.iter()
@@ -390,7 +390,7 @@ fn paired(left: &[Expression], right: &[Expression]) -> Vec<Expression> {
         .collect()
 }
 
-/// Chance seldom makes the shapes that simplifications look for, so all small expressions are tried.
+/// The forms that simplifications match are rarely drawn, so this test tries all small expressions.
 #[test]
 fn small_expressions() {
     let base = |index| SetExpression::Base(index);
@@ -405,7 +405,7 @@ fn small_expressions() {
         Expression::Product(Box::new([SetExpression::Universe, SetExpression::Universe])),
     ];
     let small = applied(&leaves);
-    // Every operation on one small operand, and every pair of one with a leaf.
+    // Every operation on one small operand, and every pair of a small operand and a leaf.
     let mut expressions = small.clone();
     expressions.extend(changed(&small));
     expressions.extend(paired(&small, &leaves));

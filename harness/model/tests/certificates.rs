@@ -1,4 +1,4 @@
-//! Certificates: made for tests of the corpus and random programs, verified, and rejected after each change.
+//! Certificates for tests of the corpus and random programs are verified, and rejected after each change.
 #![expect(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "tests")]
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use witness::generate::{
     undefined_program,
 };
 
-/// Every fifth embedded test is certified here; `check --certify` does all.
+/// One embedded test in five is certified here; `check --certify` certifies all.
 const SHARE: usize = 5;
 
 fn shipped(name: &str) -> Model {
@@ -81,7 +81,7 @@ fn random_programs_have_certificates() {
                 certified += 1;
                 verify(&certificate).unwrap_or_else(|error| panic!("{seed}: {error}\n{}", drawn.text));
             }
-            // The engine and the proof contradict each other.
+            // The engine and the proof disagree.
             Err(NotCertified::Differs { what }) => panic!("{seed}: {what}\n{}", drawn.text),
             Err(error) => *refused.entry(error.to_string()).or_default() += 1,
         }
@@ -93,7 +93,7 @@ fn random_programs_have_certificates() {
 /// A change of a certificate; false if there is nothing to change.
 type Change = fn(&mut Certificate) -> bool;
 
-/// Removes a case of a step that combines one for each source of a read.
+/// Removes a case from a step that combines one per source of a read.
 fn drop_leaf(certificate: &mut Certificate) -> bool {
     let step = certificate.proofs.iter_mut().flat_map(|proof| &mut proof.steps);
     step.into_iter().any(|step| match step {
@@ -136,7 +136,7 @@ fn rename_axiom(certificate: &mut Certificate) -> bool {
     })
 }
 
-/// Turns a violated axiom into a statement about values.
+/// Replaces a violated axiom by a statement about values.
 fn flip_lemma(certificate: &mut Certificate) -> bool {
     let mut steps = certificate.proofs.iter_mut().flat_map(|proof| &mut proof.steps);
     let Some(step) = steps.find(|step| matches!(step, Step::Axiom { .. })) else { return false };
@@ -292,11 +292,11 @@ const CHANGES: [(&str, Change); 25] = [
     ("change_observables", |certificate| certificate.observables.pop().is_some()),
 ];
 
-/// Changes of trusted parts: only the comparison with derived structures and shipped texts has to notice them.
+/// Changes of trusted parts. Only the comparison with derived structures and shipped texts must detect them.
 const TRUSTED: [&str; 6] =
     ["change_model", "change_base", "change_stored", "change_final", "drop_structure", "end_threads"];
 
-/// Tests whose certificates have every part that a change needs.
+/// Tests whose certificates have every part that the changes modify.
 const CHANGED: [&str; 4] = ["mp/MP+rel-acq", "2+2w/2+2W+fence-fence", "mp/MP+plain", "sb/SB+common-rmw"];
 
 #[test]
@@ -323,7 +323,8 @@ fn changed_certificates_are_rejected() {
     assert_eq!(unused, Vec::<&str>::new(), "changes that no certificate has a part for");
 }
 
-/// A value that only looks dependent: the engine knows it, the checker finds that it depends on itself.
+/// The value does not depend on itself. The engine determines it, but the checker finds a circular
+/// dependency.
 #[test]
 fn an_answer_without_a_proof_has_no_certificate() {
     let id = "lb/LB+false-data-data";

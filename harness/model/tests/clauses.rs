@@ -1,4 +1,4 @@
-//! The inventory of clauses, and mutation tests of the models' statements.
+//! The inventory of clauses, and mutation tests of the statements of models.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use crate::killers;
@@ -72,7 +72,7 @@ fn statements_and_tests_cite_known_clauses() {
 }
 
 #[test]
-fn every_encoded_clause_has_what_encodes_it_and_every_other_a_reason() {
+fn clauses_have_a_statement_or_a_reason() {
     let cited: BTreeSet<String> = citations().unwrap().into_iter().flat_map(|c| c.clauses).collect();
     let names: BTreeSet<&str> = BASE_SETS
         .iter()
@@ -100,12 +100,12 @@ fn every_encoded_clause_has_what_encodes_it_and_every_other_a_reason() {
 
 const PATIENCE: Options = Options { budget: Budget::UNLIMITED, unroll: 1 };
 
-/// The tests of a model's language with its verdicts, small ones first.
+/// Returns the tests in the dialect of a model with their verdicts, small ones first.
 fn judged(model: &Model) -> Vec<(String, Test, Summary)> {
     let mut own: Vec<(String, Test)> = tests();
     own.retain(|(_, test)| model.judges(test.dialect));
     own.sort_by_key(|(_, test)| operations(test));
-    // An older text need not have words for everything.
+    // Older texts do not define every operation.
     own.into_iter()
         .filter_map(|(id, test)| {
             let verdict = verdict(&test, model, &PATIENCE).ok()?;
@@ -135,9 +135,9 @@ fn mutants_are_changes_of_named_statements() {
     }
 }
 
-/// The pillars of a model: without any of them, a test of the corpus changes its verdict.
+/// Without any of the pillars of a model, a test of the corpus has another verdict.
 #[test]
-fn tests_notice_when_a_pillar_of_a_model_falls() {
+fn tests_detect_the_removal_of_each_pillar() {
     let pillars = [
         ("vulkan", "consistency", "dropped"),
         ("vulkan", "atomicity", "dropped"),
@@ -163,9 +163,9 @@ fn tests_notice_when_a_pillar_of_a_model_falls() {
     }
 }
 
-/// A model is not a mutant of itself: no test distinguishes it from itself.
+/// No test distinguishes a model from itself.
 #[test]
-fn a_model_is_never_told_from_itself() {
+fn a_model_is_never_distinguished_from_itself() {
     for name in ["vulkan", "hsa"] {
         let model = Model::shipped(name).unwrap().unwrap();
         let again = Model::shipped(name).unwrap().unwrap();
@@ -175,7 +175,7 @@ fn a_model_is_never_told_from_itself() {
     }
 }
 
-/// Exhaustive search bound, in operations, for mutants that survive the embedded tests.
+/// Bound of the exhaustive search, in operations, for mutants that survive the embedded tests.
 const SEARCHED: usize = 2;
 /// Number of additional random programs for surviving mutants.
 const DRAWN: u64 = 20_000;
@@ -189,8 +189,8 @@ fn entry(name: &str, mutation: &Mutation, known: &[Unkilled]) -> Option<Unkilled
     known.iter().find(same).cloned()
 }
 
-/// Finds, for each mutant, the first program that kills it, as text.
-fn told_apart(model: &Model, mutants: &[&Mutant], programs: &[Test]) -> Vec<(usize, String)> {
+/// Finds, for each mutant, the first program that distinguishes it from the model, as text.
+fn find_killers(model: &Model, mutants: &[&Mutant], programs: &[Test]) -> Vec<(usize, String)> {
     let told: Vec<AtomicBool> = mutants.iter().map(|_| AtomicBool::new(false)).collect();
     let next = AtomicUsize::new(0);
     let work = || {
@@ -218,13 +218,13 @@ fn told_apart(model: &Model, mutants: &[&Mutant], programs: &[Test]) -> Vec<(usi
     })
 }
 
-/// Checks that no program of the search kills a mutant of the committed list.
+/// No program of the search kills a mutant in the committed list.
 ///
-/// Normal runs search a sample; `VK_LITMUS_SOAK` searches all programs. `VK_LITMUS_MUTANT_PROGRAMS` sets the
+/// Normal runs search a sample; `VK_LITMUS_SOAK` searches all programs. `VK_LITMUS_MUTANT_PROGRAMS` is the
 /// number of random ones. In the full search, the list also equals the survivors of the embedded tests.
 /// `VK_LITMUS_BLESS=1` rewrites the list with the search bound and preserves its arguments.
 #[test]
-fn no_program_of_a_search_tells_the_listed_mutants_apart() {
+fn no_searched_program_kills_a_listed_mutant() {
     let full = std::env::var_os("VK_LITMUS_SOAK").is_some();
     let bless = std::env::var_os("VK_LITMUS_BLESS").is_some();
     let (bound, known) = unkilled();
@@ -256,7 +256,7 @@ fn no_program_of_a_search_tells_the_listed_mutants_apart() {
             })
             .collect();
         listed += left.len();
-        for (index, program) in told_apart(&model, &left, &programs) {
+        for (index, program) in find_killers(&model, &left, &programs) {
             let Mutation { statement, change, .. } = &left[index].mutation;
             alive.push(format!("{name} {statement} {change}:\n{program}"));
         }
@@ -283,9 +283,9 @@ fn no_program_of_a_search_tells_the_listed_mutants_apart() {
     assert_eq!(listed, known.len(), "the list names what is no mutant, or not all that is left");
 }
 
-/// Each listed surviving mutant has an equivalence argument, or states that none is known.
+/// Each surviving mutant in the list has an argument for its equivalence, or a note that none is known.
 #[test]
-fn every_line_of_the_list_is_a_mutant_with_or_without_an_argument() {
+fn every_line_of_the_list_is_a_mutant() {
     let lines: Vec<&str> = include_str!("../clauses/unkilled.tsv").lines().skip(1).collect();
     let (_, known) = unkilled();
     assert_eq!(known.len(), lines.len());
@@ -297,7 +297,7 @@ fn every_line_of_the_list_is_a_mutant_with_or_without_an_argument() {
     }
 }
 
-/// Everything one and two steps below the tests.
+/// Returns all tests that are one or two steps weaker.
 fn weakened(tests: &[Test]) -> Vec<Test> {
     let once: Vec<Test> = tests.iter().flat_map(weakenings).map(|weaker| weaker.test).collect();
     let twice: Vec<Test> = once.iter().flat_map(weakenings).map(|weaker| weaker.test).collect();

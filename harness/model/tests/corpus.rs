@@ -1,4 +1,4 @@
-//! The corpus: the expectations of each test agree with the models.
+//! The expectations of each corpus test agree with the models.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ fn expectations_hold() {
                     entry.id, expectation.model
                 ));
             }
-            // A device knows no filter, so that an early read of what is waited for may race.
+            // Devices do not apply the filter, so an early read of the awaited value may race.
             let race = match &test.filter {
                 Some(_) if lowered => {
                     let program = Test { filter: None, ..test.clone() };

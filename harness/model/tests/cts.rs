@@ -1,4 +1,4 @@
-//! The programs of the CTS are race-free and their questions forbidden. Without availability and visibility
+//! The programs of the CTS are race-free and their conditions forbidden. Without availability and visibility
 //! chains, the transitive ones race.
 
 use std::collections::BTreeMap;
@@ -8,10 +8,10 @@ use litmus::cts::{self, CtsCase, Type};
 use model::{Model, Options, predict};
 
 #[test]
-fn every_program_is_free_of_races_and_forbids_its_question() {
+fn every_program_is_race_free_and_its_condition_forbidden() {
     let model = Model::shipped("vulkan").unwrap().unwrap();
     let chainless = Model::shipped("vulkan-nochains").unwrap().unwrap();
-    // Types change nothing for the model.
+    // Types do not affect the model.
     let plain = |case: &CtsCase| !matches!(case, CtsCase::Generated(case) if case.scalar != Type::U32);
     let texts: BTreeMap<String, (CtsCase, String)> =
         cts::cases().filter(plain).map(|case| (case.test_id(), (case, case.litmus_text()))).collect();

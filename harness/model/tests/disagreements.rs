@@ -1,4 +1,4 @@
-//! Disagreements between the texts and the peers: the documentation page matches the current verdicts.
+//! Disagreements between the texts and other tools: the documentation page has the current verdicts.
 //!
 //! `disagreements.tsv` lists the disagreements with their tests and decisions; the verdicts in
 //! `docs/explanation/disagreements.md` are computed. `VK_LITMUS_BLESS=1` rewrites the page.
@@ -39,7 +39,7 @@ fn test_of(id: &str) -> Test {
 }
 
 /// Returns the verdict on the outcome, and on races.
-fn says(model: &Model, test: &Test) -> String {
+fn verdict_text(model: &Model, test: &Test) -> String {
     let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
     let verdict = match verdict(test, model, &options) {
         Ok(verdict) => verdict,
@@ -73,7 +73,7 @@ fn page() -> String {
         writeln!(page, "\n| test | {} |\n|---|{}", MODELS.join(" | "), "---|".repeat(MODELS.len())).unwrap();
         for id in tests {
             let test = test_of(id);
-            let cells: Vec<String> = models.iter().map(|model| says(model, &test)).collect();
+            let cells: Vec<String> = models.iter().map(|model| verdict_text(model, &test)).collect();
             writeln!(page, "| `{id}` | {} |", cells.join(" | ")).unwrap();
         }
     }
@@ -81,7 +81,7 @@ fn page() -> String {
 }
 
 #[test]
-fn the_page_is_what_the_models_say() {
+fn the_page_has_the_current_verdicts() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/explanation/disagreements.md");
     let current = page();
     if std::env::var_os("VK_LITMUS_BLESS").is_some() {
@@ -95,7 +95,7 @@ fn the_page_is_what_the_models_say() {
 }
 
 #[test]
-fn every_disagreement_is_there() {
+fn every_disagreement_is_listed() {
     let names: Vec<&str> = rows().iter().map(|row| row.name).collect();
     let expected: Vec<String> = (1..=23).map(|number| format!("D{number}")).collect();
     assert_eq!(names, expected);

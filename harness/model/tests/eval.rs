@@ -1,4 +1,4 @@
-//! Evaluates each `tests/eval/*.cat` on the tiny execution that its comments give, with every matrix type.
+//! Evaluates each `tests/eval/*.cat` on the small execution in its comments, with every matrix type.
 //!
 //! ```text
 //! // events 4                        the events 0 … 3

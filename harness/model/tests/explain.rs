@@ -27,11 +27,11 @@ fn unhurried() -> ExplainOptions<'static> {
     }
 }
 
-/// Returns true if the edges lead from event to event; side by side edges of a broken `empty` need not.
+/// Returns true if the edges form a path from event to event. Parallel edges of a broken `empty` need not.
 fn closes(broken: &BrokenAxiom) -> bool {
     let next = broken.edges.iter().cycle().skip(1);
     broken.edges.iter().zip(next).all(|(edge, next)| {
-        // An inverse is drawn in its own direction.
+        // An inverse is drawn in its original direction.
         [edge.from, edge.to].contains(&next.from) || [edge.from, edge.to].contains(&next.to)
     })
 }
@@ -75,11 +75,11 @@ fn explanations_agree_with_predictions() {
         let mut checked = 0;
         for entry in corpus::tests() {
             let test = litmus::parse(entry.text, &entry.id).unwrap();
-            // The larger tests of this family take the plain enumeration long.
+            // Plain enumeration is slow for the larger tests of this family.
             if test.question.is_none() || test.threads.len() > 3 || !model.judges(test.dialect) {
                 continue;
             }
-            // Hosts, parts of locations and the like are for the models of the Vulkan texts.
+            // Only the models of the Vulkan texts support hosts, parts of locations and similar features.
             let predicted = predict(&test, &model, &Options { budget: Budget::UNLIMITED, unroll: 1 });
             if name != "vulkan" && matches!(predicted, Err(PredictError::NotAvailable { .. })) {
                 continue;
@@ -91,7 +91,7 @@ fn explanations_agree_with_predictions() {
     }
 }
 
-/// The text with the lines of a mend changed.
+/// Returns the text with the changed lines of a fix.
 fn changed(text: &str, changes: &[&InstructionChange]) -> String {
     let mut changes = changes.to_vec();
     changes.sort_by_key(|change| std::cmp::Reverse(change.span.offset));
@@ -104,7 +104,7 @@ fn changed(text: &str, changes: &[&InstructionChange]) -> String {
 }
 
 #[test]
-fn mends_mend_and_nothing_in_them_is_idle() {
+fn fixes_work_and_are_minimal() {
     let vulkan = shipped("vulkan");
     let race = |text: &str| {
         let test = litmus::parse(text, "changed").unwrap();
@@ -151,7 +151,7 @@ fn mends_mend_and_nothing_in_them_is_idle() {
 }
 
 #[test]
-fn what_forbids_an_outcome_forbids_it_and_nothing_in_it_is_idle() {
+fn reasons_forbid_their_outcome_and_are_minimal() {
     let vulkan = shipped("vulkan");
     let options = ExplainOptions {
         verdict: Budget::UNLIMITED,
@@ -183,8 +183,7 @@ fn what_forbids_an_outcome_forbids_it_and_nothing_in_it_is_idle() {
         found += 1;
     }
     assert_eq!(found, 4);
-    // No instruction option forbids these outcomes. A fix never targets an outcome that a sequential order of
-    // threads has.
+    // No option of an instruction forbids these outcomes. An outcome of sequential consistency has no fix.
     for (id, forbids) in [("sb/SB+rlx-rlx", Some(Mend::None)), ("coherence/CoRR+rlx", None)] {
         let (test, _) = test_of(id);
         assert_eq!(explain_outcome(&test, &vulkan, &options).unwrap().forbidding_fix, forbids, "{id}");
@@ -214,7 +213,7 @@ fn an_edge_names_the_alternative_that_holds_and_its_clauses() {
     let lines: Vec<u32> =
         [locord.from, locord.to].map(|id| execution.events[usize::from(id.0)].span.line).to_vec();
     assert_eq!(lines, [8, 10]);
-    // Deeper: happens-before, made of program order and synchronizes-with.
+    // One level deeper: happens-before, which consists of program order and synchronizes-with.
     let mut open = locord.because.clone();
     let mut relations = Vec::new();
     while let Some(edge) = open.pop() {
@@ -227,7 +226,7 @@ fn an_edge_names_the_alternative_that_holds_and_its_clauses() {
 }
 
 #[test]
-fn an_outcome_of_ones_own_is_explained() {
+fn a_given_outcome_is_explained() {
     let (test, _) = test_of("sb/SB+rlx-rlx");
     let vulkan = shipped("vulkan");
     let ask = |text: &str| {
@@ -239,12 +238,12 @@ fn an_outcome_of_ones_own_is_explained() {
         ExplanationAnswer::Allowed { witness: Some(_) }
     ));
     assert_eq!(ask("P0:r0 == 7").answer, ExplanationAnswer::Impossible);
-    // A location that the question does not name becomes part of the outcome.
+    // A location that is not in the condition becomes part of the outcome.
     assert!(matches!(ask("x == 0").answer, ExplanationAnswer::Forbidden { closest: Some(_), .. }));
 }
 
 #[test]
-fn what_was_cut_short_says_so() {
+fn incomplete_explanations_are_marked() {
     let (test, _) = test_of("mp/MP+rel-acq");
     let vulkan = shipped("vulkan");
     let none = ExplainOptions { candidates: 0, ..unhurried() };
@@ -261,7 +260,7 @@ fn what_was_cut_short_says_so() {
 
 /// The listed executions have exactly the outcomes that the engine allows.
 #[test]
-fn executions_show_what_is_allowed() {
+fn listed_executions_have_the_allowed_outcomes() {
     let vulkan = shipped("vulkan");
     let mut compared = 0;
     for entry in corpus::tests() {
@@ -295,9 +294,9 @@ fn executions_show_what_is_allowed() {
     assert!(compared > 300, "{compared}");
 }
 
-/// An incomplete listing reports the loop bound and does not claim completeness.
+/// An incomplete listing reports the loop bound and is not marked as complete.
 #[test]
-fn executions_that_were_cut_off_are_told() {
+fn truncated_executions_are_reported() {
     let text = "VULKAN loop\n{ x = 0; }\nP0@sg 0, wg 0, qf 0 ;\nLC00: ;\nrmw.atom.dv.sc0.add r0, x, 1 ;\n\
                 bne r0, 2, LC00 ;\nexists (x == 3)\n";
     let test = litmus::parse(text, "loop").unwrap();
@@ -308,6 +307,6 @@ fn executions_that_were_cut_off_are_told() {
     };
     assert_eq!(shown(1), (0, Some(1)));
     assert_eq!(shown(2), (0, Some(2)));
-    // The third turn is the last one, but the bound does not know that.
+    // The third iteration is the last one, but the bound does not show that.
     assert_eq!(shown(3).0, 1);
 }

@@ -1,4 +1,4 @@
-//! herd's own models, loaded unchanged, have the same outcomes here and in herd.
+//! herd's models, loaded unchanged, have the same outcomes here and in herd.
 //!
 //! `VK_LITMUS_HERD` names the herd7 binary (`ci/herd` fetches 7.58); without it, the comparison is skipped.
 //! The tests are the part of the corpus that herd's C dialect can express, without scopes and storage
@@ -18,7 +18,7 @@ use litmus::{
 };
 use model::{Budget, Model, Options, PredictError, predict};
 
-/// Models of herd's library that herd evaluates over C.
+/// Models of herd's library that herd can evaluate on C programs.
 const MODELS: &[&str] = &[
     "rc11",
     "c11_base",
@@ -48,8 +48,8 @@ const MODELS: &[&str] = &[
 
 const OPTIONS: Options = Options { budget: Budget::UNLIMITED, unroll: 1 };
 
-/// Values that are computed from themselves: herd keeps them as unknowns (`S8`), or drops the execution; here they are numbers
-/// that the program can compute.
+/// Values that depend on themselves: herd keeps them as unknowns (`S8`) or drops the execution; here they are
+/// numbers that the program can compute.
 const OUT_OF_THIN_AIR: &[&str] = &["lb/LB+data-data", "lb/LB+false-data-data", "lb/LB+masked-data-data"];
 
 fn order(order: Order) -> &'static str {
@@ -79,7 +79,8 @@ fn word(operation: ArithmeticOperation) -> Option<(&'static str, &'static str)> 
     }
 }
 
-/// The code of a thread in C; `None` where C has no words for it, or herd's C would mean something else.
+/// Returns the code of a thread in C; `None` if herd's C dialect cannot express it or gives it another
+/// meaning.
 fn statements(test: &Test, thread: &Thread) -> Option<String> {
     let mut text = String::new();
     let mut assigned = BTreeSet::new();
@@ -143,11 +144,11 @@ fn statements(test: &Test, thread: &Thread) -> Option<String> {
         };
         writeln!(text, "  {line}").unwrap();
     }
-    // herd's numbers have 32 bits.
+    // Numbers in herd have 32 bits.
     if text.split(|c: char| !c.is_ascii_digit()).any(|number| number.len() > 9) {
         return None;
     }
-    // Registers that hold something at first are arguments in C.
+    // In C, a register with an initial value is a parameter.
     let read_first = thread.registers.iter().any(|register| register.init != RegisterInit::Constant(0));
     (!read_first).then_some(text)
 }
@@ -190,7 +191,7 @@ fn program(test: &Test) -> Option<String> {
     Some(text)
 }
 
-/// The outcomes and whether the program is undefined.
+/// The outcomes, and true if the program is undefined.
 type Answer = (BTreeSet<BTreeSet<String>>, bool);
 
 fn herd(model: &Path, test: &Path) -> Answer {
@@ -243,7 +244,7 @@ fn ours(model: &Model, test: &Test) -> Answer {
     (states, prediction.race == Race::Racy)
 }
 
-/// Release and acquire, by the forms of herd's language.
+/// Release and acquire, in the forms of herd's language.
 const BY_FORMS: &str = r#"
 "by forms"
 include "stdlib.cat"
@@ -270,7 +271,7 @@ let dr = ((W * M) | (M * W)) & loc & ext \ (hb | hb^-1 | A * A | IW * M | M * IW
 undefined_unless empty dr as race
 "#;
 
-/// The same in plain words.
+/// The same without these forms.
 const PLAINLY: &str = r#"
 (* options: rmw=fused init=per-location *)
 let sw = [REL]; rf; [ACQ]
@@ -282,7 +283,7 @@ flag ~empty dr as race
 "#;
 
 #[test]
-fn the_forms_of_herd_mean_what_plain_words_do() {
+fn forms_of_herd_equal_their_expansion() {
     let by_forms = Model::from_text("forms", BY_FORMS, &|_| None).unwrap_or_else(|error| panic!("{error:?}"));
     let plainly = Model::from_text("plain", PLAINLY, &|_| None).unwrap_or_else(|error| panic!("{error:?}"));
     let mut compared = 0;
@@ -299,9 +300,10 @@ fn the_forms_of_herd_mean_what_plain_words_do() {
     assert!(compared > 500, "{compared} tests");
 }
 
-/// An axiom of a procedure has the name of the call, and the procedure body sees earlier definitions only.
+/// An axiom of a procedure has the name of the call, and the body of a procedure sees only earlier
+/// definitions.
 #[test]
-fn calls_name_what_they_demand() {
+fn axioms_of_procedures_have_the_name_of_the_call() {
     let text = "let r = po\nprocedure p(x) = acyclic x | r as inner end\nlet r = rf\ncall p(co) as outer\ncall p(rf)\n";
     let model = model::cat::parse_model("model.cat", text, &|_| None).unwrap();
     let families = model::cat::ClassFamilies::from_classes([0]);
@@ -337,7 +339,7 @@ fn models_of_herd_load_unchanged_and_answer_as_in_herd() {
             continue;
         }
         let text = (test.dialect == litmus::Dialect::Vulkan).then(|| program(&test)).flatten();
-        // Some accesses and scopes are events that only Vulkan's texts know.
+        // Only the models of the Vulkan texts have events for some accesses and scopes.
         let known = Model::shipped("sc").unwrap().unwrap();
         if let Err(PredictError::NotAvailable { .. }) = predict(&test, &known, &OPTIONS) {
             continue;

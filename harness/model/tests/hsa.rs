@@ -1,4 +1,5 @@
-//! The HSA model: the specification's worked examples, the levels of undefinedness, engine against naive enumerator.
+//! The HSA model: the worked examples of the specification, the levels of undefinedness, and the engine
+//! compared with the naive enumerator.
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 use crate::random;
@@ -33,7 +34,7 @@ fn corpus() -> Vec<(String, Test)> {
     tests
 }
 
-/// The verdict in the words of the examples' table.
+/// Returns the verdict as in the table of examples.
 fn verdict(prediction: &Prediction) -> String {
     match (prediction.race, prediction.level, prediction.meets) {
         (Race::Free, None, Some(true)) => "allowed".to_owned(),
@@ -44,7 +45,7 @@ fn verdict(prediction: &Prediction) -> String {
     }
 }
 
-/// The sections of the specification that hold an example, with its verdict.
+/// The sections of the specification with an example, and its verdict.
 const EXAMPLES: [(&str, &str); 17] = [
     ("3.13.1.1", "forbidden"),
     ("3.13.1.2", "forbidden"),
@@ -80,7 +81,7 @@ fn the_worked_examples() {
     assert_eq!(verdicts, expected);
 }
 
-/// The cells of a line of comma-separated values.
+/// Returns the cells of a line of comma-separated values.
 fn cells(line: &str) -> Vec<String> {
     let mut cells = vec![String::new()];
     let mut quoted = false;
@@ -118,7 +119,7 @@ fn the_worked_examples_as_others_wrote_them() {
     assert_eq!(agreed, 17);
 }
 
-/// Racy tests of the corpus are racy in values alone, but for these.
+/// Racy corpus tests have only undefined values, except for these, which are undefined as a whole.
 const PROGRAM_LEVEL: [&str; 10] = [
     "hsa/LB+ctrl-data.agent-store",
     "hsa/MP+agent-far",
@@ -221,7 +222,7 @@ fn engine_and_naive_enumerator_agree_on_random_tests() {
 }
 
 /// Returns the answer of `hsa_letter`, if the test is small enough and does not add registers to memory.
-fn by_the_letter(test: &Test) -> Option<hsa_letter::Answer> {
+fn literal_answer(test: &Test) -> Option<hsa_letter::Answer> {
     let mut highest = 2;
     for instruction in test.threads.iter().flat_map(|thread| &thread.instructions) {
         if let Some(MemoryAccess {
@@ -256,7 +257,7 @@ fn engine_answer(test: &Test, model: &Model) -> Option<hsa_letter::Answer> {
 }
 
 #[test]
-fn engine_and_the_letter_of_the_text_agree_on_random_tests() {
+fn engine_and_literal_text_agree_on_random_tests() {
     let model = hsa();
     let (cases, rng_seed) = cases();
     let config = Config { cases, rng_seed, failure_persistence: None, ..Config::default() };
@@ -264,7 +265,7 @@ fn engine_and_the_letter_of_the_text_agree_on_random_tests() {
     TestRunner::new(config)
         .run(&random::text(2..=3, 3), |text| {
             let test = litmus::parse(&text, "random").unwrap();
-            if let Some(letter) = by_the_letter(&test)
+            if let Some(letter) = literal_answer(&test)
                 && let Some(engine) = engine_answer(&test, &model)
             {
                 prop_assert_eq!(engine, letter, "{}", text);

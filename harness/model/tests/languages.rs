@@ -1,7 +1,9 @@
-//! The models of other languages (PTX, OpenCL, AMDGPU, WGSL) against each other and against `vulkan`, on the corpus.
+//! The models of other languages (PTX, OpenCL, AMDGPU, WGSL) compared with each other and with `vulkan`, on
+//! the corpus.
 //!
-//! Compilers rely on these relations: where a program has no race under the model of its source, its translation has only
-//! outcomes that this model allows. A test stands for both programs, by the mappings that the models state.
+//! Compilers rely on these relations: if a program is race-free under the model of the source language, its
+//! translation has only outcomes that this model allows. A test represents both programs, by the mappings in
+//! the models.
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use litmus::{
@@ -16,7 +18,7 @@ fn shipped(name: &str) -> Model {
 
 /// Returns native tests of the corpus and those of other languages, with their ids: one in `share` of each folder.
 fn tests(share: usize) -> Vec<(String, Test)> {
-    // A soak takes all.
+    // A soak uses all of them.
     let share = if std::env::var_os("VK_LITMUS_SOAK").is_some() { 1 } else { share };
     let entries = litmus::corpus::tests().into_iter().chain(litmus::corpus::model_only());
     let parsed = entries.map(|entry| (entry.id.clone(), litmus::parse(entry.text, &entry.id).unwrap()));
@@ -53,23 +55,23 @@ struct Translation {
     exceptions: &'static [&'static str],
 }
 
-/// Operations of the API that other languages do not have: an availability operation amid a thread.
+/// An availability operation within a thread: other languages have no such API operations.
 const API: &[&str] = &["avvis/WAW+avdevice-rel-acq", "ssw/WAW+ssw.avdevice-po-rel"];
 
-/// Release sequences that go on with a store of the same thread, as those of C11 and OpenCL do; those of Vulkan, LLVM and C++20
-/// do not.
+/// Release sequences that continue with a store of the same thread, as in C11 and OpenCL, but not in Vulkan,
+/// LLVM and C++20.
 const OWN_STORES: &[&str] =
     &["rmw/MP+rel.rlx-acq", "model-only/opencl/RS+own-store", "model-only/ptx/MP+rel.then-rlx-acq"];
 
 const TRANSLATIONS: &[Translation] = &[
-    // NVIDIA's drivers.
+    // As in NVIDIA's drivers.
     Translation { source: "vulkan", target: "ptx", program: as_it_is, exceptions: &[] },
     // "The AMDGPU memory model is a special case of the Vulkan memory model."
     Translation { source: "vulkan", target: "amdgpu", program: as_it_is, exceptions: API },
-    // The mapping that the paper on PTX proves for scoped C++, here for OpenCL.
+    // The mapping that the PTX paper proves for scoped C++, here for OpenCL.
     Translation { source: "opencl-3.1", target: "ptx", program: as_it_is, exceptions: &[] },
     Translation { source: "opencl", target: "opencl-3.1", program: as_it_is, exceptions: &[] },
-    // clspv, and LLVM.
+    // As in clspv, and in LLVM.
     Translation { source: "opencl", target: "vulkan", program: opencl_program, exceptions: OWN_STORES },
     Translation { source: "opencl", target: "amdgpu", program: opencl_program, exceptions: OWN_STORES },
 ];
@@ -78,8 +80,9 @@ fn as_it_is(test: &Test) -> Option<Test> {
     Some(test.clone())
 }
 
-/// Returns a test with the semantics that OpenCL's operations have in Vulkan: those of an atomic cover the region of its object,
-/// all orders publish, barriers reach their workgroup, and no access is private.
+/// Returns a test with the semantics of OpenCL's operations in Vulkan: an atomic orders the region of its
+/// object, all orders include availability and visibility, barriers have workgroup scope, and no access is
+/// private.
 ///
 /// Returns `None` for tests of several dispatches and of aliases.
 fn opencl_program(test: &Test) -> Option<Test> {
@@ -114,7 +117,7 @@ fn opencl_program(test: &Test) -> Option<Test> {
     Some(program)
 }
 
-/// Makes semantics with an order cover the regions of some storage classes, and publish.
+/// Adds the regions of some storage classes, availability and visibility to semantics with an order.
 fn publish(semantics: &mut Semantics, classes: StorageClassSet) {
     if semantics.order == Order::Relaxed {
         return;
@@ -153,7 +156,7 @@ fn race_free_programs_keep_their_outcomes_in_translation() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// No model forbids a race-free program what some interleaving of it shows.
+/// No model forbids an outcome that an interleaving of a race-free program has.
 #[test]
 fn sequentially_consistent_outcomes_are_allowed() {
     let sc = shipped("sc");
@@ -185,7 +188,8 @@ pub(crate) fn as_wgsl(test: &Test) -> Test {
         for instruction in &mut thread.instructions {
             match &mut instruction.kind {
                 InstructionKind::Fence { scope, semantics } => {
-                    // A barrier of no other thread: it orders what the memory barrier ordered, within the workgroup.
+                    // A barrier without other threads: it orders the same accesses as the memory barrier,
+                    // within the workgroup.
                     (*scope, *semantics) = (Scope::Workgroup, Semantics::RELAXED);
                 }
                 InstructionKind::ControlBarrier(barrier) => *barrier = wgsl_barrier(barrier),
@@ -232,7 +236,7 @@ fn wgsl_barrier(barrier: &ControlBarrier) -> ControlBarrier {
     }
 }
 
-/// The model of WGSL on a program is that of Vulkan on the program that WGSL's specification maps it to.
+/// A WGSL program has the same verdict as the Vulkan program to which WGSL's specification maps it.
 #[test]
 fn wgsl_is_vulkan_on_mapped_programs() {
     let (wgsl, vulkan) = (shipped("wgsl"), shipped("vulkan"));
@@ -241,7 +245,8 @@ fn wgsl_is_vulkan_on_mapped_programs() {
     for (id, test) in tests(3) {
         let mapped = as_wgsl(&test);
         let Some(expected) = predicted(&mapped, &vulkan) else { continue };
-        // The scopes and accesses that the model replaces are those of the original.
+        // The model replaces scopes and accesses; the program with the original ones must have the same
+        // verdict.
         for program in [replaced(&test, &mapped), mapped] {
             let Some(answer) = predicted(&program, &wgsl) else { continue };
             compared += 1;
@@ -257,7 +262,7 @@ fn wgsl_is_vulkan_on_mapped_programs() {
     assert!(compared >= 200 && racy >= 50, "{compared} programs, {racy} racy");
 }
 
-/// Returns a WGSL program with the scopes and the plain accesses of the test that it was made from.
+/// Returns a WGSL program with the scopes and the plain accesses of the original test.
 fn replaced(test: &Test, mapped: &Test) -> Test {
     let mut program = mapped.clone();
     for (thread, original) in program.threads.iter_mut().zip(&test.threads) {

@@ -1,4 +1,4 @@
-//! HSA tests lowered to Vulkan: the verdicts of both models, from a table and on random tests.
+//! HSA tests lowered to Vulkan: the verdicts of both models, in a table and on random tests.
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 use crate::random;
@@ -17,7 +17,7 @@ fn shipped(name: &str) -> Model {
     Model::shipped(name).expect("a shipped model").unwrap()
 }
 
-/// Both models, that of devices without chains too.
+/// Both models, and the model of devices without chains.
 struct Models {
     hsa: Model,
     vulkan: Model,
@@ -34,7 +34,7 @@ fn predicted(test: &Test, model: &Model) -> Prediction {
     predict(test, model, &Options { budget: Budget::UNLIMITED, unroll: 1 }).unwrap()
 }
 
-/// Predicts the program as a device runs it: without its filter, which only marks outcomes.
+/// Predicts the program as a device executes it: without its filter, which only selects outcomes.
 fn on_device(lowered: &Test, model: &Model) -> Prediction {
     let mut program = lowered.clone();
     program.filter = None;
@@ -139,8 +139,7 @@ fn lowered_texts() {
     insta::assert_snapshot!("texts", texts.join("\n"));
 }
 
-/// Outcomes that only HSA forbids, beyond the worked examples, and a fence that orders nothing in either
-/// model.
+/// Outcomes that only HSA forbids, beyond the worked examples, and a fence without an effect in both models.
 const REGRESSIONS: [(&str, Class); 9] = [
     ("hsa/SB+screl-scacq", Class::ModelOnly),
     ("hsa/SB+scar.rmw-scacq", Class::ModelOnly),
@@ -200,7 +199,7 @@ impl Tally {
     /// Lowers a test, reads its text back, and compares the models.
     fn compare(&self, text: &str, models: &Models) -> Result<(), TestCaseError> {
         let mut test = litmus::parse(text, "random").unwrap();
-        // A question that nothing meets: all outcomes are compared instead.
+        // If no outcome meets the condition, all outcomes are compared.
         test.question = test.question.filter(|question| question.kind != litmus::QuestionKind::NotExists);
         let lowered = match lower_to_vulkan(&test) {
             Ok(lowered) => lowered,
@@ -241,7 +240,7 @@ fn config(few: u32, seed: u64) -> Config {
 }
 
 #[test]
-fn lowering_takes_nothing_away_from_random_tests() {
+fn lowering_preserves_outcomes_of_random_tests() {
     let (models, tally, config) = (Models::new(), Tally::default(), config(250, 47));
     let cases = config.cases;
     TestRunner::new(config)
@@ -251,7 +250,7 @@ fn lowering_takes_nothing_away_from_random_tests() {
     assert!(tally.classes.borrow().len() >= 3, "most classes must occur");
 }
 
-/// Two work-items of a work-group, each with two atomics that synchronize: where the total order matters.
+/// Two work-items of a work-group, with two synchronizing atomics each: the total order matters.
 fn synchronizing() -> impl Strategy<Value = String> {
     const OPERATIONS: [&str; 5] = [
         "atomic_st_global_screl_wg_u32 1, [L]",
@@ -279,7 +278,7 @@ fn synchronizing() -> impl Strategy<Value = String> {
 }
 
 #[test]
-fn what_only_the_total_order_forbids_is_model_only() {
+fn outcomes_forbidden_by_the_total_order_are_model_only() {
     let (models, tally, config) = (Models::new(), Tally::default(), config(1000, 48));
     let cases = config.cases;
     TestRunner::new(config)
@@ -291,8 +290,8 @@ fn what_only_the_total_order_forbids_is_model_only() {
     assert!(classes.get("model-only") >= Some(&8), "some random tests must turn on the total order");
 }
 
-/// One work-item that computes, compares and jumps. Condition registers are used twice, far from their
-/// comparison, or after their operands have changed.
+/// One work-item that computes, compares and jumps. Condition registers are used twice, later than their
+/// comparison, or after a change of their operands.
 fn computing() -> impl Strategy<Value = String> {
     const CONSTANTS: [&str; 6] = ["0", "1", "-1", "2147483647", "0x80000000", "4294967295"];
     const RELATIONS: [&str; 6] = ["eq", "ne", "lt", "le", "gt", "ge"];
@@ -300,7 +299,7 @@ fn computing() -> impl Strategy<Value = String> {
     let piece = (0..5_u8, 0..6_usize, 0..6_usize, 0..3_usize, 0..3_usize, any::<bool>());
     proptest::collection::vec(piece, 3..12).prop_map(|pieces| {
         let mut cells = Vec::new();
-        // Labels of branches that are still to be placed, innermost last.
+        // Labels of branches that are not placed yet, innermost last.
         let mut open: Vec<usize> = Vec::new();
         for (index, (kind, word, constant, from, to, last)) in pieces.into_iter().enumerate() {
             let value = if last { CONSTANTS[constant].to_owned() } else { format!("$s{}", constant % 3) };
@@ -328,14 +327,14 @@ fn computing() -> impl Strategy<Value = String> {
 }
 
 #[test]
-fn what_one_work_item_computes_stays_the_same() {
+fn lowering_preserves_the_results_of_one_work_item() {
     let (models, tally, config) = (Models::new(), Tally::default(), config(250, 49));
     let cases = config.cases;
     let held = Cell::new(0_u32);
     TestRunner::new(config)
         .run(&computing(), |text| {
             tally.compare(&text, &models)?;
-            // Nothing is lost, and each side has one outcome: so they have the same.
+            // No outcome is lost and each side has one, so they are equal.
             let test = litmus::parse(&text, "random").unwrap();
             let lowered = lower_to_vulkan(&test).unwrap().test;
             prop_assert_eq!(predicted(&lowered, &models.vulkan).outcomes.len(), 1, "{}", text);

@@ -1,4 +1,4 @@
-//! The verdicts that Dartagnan and Khronos commit for their own tests, under the models that claim to reproduce them.
+//! The published verdicts of Dartagnan and Khronos for their tests, under the models that reproduce them.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ fn rows() -> Option<(PathBuf, Vec<Row>)> {
         .lines()
         .skip(1)
         .map(|line| {
-            // The query may hold commas; path and check come first, the counts last.
+            // The query may contain commas; path and check are the first fields, the counts the last.
             let mut fields = line.splitn(3, ',');
             let (path, check, rest) =
                 (fields.next().unwrap(), fields.next().unwrap(), fields.next().unwrap());
@@ -39,7 +39,7 @@ fn rows() -> Option<(PathBuf, Vec<Row>)> {
     Some((folder, rows))
 }
 
-/// Returns true if the question of a test has the answer that Dartagnan calls PASS.
+/// Returns true if the condition of a test has the answer that Dartagnan calls PASS.
 fn safety(test: &Test, prediction: &Prediction) -> Option<bool> {
     match test.question.as_ref().unwrap().kind {
         QuestionKind::Exists | QuestionKind::Final => prediction.meets,
@@ -66,7 +66,7 @@ fn differences_of(chains: Model, nochains: Model) -> Option<Vec<String>> {
         let test = litmus::parse(&text, &row.path).unwrap_or_else(|e| panic!("{}: {e:?}", row.path));
         let model = &models[&!row.check.ends_with("nochains")];
         let prediction = match predict(&test, model, &Options::default()) {
-            // No SPIR-V does that; the models of the peers take it.
+            // SPIR-V cannot express this; the models of other tools accept it.
             Err(PredictError::TwoStorageClasses { .. }) if name == "vulkan" => {
                 refused += 1;
                 continue;
@@ -89,15 +89,15 @@ fn differences_of(chains: Model, nochains: Model) -> Option<Vec<String>> {
 }
 
 #[test]
-fn dartagnan_agrees_with_its_own_verdicts() {
+fn the_dartagnan_model_has_dartagnans_verdicts() {
     let Some(differences) = differences("dartagnan", "dartagnan-nochains") else { return };
     assert!(differences.is_empty(), "{differences:#?}");
 }
 
-/// Dartagnan's published files, unchanged. `VK_LITMUS_DARTAGNAN_CAT` names their folder; the default is `cat`
+/// Dartagnan's published files, unchanged. `VK_LITMUS_DARTAGNAN_CAT` is their folder; the default is `cat`
 /// next to Dartagnan's tests.
 #[test]
-fn dartagnans_own_files_give_its_verdicts() {
+fn dartagnans_files_give_its_verdicts() {
     let folder = std::env::var_os("VK_LITMUS_DARTAGNAN_CAT")
         .map(PathBuf::from)
         .or_else(|| corpora().map(|corpora| corpora.join("dat3m/cat")));
@@ -114,14 +114,15 @@ fn dartagnans_own_files_give_its_verdicts() {
     assert!(differences.is_empty(), "{differences:#?}");
 }
 
-/// The remaining differences are decided: docs/dev/decisions.md gives the reasons.
+/// The remaining differences are decisions, with reasons in docs/dev/decisions.md.
 #[test]
-fn vulkan_differs_only_where_decided() {
+fn vulkan_differs_only_by_decision() {
     let Some(differences) = differences("vulkan", "vulkan-nochains") else { return };
     assert_eq!(differences, ["safety-chains Manual/CoWW-RR.litmus"]);
 }
 
-/// The rows of `khronos/verdicts.csv` on which a model differs, as `file: line`; and how many there are.
+/// Returns the rows of `khronos/verdicts.csv` on which a model differs, as `file: line`, and the number of
+/// rows.
 fn khronos_differences(chains: &str, nochains: &str) -> Option<Vec<String>> {
     let Some(folder) = corpora().map(|c| c.join("khronos")) else {
         println!("skipped: VK_LITMUS_CORPORA is not set");
@@ -149,7 +150,7 @@ fn khronos_differences(chains: &str, nochains: &str) -> Option<Vec<String>> {
         let line = &test.khronos.as_ref().unwrap().queries[index];
         assert_eq!((line.text.as_str(), line.without_chains), (query, check.ends_with("nochains")), "{path}");
         rows += 1;
-        // Every line of the suite is right under the model that it was written for.
+        // Every line of the suite holds under its model.
         if answers[index] != Some(true) {
             differences.push(format!("{path}: {query} ({:?})", answers[index]));
         }
@@ -160,20 +161,20 @@ fn khronos_differences(chains: &str, nochains: &str) -> Option<Vec<String>> {
 }
 
 #[test]
-fn khronos_alloy_agrees_with_its_own_verdicts() {
+fn the_alloy_model_has_khronos_verdicts() {
     let Some(differences) = khronos_differences("khronos-alloy", "khronos-alloy-nochains") else { return };
     assert!(differences.is_empty(), "{differences:#?}");
 }
 
 #[test]
-fn vulkan_keeps_the_verdicts_of_khronos() {
+fn vulkan_agrees_with_the_verdicts_of_khronos() {
     let Some(differences) = khronos_differences("vulkan", "vulkan-nochains") else { return };
     assert!(differences.is_empty(), "{differences:#?}");
 }
 
-/// D1: the guard of Dartagnan's from-reads, and the texts without location order in them.
+/// D1: the guard of Dartagnan's from-reads, and the texts without location order in from-reads.
 #[test]
-fn from_reads_alone_tell_the_models_apart_on_khronos_suite() {
+fn only_from_reads_distinguish_the_models_on_khronos_suite() {
     let coww = "noncohcoww.test: NOSOLUTION consistent[X] (Some(false))";
     let lost_update = "noncohrmwfail.test: NOSOLUTION consistent[X] (Some(false))";
     for (model, expected) in [("dartagnan", &[coww][..]), ("vulkan-2024", &[coww, lost_update][..])] {
@@ -182,8 +183,7 @@ fn from_reads_alone_tell_the_models_apart_on_khronos_suite() {
     }
 }
 
-/// A `.test` file and its form in the native dialect are the same program: the same executions are left by values as by
-/// the filter.
+/// A `.test` file and its native form are the same program: values and the filter leave the same executions.
 #[test]
 fn converted_files_keep_their_meaning() {
     let Some(folder) = corpora().map(|c| c.join("khronos")) else {

@@ -1,4 +1,5 @@
-//! Termination under progress models: the peers' rows, the corpus, and tests that separate the definitions.
+//! Termination under progress models: the rows of other tools, the corpus, and tests that distinguish the
+//! definitions.
 
 use std::path::Path;
 
@@ -37,7 +38,7 @@ fn liveness_rows_of_dartagnan_are_reproduced() {
 }
 
 #[test]
-fn our_own_tests_say_where_they_end() {
+fn corpus_tests_state_their_termination() {
     let vulkan = Model::shipped("vulkan").unwrap().unwrap();
     let models: Vec<ProgressModel> =
         PROGRESS_GUARANTEES.iter().map(|(_, promise)| ProgressModel::uniform(*promise)).collect();
@@ -68,7 +69,7 @@ fn our_own_tests_say_where_they_end() {
 }
 
 #[test]
-fn what_cannot_be_asked_is_refused() {
+fn unsupported_termination_queries_are_refused() {
     let vulkan = Model::shipped("vulkan").unwrap().unwrap();
     let text = "VULKAN t\n{ x = 0; }\nP0@sg 0, wg 0, qf 0 ;\ncbar.acq_rel.wg.semsc0 r0 ;\nexists (x == 0)";
     let test = litmus::parse(text, "t").unwrap();

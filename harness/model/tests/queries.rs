@@ -1,10 +1,9 @@
-//! Queries of `.test` files: forced values, and differences between the Alloy representation and the text.
+//! Queries of `.test` files: forced values, and differences between the Alloy model and the text.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use model::{Model, Options, answer_queries};
 
-/// Returns true if each query of a file is right under a shipped model, its NOCHAINS lines under the same
-/// one.
+/// Returns true for each query of a file that holds under a shipped model; NOCHAINS lines use the same model.
 fn answers(text: &str, name: &str) -> Vec<Option<bool>> {
     let test = litmus::parse(text, "t.test").unwrap_or_else(|errors| panic!("{:?}", errors.messages()));
     let model = Model::shipped(name).unwrap().unwrap();
@@ -16,10 +15,10 @@ fn expect(text: &str, name: &str, expected: &[bool]) {
     assert_eq!(answers(text, name), expected, "{name}\n{text}");
 }
 
-/// D2: mutual order that is not transitive. A transitive order of all three stores would have to hold the pair that is
-/// not mutually ordered, so that the Alloy model has no consistent execution of a race-free program.
+/// D2: mutual order that is not transitive. A transitive order of the three stores would include the pair
+/// that is not mutually ordered, so the Alloy model has no consistent execution of a race-free program.
 #[test]
-fn transitive_modification_order_is_a_fact_of_the_alloy_model_alone() {
+fn only_the_alloy_model_has_a_transitive_modification_order() {
     let text = "NEWTHREAD 0
 st.atom.scopewg.sc0 x = 1
 st.atom.rel.scopedev.sc0.semsc0.semav f = 1
@@ -41,9 +40,9 @@ SATISFIABLE #rs>0
     expect(text, "khronos-alloy", &[false, true, true]);
 }
 
-/// D8: a read-modify-write whose write half is ordered and whose read half is not.
+/// D8: a read-modify-write whose write is ordered and whose read is not.
 #[test]
-fn a_fused_read_modify_write_needs_the_order_of_its_write_alone() {
+fn a_fused_read_modify_write_needs_only_the_order_of_its_write() {
     let text = "NEWTHREAD 0
 st.av.scopedev.sc0 x = 1
 st.atom.rel.scopedev.sc0.semsc0 f = 1
@@ -60,9 +59,9 @@ SATISFIABLE #rs=1
     expect(text, "vulkan", &[false, false, true]);
 }
 
-/// Two read-modify-writes in a row belong to the release sequence, with the release itself.
+/// A release sequence includes the release itself, and two consecutive read-modify-writes.
 #[test]
-fn release_sequences_are_counted_with_their_heads() {
+fn release_sequences_include_their_heads() {
     let text = "NEWTHREAD 0
 st.atom.rel.scopewg.sc0.semsc0 x = 1
 NEWTHREAD 1
@@ -78,22 +77,22 @@ SATISFIABLE #rs<3
 }
 
 #[test]
-fn values_force_reads_from_and_nothing_else() {
+fn values_only_constrain_reads_from() {
     let cases = [
-        // A value left out equals another left out, even against all consistency.
+        // An omitted value equals another omitted one, even if that is inconsistent.
         ("ld.sc0 x\nst.sc0 x", true),
         ("ld.sc0 x\nst.sc0 x = 1", false),
         // No thread stores the value, so the read is unconstrained.
         ("ld.sc0 x = 7\nst.sc0 x = 1", false),
-        // Two sources.
+        // Two writes of the value.
         ("st.sc0 x = 1\nst.sc0 x = 1\nld.sc0 x = 1", true),
         ("st.sc0 x = 0\nld.sc0 x = 0", true),
-        // The initial value, though something is stored before.
+        // The initial value, although there is an earlier store.
         ("st.sc0 x = 1\nld.sc0 x = 0", true),
         ("ld.sc0 x = 0\nst.sc0 x = 1", false),
         // A value does not constrain reads through another name of the location.
         ("SLOC x y\nst.sc0 y = 1\nld.sc0 x = 1", false),
-        // A read-modify-write that would have to read itself.
+        // A read-modify-write that would read from itself.
         ("rmw.scopewg.sc0 x = 1 1", true),
         ("rmw.scopewg.sc0 x", true),
         ("rmw.scopewg.sc0 x = 0 1", false),
@@ -106,22 +105,22 @@ fn values_force_reads_from_and_nothing_else() {
     }
 }
 
-/// `consistent[X]` is a term like any other.
+/// `consistent[X]` is an ordinary term.
 #[test]
-fn inconsistent_executions_count_where_nothing_asks_for_consistency() {
+fn inconsistent_executions_count_without_a_consistency_term() {
     let text = "NEWTHREAD\nld.sc0 x\nst.sc0 x\nSATISFIABLE #dr=0\nSATISFIABLE consistent[X] && #dr=0\n";
     expect(text, "khronos-alloy", &[true, false]);
     expect(text, "vulkan", &[true, false]);
 }
 
 #[test]
-fn what_cannot_be_answered_is_not_guessed() {
+fn undecidable_queries_have_no_answer() {
     let text = "NEWTHREAD\nst.sc0 x = 1\nSATISFIABLE NOCHAINS consistent[X]\nSATISFIABLE consistent[X]\n";
     let test = litmus::parse(text, "t.test").unwrap();
     let vulkan = Model::shipped("vulkan").unwrap().unwrap();
     let answers = answer_queries(&test, &vulkan, None, &Options::default()).unwrap();
     assert_eq!(answers, [None, Some(true)]);
-    // Sequential consistency knows no races.
+    // Sequential consistency has no race condition.
     let races = text.replace("consistent[X]", "#dr=0");
     assert_eq!(self::answers(&races, "sc"), [None, None]);
 }

@@ -1,4 +1,4 @@
-//! Every matrix type computes what plain sets of pairs do, and keeps the laws of relation algebra.
+//! Every matrix type computes the same as plain sets of pairs, and satisfies the laws of relation algebra.
 
 use model::matrix::{Bits, Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix128, Matrix256};
 use proptest::prelude::*;
@@ -159,7 +159,7 @@ fn cycles_are_cycles<M: Matrix>(sample: &Sample) {
             assert!(!r.is_acyclic());
             let shifted = cycle.iter().skip(1).chain(cycle.first());
             assert!(cycle.iter().zip(shifted).all(|(x, y)| r.contains(*x, *y)));
-            // No shorter cycle: no event returns to itself in fewer steps.
+            // No shorter cycle exists: no event reaches itself in fewer steps.
             let mut power = r.clone();
             for _ in 1..cycle.len() {
                 assert!(power.is_irreflexive());

@@ -1,4 +1,4 @@
-//! Equivalent rewritings of a model have the same answers.
+//! Equivalent forms of a model have the same answers.
 //!
 //! The engine splits a plan into global choices and choices per location. The split depends on the syntax of
 //! a statement, but the result must not. Each statement is rewritten into set-theoretically equal forms that
@@ -25,7 +25,7 @@ const FORMS: [(&str, [&str; 2]); 4] = [
     ),
 ];
 
-/// Returns the heads of the definitions of a text with their ends: `let NAME =` or `let NAME(ARGUMENTS) =`.
+/// Returns the heads of the definitions in a text with their ends: `let NAME =` or `let NAME(ARGUMENTS) =`.
 fn definitions(text: &str) -> Vec<(String, usize)> {
     let starts: Vec<usize> = text.match_indices("\nlet ").map(|(at, _)| at + 1).collect();
     starts
@@ -91,9 +91,9 @@ fn equal_forms_of_a_statement_give_equal_answers() {
     }
 }
 
-/// A model that was found to answer wrongly, and one that means the same.
+/// A model with a known wrong answer, and an equivalent one.
 #[test]
-fn a_composition_across_locations_is_not_cut_into_them() {
+fn a_composition_across_locations_is_not_split_by_location() {
     let text = "VULKAN ni
 { x = 0; y = 0; }
 P0@sg 0, wg 0, qf 0                         | P1@sg 0, wg 2, qf 0 | P2@sg 0, wg 4, qf 0                         ;

@@ -1,4 +1,4 @@
-//! Synthesized tests: minimality, and distinguishing tests.
+//! Synthesized tests are minimal, and distinguishing tests distinguish their models.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use litmus::{Access, InstructionKind, Reachability, Test};
@@ -24,7 +24,7 @@ fn standing(test: &Test, model: &Model) -> TestStanding {
     standing_of(test, &verdict(test, model, &PATIENCE).unwrap())
 }
 
-/// The printed form is a test again, and the same one.
+/// The printed form parses to the same test.
 #[track_caller]
 fn assert_reads_back(test: &Test) {
     let printed = litmus::print(test);
@@ -33,7 +33,7 @@ fn assert_reads_back(test: &Test) {
 }
 
 #[test]
-fn every_strongest_test_reads_back_and_is_forbidden_under_sc() {
+fn strongest_tests_parse_and_are_forbidden_under_sc() {
     let sc = shipped("sc");
     for shape in SHAPES {
         for places in placements(shape.threads(), true) {
@@ -41,7 +41,7 @@ fn every_strongest_test_reads_back_and_is_forbidden_under_sc() {
                 let top = cell.top();
                 assert_reads_back(&top);
                 let standing = standing(&top, &sc);
-                // Control barriers meet inside a workgroup alone.
+                // Control barriers only synchronize within a workgroup.
                 assert!(
                     standing == TestStanding::Forbidden || shape.name.contains("cbar"),
                     "{}",
@@ -76,10 +76,10 @@ fn minimal(name: &str, plain: bool) -> usize {
 
 #[test]
 fn minimal_tests_cannot_be_weakened() {
-    // A payload of atomics needs order alone: one test for each of the nine pairs of styles.
+    // A payload of atomics only needs order: one test for each of the nine pairs of styles.
     assert_eq!(minimal("MP", false), 9);
-    // A plain payload also needs availability and visibility, each by the access or by the semantics: four
-    // per pair.
+    // A plain payload also needs availability and visibility, each in the access or in the semantics: four
+    // tests per pair.
     assert_eq!(minimal("MP", true), 36);
     assert_eq!(minimal("LB", false), 9);
     for coherence in ["CoRR", "CoRW1", "CoRW2", "CoWR", "CoWR0", "CoWW", "RMW+RMW", "RMW+W"] {
@@ -108,7 +108,7 @@ fn naive_enumeration_agrees_that_minimal_tests_are_minimal() {
 }
 
 #[test]
-fn order_across_locations_is_promised_by_no_annotation() {
+fn no_annotation_orders_store_buffering() {
     // Store buffering needs a barrier or a common third location.
     let model = shipped("vulkan");
     let text = r"VULKAN SB
@@ -121,7 +121,7 @@ exists (P0:r0 == 0 /\ P1:r0 == 0)";
     assert_eq!(standing(&litmus::parse(text, "SB").unwrap(), &model), TestStanding::Allowed);
 }
 
-/// Returns the smallest test, after checking that it round-trips and states the models' verdicts.
+/// Returns the smallest test, after checking that its text parses and contains the verdicts of the models.
 #[track_caller]
 fn smallest(first: &str, second: &str, events: usize) -> Option<Distinction> {
     let models = [shipped(first), shipped(second)];
@@ -184,10 +184,10 @@ fn programs_are_enumerated_once() {
     assert!(seen.len() > 20);
 }
 
-/// Several results are distinct, distinguish the models, satisfy the constraints, and start with the
+/// Several results are distinct, distinguish the models, satisfy the constraints, and begin with the
 /// smallest.
 #[test]
-fn more_tests_that_tell_models_apart() {
+fn several_distinguishing_tests() {
     let (first, second) = (shipped("sc"), shipped("tso"));
     let wanted = TestConstraints { tests: 6, operations: 5, threads: 2, atomic: true };
     let found = distinguish_all(&first, &second, &wanted, &PATIENCE).unwrap();

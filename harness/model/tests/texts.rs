@@ -1,4 +1,4 @@
-//! Versions of the specification text: the profile of each version, and the verdicts that each change since
+//! Versions of the specification: the profile of each version, and the verdicts that each change since
 //! `vulkan-1.4.305` affects.
 //!
 //! `specifications.tsv` lists the versions and `texts.tsv` the changes; the affected tests are computed.
@@ -45,8 +45,8 @@ fn changes() -> Vec<Change> {
     rows.map(change).collect()
 }
 
-/// Returns the verdict on the test's outcome, and on races.
-fn said(test: &Test, verdict: &Summary) -> String {
+/// Returns the verdict on the outcome of the test, and on races.
+fn verdict_text(test: &Test, verdict: &Summary) -> String {
     let free = Summary { race: Race::Free, ..verdict.clone() };
     let reachable = if standing_of(test, &free) == TestStanding::Allowed { "allowed" } else { "forbidden" };
     match verdict.race {
@@ -55,7 +55,7 @@ fn said(test: &Test, verdict: &Summary) -> String {
     }
 }
 
-/// A test that the two texts judge differently.
+/// A test with different verdicts under two texts.
 struct Differing {
     id: String,
     clauses: Vec<String>,
@@ -63,7 +63,7 @@ struct Differing {
     new: String,
 }
 
-/// The embedded tests that both texts answer, and those that they answer differently.
+/// Returns the number of embedded tests with a verdict under both texts, and those with different verdicts.
 fn compared() -> (usize, Vec<Differing>) {
     let [old, new] = [OLD, NEW].map(|name| Model::shipped(name).unwrap().unwrap());
     let options = Options { budget: Budget::steps(500_000), unroll: 1 };
@@ -71,7 +71,7 @@ fn compared() -> (usize, Vec<Differing>) {
     let mut compared = 0;
     for entry in litmus::corpus::tests().into_iter().chain(litmus::corpus::model_only()) {
         let test = litmus::parse(entry.text, &entry.path).unwrap();
-        // Other languages have operations that no text of Vulkan has.
+        // Other languages have operations that Vulkan does not have.
         let is_of_vulkan = test.metadata.expectations.iter().any(|expectation| expectation.model == "vulkan");
         if test.dialect == Dialect::Hsa || !is_of_vulkan {
             continue;
@@ -80,7 +80,7 @@ fn compared() -> (usize, Vec<Differing>) {
         let (first, second) = (ask(&old), ask(&new));
         compared += 1;
         if Difference::between(&first, &second).is_some() {
-            let (old, new) = (said(&test, &first), said(&test, &second));
+            let (old, new) = (verdict_text(&test, &first), verdict_text(&test, &second));
             let clauses = test.metadata.clauses.clone();
             differing.push(Differing { id: entry.id, clauses, old, new });
         }
@@ -136,7 +136,7 @@ fn page() -> String {
 }
 
 #[test]
-fn the_page_is_what_the_texts_say() {
+fn the_page_has_the_current_changes() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/explanation/texts.md");
     let current = page();
     if std::env::var_os("VK_LITMUS_BLESS").is_some() {

@@ -1,4 +1,4 @@
-//! The engine's spin-loop reductions against the naive enumerator, which has none.
+//! The spin-loop reductions of the engine compared with the naive enumerator, which has none.
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 use litmus::{Race, Test};
@@ -8,10 +8,11 @@ use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
 
 use crate::common::waiting;
 
-/// Candidate executions that the naive enumerator may take for one test.
+/// Maximum number of candidate executions of the naive enumerator for one test.
 const LIMIT: u64 = 1_000;
 
-/// Random tests: a fixed number with a fixed seed, or `VK_LITMUS_SOAK_CASES` of them.
+/// Returns the number of random tests and the seed: fixed, or `VK_LITMUS_SOAK_CASES` tests from a random
+/// seed.
 fn cases() -> (u32, RngSeed) {
     match std::env::var("VK_LITMUS_SOAK_CASES").ok().and_then(|n| n.parse().ok()) {
         Some(cases) => (cases, RngSeed::Random),
@@ -19,8 +20,8 @@ fn cases() -> (u32, RngSeed) {
     }
 }
 
-/// Compares what is decided with and without the question, and what is predicted, with the oracle; `None` where
-/// the test is too large for it.
+/// Compares the decision with and without the condition, and the prediction, with the oracle; `None` if the
+/// test is too large for it.
 fn compare(test: &Test, model: &Model) -> Result<Option<Race>, String> {
     let slow = naive::enumerate(test, model, 1, LIMIT).map_err(|e| e.to_string())?;
     let Some(slow) = slow else { return Ok(None) };
@@ -79,10 +80,9 @@ fn threads_that_wait() {
     agrees_on(&waiting::waiting(), "vulkan-2019", 4);
 }
 
-/// A loop that writes back what it read adds nothing, compared with its first three turns.
+/// A loop that writes back the value that it read has the same outcomes as its first three iterations.
 ///
-/// Only a constant operand shows that the loop writes back what it read, so the program with a register is
-/// unrolled instead.
+/// The engine recognizes this only for a constant operand, so it unrolls the program with a register.
 #[test]
 fn loops_that_put_a_value_back() {
     let model = Model::shipped("vulkan").expect("a shipped model").unwrap();
@@ -125,7 +125,7 @@ fn loops_that_put_a_value_back() {
             (said.race == Race::Racy, allowed, said.truncated_runs)
         };
         let (reduced, unrolled) = (says("1", 1), says("r8", 3));
-        // A value that the loop does not write back leaves it to the loop bound.
+        // If the loop writes back another value, the loop bound applies.
         if reduced.2 > 0 {
             return Ok(());
         }

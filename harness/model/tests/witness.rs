@@ -1,5 +1,5 @@
-//! The engine against the witness: a second implementation of the text that shares neither code nor cat files
-//! with it.
+//! The engine compared with the witness: a second implementation of the text that shares neither code nor cat
+//! files with it.
 #![expect(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "tests")]
 
 use crate::minimal;
@@ -23,11 +23,11 @@ fn model_of(profile: TextProfile) -> Model {
 /// Differences between engine and witness on a test.
 #[derive(Debug, Default)]
 struct Differences {
-    /// A line for each.
+    /// One line per difference.
     text: Vec<String>,
-    /// True if they are all about races that the engine alone sees.
+    /// True if all are races that only the engine finds.
     race_alone: bool,
-    /// True if they are all about values of a circle that one of the two alone tries.
+    /// True if all are values of a dependency cycle that only one of the two tries.
     values_alone: bool,
 }
 
@@ -42,14 +42,14 @@ fn difference(test: &Test, model: &Model, answer: &WitnessAnswer, bound: u32) ->
         }
         Err(error) => panic!("{}: {error}", test.name),
     };
-    // If the engine cannot list the outcomes, query them one by one, as for device results.
+    // If the engine cannot list the outcomes, they are queried individually, as for results of devices.
     let unlisted = !prediction.complete && prediction.outcomes.is_empty();
     let listed = if unlisted {
         let seen = answer.outcomes.keys();
         match settle(&prediction, test, model, seen, &options) {
             Ok(settled) => settled,
-            // The weak outcomes are unknown, because sequential consistency does not cover all of these
-            // operations.
+            // Sequential consistency does not support all of these operations, so it is unknown which
+            // outcomes are weak.
             Err(PredictError::NotAvailable { .. }) => None,
             Err(error) => panic!("{}: {error}", test.name),
         }
@@ -69,7 +69,7 @@ fn difference(test: &Test, model: &Model, answer: &WitnessAnswer, bound: u32) ->
         found.values_alone = false;
         found.text.push(format!("the engine says {:?}, the witness {:?}", prediction.race, answer.races));
     }
-    // As with races, what was cut off may have one, but where every location has a value.
+    // A truncated run may have an uninitialized read, unless every location has a value.
     let known = prediction.truncated_runs == 0 || answer.uninitialised || !test.has_undefined();
     let expected = known.then_some(answer.uninitialised);
     if prediction.uninitialised_read != expected {
@@ -80,17 +80,17 @@ fn difference(test: &Test, model: &Model, answer: &WitnessAnswer, bound: u32) ->
             prediction.uninitialised_read, answer.uninitialised
         ));
     }
-    // Single outcomes are unknown if runs are also cut off.
+    // Individual outcomes are also unknown if runs are truncated.
     let Some(listed) = listed else {
         println!("{}: outcomes are not listed", test.name);
         return (!found.text.is_empty()).then_some(found);
     };
     for (outcome, predicted) in &listed.outcomes {
         let thin_air = answer.outcomes.get(outcome);
-        // The engine recognizes some value cycles with a fixed value; the witness marks every cycle.
+        // The engine determines the value in some dependency cycles; the witness marks every cycle.
         let engine = predicted.allowed.then_some(predicted.thin_air);
         let agree = match (engine, thin_air) {
-            // A single query has no thin-air mark.
+            // The answer to a single query has no thin-air mark.
             (Some(_), Some(_)) if unlisted => true,
             (Some(engine), Some(witness)) => !engine || *witness,
             (engine, witness) => engine.is_none() == witness.is_none(),
@@ -115,12 +115,12 @@ fn difference(test: &Test, model: &Model, answer: &WitnessAnswer, bound: u32) ->
     (!found.text.is_empty()).then_some(found)
 }
 
-/// Both mark a circle of values, of which each tries others.
+/// Both tools mark a dependency cycle of values, and each tries other values.
 const VALUES: &str = "values of a circle that any value would do for (VK-AC-06)";
 
-/// Open questions of the text: differences there are counted and listed, but are not failures.
+/// Open questions of the text: differences in them are counted and listed, but are not failures.
 fn unsettled(answer: &WitnessAnswer, found: &Differences) -> Option<&'static str> {
-    // The witness looks at executions that end alone.
+    // The witness only considers executions that end.
     let endless = answer.cut || answer.stuck;
     if found.values_alone {
         return Some(VALUES);
@@ -135,10 +135,10 @@ fn corpus() -> impl Iterator<Item = (String, Test)> {
     })
 }
 
-/// Bound on loop iterations in which the witness searches for an allowed outcome of the corpus.
+/// Bound on loop iterations within which the witness searches for an allowed outcome of the corpus.
 const TURNS: u32 = 3;
 
-/// The corpus states the verdicts of the witness.
+/// The witness confirms the verdicts in the corpus.
 #[test]
 fn the_witness_confirms_the_corpus() {
     let mut wrong = Vec::new();
@@ -191,7 +191,7 @@ fn the_witness_confirms_the_corpus() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Every test of the corpus in the witness' reach, under every profile.
+/// Compares every corpus test that the witness supports, under every profile.
 #[test]
 fn the_corpus_has_one_answer() {
     let mut wrong = Vec::new();
@@ -232,8 +232,7 @@ fn first_seed() -> u64 {
     wanted.map_or(0, |text| text.parse().expect("VK_LITMUS_WITNESS_SEED is a number"))
 }
 
-/// Compares engine and witness on a program that the witness supports, and returns the open question
-/// involved.
+/// Compares engine and witness on a program, and returns the open question that explains a difference.
 fn disagreement(
     test: &Test,
     profile: TextProfile,
@@ -248,14 +247,14 @@ fn disagreement(
     Some((found, corner))
 }
 
-/// The profiles of some names.
+/// Returns the profiles with these names.
 fn profiles(names: &[&str]) -> Vec<TextProfile> {
     let found: Vec<TextProfile> = TextProfile::all().filter(|known| names.contains(&known.name())).collect();
     assert_eq!(found.len(), names.len());
     found
 }
 
-/// Random programs, under every profile; two profiles at a time.
+/// Random programs under every profile, two profiles at a time.
 #[test]
 fn random_programs_have_one_answer() {
     under_every(&TextProfile::all().collect::<Vec<_>>(), &program);
@@ -263,7 +262,8 @@ fn random_programs_have_one_answer() {
 
 macro_rules! corners {
     ($($name:ident: $corner:ident;)*) => {$(
-        /// Random programs of one corner, under the text of today with chains and without, and the oldest one.
+        /// Random programs of one corner case, under the current text with and without chains, and the oldest
+        /// text.
         #[test]
         fn $name() {
             let profiles = profiles(&["vulkan", "vulkan-nochains", "vulkan-2019"]);
@@ -290,19 +290,19 @@ fn random_chains_of_classes_have_one_answer() {
     under_every(&TextProfile::all().collect::<Vec<_>>(), &classes_program);
 }
 
-/// Random rounds of split barriers, under the texts that have them, by round and by letter.
+/// Random rounds of split barriers under the texts that have them, by round and by the literal text.
 #[test]
 fn random_split_barriers_have_one_answer() {
     under_every(&profiles(&["vulkan", "vulkan-nochains", "vulkan-by-letter"]), &split_program);
 }
 
-/// Random programs of calls, under the text of today and the oldest one.
+/// Random programs with calls, under the current text and the oldest one.
 #[test]
 fn random_calls_have_one_answer() {
     under_every(&profiles(&["vulkan", "vulkan-2019"]), &calls_program);
 }
 
-/// Random programs with subgroup operations: no text orders anything by them.
+/// Random programs with subgroup operations, which order nothing in any text.
 #[test]
 fn random_subgroup_operations_have_one_answer() {
     under_every(&profiles(&["vulkan", "vulkan-nochains", "vulkan-2019"]), &subgroup_program);
@@ -314,7 +314,7 @@ fn random_divergence_has_one_answer() {
     under_every(&TextProfile::of_divergence().collect::<Vec<_>>(), &guarded_program);
 }
 
-/// The answers differ, on programs and not on all: else the profiles would be one.
+/// The answers differ on some programs; otherwise the profiles would be equivalent.
 #[test]
 fn answers_to_divergence_differ() {
     let models: Vec<Model> = TextProfile::of_divergence().map(model_of).collect();
@@ -363,7 +363,7 @@ fn compare(profiles: &[TextProfile], make: &impl Fn(u64) -> RandomProgram) -> Ve
             let test = litmus::parse(&program.text, "random.litmus")
                 .unwrap_or_else(|errors| panic!("{seed}: {errors:?}\n{}", program.text));
             *compared.entry(program.family).or_default() += 1;
-            // In circles without arithmetic that comes out true both try the same values.
+            // In cycles without arithmetic that must come out true, both try the same values.
             let strict = program.family == Family::Corner(Corner::Circle);
             let is_open = |test: &Test| {
                 let found = disagreement(test, *profile, &model, program.bound);
@@ -389,7 +389,7 @@ fn compare(profiles: &[TextProfile], make: &impl Fn(u64) -> RandomProgram) -> Ve
                 ));
             }
         }
-        // They are rare: more of them are a mistake of one of the two.
+        // They are rare; more of them would be a bug in one of the two.
         let circles = open.get(VALUES).copied().unwrap_or_default();
         if circles * 1_000 > programs().max(3_000) {
             shown.push(format!("{}: {circles} programs differ in {VALUES}", profile.name()));
@@ -399,13 +399,13 @@ fn compare(profiles: &[TextProfile], make: &impl Fn(u64) -> RandomProgram) -> Ve
     shown
 }
 
-/// Random programs that the coverage of the generator is measured with, and those of them that every run of the tests tries.
+/// Number of random programs to measure coverage, and the number that every run of the tests tries.
 const COVERAGE: (u64, u64) = (3_000, 40);
 /// Sampling interval of the mutants without `VK_LITMUS_SOAK`.
 const SAMPLED_MUTANTS: usize = 5;
 
-/// Coverage of the generator: the mutants of the model's statements that random programs kill. With
-/// `VK_LITMUS_SOAK`, it tries more programs and lists the survivors.
+/// Coverage of the generator: random programs kill mutants of the statements of the model. With
+/// `VK_LITMUS_SOAK`, more programs are tried and the survivors are listed.
 #[test]
 fn random_programs_need_the_statements() {
     let full = std::env::var_os("VK_LITMUS_SOAK").is_some();

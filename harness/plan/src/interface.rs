@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_not_every_device_has_is_named() {
+    fn missing_optional_features_are_named() {
         let sets = interface(&[bound(5, 0, 0)]);
         assert!(sets.missing_requirement().is_some_and(|lack| lack.contains("descriptor set 5")));
         let layers = Interface { layers: [1, 70_000], ..interface(&[]) };

@@ -1,10 +1,10 @@
 //! The device interface: plans for devices, and the results of their execution.
 //!
-//! A [`Plan`] holds kernels, buffers and an ordered list of steps. A [`Device`] prepares it once (pipelines,
+//! A [`Plan`] has kernels, buffers and an ordered list of steps. A [`Device`] prepares it once (pipelines,
 //! memory, recorded commands) and returns a [`Prepared`] plan, which can be submitted and polled repeatedly.
 //! Vulkan devices, the simulated GPU and compile-only devices implement [`Device`]; nothing here assumes one
-//! queue, one dispatch, a working clock, or that anything was executed. This crate knows no litmus test and
-//! no Vulkan loader.
+//! queue, one dispatch, a working clock, or that anything was executed. This crate does not depend on litmus
+//! tests or a Vulkan loader.
 
 mod accesses;
 mod check;

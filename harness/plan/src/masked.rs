@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_hidden_is_refused_by_name() {
+    fn features_that_cannot_be_masked_are_refused() {
         assert!(
             refused("maxLanes=3")
                 .contains("VK_LITMUS_MASK: unknown limit `maxLanes`; expected one of apiVersion, max")
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_hidden_of_one_device_is_not_hidden_of_others() {
+    fn a_mask_applies_to_one_device() {
         let masked = |device| {
             FeatureMask::parse_for(device, "lavapipe:apiVersion=1.1, Lavapipe: shaderInt8,shaderInt64")
                 .unwrap()
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_lowered_and_never_raised() {
+    fn masks_lower_limits_and_never_raise_them() {
         let own = Capabilities {
             max_workgroups: 100,
             max_workgroup_invocations: 256,
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hidden_model_hides_what_needs_it() {
+    fn masking_the_memory_model_masks_dependent_features() {
         let own = Capabilities {
             memory_model: true,
             device_scope: true,

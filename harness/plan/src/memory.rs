@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_tell_memory_types_apart() {
+    fn memory_kinds_distinguish_memory_types() {
         let types = [
             LOCAL,
             MemoryProperties { host_visible: true, host_coherent: true, ..NONE },
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lacking_is_named() {
+    fn missing_memory_is_named() {
         let lack = |word| MemoryKind::from_word(word).unwrap_or_default().to_string();
         assert_eq!(lack("nonlocal"), "memory type without DEVICE_LOCAL");
         assert_eq!(lack("noncoherent"), "memory type HOST_VISIBLE without HOST_COHERENT");

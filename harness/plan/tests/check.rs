@@ -61,7 +61,7 @@ fn plan() -> Plan {
     }
 }
 
-/// Returns capabilities that the plan fits exactly.
+/// Returns capabilities that are just sufficient for the plan.
 fn capabilities() -> Capabilities {
     Capabilities {
         subgroup_size_range: (4, 32),
@@ -171,7 +171,7 @@ fn contradictions_are_named() {
 }
 
 #[test]
-fn what_a_device_lacks_is_named() {
+fn missing_capabilities_are_named() {
     let table = [
         (
             Plan { buffers: vec![buffer(4), buffer(9)], ..plan() },
@@ -300,7 +300,7 @@ impl plan::Prepared for Idle {
 }
 
 #[test]
-fn shared_words_are_those_of_the_buffer_by_default() {
+fn shared_words_default_to_the_buffer() {
     use plan::Prepared;
     let mut idle = Idle(vec![1, 2]);
     idle.store(BufferId(0), 1, 7).unwrap();
@@ -333,7 +333,7 @@ fn a_semaphore_is_signalled_once_and_then_waited_for_once() {
 }
 
 #[test]
-fn a_timeline_rises_and_is_waited_for_behind_what_ends_the_wait() {
+fn timeline_values_rise_and_waits_follow_their_signals() {
     let semaphore = SemaphoreId(0);
     let signal = |value| PlanStep::Signal { queue: QUEUE, semaphore, value };
     let wait = |value| PlanStep::Wait { queue: QUEUE, semaphore, value };
@@ -353,7 +353,7 @@ fn a_timeline_rises_and_is_waited_for_behind_what_ends_the_wait() {
 }
 
 #[test]
-fn an_event_is_set_once_and_then_awaited_for_the_same() {
+fn an_event_is_set_once_and_awaited_with_the_same_masks() {
     let step = |kind, queue, stages| PlanStep::Dependency {
         queue: QueueId(queue),
         kind,
@@ -385,7 +385,7 @@ fn an_event_is_set_once_and_then_awaited_for_the_same() {
 }
 
 #[test]
-fn what_semaphores_and_memory_need_is_named() {
+fn missing_semaphores_and_memory_are_named() {
     let semaphore = SemaphoreId(0);
     let timeline = Plan {
         semaphores: vec![Semaphore::Timeline],
@@ -446,7 +446,7 @@ fn with_hosts() -> Plan {
 }
 
 #[test]
-fn threads_of_the_host_stand_beside_their_batches() {
+fn host_threads_refer_to_their_batches() {
     assert_eq!(with_hosts().validate(), Ok(()));
     let change = |change: &dyn Fn(&mut Plan)| {
         let mut plan = with_hosts();
@@ -508,9 +508,9 @@ fn threads_of_the_host_stand_beside_their_batches() {
     }
 }
 
-/// Two families transfer a buffer back and forth: only the owner uses it, and the first owner gets it back.
+/// Two families transfer a buffer to each other: only its owner uses it, and the first owner gets it back.
 #[test]
-fn a_buffer_with_an_owner_is_used_by_that_alone() {
+fn a_buffer_with_an_owner_is_used_only_by_the_owner() {
     let (near, far, buffer) = (QueueId(0), QueueId(1), BufferId(0));
     let fill = |queue| PlanStep::Fill { queue, buffer, value: 1 };
     let release = |queue, to| PlanStep::Release { queue, buffer, to };

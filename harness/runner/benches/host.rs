@@ -1,5 +1,5 @@
-//! Benchmarks the host's work: generating kernels, resetting memory before a dispatch, and counting outcomes
-//! after it.
+//! Measures the work of the host: generating kernels, resetting memory before a dispatch, and counting
+//! outcomes after it.
 #![expect(clippy::unwrap_used, reason = "a failure is the report")]
 
 #[path = "../tests/common/mod.rs"]
@@ -15,7 +15,7 @@ use shaders::classify::{self, CountedMemory, RowColumn, RowTable, WordSource};
 
 const INSTANCES: u64 = 4_000_000;
 
-/// Uses a device that takes almost no time, so that the measured time is the host's.
+/// Uses a device with almost no latency, so that the measured time is that of the host.
 fn host(criterion: &mut Criterion) {
     let device = Fake::new(true, |number, memories| {
         let instances = (memories.parameters.rounds * memories.parameters.groups * 4) as usize;

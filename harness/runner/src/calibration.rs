@@ -50,7 +50,7 @@ impl Calibration {
         }
         if self.warm_up > 0 {
             self.warm_up -= 1;
-        // Halving at once but doubling only below a third avoids oscillation around the aim.
+        // Halving immediately but doubling only below a third avoids oscillation around the target.
         } else if took > self.aim {
             self.scale = (self.scale / 2.0).max(self.least);
         } else if took < self.aim / 3 {
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waiting_does_not_shrink_short_dispatches_to_nothing() {
+    fn waiting_does_not_shrink_short_dispatches_without_bound() {
         let stress = Stress::preset("swiftshader").unwrap();
         let after_waits = |mut calibration: Calibration| {
             (0..30).for_each(|_| calibration.learn(Duration::from_millis(60)));

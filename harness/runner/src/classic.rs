@@ -220,7 +220,7 @@ mod tests {
 
     /// The committed binary matches its assembly text.
     #[test]
-    fn the_words_are_the_assembled_text() {
+    fn committed_words_equal_the_assembled_text() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("classic");
         let out = tempfile::tempdir().unwrap();
         for (name, words) in [("test", TEST), ("classify", CLASSIFY)] {

@@ -45,7 +45,7 @@ pub(crate) struct DispatchTimes {
     apart: Duration,
     /// True during a sequence of dispatches without rendezvous.
     keeps_apart: bool,
-    /// The share of its time that the run takes; None if it is unknown what exercises the test.
+    /// The share of its time that the run uses; `None` if it is unknown which dispatches exercise the test.
     parts: Option<Parts>,
     /// True once the test is exercised.
     pub has_enough: bool,
@@ -73,7 +73,7 @@ impl DispatchDecision {
 }
 
 impl DispatchTimes {
-    /// Starts a run; `parts` is `None` if it is unknown what exercises the test.
+    /// Starts a run; `parts` is `None` if it is unknown which dispatches exercise the test.
     pub fn new(parts: Option<Parts>) -> DispatchTimes {
         DispatchTimes { parts, ..DispatchTimes::default() }
     }
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_by_itself_does_as_it_is_told() {
+    fn without_contention_drawn_parameters_apply() {
         let mut company = DispatchTimes::default();
         assert_eq!(company.way(), DispatchDecision::patient(PATIENCE));
         for _ in 0..20 {
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn in_company_most_of_the_time_goes_to_meetings_until_there_is_enough_and_waits_are_short() {
+    fn under_contention_rendezvous_get_most_time_until_exercised() {
         let mut company = DispatchTimes::new(Some(PARTS));
         let share = in_company(&mut company, 400);
         assert!((0.7..0.8).contains(&share), "{share}");
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_has_rested_learns_nothing_of_others() {
+    fn short_dispatches_do_not_end_contention() {
         let mut company = DispatchTimes::default();
         company.note(DispatchDecision::patient(PATIENCE), millis(1), millis(10), millis(10));
         let way = company.way();
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_in_company_is_long_until_its_test_is_exercised() {
+    fn under_contention_dispatches_are_long_until_exercised() {
         let time = millis(100);
         let mut company = DispatchTimes::new(Some(PARTS));
         assert_eq!(company.part(time), time);

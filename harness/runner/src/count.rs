@@ -18,7 +18,7 @@ pub(crate) use rows::RowCounts;
 const BLOCK: usize = 512;
 /// Bits of a key. The table of all keys fits into a processor's second-level cache.
 const KEY_BITS: u32 = 14;
-/// Keys that a block is compared with at once.
+/// The number of keys that a block is compared with in one pass.
 const COMMON: usize = 4;
 /// The maximum number of distinct rare rows, which bounds the memory if a device returns noise.
 const MAX_ROWS: usize = 4096;
@@ -259,9 +259,8 @@ impl Counter {
         let Some(used) = dispatched.results.get(..self.slots * count) else {
             return Err(Cause::Kernel("its result memory is too short".into()));
         };
-        // Poison is not a value of the test, so a word that holds it was not written.
-        // Without a copy, location memory starts with initial values, so that only result words
-        // show what was not written.
+        // Poison is not a value of the test, so a word with poison was not written. Without a copy, location
+        // memory starts with initial values, so only result words show missing writes.
         if holds(used, poison) || dispatched.copied && self.is_location_poisoned(dispatched) {
             let mut unwritten = Unwritten::default();
             for instance in 0..count {
@@ -463,7 +462,7 @@ impl Counter {
         for (key, count) in (0u32..).zip(&self.direct).filter(|(_, count)| **count > 0) {
             histogram.add_count(self.outcome_of(key), *count);
         }
-        // Sorting gives a stable order; the sums are in an ordered map anyway.
+        // Sorting gives a stable order; the sums are in an ordered map.
         let mut rows: Vec<_> = self.rare.iter().collect();
         rows.sort_unstable();
         for (row, count) in rows {
@@ -601,7 +600,7 @@ mod tests {
     /// Blocks with few outcomes are counted at once and others row by row; together, every instance counts
     /// once.
     #[test]
-    fn blocks_of_few_outcomes_and_of_many_are_counted_alike() {
+    fn blocks_of_few_and_many_outcomes_have_equal_counts() {
         let text = "VULKAN T { x = 0; y = 0; } P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ;
                     ld.atom.dv.sc0 r0, x | ld.atom.dv.sc0 r0, y ; exists (P0:r0 == 1)";
         let test = litmus::parse(text, "T").unwrap();

@@ -145,8 +145,7 @@ impl KernelLimits {
             max_workgroups,
             claim_words: drawn::claim_words(program, classes * groups.1),
             class_counts: class_counts(program).unwrap_or(0),
-            // A CPU driver runs as many workgroups at once as there are processors; more partners
-            // would never meet.
+            // A CPU driver runs one workgroup per processor concurrently; more partners would never meet.
             party: match if least > 1 { groups.1 } else { classes } {
                 all if capabilities.is_cpu && stress.calibrate => all.min(concurrent_workgroups()),
                 all => all,
@@ -266,8 +265,8 @@ impl Draw {
     /// Draws the parameters of a dispatch of `groups` groups with this memory stress.
     ///
     /// `scale` is the fraction of the drawn rounds to execute, and `instances` the maximum number of
-    /// instances; there is always one round. `patience` limits the polling loads of a rendezvous. If it is 0,
-    /// there is no rendezvous, and the number of rounds is the largest in the range.
+    /// instances; there is at least one round. `patience` limits the polling loads of a rendezvous. If it is
+    /// 0, there is no rendezvous, and the number of rounds is the largest in the range.
     pub fn parameters(
         &mut self,
         groups: u32,
@@ -487,7 +486,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_instance_gets_each_role_once_and_lies_in_memory(
+        fn every_instance_has_each_role_once_within_memory(
             stress in stress(),
             (classes, lanes, storages) in (1u16..5, 1u32..18, 1u32..4),
             workgroup in 1u32..9,
@@ -552,7 +551,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lone_workgroup_waits_for_nobody() {
+    fn a_single_workgroup_does_not_wait() {
         let stress = Stress { spin: (50, 50), ..Stress::preset("sim").unwrap() };
         let bounds = KernelLimits::new(
             &kernel(1, 4, 1).into(),
@@ -569,7 +568,7 @@ mod tests {
 
     /// Without a rendezvous, the whole budget is for rounds, and all loops may reach their bound.
     #[test]
-    fn loops_that_all_go_on_to_their_bound_fit_the_loop_budget_of_a_driver() {
+    fn loops_at_their_bound_fit_the_loop_budget_of_a_driver() {
         for loops in 1..4 {
             let turns = loops * shaders::KernelConfig::LOOP_BOUND;
             let kernel = CompiledKernel { loop_turns: turns, ..kernel(2, 8, 2) };

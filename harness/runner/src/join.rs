@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_and_ways_correspond() {
+    fn names_of_joins_round_trip() {
         for join in Join::ALL {
             assert_eq!(join.name().parse(), Ok(join));
         }

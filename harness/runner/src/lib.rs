@@ -1,8 +1,8 @@
 //! Runs litmus tests on a device and counts outcomes.
 //!
 //! [`run`] dispatches the kernel of one test until its budget is used, and returns an [`litmus::Observation`]
-//! that accounts for every instance. It knows no memory model. [`Stress`] controls the layout of dispatches;
-//! every parameter is drawn from one seed.
+//! that accounts for every instance. It does not depend on a memory model. [`Stress`] controls the layout of
+//! dispatches; every parameter is drawn from one seed.
 //!
 //! [`pool`] runs jobs in worker processes with deadlines. A worker calls [`worker::serve`] and exchanges
 //! [`wire`] messages. [`progress`] runs forward-progress tests, and [`shader`] runs user shaders. [`twin`]

@@ -101,7 +101,7 @@ pub(crate) struct ProgramPlan {
     pub storage_words: usize,
     /// The words of the locations that the host reads.
     location_words: Vec<LocationWord>,
-    /// The checksums of the words that the host reads, and what each range contains.
+    /// The checksums of the words that the host reads, and the contents of each range.
     readback: Option<(ReadbackCheck, Vec<CheckedWords>)>,
     /// The initial value of each storage, as bits.
     initial: Vec<u128>,
@@ -205,7 +205,7 @@ fn overwrite_words(prepared: &mut dyn Prepared, buffer: BufferId, words: usize, 
 
 impl ProgramPlan {
     /// Builds the plan that runs `program`, with result memory full of `poison`. It reads back
-    /// `location_words`, and verifies what it reads back if `verified`.
+    /// `location_words`, with checksums if `verified`.
     pub fn new(
         (program, hosts): (&Program, Option<Hosts>),
         (join, memory): (Join, BufferMemory),

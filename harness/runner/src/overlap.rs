@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stage_is_serial_by_what_was_seen_and_not_by_the_time_that_it_took() {
+    fn a_stage_is_serial_by_observations_not_by_time() {
         assert!(!OverlapEvidence::NONE.is_serial() && !OverlapEvidence::InVain(PAIRS - 1).is_serial());
         assert!(OverlapEvidence::InVain(PAIRS).is_serial() && !OverlapEvidence::Decided.is_serial());
     }

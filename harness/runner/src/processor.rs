@@ -22,7 +22,7 @@ mod tests {
     use super::used;
 
     #[test]
-    fn it_grows_with_work() {
+    fn processor_time_grows_with_work() {
         let before = used().unwrap();
         let since = Instant::now();
         while used().unwrap() < before + Duration::from_millis(5) {

@@ -95,7 +95,7 @@ pub struct PlacementObservations {
     pub slow: u32,
     /// Dispatches that left records unwritten. They count nowhere else.
     pub not_executed: u32,
-    /// Invocations outside the dispatch, in all these dispatches.
+    /// The number of invocations outside the dispatch, in all of these dispatches.
     #[serde(default)]
     pub outside_grid: u64,
     /// Seconds of all dispatches.

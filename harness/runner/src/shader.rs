@@ -133,7 +133,7 @@ impl Shader {
         }
     }
 
-    /// Returns a plan of a single dispatch without stress, for checking what the device supports.
+    /// Returns a plan of a single dispatch without stress, to check the requirements of the shader.
     pub fn plan(&self) -> Plan {
         ShaderPlanLayout::new(self, 1, None, 0, false).plan
     }
@@ -273,8 +273,7 @@ impl ShaderPlanLayout {
         }
         prepare.push(PlanStep::Barrier { queue: QUEUE });
         run.push(PlanStep::Barrier { queue: QUEUE });
-        // The dispatches stand together without barriers: they use different buffers, and may
-        // overlap.
+        // No barriers between the dispatches: they use different buffers, and may overlap.
         plan.steps = prepare.into_iter().chain(run).chain(keep).collect();
         let hammers = dispatches_of(&plan, HAMMER);
         canaries.steps = dispatches_of(&plan, canaries::KERNEL);

@@ -628,7 +628,7 @@ mod tests {
     }
 
     #[test]
-    fn loops_are_as_a_device_takes_them() {
+    fn thread_loops_follow_the_device() {
         let stress = Stress::preset("lavapipe").unwrap();
         let plain = plan::Capabilities { subgroup_size: 8, ..plan::Capabilities::default() };
         let bounding = plan::Capabilities { loop_budget: Some(65_535), ..plain.clone() };
@@ -643,7 +643,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_device_does_not_have_is_refused_or_reduced() {
+    fn unsupported_stress_is_refused_or_reduced() {
         let small = plan::Capabilities {
             max_workgroups: 20,
             max_workgroup_invocations: 32,

@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn both_halves_of_split_barriers_go_with_the_others() {
+    fn both_halves_of_split_barriers_are_removed() {
         let test = parse(SPLIT);
         let twin = without_control_barriers(&test).unwrap();
         let kinds: Vec<&InstructionKind> =
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn synchronization_moves_with_its_instructions_and_falls_with_a_barrier() {
+    fn synchronization_follows_its_instructions() {
         let mut test = parse(BARRIER);
         let barrier = test.threads[0]
             .instructions
@@ -321,7 +321,7 @@ mod tests {
 
     /// Two fragments of one pixel, whose accesses are now outside of their sections.
     #[test]
-    fn sections_stand_empty_before_all_else() {
+    fn twins_begin_with_an_empty_section() {
         let test = parse(include_str!("../../../litmus/corpus/interlock/MP+interlock.qf.litmus"));
         let twin = without_control_barriers(&test).unwrap();
         for (before, after) in test.threads.iter().zip(&twin.threads) {
@@ -334,7 +334,7 @@ mod tests {
     /// SB: each thread reads the other's location before and after everything else, through its own
     /// references.
     #[test]
-    fn early_and_late_reads_stand_around_the_threads() {
+    fn early_and_late_reads_surround_the_threads() {
         let test = parse(PLAIN);
         let twin = with_early_reads(&test).unwrap();
         assert_eq!(twin.locations.len(), test.locations.len() + 4);
@@ -359,7 +359,7 @@ mod tests {
     /// The thread after the wait is ordered with both others, which read each other's writes. Calls stay at
     /// their position.
     #[test]
-    fn reads_stand_where_nothing_orders_threads() {
+    fn early_reads_are_added_between_unordered_threads() {
         let test = parse(include_str!("../../../litmus/corpus/families/MP+signal.behind.litmus"));
         assert_eq!(test.thread_overlap(), litmus::Overlap::Possible);
         let twin = with_early_reads(&test).unwrap();
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_written_elsewhere_nothing_to_read_early() {
+    fn a_single_thread_has_no_early_reads() {
         let mut test = parse(PLAIN);
         test.threads.truncate(1);
         assert_eq!(with_early_reads(&test), None);

@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_device_lacks_for_subgroups_is_named() {
+    fn missing_subgroup_features_are_named() {
         let test =
             "VULKAN T { x = 0; } P0@sg 0, wg 0, qf 0 | P1@sg 1, wg 0, qf 0 ; st.sc0 x, 1 | ld.sc0 r0, x ;";
         let program =
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn more_workgroups_than_a_device_takes_are_named() {
+    fn too_many_workgroups_are_refused() {
         let refused = |text: &str, max_workgroups| {
             text.parse::<RunVariant>().unwrap().refused(&Capabilities { max_workgroups, ..capable() })
         };
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_way_without_its_feature_is_left_out_unless_it_is_named() {
+    fn a_join_without_its_feature_is_skipped_unless_named() {
         let program = phases("avdevice", "visdevice");
         let ways = |text: &str| text.parse::<RunVariant>().unwrap().joins(&program, |_| false);
         // Without calls, the test's own calls cannot be run.
@@ -340,7 +340,7 @@ mod tests {
 
     /// A mechanism that publishes more than the test, or cannot express it, is left out or refused by name.
     #[test]
-    fn a_way_that_says_something_else_is_left_out_or_refused_by_name() {
+    fn a_join_that_cannot_express_the_masks_is_skipped_or_refused() {
         let all = |program: &Program| RunVariant::default().joins(program, |_| true);
         assert_eq!(all(&phases("avdevice.memory_write", "visdevice.shader_read")), Join::ALL[1..]);
         let narrow = phases("avdevice.none", "visdevice.shader_read");

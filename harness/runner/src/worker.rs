@@ -58,7 +58,7 @@ const LEAST_DRIVER_THREADS: usize = 8;
 
 /// Serves jobs from standard input until it ends. Devices are opened on first use and stay open.
 ///
-/// Standard output carries only answers; output of drivers goes to standard error.
+/// Standard output has only answers; output of drivers goes to standard error.
 ///
 /// # Errors
 /// If an answer cannot be written, or a line of the parent cannot be read.
@@ -110,7 +110,7 @@ where
             return Err(io::Error::other(format!("version {} of a request", request.version)));
         }
         let job = request.job;
-        // The first message is sent at once, because it reports that the device is open.
+        // The first message is sent immediately, because it reports that the device is open.
         let mut sent: Option<Instant> = None;
         let mut broken = None;
         let answer = answer(&request.payload, &mut |snapshot| {
@@ -227,7 +227,7 @@ fn read_requests() -> Receiver<io::Result<String>> {
                 return;
             }
         }
-        // The parent is gone or has no more jobs, and a hanging driver would keep the process alive.
+        // The parent has ended or has no more jobs, and a hanging driver would keep the process alive.
         std::process::exit(0);
     });
     if let Err(error) = reader {

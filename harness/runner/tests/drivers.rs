@@ -1,5 +1,5 @@
 //! Worker processes on lavapipe and SwiftShader, from the text of a test to its histogram. The test binary is
-//! its own worker. A driver that is not installed is skipped with a message.
+//! also the worker. A missing driver prints a skip.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a failure is the report")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -121,7 +121,7 @@ fn answer(report: &JobReport<Snapshot, JobResult>) -> &JobResult {
     }
 }
 
-/// Every instance was executed and completely written.
+/// Checks that every instance was executed and completely written.
 fn assert_sound(context: &str, answer: &JobResult, instances: u64) {
     assert_eq!(answer.failure, None, "{context}");
     let seen = Observation::from(&answer.observation);
@@ -157,8 +157,8 @@ fn store_buffering_is_accounted_for(driver: &str) {
     }
 }
 
-/// Memory stress of every kind changes no counts, breaks no rule of the API, and stays within the loop
-/// budget.
+/// Memory stress of every kind does not affect counts, causes no validation messages, and stays within the
+/// loop budget.
 fn memory_stress_is_accounted_for(driver: &str) {
     let everything = Stress::from_toml("everything.toml", include_str!("everything.toml")).unwrap();
     // Both drivers have one queue.
@@ -197,7 +197,7 @@ fn memory_stress_is_accounted_for(driver: &str) {
     }
 }
 
-/// Two processors suffice to observe that both reads miss the writes. The run continues until that happens.
+/// With two processors, both reads may miss the writes. The run continues until that happens.
 fn store_buffering_shows_its_weak_outcome(driver: &str) {
     if std::thread::available_parallelism().unwrap().get() < 2 {
         println!("skipped: one processor");
@@ -225,9 +225,9 @@ fn a_control_barrier_holds_and_its_twin_runs(driver: &str) {
     assert!(twin.accounted_instances() >= 12_500 && twin.unexpected.is_empty(), "{twin:?}");
 }
 
-/// Threads that system-synchronizes-with orders run in that order, with every mechanism of the API and with
-/// copied memory: the later thread sees the earlier one, and never vice versa.
-fn phases_follow_one_another_in_every_way(driver: &str) {
+/// System-synchronizes-with orders threads with every mechanism of the API and with copied memory: the later
+/// thread reads the writes of the earlier one, and never the converse.
+fn every_mechanism_orders_phases(driver: &str) {
     let cases = [
         ("ssw/MP+ssw.litmus", &[1][..]),
         ("ssw/WAR+ssw.litmus", &[0]),
@@ -237,7 +237,7 @@ fn phases_follow_one_another_in_every_way(driver: &str) {
     let mut jobs = Vec::new();
     let mut expected = Vec::new();
     for (file, values) in cases {
-        // None of these has calls.
+        // None of these tests has API calls.
         let ways = Join::ALL.into_iter().filter(|join| *join != Join::Calls).map(Join::name);
         for variant in ways.chain(["", "split", "visible", "cached.fence"]) {
             for device in [driver.to_owned(), format!("discrete:{driver}")] {
@@ -262,8 +262,8 @@ fn phases_follow_one_another_in_every_way(driver: &str) {
     }
 }
 
-/// The missing requirement of a variant is named.
-fn what_a_variant_needs_is_named(driver: &str) {
+/// The error names the missing requirement of a variant.
+fn missing_requirements_of_variants_are_named(driver: &str) {
     let cases = [
         ("nonlocal", "memory type without DEVICE_LOCAL"),
         ("noncoherent", "memory type HOST_VISIBLE without HOST_COHERENT"),
@@ -292,8 +292,8 @@ fn split_roles_are_accounted_for(driver: &str) {
 }
 
 /// Device and host count every dispatch, with outcomes in registers, memory, images and words of several
-/// sizes, in mapped and unmapped memory. A run fails if the counts differ.
-fn both_ways_of_counting_agree(driver: &str) {
+/// sizes, in mapped and unmapped memory. Different counts fail the run.
+fn device_and_host_counts_agree(driver: &str) {
     let files = [
         "sb/SB+rlx-rlx.litmus",
         "iriw/IRIW+rlx.litmus",
@@ -331,8 +331,8 @@ fn both_ways_of_counting_agree(driver: &str) {
     assert!(counted >= 10);
 }
 
-/// Vertices and fragments execute all instances: in one draw and in several with each mechanism, split, and
-/// counted by host, device and both. The validation layers report nothing.
+/// Vertices and fragments execute all instances: in one draw, in several draws with each mechanism, split,
+/// and counted by host, by device and by both. The validation layers report nothing.
 fn stages_are_accounted_for(driver: &str) {
     let plain = [
         "mp/MP+rel-acq.litmus",
@@ -368,13 +368,13 @@ fn stages_are_accounted_for(driver: &str) {
             answer.observation.repeated, 0,
             "{context}: points and their fragments are shaded once here"
         );
-        // A busy machine can keep the invocations of other stages apart, too.
+        // On a busy machine, invocations of other stages may also not overlap.
         let is_serial = driver == "lavapipe" && job.variant.ends_with("vertex");
         assert!(answer.serial_stage || !is_serial, "{context}");
     }
 }
 
-/// Every test of the corpus that can be placed runs, and each of its instances is accounted for.
+/// Runs every corpus test that has a program, and checks that all instances are accounted for.
 fn the_corpus_is_accounted_for(driver: &str) {
     let mut files = Vec::new();
     let mut folders = vec![corpus()];
@@ -389,7 +389,7 @@ fn the_corpus_is_accounted_for(driver: &str) {
         }
     }
     files.sort();
-    // A soak runs all; the quick suite runs in full elsewhere.
+    // A soak runs all of them; another test runs the quick suite in full.
     let share = if std::env::var_os("VK_LITMUS_SOAK").is_some() { 1 } else { 6 };
     let files: Vec<PathBuf> = files.into_iter().step_by(share).collect();
     assert!(files.len() > 60);
@@ -410,8 +410,8 @@ fn the_corpus_is_accounted_for(driver: &str) {
     assert!(ran > 60);
 }
 
-/// Calls of a test run unchanged: no forbidden outcome occurs, and the layers report nothing for tests
-/// without a race. Missing queues are named by number, and missing memory by its properties.
+/// API calls run unchanged: no forbidden outcome occurs, and the validation layers report nothing for
+/// race-free tests. Missing queues are named by number, and missing memory by its properties.
 fn calls_run_as_they_stand(driver: &str) {
     let mut jobs = Vec::new();
     let mut tests = Vec::new();
@@ -422,7 +422,7 @@ fn calls_run_as_they_stand(driver: &str) {
         let test = litmus::parse(entry.text, &entry.id).unwrap();
         let forbidden = entry.text.contains("expect: vulkan forbidden free");
         for kind in ["", "discrete:", "validated:"] {
-            // The layers report races, as expected.
+            // The validation layers report the races.
             if forbidden || kind.is_empty() {
                 let device = format!("{kind}{driver}");
                 jobs.push(Job { variant: "calls".into(), ..job(entry.text, &device, 1_000) });
@@ -459,7 +459,8 @@ fn calls_run_as_they_stand(driver: &str) {
     assert!(ran >= 60 && lacks.keys().all(known), "{ran} ran, {lacks:?}");
 }
 
-/// Host threads run concurrently with the device, or the missing memory is named; the layers report nothing.
+/// Host threads run concurrently with the device, or the missing memory is named. The validation layers
+/// report nothing.
 fn hosts_are_accounted_for(driver: &str) {
     let mut files: Vec<PathBuf> =
         std::fs::read_dir(corpus().join("host")).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -502,10 +503,10 @@ fn main() {
         store_buffering_shows_its_weak_outcome,
         a_control_barrier_holds_and_its_twin_runs,
         memory_stress_is_accounted_for,
-        phases_follow_one_another_in_every_way,
-        what_a_variant_needs_is_named,
+        every_mechanism_orders_phases,
+        missing_requirements_of_variants_are_named,
         split_roles_are_accounted_for,
-        both_ways_of_counting_agree,
+        device_and_host_counts_agree,
         stages_are_accounted_for,
         hosts_are_accounted_for,
         calls_run_as_they_stand,
@@ -524,6 +525,6 @@ fn main() {
             }
         }
     }
-    // A test that fails panics, and this line is missing.
+    // If a test fails it panics, and this line is not printed.
     println!("test result: ok. {passed} passed; 0 failed");
 }

@@ -1,4 +1,4 @@
-//! Access masks from the text of a test to the steps of a plan: every dependency has the words of the text at
+//! Access masks from the text of a test to the steps of a plan: every dependency has the masks of the text at
 //! its position, for each mechanism between phases.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a failure is the report")]
 
@@ -63,8 +63,8 @@ fn is_memory(cell: &str) -> bool {
     ["ld", "st", "rmw", "membar", "cbar"].iter().any(|word| cell.starts_with(&format!("{word}.")))
 }
 
-/// Returns the arguments of a column's cells that start with a word: those before its accesses (`leading`) or
-/// those after.
+/// Returns the arguments of a column's cells that start with a word: those before its accesses (`leading`),
+/// or those after.
 fn named(column: &[String], word: &str, all: &str, leading: bool) -> Words {
     let mut found = Words::new();
     for (position, cell) in column.iter().enumerate() {
@@ -83,9 +83,9 @@ fn named(column: &[String], word: &str, all: &str, leading: bool) -> Words {
     found
 }
 
-/// Returns the masks of the text before a phase: after the accesses of earlier threads, and before those of
-/// its own.
-fn said(columns: &[Vec<String>], program: &Program, phase: usize, word: &str, all: &str) -> Words {
+/// Returns the masks of the text before a phase: those after the accesses of earlier threads, and those
+/// before the accesses of its threads.
+fn masks_before(columns: &[Vec<String>], program: &Program, phase: usize, word: &str, all: &str) -> Words {
     let threads = |phase: usize| {
         let parts = program.phases[phase].parts.iter();
         parts.flat_map(|part| part.threads.clone()).map(|thread| usize::from(thread.0))
@@ -141,7 +141,7 @@ fn check(text: &str, program: &Program, test: &litmus::Test, join: Join) -> usiz
             });
         kernels.fold(Stages::NONE, Stages::with)
     };
-    // The stages of the earlier phases and of each phase.
+    // The stages of the earlier phases, and those of each phase.
     let between: Vec<(Stages, Stages)> = (1..program.phases.len())
         .map(|number| (of(&program.phases[..number]), of(&program.phases[number..=number])))
         .collect();
@@ -176,14 +176,14 @@ fn check(text: &str, program: &Program, test: &litmus::Test, join: Join) -> usiz
     for (phase, of_queues) in (1..program.phases.len()).zip(&each) {
         let (available, visible) = &of_queues[0];
         assert!(of_queues.iter().all(|one| one == &of_queues[0]), "{join}, before phase {phase}:\n{text}");
-        let asked = said(&columns, program, phase, "avdevice", "shader_write");
+        let asked = masks_before(&columns, program, phase, "avdevice", "shader_write");
         assert_eq!(*available, asked, "{join}, before phase {phase}:\n{text}");
         published |= asked.contains("shader_write") || asked.contains("memory_write");
-        let mut asked = said(&columns, program, phase, "visdevice", "shader_read");
+        let mut asked = masks_before(&columns, program, phase, "visdevice", "shader_read");
         let parts = program.phases[phase].parts.iter().flat_map(|part| &part.threads);
         let mut cells = parts.flat_map(|thread| &columns[usize::from(thread.0)]);
         let writes = cells.any(|cell| cell.starts_with("st.") || cell.starts_with("rmw."));
-        // The API has no other way to order a write after another one.
+        // The API can order a write after another one only with this mask.
         if published && writes && !asked.contains("memory_write") {
             asked.insert("shader_write".to_owned());
         }
@@ -193,8 +193,8 @@ fn check(text: &str, program: &Program, test: &litmus::Test, join: Join) -> usiz
     each.len()
 }
 
-/// Checks each batch, which is a phase of a program with host threads: before its dispatch the masks at the
-/// start of its threads, after it those at their end.
+/// Checks each batch, which is a phase of a program with host threads. Before its dispatch it has the masks
+/// at the start of its threads, after it those at their end.
 fn check_batches(text: &str, program: &Program, plan: &Plan) -> usize {
     let columns = columns(text);
     let batches: Vec<usize> =
@@ -286,10 +286,10 @@ fn side(text: &str) -> (Stages, Words) {
     (stages, accesses.split('.').filter(|word| !word.is_empty()).map(str::to_owned).collect())
 }
 
-/// Each queue gets exactly the calls of the text in order, with the same stages, accesses and semaphore
+/// Each queue has exactly the calls of the text in order, with the same stages, accesses and semaphore
 /// values.
 #[test]
-fn calls_stand_as_they_are_written() {
+fn plans_have_the_calls_of_the_text() {
     let config = KernelConfig { subgroup_size: 8, lanes: 8, ..KernelConfig::PLAIN };
     let (mut tests, mut calls, mut queues, mut hosts) = (0, 0, 0, 0);
     for entry in litmus::corpus::tests() {
@@ -324,7 +324,7 @@ fn calls_stand_as_they_are_written() {
                 let other = other.place.device_placement().unwrap();
                 (other.queue_family, other.queue) == (place.queue_family, place.queue)
             };
-            // Queues in the order in which threads name them.
+            // Queues in the order of the threads.
             let mut named: Vec<&litmus::Thread> = Vec::new();
             for other in &of_device {
                 if !named.iter().any(|known| {
@@ -391,7 +391,7 @@ fn check_acts(test: &litmus::Test, columns: &[Vec<String>], plan: &Plan) -> usiz
     let mut calls = 0;
     for ((_, column), thread) in of_host.zip(&hosts.threads) {
         let words = column.iter().map(|cell| cell.split_whitespace().collect::<Vec<_>>());
-        let said: Vec<String> = words
+        let expected: Vec<String> = words
             .filter_map(|words| match words.as_slice() {
                 [word @ ("signal" | "wait"), semaphore, value] if !semaphore.starts_with('P') => {
                     Some(format!("{word} {value}"))
@@ -412,8 +412,8 @@ fn check_acts(test: &litmus::Test, columns: &[Vec<String>], plan: &Plan) -> usiz
                 HostAct::Await { value, .. } => Some(format!("wait {value}")),
             })
             .collect();
-        assert_eq!(done, said, "{}", test.name);
-        calls += said.len();
+        assert_eq!(done, expected, "{}", test.name);
+        calls += expected.len();
     }
     calls
 }
@@ -427,7 +427,7 @@ fn scoped(step: &PlanStep, text: &str, cell: &str) {
 
 /// Ownership transfers match the test, and the next submission starts with the original owner.
 #[test]
-fn owned_memory_is_released_and_acquired_as_the_test_says() {
+fn ownership_transfers_follow_the_test() {
     let transfers = |id: &str| -> Vec<String> {
         let entry = litmus::corpus::tests().into_iter().find(|entry| entry.id == id).unwrap();
         let test = litmus::parse(entry.text, &entry.path).unwrap();
@@ -459,7 +459,7 @@ fn owned_memory_is_released_and_acquired_as_the_test_says() {
     {
         assert_eq!(transfers(&format!("transfer/{id}")), apart(&[there, back].concat()), "{id}");
     }
-    // The test returns the ownership itself.
+    // The test returns the ownership.
     assert_eq!(transfers("transfer/Back+transfer"), apart(&[there, back].concat()));
     // Another queue of the family reads last.
     assert_eq!(transfers("transfer/MP+transfer.queues"), apart(&["0 > 1", "1 < 0", "2 > 0", "0 < 2"]));

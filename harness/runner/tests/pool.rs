@@ -1,4 +1,4 @@
-//! The pool with workers that are small scripts: each kind of misbehaviour has its own kind of report.
+//! The pool with workers that are small scripts. Each kind of failure has its report.
 #![cfg(unix)]
 
 use std::ops::ControlFlow;
@@ -92,7 +92,7 @@ fn jobs_arrive_as_json() {
 }
 
 #[test]
-fn a_crash_tells_signal_and_last_words() {
+fn a_crash_has_its_signal_and_last_output() {
     let script = "next; [ $job = 1 ] && { echo first >&2; echo last words >&2; kill -SEGV $$; }; answer fine";
     let reports = run(&patient(), 3, &format!("while :; do {script}; done"));
     assert_eq!(ends(&reports), ["fine", "the worker ended with signal 11: last words", "fine"]);
@@ -111,16 +111,16 @@ fn an_exit_without_an_answer_is_a_crash() {
     }
 }
 
-/// A process that the driver forked holds the worker's output open.
+/// A process that the driver forked keeps the output of the worker open.
 #[test]
-fn a_crash_is_told_though_what_it_forked_lives_on() {
+fn a_crash_is_reported_while_a_forked_process_lives() {
     let reports = run(&patient(), 2, "sleep 900 & next; [ $job = 0 ] && kill -SEGV $$; answer fine");
     assert_eq!(ends(&reports), ["the worker ended with signal 11", "fine"]);
 }
 
 #[test]
 #[cfg(target_os = "linux")]
-fn nothing_that_a_worker_forked_is_left() {
+fn forked_processes_are_killed() {
     let reports = run(&patient(), 1, "next; sleep 900 <&- >&- 2>&- & answer $!; next");
     let status = format!("/proc/{}/stat", ends(&reports)[0]);
     // The zombie may not be collected yet.
@@ -130,21 +130,21 @@ fn nothing_that_a_worker_forked_is_left() {
 }
 
 #[test]
-fn a_panic_tells_its_message() {
+fn a_panic_has_its_message() {
     let script =
         "next; printf \"thread 'main' panicked at a.rs:1:2:\\nwhy\\nnote: run with more\\n\" >&2; exit 101";
     assert_eq!(ends(&run(&patient(), 1, script)), ["the worker ended with exit code 101: why"]);
 }
 
 #[test]
-fn what_was_said_before_a_crash_is_kept() {
+fn output_before_a_crash_is_reported() {
     let reports = run(&patient(), 1, "next; progress one; progress two; kill -KILL $$");
     assert_eq!(ends(&reports), ["the worker ended with signal 9"]);
     assert_eq!(reports[0].last.snapshot, Some(Word("two".into())));
 }
 
 #[test]
-fn a_silent_worker_is_ended_and_replaced() {
+fn a_silent_worker_is_killed_and_replaced() {
     let limits = Limits { silence: Duration::from_millis(1500), ..Limits::DEFAULT };
     let reports = run(
         &limits,
@@ -162,7 +162,7 @@ fn a_worker_that_ignores_signals_is_ended() {
     assert_eq!(ends(&reports), ["timed out"]);
 }
 
-/// Memory of descendants counts, and the next job gets a new worker.
+/// The memory of descendants is included, and the next job gets a new worker.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_worker_that_uses_too_much_memory_is_ended() {
@@ -178,7 +178,7 @@ fn a_worker_that_uses_too_much_memory_is_ended() {
 }
 
 #[test]
-fn signs_of_life_do_not_buy_more_time() {
+fn heartbeats_do_not_extend_the_time_limit() {
     let limits =
         Limits { time: Some(Duration::from_millis(300)), slack: Duration::from_millis(100), ..patient() };
     let reports = run(&limits, 1, "next; while :; do progress more; sleep 0.02; done");
@@ -187,7 +187,7 @@ fn signs_of_life_do_not_buy_more_time() {
 }
 
 #[test]
-fn a_slow_worker_that_shows_life_is_waited_for() {
+fn a_slow_worker_with_heartbeats_is_not_killed() {
     let limits = Limits { silence: Duration::from_secs(2), ..Limits::DEFAULT };
     let script = "next; for i in 1 2 3 4 5 6 7 8 9 10 11 12; do progress $i; sleep 0.25; done; answer slow";
     let reports = run(&limits, 1, script);
@@ -195,7 +195,7 @@ fn a_slow_worker_that_shows_life_is_waited_for() {
 }
 
 #[test]
-fn noise_on_standard_output_is_passed_over() {
+fn noise_on_standard_output_is_ignored() {
     let script =
         "echo MESA: warning; next; printf 'half a line '; progress on; printf '\\377\\n{}\\n'; answer heard";
     let reports = run(&patient(), 1, script);
@@ -204,7 +204,7 @@ fn noise_on_standard_output_is_passed_over() {
 }
 
 #[test]
-fn unreadable_answers_are_no_answers() {
+fn unreadable_answers_are_failures() {
     for (script, why) in [
         ("printf '%s{\\n' \"$RS\"", "EOF while parsing"),
         ("printf '%s{\"answer\":{\"version\":1,\"job\":0}}\\n' \"$RS\"", "missing field `payload`"),
@@ -235,7 +235,7 @@ fn a_fault_that_hits_every_worker_stops_being_retried() {
 }
 
 /// Opening a device may block every other process, so the next worker starts after the first message of the
-/// one before.
+/// previous one.
 #[test]
 fn workers_start_one_after_another() {
     let folder = tempfile::tempdir().unwrap();
@@ -247,14 +247,13 @@ fn workers_start_one_after_another() {
     let reports = run(&Limits { workers: 3, ..patient() }, 3, &script);
     assert_eq!(ends(&reports), ["done"; 3]);
     let log = std::fs::read_to_string(&log).unwrap();
-    // Workers that are not needed may be missing, but none starts before the previous one has opened its
-    // device.
+    // Unneeded workers may be missing, but no worker starts before the previous one has opened its device.
     assert!(log.starts_with("start\nopen\nstart\nopen\n"), "{log}");
     assert!(!log.contains("start\nstart"), "{log}");
 }
 
 #[test]
-fn failures_of_all_workers_at_once_end_nothing() {
+fn simultaneous_failures_do_not_end_the_run() {
     let limits = Limits { workers: 4, give_up_after: 1, ..patient() };
     // The first job of each of four workers crashes; later ones succeed.
     let reports =
@@ -270,7 +269,7 @@ fn failures_of_all_workers_at_once_end_nothing() {
 }
 
 #[test]
-fn a_worker_that_cannot_start_is_said_so() {
+fn a_worker_that_cannot_start_is_reported() {
     let mut reports = Vec::new();
     pool::run(
         &patient(),
@@ -296,7 +295,7 @@ fn a_worker_that_cannot_start_is_said_so() {
 }
 
 #[test]
-fn failures_far_apart_stop_nothing() {
+fn isolated_failures_do_not_end_the_run() {
     let script = "while next; do case $job in *[05]) kill -ABRT $$;; esac; answer fine; done";
     let reports = run(&patient(), 20, script);
     let crashed = ends(&reports).iter().filter(|end| end.contains("signal 6")).count();
@@ -305,7 +304,7 @@ fn failures_far_apart_stop_nothing() {
 }
 
 #[test]
-fn a_retry_keeps_what_the_first_attempt_saw() {
+fn a_retry_keeps_the_observations_of_the_first_attempt() {
     let folder = tempfile::tempdir().unwrap();
     let mark = folder.path().join("tried").display().to_string();
     let script = format!(
@@ -318,7 +317,7 @@ fn a_retry_keeps_what_the_first_attempt_saw() {
 }
 
 #[test]
-fn bad_answers_are_tried_again_and_kept() {
+fn invalid_answers_are_retried_and_reported() {
     let folder = tempfile::tempdir().unwrap();
     let mark = folder.path().join("tried").display().to_string();
     let script = format!(
@@ -337,7 +336,7 @@ fn a_worker_that_ends_itself_gets_no_other_job() {
 }
 
 #[test]
-fn when_the_time_is_over_the_rest_is_not_begun() {
+fn no_job_starts_after_the_time_limit() {
     let limits = Limits { time: Some(Duration::from_millis(400)), ..patient() };
     let reports = run(&limits, 50, "while next; do sleep 0.15; answer fine; done");
     let answers = ends(&reports);
@@ -346,7 +345,7 @@ fn when_the_time_is_over_the_rest_is_not_begun() {
 }
 
 #[test]
-fn shares_follow_what_is_left() {
+fn time_shares_follow_the_remaining_time() {
     let mut shares = Vec::new();
     let limits = Limits { time: Some(Duration::from_secs(60)), ..patient() };
     pool::run(
@@ -371,9 +370,9 @@ fn shares_follow_what_is_left() {
     assert!(shares[0] <= Duration::from_secs(15) && shares[3] <= Duration::from_secs(60));
 }
 
-/// The overhead of a job is reserved for the others: every one starts, if the time suffices.
+/// The overhead of each job is reserved, so every job starts if the time suffices.
 #[test]
-fn every_job_begins_though_each_takes_longer_than_its_share() {
+fn every_job_starts_if_the_time_suffices() {
     const JOBS: usize = 30;
     const BESIDE: Duration = Duration::from_millis(100);
     const SLEEPS: &str = r#"while next; do
@@ -447,6 +446,6 @@ fn the_callback_can_end_everything() {
 }
 
 #[test]
-fn no_jobs_need_no_worker() {
+fn without_jobs_no_worker_starts() {
     assert_eq!(run(&patient(), 0, "exit 1"), []);
 }

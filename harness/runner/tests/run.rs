@@ -67,7 +67,7 @@ fn a_serial_device_shows_serial_outcomes_only() {
 }
 
 #[test]
-fn the_seed_decides_every_parameter_where_time_does_not() {
+fn the_seed_determines_every_parameter_without_a_time_budget() {
     let drawn = |seed| {
         let device = Fake::conforming(false);
         let seen = observe(&device, &RunSettings { seed, ..settings(5_000) }).unwrap();
@@ -77,7 +77,7 @@ fn the_seed_decides_every_parameter_where_time_does_not() {
     assert_ne!(drawn(1).1, drawn(2).1);
 }
 
-/// Poison is no value: an instance with an unwritten word counts as not executed, and its dispatch is discarded.
+/// An instance with an unwritten word counts as not executed, and its dispatch is discarded.
 #[test]
 fn instances_written_in_part_are_not_executed() {
     for is_cpu in IS_CPU {
@@ -97,7 +97,7 @@ fn instances_written_in_part_are_not_executed() {
     }
 }
 
-/// A device that executes more than a dispatch contains has all instances, and none of them counts.
+/// If a device executes more than a dispatch contains, all instances have results, but none counts.
 #[test]
 fn surplus_invocations_discard_their_dispatch() {
     for is_cpu in IS_CPU {
@@ -118,7 +118,7 @@ fn surplus_invocations_discard_their_dispatch() {
 }
 
 #[test]
-fn a_wrong_mark_of_the_end_is_unexpected() {
+fn a_wrong_end_marker_is_unexpected() {
     let device = Fake::new(true, |_, memories| {
         serve(memories);
         let p = memories.parameters;
@@ -144,7 +144,7 @@ fn large_values_are_counted_as_they_are() {
 }
 
 #[test]
-fn noise_neither_exhausts_memory_nor_escapes_the_sum() {
+fn random_results_are_bounded_and_accounted_for() {
     let device = Fake::new(true, |number, memories| {
         let done = memories.parameters.done;
         let third = memories.results.len() / 3;
@@ -185,7 +185,7 @@ fn one_instance_without_a_trace_discards_its_dispatch() {
     }
 }
 
-/// A thread without results was not executed, whether or not the driver is known to stop kernels at a bound.
+/// A thread without results was not executed, even if the driver is known to stop kernels at a bound.
 #[test]
 fn a_thread_without_a_trace_was_not_executed() {
     for loop_budget in [None, Some(65_535)] {
@@ -207,7 +207,7 @@ fn a_thread_without_a_trace_was_not_executed() {
 }
 
 #[test]
-fn a_device_that_executes_nothing_is_given_up() {
+fn a_run_on_a_device_that_executes_nothing_ends() {
     for is_cpu in IS_CPU {
         let device = Fake::new(is_cpu, |_, _| Happening::Ends);
         let seen = observe(&device, &settings(1_000)).unwrap();
@@ -218,7 +218,7 @@ fn a_device_that_executes_nothing_is_given_up() {
 }
 
 #[test]
-fn what_was_seen_before_the_device_was_lost_is_kept() {
+fn observations_before_a_lost_device_are_reported() {
     let device = Fake::new(false, |number, memories| {
         serve(memories);
         if number < 5 { Happening::Ends } else { Happening::Lost }
@@ -306,9 +306,9 @@ fn observe_filled(device: &Fake, workgroups: u16, settings: &RunSettings) -> Res
     run(device, &filling(workgroups), &store_buffering(), settings, &mut |_| ControlFlow::Continue(()))
 }
 
-/// The device asserts that dispatches have the workgroups of these groups.
+/// The fake device asserts that dispatches have the workgroups of these groups.
 #[test]
-fn a_variant_says_how_many_workgroups_play_whatever_is_drawn() {
+fn a_variant_fixes_the_number_of_workgroups() {
     for preset in ["sim", "gpu", "swiftshader"] {
         let stress = Stress { memory_stress: None, ..Stress::preset(preset).unwrap() };
         let classify = runner::Classify::Host;
@@ -321,7 +321,7 @@ fn a_variant_says_how_many_workgroups_play_whatever_is_drawn() {
             let groups = u32::from(workgroups) / 2;
             for drawn in device.drawn.borrow().iter() {
                 assert_eq!(drawn.groups, groups, "{preset} {workgroups}");
-                // There is no more work than usual, and at least one round.
+                // The amount of work is at most as usual, and there is at least one round.
                 let all = u64::from(drawn.groups) * u64::from(drawn.rounds);
                 assert!(all <= usual.max(groups.into()), "{preset} {workgroups}: {all}");
             }
@@ -330,7 +330,7 @@ fn a_variant_says_how_many_workgroups_play_whatever_is_drawn() {
 }
 
 #[test]
-fn workgroups_that_a_variant_asks_for_stay_however_long_a_round_takes() {
+fn slow_rounds_do_not_reduce_the_workgroups_of_a_variant() {
     let mut device = Fake::conforming(false);
     device.takes = Duration::from_millis(2);
     let stress = Stress { submission_ms: 1, calibrate: true, ..Stress::preset("sim").unwrap() };
@@ -344,7 +344,7 @@ fn workgroups_that_a_variant_asks_for_stay_however_long_a_round_takes() {
 }
 
 #[test]
-fn workgroups_that_there_is_no_room_for_are_refused() {
+fn too_many_workgroups_for_the_device_are_refused() {
     let device = Fake::conforming(false);
     let error = observe_filled(&device, 65_535, &settings(1)).unwrap_err();
     assert_eq!(
@@ -382,7 +382,7 @@ fn stressing(seed: u64) -> (Fake, RunSettings) {
 }
 
 #[test]
-fn memory_stress_has_workgroups_and_memory_of_its_own() {
+fn memory_stress_has_separate_workgroups_and_memory() {
     let mut kernel = kernel();
     kernel.bindings.push(shaders::Binding::Scratch);
     let drawn = |seed| {
@@ -397,8 +397,8 @@ fn memory_stress_has_workgroups_and_memory_of_its_own() {
     assert_ne!(stress, drawn(8).0);
     assert!(stress.iter().any(|words| *words != stress[0]), "drawn for each dispatch");
 
-    // Only memory stress uses scratch memory, and each queue has its own. The checksums of everything that the
-    // host reads come last.
+    // Only memory stress uses scratch memory, and each queue has its scratch buffer. The checksums of
+    // everything that the host reads are last.
     assert_eq!(plan.queues.iter().map(|queue| queue.family).collect::<Vec<_>>(), [0, 1]);
     let dispatches: Vec<Vec<&str>> = plan
         .steps
@@ -415,9 +415,9 @@ fn memory_stress_has_workgroups_and_memory_of_its_own() {
     assert_eq!(dispatches, [vec![vec!["scratch of the other queue"], own], checked.to_vec()].concat());
 }
 
-/// Kernels without code for memory stress get no stress.
+/// Kernels without code for memory stress have no stress workgroups.
 #[test]
-fn kernels_without_memory_stress_have_their_own_workgroups_alone() {
+fn kernels_without_memory_stress_have_no_stress_workgroups() {
     let (_, settings) = stressing(7);
     let device = Fake::conforming(false);
     observe(&device, &settings).unwrap();
@@ -426,7 +426,7 @@ fn kernels_without_memory_stress_have_their_own_workgroups_alone() {
 }
 
 #[test]
-fn poison_is_no_plausible_value() {
+fn poison_is_not_a_plausible_value() {
     let usual = {
         let device = Fake::conforming(true);
         observe(&device, &settings(100)).unwrap();
@@ -438,7 +438,7 @@ fn poison_is_no_plausible_value() {
 }
 
 #[test]
-fn initial_values_are_there_before_each_dispatch() {
+fn initial_values_are_written_before_each_dispatch() {
     for is_cpu in IS_CPU {
         let mut kernel = kernel();
         kernel.initial = vec![5, 9];
@@ -486,7 +486,7 @@ fn a_device_that_does_not_store_is_a_null_device() {
     }
 }
 
-/// A device that executes incorrectly is not a null device: the tests show its errors.
+/// A device with an error is not a null device: the tests show its errors.
 #[test]
 fn the_simulated_gpu_executes_whatever_its_fault() {
     for fault in sim::FAULTS.iter().map(|row| row.fault).chain([sim::Fault::None]) {

@@ -1,4 +1,4 @@
-//! A worker process from job to answer, with scripted devices. The test binary is its own worker.
+//! A worker process from job to answer, with scripted devices. The test binary is also the worker.
 #![expect(clippy::unwrap_used, clippy::panic, clippy::expect_used, reason = "a failure is the report")]
 
 #[expect(dead_code, reason = "kernels come from the compiler here")]
@@ -164,7 +164,7 @@ fn a_job_is_run_and_answered() {
     assert_eq!(answer.twin, None);
 }
 
-fn another_kernel_than_the_planned_one_is_not_run() {
+fn an_unplanned_kernel_is_not_run() {
     let reports = run(&patient(), &[Job { kernel: "planned".into(), ..job(STORE_BUFFERING, "fine") }]);
     let answer = answer(&reports[0]);
     assert!(matches!(answer.failure, Some(IncompleteReason::Internal { .. })), "{:?}", answer.failure);
@@ -179,7 +179,7 @@ fn a_test_with_a_control_barrier_brings_its_twin() {
     assert_eq!(answer(&reports[1]).twin, None);
 }
 
-fn a_twin_that_fails_is_told_of() {
+fn a_failed_twin_is_reported() {
     let reports =
         run(&patient(), &[job(BARRIER, "lost with the twin"), job(BARRIER, "too small for the twin")]);
     for report in &reports {
@@ -190,7 +190,7 @@ fn a_twin_that_fails_is_told_of() {
         panic!("{reports:?}")
     };
     assert!(message.starts_with("with its twin: ") && message.contains("vkQueueSubmit"), "{message}");
-    // A twin that shows nothing is not a failure.
+    // A twin without outcomes is not a failure.
     assert_eq!(answer(&reports[1]).failure, None);
 }
 
@@ -202,7 +202,7 @@ fn each_failure_has_its_kind() {
     assert!(matches!(failure(job("VULKAN", "fine")), IncompleteReason::Test { .. }));
     assert!(matches!(failure(job(STORE_BUFFERING, "missing")), IncompleteReason::NoDevice { .. }));
     assert_eq!(failure(job(STORE_BUFFERING, "null")), IncompleteReason::NullDevice);
-    // It claims to execute; its memory would show that no test did.
+    // The device claims to execute, but its memory shows that no test ran.
     assert_eq!(failure(job(STORE_BUFFERING, "idle")), IncompleteReason::NullDevice);
     assert!(matches!(failure(job(STORE_BUFFERING, "lost")), IncompleteReason::DeviceLost { .. }));
     assert!(matches!(failure(job(STORE_BUFFERING, "hangs")), IncompleteReason::TimedOut { .. }));
@@ -210,7 +210,7 @@ fn each_failure_has_its_kind() {
     assert_eq!(failure(job(&needy, "fine")), IncompleteReason::Lacks { what: "rayQuery".into() });
 }
 
-fn what_was_seen_before_a_failure_is_in_the_answer() {
+fn observations_before_a_failure_are_reported() {
     for device in ["lost", "hangs"] {
         let reports = run(&patient(), &[job(STORE_BUFFERING, device), job(STORE_BUFFERING, "fine")]);
         assert_eq!(answer(&reports[0]).observation.dispatches, 3);
@@ -226,7 +226,7 @@ fn a_crash_keeps_the_last_snapshot() {
     assert!(Observation::from(&snapshot.observation).accounted_instances() > 0);
 }
 
-fn a_panic_is_a_crash_that_says_why() {
+fn a_panic_is_a_crash_with_a_reason() {
     let reports = run(&patient(), &[job(STORE_BUFFERING, "panics")]);
     let End::Failed(pool::WorkerFailure::Crashed { stderr, .. }) = &reports[0].last.end else {
         panic!("{:?}", reports[0])
@@ -240,7 +240,7 @@ fn a_worker_that_hangs_in_the_driver_is_ended() {
     assert!(matches!(reports[0].last.end, End::Failed(pool::WorkerFailure::TimedOut { .. })), "{reports:?}");
 }
 
-/// A worker whose input ends while its driver hangs exits by itself.
+/// A worker exits when its input ends, even if its driver hangs.
 #[cfg(unix)]
 fn a_worker_dies_with_its_parent() {
     use std::io::{Read, Write};
@@ -261,7 +261,7 @@ fn a_worker_dies_with_its_parent() {
     let mut stdin = child.stdin.take().unwrap();
     writeln!(stdin, "{}", serde_json::to_string(&request).unwrap()).unwrap();
     drop(stdin);
-    // It exits; otherwise this blocks until the test run is killed.
+    // If it does not exit, this blocks until the test run is killed.
     let mut rest = Vec::new();
     child.stdout.take().unwrap().read_to_end(&mut rest).unwrap();
     assert!(child.wait().unwrap().success());
@@ -279,13 +279,13 @@ fn main() {
     let mut passed = 0;
     for (name, test) in tests![
         a_job_is_run_and_answered,
-        another_kernel_than_the_planned_one_is_not_run,
+        an_unplanned_kernel_is_not_run,
         a_test_with_a_control_barrier_brings_its_twin,
-        a_twin_that_fails_is_told_of,
+        a_failed_twin_is_reported,
         each_failure_has_its_kind,
-        what_was_seen_before_a_failure_is_in_the_answer,
+        observations_before_a_failure_are_reported,
         a_crash_keeps_the_last_snapshot,
-        a_panic_is_a_crash_that_says_why,
+        a_panic_is_a_crash_with_a_reason,
         a_worker_that_hangs_in_the_driver_is_ended,
         a_worker_dies_with_its_parent,
     ] {
@@ -295,6 +295,6 @@ fn main() {
             passed += 1;
         }
     }
-    // A test that fails panics, and this line is missing.
+    // If a test fails it panics, and this line is not printed.
     println!("test result: ok. {passed} passed; 0 failed");
 }

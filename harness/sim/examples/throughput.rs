@@ -1,4 +1,5 @@
-//! Prints how many instances of a test the simulated GPU runs in a second on one core: `throughput [SECONDS] FILE…`.
+//! Prints the number of instances of a test that the simulated GPU runs per second on one core: `throughput
+//! [SECONDS] FILE…`.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -31,7 +32,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let before = processor_seconds();
         let seen = runner::run(&device, &kernel, &test, &settings, &mut |_| ControlFlow::Continue(()))?;
         let all = seen.accounted_instances();
-        // Time on the processor where it is known: other work on the machine does not count.
+        // Processor time if available, so that other work on the machine does not count.
         let seconds = match (before, processor_seconds()) {
             (Some(before), Some(after)) => after - before,
             _ => seen.seconds,
@@ -48,7 +49,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Seconds that this thread has had a processor.
+/// Returns the processor time of this thread in seconds.
 fn processor_seconds() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     let nanoseconds: f64 = text.split_whitespace().next()?.parse().ok()?;

@@ -32,12 +32,12 @@ const SLICE: u32 = 256;
 const ROOMY: u32 = 96;
 /// The maximal number of choices between two host accesses while a submission is in flight.
 const HOST_PACE: usize = 48;
-/// Rate, of 256, at which unordered dispatches of several batches run at once.
+/// Rate, of 256, at which unordered dispatches of several batches run concurrently.
 const OVERLAP: u32 = 128;
 /// Rate, of 256, at which a host thread runs although the device could.
 const HOST_SHARE: u32 = 200;
 
-/// The memory types that tests can request. The machine treats them alike.
+/// The memory types that tests can request. All behave the same in the machine.
 const MEMORY_TYPES: [MemoryProperties; 4] = {
     let none = MemoryProperties {
         device_local: false,
@@ -118,8 +118,8 @@ impl SimDevice {
 
     /// Creates a sound device whose scheduler guarantees exactly a progress model.
     ///
-    /// In each submission it runs for ever if it finds an infinite schedule, until the host writes to a
-    /// shared buffer. A poll ends once the outcome is known.
+    /// If it finds an infinite schedule, a submission does not end until the host writes to a shared buffer.
+    /// A poll ends once the outcome is known.
     pub fn scheduled(progress: ProgressModel) -> SimDevice {
         SimDevice { progress: Some(progress), ..SimDevice::new(Fault::None) }
     }
@@ -173,7 +173,7 @@ struct SimPrepared<'d> {
     families: Vec<u32>,
     /// The first address and the number of words of each buffer, then of each image.
     buffers: Vec<(u32, u32)>,
-    /// The memory properties of each buffer of the plan; all memory behaves alike.
+    /// The memory properties of each buffer of the plan; all memory behaves the same.
     memories: Vec<Option<MemoryProperties>>,
     /// By buffer: true if the host shares it.
     shared: Vec<bool>,
@@ -330,8 +330,7 @@ impl<'d> SimPrepared<'d> {
         match phase {
             Phase::Run(steps) => {
                 if !started {
-                    // A progress model schedules invocations one by one, so each needs its own
-                    // wave.
+                    // A progress model schedules individual invocations, so each is a separate wave.
                     let most = if self.device.progress.is_some() { 1 } else { LANES };
                     let waves =
                         self.layout.waves(steps, &self.programs, &self.dispatches, &mut self.machine, most);
@@ -434,7 +433,7 @@ impl<'d> SimPrepared<'d> {
             if !busy || !host.has_ended() && self.machine.random.chance(HOST_SHARE) {
                 let moved = host.step_threads(&mut self.machine.memory, &mut self.machine.random, busy);
                 if !moved && !busy {
-                    // No thread and no queue can advance: the plan waits for ever.
+                    // No thread and no queue can advance, so the plan never completes.
                     return Err(DeviceError::StepBudget);
                 }
                 continue;
@@ -450,7 +449,7 @@ impl<'d> SimPrepared<'d> {
                     host.end_batch(number);
                     continue;
                 };
-                // Unordered dispatches run at once at a certain rate.
+                // Unordered dispatches run concurrently at a certain rate.
                 let is_last = |number: u32, at: usize| phase(number, at + 1).is_none();
                 let runs = |number: u32, at: usize| matches!(phase(number, at), Some(Phase::Run(_)));
                 let mut together = match next {

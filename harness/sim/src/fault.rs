@@ -1,5 +1,5 @@
-//! Fault injection: rules of the memory model that the machine breaks on demand, as real drivers, compilers
-//! and chips have.
+//! Fault injection: rules of the memory model that the machine breaks on request, as defects of real drivers,
+//! compilers and chips do.
 //!
 //! Each row of the table is one fault. To add one, add a row here and a check at the place in the machine
 //! that implements the rule.
@@ -455,7 +455,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_unique_and_lead_back() {
+    fn fault_names_are_unique_and_parse() {
         let names: BTreeSet<&str> = FAULTS.iter().map(|row| row.name).collect();
         assert_eq!(names.len(), FAULTS.len());
         assert!(FAULTS.len() >= 40);

@@ -27,8 +27,8 @@ const OWN_LINES: usize = 6;
 /// Rates, of 256, at which a runnable thread runs while others are runnable; each thread draws one
 /// repeatedly. A slow poller gets to see the state after another thread's wait for a queue.
 const PACES: [u32; 4] = [256, 256, 48, 6];
-/// The numbers of instances that a thread executes at once, drawn with its pace. Instances are unordered, and
-/// threads overlap in more of them if each has many open.
+/// The numbers of instances that a thread executes concurrently, drawn with its pace. Instances are
+/// unordered, and threads overlap in more of them if each has many in progress.
 const SPREADS: [usize; 4] = [1, 8, usize::MAX, usize::MAX];
 /// The average number of steps after which a thread redraws its pace and spread.
 const DRAWN_ANEW: usize = 64;
@@ -596,8 +596,7 @@ impl HostMachine {
         }
     }
 
-    /// Flushes a word in front of an atomic, so that no private copy remains: atomics execute in the host
-    /// domain.
+    /// Flushes a word before an atomic, so that no private copy remains: atomics execute in the host domain.
     fn flush_line(&mut self, number: usize, address: u32) {
         self.flush_mapped_range(number, address);
         self.invalidate_mapped_range(number, address);

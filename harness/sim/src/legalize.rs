@@ -230,10 +230,10 @@ impl Legalizer<'_, '_> {
                     if let SpirvOperation::Return { value } = operation {
                         returns.push((block, value));
                     }
-                    // Marked, so that the call can turn it into a branch.
+                    // Marked, so that the call can replace it by a branch.
                     self.code.push(instruction(Op::Return, 0, RETURNED, Vec::new()));
                 }
-                // Nothing reaches it, but every block needs an end that lowering knows.
+                // It is unreachable, but every block needs a terminator that lowering supports.
                 SpirvOperation::Unreachable => self.code.push(instruction(Op::Return, 0, 0, Vec::new())),
                 _ => self.code.push(own),
             }
@@ -249,7 +249,7 @@ impl Legalizer<'_, '_> {
         Ok(returns)
     }
 
-    /// Appends an instruction, or what replaces it.
+    /// Appends an instruction, or its replacement.
     fn replace(
         &mut self,
         mut own: LocatedInstruction,

@@ -8,12 +8,12 @@
 //!
 //! # The machine
 //! Invocations are the leaves of a tree of incoherent caches: invocation, subgroup, workgroup, queue family,
-//! device; memory is the root. A cache line belongs to one *reference* (a variable of the module), so two
-//! references to one location meet only in memory. A program runs in order and issues its memory operations
-//! to a window. The window performs them out of order as far as the memory model allows (`order`).
-//! Availability operations flush lines towards memory; visibility operations drop clean lines. Both act up to
-//! the level of their scope and on the storage classes that they name. Atomics execute at the level of their
-//! scope. Caches prefetch, write back and evict spontaneously.
+//! device; memory is the root. A cache line belongs to one *reference* (a variable of the module), so
+//! accesses through two references to one location meet only in memory. A program runs in order and issues
+//! its memory operations to a window. The window performs them out of order as far as the memory model allows
+//! (`order`). Availability operations flush lines towards memory; visibility operations drop clean lines.
+//! Both act up to the level of their scope and on the storage classes that they name. Atomics execute at the
+//! level of their scope. Caches prefetch, write back and evict spontaneously.
 //!
 //! The machine is sound: every outcome that it produces is one that the Vulkan memory model (specification,
 //! appendix "Memory Model") allows, unless a fault is injected. It is not complete: it need not produce every
@@ -21,10 +21,10 @@
 //!
 //! | module | idea |
 //! |---|---|
-//! | `legalize` | the entry point without calls, in the form that lowering takes |
+//! | `legalize` | the entry point without calls, in the form that lowering requires |
 //! | `module`, `lower`, `program` | a SPIR-V module as flat operations on registers, 64 invocations in lockstep |
-//! | `order` | program order: which memory operation of an invocation waits for which |
-//! | `memory` | cache lines and what moves them |
+//! | `order` | preserved program order of the memory operations of an invocation |
+//! | `memory` | cache lines, and the operations that move them |
 //! | `store_buffer` | atomic stores that become visible to some invocations first |
 //! | `read_ahead` | atomic loads that execute before branches and narrow acquires |
 //! | `wave` | 64 invocations in lockstep and their operations in flight |
@@ -36,8 +36,8 @@
 //! | `fault` | the rules that can be broken |
 //!
 //! An iteration (a *round*) of a kernel's outermost loop ends for all invocations before the next one begins
-//! for any. A device may schedule so, and it makes the threads of a test overlap. All lanes of a wave share
-//! some choices: the independent unit is a round, not an instance.
+//! for any. Devices may schedule like this, and it makes the threads of a test overlap. All lanes of a wave
+//! share some choices: the independent unit is a round, not an instance.
 
 mod device;
 mod fault;

@@ -1,8 +1,8 @@
 //! Lowering: translates a module into flat operations on numbered registers.
 //!
 //! Every register is numbered above those that its operation reads, except those of phis and variables; so
-//! one split of the register file gives sources and destination. Loads deliver their values late: an
-//! operation that needs one is preceded by a wait for it.
+//! splitting the register file once separates sources from the destination. Loads complete late: a wait
+//! precedes an operation that needs the value.
 
 mod finish;
 mod group;
@@ -137,7 +137,7 @@ struct Lowering<'m> {
     /// Image variables that are read at given coordinates, with the register of the address. Texel addresses
     /// are known as early as buffer addresses, so that texels may be prefetched.
     early_texels: HashMap<u32, Vec<(u32, Register)>>,
-    /// Ids that hold a buffer address, and the word of the push constants that it comes from.
+    /// Ids that are a buffer address, with the word of the push constants that contains it.
     addresses: HashMap<u32, u32>,
     /// By reference: under GLSL450, whether non-atomic accesses are coherent.
     coherent: Vec<bool>,
@@ -372,7 +372,7 @@ impl Lowering<'_> {
         Ok(first)
     }
 
-    /// Returns the number of registers that hold an id's value.
+    /// Returns the number of registers for the value of an id.
     fn width_of(&self, id: u32) -> u32 {
         self.types.get(&id).and_then(|ty| self.module.registers_of(*ty)).unwrap_or(1)
     }
@@ -567,8 +567,8 @@ impl Lowering<'_> {
         self.program.cases.extend(cases);
         let cases = (first, self.program.cases.len() as u32);
         self.program.ops.push(Op::Switch(crate::program::Switch { selector, is_wide, cases, otherwise }));
-        // A selector that is computed without memory decides the role of an invocation. This holds in the
-        // first block, and in later ones for stages whose idle invocations leave earlier.
+        // A selector that is computed without memory decides the role of an invocation. This applies to the
+        // first block, and to later ones in stages whose idle invocations return earlier.
         let body = || self.module.body.iter();
         let end = match self.module.stage {
             Stage::Compute | Stage::Mesh | Stage::Task => body().filter(|p| p.op == SpirvOp::Label).nth(1),

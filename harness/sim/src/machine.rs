@@ -48,7 +48,7 @@ pub(crate) enum PhaseStatus {
     Running,
     /// Every invocation has ended.
     Ended,
-    /// It would run for ever, or waits for an event that cannot occur.
+    /// It would never end, or waits for an event that cannot occur.
     OutOfBudget,
 }
 
@@ -185,7 +185,7 @@ pub(crate) struct Machine {
     barrier_slots: u32,
     /// True if any reference can have cache lines.
     caches: bool,
-    /// By dispatch: references that an invocation's own cache may hold.
+    /// By dispatch: references that the cache of an invocation may contain.
     cached: Vec<Vec<usize>>,
     /// A wave that no longer runs; for a fault.
     stuck: Option<usize>,

@@ -1,9 +1,9 @@
 //! Memory under a tree of incoherent caches.
 //!
-//! A line belongs to one cache and one *reference*, not to a location: two references to one location meet
-//! only in memory. Levels run from an invocation's own cache to that of the device; memory is above the last.
-//! A line is one word. It is either clean as a whole, or dirty in some bytes: then it holds only those, and
-//! the others are found above it.
+//! A line belongs to one cache and one *reference*, not to a location: accesses through two references to one
+//! location meet only in memory. Levels range from the cache of an invocation to that of the device; memory
+//! is above the last. A line is one word. It is either clean as a whole, or dirty in some bytes: then it
+//! contains only those, and the others are above it.
 //!
 //! Invariant: a clean line is never newer than the next valid line above it, so dropping or bypassing clean
 //! lines is always sound.
@@ -66,7 +66,7 @@ pub(crate) struct Shape {
     /// The level at which each reference bypasses caches: [`crate::program::MEMORY`], or less for workgroup
     /// memory.
     pub homes: Vec<u8>,
-    /// The lowest level that may hold a line of each reference.
+    /// The lowest level that may have a line of each reference.
     pub lowest: Vec<u8>,
     /// The storage class bit of each reference.
     pub classes: Vec<u8>,
@@ -75,7 +75,8 @@ pub(crate) struct Shape {
     /// By reference: true if all accesses are atomic, of one word and one scope, and no other reference
     /// shares its locations.
     pub calm: Vec<bool>,
-    /// True if some access is wider than a line: an invocation's own cache then has two lines of a reference.
+    /// True if some access is wider than a line: the cache of an invocation then has two lines of a
+    /// reference.
     pub wide: bool,
 }
 
@@ -108,8 +109,8 @@ impl Memory {
         let references = shape.homes.len();
         for level in 0..LEVELS {
             let caches = shape.caches[level].max(1);
-            // An invocation's own cache has one line of a reference, or two if an access is wider
-            // than a line. A shared cache has about two for each invocation below it.
+            // The cache of an invocation has one line of a reference, or two if an access is wider than a
+            // line. A shared cache has about two for each invocation below it.
             let each = if level == 0 { 1 } else { (busy / caches).max(1) * 2 };
             let bits = if level == 0 {
                 shape.wide.into()
@@ -178,7 +179,7 @@ impl Memory {
         (slot >> self.bits[level]) / self.shape.homes.len()
     }
 
-    /// Returns true if the line holds the whole word, or dirty bytes of it.
+    /// Returns true if the line has the whole word, or dirty bytes of it.
     #[inline]
     fn holds(&self, level: usize, cache: u32, slot: usize, address: u32) -> bool {
         let line = &self.lines[level][slot];
@@ -193,8 +194,7 @@ impl Memory {
     fn fill(&mut self, level: usize, cache: u32, reference: usize, address: u32, value: u32, flags: u32) {
         let slot = self.slot(level, cache, reference, address);
         let line = self.lines[level][slot];
-        // The set holds one line: a dirty line of another address is written back before it is
-        // replaced.
+        // The set has one line: a dirty line of another address is written back before it is replaced.
         if line.flags & DIRTY != 0 && line.address != address {
             self.push_up(level, slot);
         }
@@ -258,8 +258,7 @@ impl Memory {
     #[inline]
     fn flush(&mut self, path: &Path, reference: usize, address: u32, level: u8) {
         let lowest = usize::from(self.shape.lowest[reference]);
-        // From the lowest level upward, so that a line that moves up is taken along at the next
-        // level.
+        // From the lowest level upward, so that a line that moves up is included at the next level.
         for (below, cache) in path.iter().enumerate().take(level.into()).skip(lowest) {
             let slot = self.slot(below, *cache, reference, address);
             let line = &self.lines[below][slot];
@@ -332,8 +331,8 @@ impl Memory {
             }
             _ => {}
         }
-        // Own dirty bytes below the level move up first and clean lines are dropped, so the access
-        // sees the newest value on its path.
+        // Dirty bytes below the level move up first and clean lines are dropped, so the access sees the
+        // newest value on its path.
         self.flush(path, reference, address, level);
         self.invalidate(path, reference, address, level);
         self.read_at(path, reference, address, level)
@@ -417,7 +416,7 @@ impl Memory {
             self.invalidate(path, reference, address, level.min(self.shape.homes[reference]));
         }
         if bypass {
-            // A dirty line holds the newest value on this path, so a load never bypasses it.
+            // A dirty line has the newest value on this path, so a load never bypasses it.
             let (mut value, mut have) = (0, 0);
             // From the lowest level upward: a byte found lower is newer on this path.
             for (level, cache) in path.iter().enumerate().take(home) {
@@ -435,8 +434,8 @@ impl Memory {
         let private = private || self.fault == Fault::NonPrivateLost;
         let slot = self.slot(0, path[0], reference, address);
         let line = self.lines[0][slot];
-        // A private line serves private accesses only, unless it is dirty: then it is the
-        // invocation's own newest value.
+        // A private line serves private accesses only, unless it is dirty: then it is the newest value of the
+        // invocation.
         if line.address == address && (line.flags & DIRTY != 0 || line.flags & PRIVATE == 0 || private) {
             let bytes = line.flags & DIRTY;
             if bytes == 0 || bytes == WHOLE {
@@ -467,7 +466,7 @@ impl Memory {
         }
     }
 
-    /// Writes a dirty line of an invocation's own cache back through `levels` levels.
+    /// Writes a dirty line of the cache of an invocation back through `levels` levels.
     pub fn write_back(&mut self, path: &Path, reference: usize, address: u32, levels: u8) {
         let home = usize::from(self.shape.homes[reference]);
         for (level, cache) in path.iter().enumerate().take(usize::from(levels).min(home)) {
@@ -492,9 +491,9 @@ impl Memory {
         }
     }
 
-    /// Makes dirty lines below `level` available there. The invocation's own cache contributes its
-    /// non-private lines of the classes of `mask`. The caches in between contribute all lines, since other
-    /// accesses may have left the data there.
+    /// Makes dirty lines below `level` available there. The cache of the invocation contributes its
+    /// non-private lines of the classes of `mask`. The caches between contribute all lines, since they may
+    /// contain data of other accesses.
     pub fn release(&mut self, path: &Path, mask: u8, level: u8) {
         let level = usize::from(level);
         if level > 0 {
@@ -568,7 +567,7 @@ impl Memory {
         self.dirty[level][cache as usize] = list;
     }
 
-    /// Makes available values at `level` visible: drops clean lines below it. In the invocation's own cache
+    /// Makes available values at `level` visible: drops clean lines below it. In the cache of the invocation
     /// it drops only the non-private lines of the classes of `mask`.
     pub fn acquire(&mut self, path: &Path, mask: u8, level: u8) {
         let level = usize::from(level);
@@ -599,7 +598,7 @@ impl Memory {
 
     /// Writes all lines back to memory: the availability operation of a domain, or the end of a submission.
     pub fn write_back_all(&mut self) {
-        // In ascending order, so that what leaves one level is written back from the next.
+        // In ascending order, so that lines written back from one level continue from the next.
         for level in 0..LEVELS {
             if level == 0 {
                 for slot in 0..self.lines[0].len() {
@@ -642,13 +641,13 @@ impl Memory {
         self.set(address, value);
     }
 
-    /// Returns the address of a reference's line in an invocation's own cache; `choice` selects one of
+    /// Returns the address of a reference's line in the cache of an invocation; `choice` selects one of
     /// several.
     pub fn own_line(&self, invocation: u32, reference: usize, choice: u32) -> u32 {
         self.lines[0][self.slot(0, invocation, reference, choice)].address
     }
 
-    /// Returns the slots of an invocation's own cache.
+    /// Returns the slots of the cache of an invocation.
     #[inline]
     fn own_lines(&self, invocation: u32) -> std::ops::Range<usize> {
         let each = self.shape.homes.len() << self.bits[0];

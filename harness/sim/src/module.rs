@@ -316,8 +316,8 @@ impl<'m> LoadedModule<'m> {
         }
     }
 
-    /// Returns the number of one-word registers of a value, low word first; `None` if registers cannot hold
-    /// it.
+    /// Returns the number of one-word registers of a value, low word first; `None` if it does not fit into
+    /// registers.
     pub fn registers_of(&self, ty: u32) -> Option<u32> {
         let (inner, count) = match self.type_of(ty)? {
             SpirvType::Bool => return Some(1),

@@ -1,4 +1,4 @@
-//! Preserved program order: which later operation of an invocation waits for which earlier one.
+//! Preserved program order: the pairs of operations of an invocation that must perform in order.
 //!
 //! All other pairs may perform in any order. The rules are the weakest that make every happens-before edge an
 //! edge in time, so the machine stays sound. They do not depend on values and are computed once for each pair
@@ -106,8 +106,8 @@ fn is_always_ordered(earlier: &MemoryOp, later: &MemoryOp, fault: Fault) -> bool
     }
     // Only program order joins the links of an availability and visibility chain, for all classes.
     let writes_non_private = l.is_write() && !l.private;
-    // Later atomic loads may execute before an arrival: they could observe what it makes available only
-    // through another name.
+    // Later atomic loads may execute before an arrival: they could observe the writes that it makes available
+    // only through another name.
     let ahead = e.split && !e.among_aliases && l.kind == MemoryOpKind::AtomicLoad;
     let reads_visibly = l.visible || l.is_atomic() && l.is_read() && !ahead;
     if ordering

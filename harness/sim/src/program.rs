@@ -9,7 +9,7 @@ use crate::limits::SUBGROUP_SIZE;
 /// The number of lanes of a wave.
 pub(crate) const LANES: usize = 64;
 
-/// The values of one register in all lanes.
+/// The values of a register in every lane.
 pub(crate) type Lanes = [u32; LANES];
 
 /// The number of a register.
@@ -18,10 +18,10 @@ pub(crate) type Register = u32;
 /// The absent register.
 pub(crate) const NONE: Register = Register::MAX;
 
-/// The number of levels in the cache tree, from an invocation's own cache to that of the device.
+/// The number of levels in the cache tree, from the cache of an invocation to that of the device.
 pub(crate) const LEVELS: usize = 5;
 
-/// The level of an invocation's own cache.
+/// The level of the cache of an invocation.
 pub(crate) const INVOCATION: u8 = 0;
 /// The level of a subgroup's cache.
 pub(crate) const SUBGROUP: u8 = 1;
@@ -87,8 +87,8 @@ pub(crate) struct Program {
     pub workgroup_words: u32,
     /// The size of the push constants in words.
     pub parameter_words: u32,
-    /// True if each invocation runs as its own wave, because one may wait for another. An example is a
-    /// barrier after a loop with divergent iteration counts.
+    /// True if each invocation is a separate wave, because one may wait for another. An example is a barrier
+    /// after a loop with divergent iteration counts.
     pub alone: bool,
     /// True if interlocked sections are ordered by primitive; `None` if the program has none.
     pub sections: Option<bool>,
@@ -161,7 +161,7 @@ pub(crate) enum Op {
     Select { to: Register, condition: Register, yes: Register, no: Register },
     /// `to` = `from`, in the active lanes.
     Assign { to: Register, from: Register },
-    /// `to` = `from` in all lanes: a fresh value.
+    /// `to` = `from` in every lane.
     Copy { to: Register, from: Register },
     /// `to` = push constant `word` plus the byte offset in `index`, which may be [`NONE`].
     Parameter { to: Register, word: u32, index: Register },
@@ -259,7 +259,7 @@ pub(crate) enum BuiltIn {
     Subgroups,
     /// The workgroup size along an axis.
     Size(u8),
-    /// A mask of the lanes selected by comparison with the own lane.
+    /// A mask of lanes by comparison with the lane number.
     Mask(LaneMask),
     /// Zero: a missing component, or the depth of a fragment.
     Zero,
@@ -267,7 +267,7 @@ pub(crate) enum BuiltIn {
     One,
 }
 
-/// Lane masks by comparison with the own lane number.
+/// Lane masks by comparison with the lane number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LaneMask {
     Equal,

@@ -75,7 +75,7 @@ pub(crate) struct Schedulability {
     pub started: bool,
     /// It, or some member, can take a step now.
     pub ready: bool,
-    /// It takes steps for ever in the examined schedule, or nothing guarantees that it does.
+    /// True if it takes infinitely many steps in the examined schedule, or has no guarantee of that.
     pub served: bool,
 }
 
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn each_model_owes_its_members() {
+    fn each_model_guarantees_its_members() {
         let stands = |started, ready, served| Schedulability { started, ready, served };
         // Three workgroups: the lowest never started, the middle one loops, the top one has ended.
         let places = [[0, 0, 0, 0], [0, 1, 0, 0], [0, 2, 0, 0]];
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_invocations_owe_no_progress() {
+    fn waiting_invocations_have_no_guarantee() {
         let stands = |started, ready, served| Schedulability { started, ready, served };
         // Two lanes of a workgroup; the lower one waits in a barrier. Either the higher one advances, or the
         // workgroup does not. Another workgroup that advances satisfies an unfair queue family, but not a

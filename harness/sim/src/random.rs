@@ -1,4 +1,4 @@
-//! The only source of randomness: a small generator, so that a seed determines every choice of the machine.
+//! The only source of randomness: a small generator whose seed determines every choice of the machine.
 
 /// The xorshift64* generator (Vigna, <https://doi.org/10.1145/2845077>): one word per choice, 64 bits of
 /// state.
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_decides_everything_and_neighbours_differ() {
+    fn seeds_determine_numbers_and_neighbouring_seeds_differ() {
         let words = |seed| {
             let mut random = Random::new(seed);
             (0..4).map(|_| random.word()).collect::<Vec<_>>()
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn masks_are_as_dense_as_asked() {
+    fn masks_have_the_requested_density() {
         let mut random = Random::new(3);
         for rate in [0, 32, 64, 96, 128, 160, 192, 224, 256] {
             let bits: u32 = (0..1000).map(|_| random.mask(rate).count_ones()).sum();
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn lanes_of_a_mask_come_in_order() {
+    fn lanes_of_a_mask_are_in_order() {
         assert_eq!(lanes(0b1010_0001).collect::<Vec<_>>(), [0, 5, 7]);
         assert_eq!(lanes(1 << 63).collect::<Vec<_>>(), [63]);
     }

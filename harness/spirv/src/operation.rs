@@ -209,7 +209,7 @@ pub enum SpirvOperation<'m> {
     ConvertPointer {
         value: u32,
     },
-    /// A computation on numbers, which `arithmetic` knows or refuses.
+    /// A computation on numbers, which `arithmetic` performs or refuses.
     Compute {
         instruction: Instruction,
         operands: &'m [u32],

@@ -1,9 +1,9 @@
 //! The supported shader stages, and the built-in inputs of their invocations.
 //!
 //! Vertices and fragments have no workgroups. Each counts as its own workgroup with one lane, because
-//! subgroup membership is unspecified ("Shader Execution", "Subgroup" in the Vulkan specification); what
-//! depends on it is refused. Primitive order does not order memory between invocations of a draw ("Shader
-//! Memory Access Ordering").
+//! subgroup membership is unspecified ("Shader Execution", "Subgroup" in the Vulkan specification); shaders
+//! that depend on it are refused. Primitive order does not order memory between invocations of a draw
+//! ("Shader Memory Access Ordering").
 //!
 //! A graphics grid counts vertices and instances, or covered pixels in x and y and the primitives that cover
 //! each. Helper invocations have no effect on memory and are not executed.

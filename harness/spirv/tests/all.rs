@@ -1,4 +1,4 @@
-//! Decoded instructions: the operands of each, and the places of errors.
+//! Decoded instructions: their operands, and the positions of errors.
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use arithmetic::Instruction;
@@ -86,9 +86,9 @@ fn copies_have_operands_for_store_and_load() {
     assert_eq!(MemoryOperands::default().to_words(), []);
 }
 
-/// The identities are those that the SPIR-V specification gives for each reduction.
+/// The identities are those of the SPIR-V specification for each reduction.
 #[test]
-fn reductions_over_no_numbers_have_the_identity() {
+fn empty_reductions_have_the_identity() {
     let core = Instruction::Core;
     let extended = Instruction::Extended;
     for (instruction, identity) in [

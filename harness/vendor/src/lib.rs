@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn every_name_means_one_family_of_one_vendor() {
+    fn every_name_selects_one_family_of_one_vendor() {
         let families = || VENDORS.iter().flat_map(|vendor| vendor.families);
         let names: Vec<&str> = families().flat_map(ChipFamily::all_names).collect();
         let mut once: Vec<String> = names.iter().map(|name| name.to_lowercase()).collect();
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn devices_have_their_vendors_dialect_whether_they_are_there_or_not() {
+    fn devices_have_the_dialect_of_their_vendor() {
         let of = |name, device, id| {
             of_identity(name, device, id)
                 .map(|(vendor, family)| (vendor.word, family.map(|family| family.name)))

@@ -31,8 +31,8 @@ pub const NVK: Vendor = Vendor {
     descriptors: None,
 };
 
-/// Chips by their codes in the kernel driver. The shim of Mesa 26.2 knows none later than Ampere, and Kepler
-/// has no memory model.
+/// Chips by their codes in the kernel driver. The shim of Mesa 26.2 supports none later than Ampere, and
+/// Kepler has no memory model.
 const FAMILIES: &[ChipFamily] = &[
     coded_family("gm107", &["117"], "sm_50", "117"),
     coded_family("gm108", &["118"], "sm_50", "118"),

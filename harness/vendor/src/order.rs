@@ -1,7 +1,7 @@
 //! The instructions that an order of the memory model requires between two accesses, as tables by vendor.
 //!
-//! A table lists what its compiler emits, or what the makers of the hardware or compiler document, with the
-//! source. Cases without a row are unknown.
+//! A table lists the instructions that its compiler emits, or that the vendor of the hardware or compiler
+//! documents, with the source. Cases without a row are unknown.
 
 use crate::text::CodeOperation;
 

@@ -109,7 +109,8 @@ impl DisassemblerDialect {
         }
     }
 
-    /// Returns descriptions of the memory effects of a line: what it orders, and the path of an access.
+    /// Returns descriptions of the memory effects of a line: the accesses that it orders, and the path of an
+    /// access.
     pub fn describe_line(&self, text: &str, kind: LineKind) -> Vec<&'static str> {
         if !matches!(kind, LineKind::Access(_) | LineKind::Order) {
             return Vec::new();

@@ -64,7 +64,7 @@ mod tests {
 
     /// Every page of a finding whose test is in the corpus is in the gallery, with that test.
     #[test]
-    fn findings_are_those_of_the_pages() {
+    fn findings_agree_with_the_pages() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/findings");
         let ids: Vec<String> = corpus::tests().into_iter().map(|test| test.id).collect();
         let mut pages = 0;

@@ -1,12 +1,12 @@
-//! A test as a kernel of WGSL, for the visitor's own GPU through WebGPU.
+//! A test as a kernel of WGSL, for the GPU of the visitor through WebGPU.
 //!
-//! The kernel executes at least what the test orders: it is refused by name where WGSL could order less, since
+//! The kernel has at least the order of the test. A test is refused by name if WGSL could order less, since
 //! an outcome would then prove nothing about the device. So every outcome of a conforming device is one that
-//! the model allows for the test. Where WGSL orders more, outcomes of the test may be out of its reach; the
-//! answer states the mapping.
+//! the model allows for the test. If WGSL orders more, some outcomes of the test may be unobservable; the
+//! answer has the mapping.
 //!
-//! As in Levine et al., *MC Mutants* (ASPLOS 2023), each invocation plays every thread, each for another
-//! instance, so that all instances of a dispatch run at the same time.
+//! As in Levine et al., *MC Mutants* (ASPLOS 2023), each invocation runs every thread, each for another
+//! instance, so that all instances of a dispatch run concurrently.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 

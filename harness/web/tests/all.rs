@@ -1,4 +1,4 @@
-//! The entry gives the answers of the program's library, and answers every input.
+//! The entry point returns the answers of the library, and an answer for every input.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
 use std::collections::BTreeMap;
@@ -31,7 +31,7 @@ fn mistakes(answer: PlaygroundAnswer) -> Vec<RejectedLine> {
     }
 }
 
-/// Returns the answer of `check` without its place and its time.
+/// Returns the answer of `check` without its position and time.
 fn library_check(id: &str, text: &str, models: &CheckModels) -> CheckLine {
     let source = TestSource {
         id: id.to_owned(),
@@ -97,7 +97,7 @@ fn an_outcome_of_a_check_can_be_explained() {
     };
     assert!(line.outcomes.iter().any(|outcome| outcome.weak && outcome.allowed));
     for outcome in &line.outcomes {
-        // As the page writes it.
+        // The format of the page.
         let state = serde_json::to_value(&outcome.state).unwrap();
         let terms = state.as_object().unwrap().iter().map(|(name, value)| format!("{name} == {value}"));
         let outcome_text = Some(terms.collect::<Vec<_>>().join(" /\\ "));
@@ -161,7 +161,7 @@ fn a_limit_on_steps_ends_a_check_without_an_answer() {
 }
 
 #[test]
-fn the_catalogue_lists_what_requests_name() {
+fn the_catalogue_lists_the_names_in_requests() {
     let PlaygroundAnswer::Catalogue(catalogue) = ask(&PlaygroundRequest::Catalogue {}) else {
         panic!("no catalogue")
     };
@@ -175,7 +175,7 @@ fn the_catalogue_lists_what_requests_name() {
     assert_eq!(mistakes(ask(&PlaygroundRequest::Test { id: "none".to_owned() })).len(), 1);
 }
 
-/// Invocations read what their neighbours wrote, without a barrier.
+/// Invocations read the elements of their neighbours, without a barrier.
 const NEIGHBOUR: &str = "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
 var<workgroup> tile: array<u32, 64>;
 @compute @workgroup_size(64)
@@ -220,7 +220,7 @@ fn shaders_have_limits_and_placed_mistakes() {
     assert!(rejected(&"x".repeat(2 << 20))[0].error.contains("bytes"));
     let (_, assumed, _) = races(shader("override n: u32;\n@compute @workgroup_size(n) fn main() {}"));
     assert_eq!(assumed.get("n").map(String::as_str), Some("64"));
-    // A limit that is reached at once leaves the answer open.
+    // With a limit of 0 steps there is no answer.
     let (lines, ..) = races(PlaygroundShader { steps: Some(0), ..shader(NEIGHBOUR) });
     assert_eq!(lines[0].verdict, RaceVerdict::Undecided, "{lines:?}");
     let text = PlaygroundShader { language: PlaygroundLanguage::Spirv, ..shader("OpNothing") };
@@ -229,7 +229,7 @@ fn shaders_have_limits_and_placed_mistakes() {
 }
 
 #[test]
-fn devices_are_of_the_server() {
+fn device_requests_are_for_the_server() {
     let error = &mistakes(ask(&PlaygroundRequest::Devices {}))[0].error;
     assert!(error.contains("vk-litmus serve"), "{error}");
 }
@@ -257,7 +257,7 @@ fn tests_that_wgsl_can_express_become_valid_kernels() {
 }
 
 #[test]
-fn what_wgsl_lacks_is_refused_by_name() {
+fn features_without_wgsl_are_refused_by_name() {
     let error = |id: &str| {
         let text = corpus::tests().into_iter().find(|test| test.id == id).unwrap().text;
         mistakes(ask(&PlaygroundRequest::Kernel(question(text))))[0].error.clone()
@@ -271,7 +271,7 @@ fn what_wgsl_lacks_is_refused_by_name() {
     }
 }
 
-/// A location that no thread accesses has its initial value, not the word that marks missing results.
+/// A location without accesses has its initial value, not the marker of missing results.
 #[test]
 fn observed_locations_without_accesses_have_their_initial_values() {
     let text = "VULKAN unused\n{ x = 0; y = 7; }\nP0@sg 0, wg 0, qf 0 ;\nst.atom.qf.sc0 x, 1 ;\nexists (x == 1 /\\ y == 7)\n";
@@ -355,7 +355,7 @@ fn the_editor_has_problems_words_and_meanings() {
 
 #[test]
 fn executions_of_an_outcome_are_listed() {
-    // Nothing constrains the order of the two writes that no read sees.
+    // The order of the two writes is open, because no read returns them.
     let text = "VULKAN W\n{ x = 0; }\nP0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 | P2@sg 0, wg 2, qf 0 ;\n\
         st.atom.dv.sc0 x, 1 | st.atom.dv.sc0 x, 2 | ld.atom.dv.sc0 r0, x ;\nexists (P2:r0 == 0)\n";
     let executions = |outcome: &str| {
@@ -395,7 +395,7 @@ fn instructions_vary_and_stay_tests() {
 }
 
 #[test]
-fn a_model_in_cat_takes_the_place_of_a_shipped_one() {
+fn a_cat_model_replaces_a_shipped_one() {
     let text = corpus::tests().into_iter().find(|test| test.id == "sb/SB+rlx-rlx").unwrap().text;
     let PlaygroundAnswer::Model { text: cat, .. } = ask(&PlaygroundRequest::Model { name: "sc".to_owned() })
     else {

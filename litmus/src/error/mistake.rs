@@ -164,7 +164,7 @@ pub enum ParseError {
     },
 
     // Declarations.
-    /// Two words before a name, of which the first is neither storage nor type.
+    /// Two words before a name; the first is neither a storage nor a type.
     #[error("unknown storage or type `{word}`")]
     #[diagnostic(code(litmus::parse::unknown_storage))]
     UnknownStorage {

@@ -427,8 +427,7 @@ impl<'a> ThreadLowering<'a> {
         }
         let load = |semantics| InstructionKind::load(own, place, Access::Atomic { scope, semantics });
         if is_sure_to_end(self.hsa, self.id, at, &mut Vec::new()) {
-            // The loop only waits, so its loads are relaxed. The next load is the one that orders what
-            // follows.
+            // The loop only waits, so its loads are relaxed. The next load orders the later accesses.
             let again = self.fresh_label();
             self.emit(InstructionKind::Flow(Flow::Label(again)));
             self.emit(load(Semantics::RELAXED));

@@ -405,7 +405,7 @@ impl<'a> Parser<'a> {
     // Error recovery: names in unparsable text.
 
     /// Records the names in an unparsable declaration, so that one mistake is not reported again at each use.
-    /// The parse fails anyway.
+    /// The parse fails in any case.
     pub(super) fn note_declared_names(&mut self, start: usize) {
         for token in &self.tokens[start..self.position] {
             let name = self.token_text(*token);
@@ -420,7 +420,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Records the names in an unparsable cell, so that one mistake is not reported again at each use. The
-    /// parse fails anyway.
+    /// parse fails in any case.
     pub(super) fn note_names(&mut self, thread: ThreadId, start: usize, end: usize) {
         (self.position, self.limit) = (start, end);
         let first = self.peek();

@@ -169,7 +169,7 @@ impl Order {
 /// Memory semantics (`#memory-model-memory-semantics`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Semantics {
-    /// The order. Relaxed goes with no classes and no availability or visibility.
+    /// The order. `Relaxed` has no classes, availability or visibility.
     pub order: Order,
     /// `.semsc0` …: the storage classes that are ordered.
     pub classes: StorageClassSet,

@@ -33,7 +33,7 @@ fn piece() -> impl Strategy<Value = Piece> {
     )
 }
 
-/// Returns a valid text with threads of at most `longest` accesses and fences, placed closely or not.
+/// Returns a valid text with threads of at most `longest` accesses and fences, in one work-group or several.
 pub fn text(threads: std::ops::RangeInclusive<usize>, longest: usize) -> impl Strategy<Value = String> {
     let thread = (0u32..2, 0u32..2, 0u32..2, proptest::collection::vec(piece(), 1..=longest));
     (proptest::collection::vec(thread, threads), any::<bool>(), any::<bool>(), any::<bool>(), 0u8..8)

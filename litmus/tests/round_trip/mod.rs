@@ -112,7 +112,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn printed_tests_are_read_back(choices in prop::collection::vec(any::<u16>(), 0..400)) {
+    fn printed_tests_parse_to_the_same_test(choices in prop::collection::vec(any::<u16>(), 0..400)) {
         let test = random_test(&choices);
         let printed = print(&test);
         match parse(&printed, "random.litmus") {
@@ -122,13 +122,13 @@ proptest! {
     }
 
     #[test]
-    fn printed_hsa_tests_are_read_back(text in hsa::text(1..=4, 8)) {
+    fn printed_hsa_tests_parse_to_the_same_test(text in hsa::text(1..=4, 8)) {
         let read = check_text(&text)?;
         prop_assert!(read, "{:?}\n{text}", parse(&text, "random.litmus").map_err(|errors| errors.messages()));
     }
 
     #[test]
-    fn damaged_tests_break_nothing(
+    fn damaged_tests_cause_no_panic(
         source in any::<prop::sample::Index>(),
         damage in prop::collection::vec((any::<prop::sample::Index>(), 0..12usize, any::<prop::sample::Index>()), 1..6),
     ) {
@@ -143,7 +143,7 @@ proptest! {
     }
 
     #[test]
-    fn soups_of_pieces_break_nothing(pieces in prop::collection::vec(prop::sample::select(&PIECES[..]), 0..200)) {
+    fn random_fragments_cause_no_panic(pieces in prop::collection::vec(prop::sample::select(&PIECES[..]), 0..200)) {
         let soup = pieces.concat();
         check_text(&soup)?;
         check_text(&format!("VULKAN soup\n{{ x = 0; {soup}"))?;
@@ -153,7 +153,7 @@ proptest! {
     }
 
     #[test]
-    fn random_texts_break_nothing(text in any::<String>(), bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn random_texts_cause_no_panic(text in any::<String>(), bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         check_text(&text)?;
         check_text(&format!("VULKAN {text}"))?;
         check_text(&String::from_utf8_lossy(&bytes))?;
@@ -161,7 +161,7 @@ proptest! {
 }
 
 #[test]
-fn long_texts_break_nothing() {
+fn long_texts_cause_no_panic() {
     let starts = [
         "",
         "VULKAN n\n",

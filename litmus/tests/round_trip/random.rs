@@ -4,7 +4,7 @@
 
 use litmus::*;
 
-/// The choices that a random test is built from; when they run out, every choice is the first.
+/// The choices that determine a random test; after the last one, every choice is the first option.
 struct Choices<'a>(std::slice::Iter<'a, u16>);
 
 impl Choices<'_> {
@@ -75,7 +75,7 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    /// Sets one order of interlocked sections for the whole test.
+    /// Sets the order of interlocked sections for the whole test.
     fn section_orders(&mut self) {
         let unordered = self.test.locations.len() % 2 == 1;
         for instruction in self.test.threads.iter_mut().flat_map(|thread| &mut thread.instructions) {
@@ -178,7 +178,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Removes subgroup barriers from threads with jumps, where they would have to be in blocks.
+    /// Removes subgroup barriers from threads with jumps, where they would need a block.
     fn no_barriers_among_jumps(&mut self, thread: usize) {
         let instructions = &mut self.test.threads[thread].instructions;
         let jumps = |kind: &InstructionKind| {
@@ -195,7 +195,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Appends one operation to some lanes of a subgroup, from this thread on.
+    /// Appends one operation to some lanes of a subgroup, starting at this thread.
     fn subgroup_operation(&mut self, first: usize) {
         let kind = self.subgroup_kind();
         let place = self.test.threads[first].place;
@@ -205,7 +205,7 @@ impl Builder<'_> {
             {
                 continue;
             }
-            // A register that no load assigns is 32 bits wide. The result of a single source lane may be
+            // A register that no load assigns has 32 bits. The result of a single source lane may be
             // undefined, so it is unused.
             let destination = kind.source_lane(0).is_none() && self.choices.yes();
             let destination = destination.then(|| self.named_register(thread, "r500"));
@@ -319,7 +319,7 @@ impl Builder<'_> {
         let own = location.scalar_type();
         let component = location.is_vector().then_some(own);
         let scalar = self.choices.yes().then(|| self.choices.of(&TYPES)).filter(|ty| ty.bytes() <= bytes);
-        // A component access states its type.
+        // An access of a component has its type.
         let scalar = scalar.or(component);
         let size = scalar.unwrap_or(own).bytes();
         let offset = self.choices.below((bytes / size) as usize) as u32 * size;
@@ -332,9 +332,9 @@ impl Builder<'_> {
         (0..self.test.locations.len() as u16).map(LocationId).filter(|_| self.choices.yes()).collect()
     }
 
-    /// Returns an operation on some other threads; another operation if the thread is the only one.
+    /// Returns an operation on some other threads; without other threads, returns another operation.
     fn others(&mut self, thread: usize, operation: fn(Vec<ThreadId>) -> SystemOperation) -> InstructionKind {
-        // Device threads are submitted once.
+        // A device thread is submitted once.
         let mut submitted = Vec::new();
         for instruction in self.test.threads.iter().flat_map(|thread| &thread.instructions) {
             if let InstructionKind::System(SystemOperation::Submit(threads)) = &instruction.kind {

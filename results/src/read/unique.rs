@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_read_as_they_are() {
+    fn values_are_read_unchanged() {
         let text = r#"{"a": [1, -2, 0.5, "é\u0000", null, true], "b": {"a": {}}, "c": 18446744073709551615}"#;
         assert_eq!(value(text.as_bytes()).unwrap(), serde_json::from_str::<Value>(text).unwrap());
         assert!(value(br#"{"a": 1} 2"#).is_err());

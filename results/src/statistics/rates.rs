@@ -139,7 +139,7 @@ impl Scatter {
     /// The scatter of independent instances.
     pub const NONE: Scatter = Scatter { scale: 1.0, freedom: None };
 
-    /// Estimates the scatter from comparisons of which most compare unchanged rates; only those with large
+    /// Estimates the scatter from comparisons; most must be of unchanged rates. Only comparisons with large
     /// expected counts are used. `None` if there are too few.
     pub fn of(comparisons: &[RateComparison]) -> Option<Scatter> {
         let mut statistics: Vec<f64> = comparisons
@@ -242,7 +242,7 @@ mod tests {
     /// Table values: 0.8165 and 2.9200 with 2 degrees of freedom, 0.7649 and 2.3534 with 3, 1 and 6.3138 with
     /// 1.
     #[test]
-    fn student_knows_the_table() {
+    fn student_matches_the_table() {
         for (freedom, median, decile) in
             [(2.0, 0.816_497, 2.919_986), (3.0, 0.764_892, 2.353_363), (1.0, 1.0, 6.313_752)]
         {
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_shifts_everywhere_is_scatter() {
+    fn shifts_of_every_rate_are_scatter() {
         // Every rate moves by about five deviations, so the cause is scheduling and not one test.
         let all: Vec<RateComparison> =
             (1..=30).map(|i| compare(10_000 * i, 1_000_000, 10_000 * i + 700, 1_000_000)).collect();

@@ -148,7 +148,7 @@ mod tests {
     use crate::wire::GrowthRow;
 
     #[test]
-    fn what_was_not_executed_is_told() {
+    fn unexecuted_instances_are_reported() {
         let run = |not_executed| BenchTrial {
             test: "sb/SB+rlx-rlx".to_owned(),
             preset: "gpu".to_owned(),

@@ -53,7 +53,7 @@ pub fn parts(line: &MachineCodeLine) -> Vec<CodeSection> {
     aligned.chain(ran).collect()
 }
 
-/// Explains why there is no machine code.
+/// Formats the reason why there is no machine code.
 pub fn without(why: &str) -> String {
     if why == EXTENSION {
         format!("no machine code: the driver lacks {EXTENSION}")

@@ -149,7 +149,7 @@ pub fn figures(figures: &[Figures]) -> String {
     text + &columns(&std::iter::once(header).chain(rows).collect::<Vec<_>>()) + &orders(figures)
 }
 
-/// Formats the number of orders kept, weakened, lost and unknown, by device and form.
+/// Formats the numbers of orders that are preserved, weakened, lost and unknown, by device and form.
 fn orders(figures: &[Figures]) -> String {
     const VERDICTS: [CodegenOrderVerdict; 4] = [
         CodegenOrderVerdict::Kept,

@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn words_stay_whole_or_rows_are_lists() {
+    fn narrow_tables_become_lists() {
         // The longest words have 13, 6 and 13 letters; the frame adds nine and one.
         let wide = of_width(42);
         assert!(wide.contains("inconclusive:") && wide.starts_with('┌'), "{wide}");

@@ -252,7 +252,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_text_is_a_formula() {
+    fn texts_are_not_formulas() {
         let cases = [
             ("=1+2", "'=1+2"),
             ("+SUM(A1)", "'+SUM(A1)"),

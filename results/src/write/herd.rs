@@ -2,9 +2,9 @@
 //! verdict.
 //!
 //! A line `% … %` above each block names the test's id and the device. Registers are written as `0:r0`,
-//! locations as `[x]`, and values that no execution produces as `unexpected[0]` and so on. Unresolved
-//! instances are in no state. A test that did not run or has no outcome has no block; a missing verdict has
-//! only the line. Predictions use herd7's own form: `States` without counts.
+//! locations as `[x]`, and values that no execution produces as `unexpected[0]` and so on. States do not
+//! include unresolved instances. A test that did not run or has no outcome has no block; a missing verdict
+//! has only the line. Predictions use herd7's own form: `States` without counts.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -225,8 +225,7 @@ pub fn prediction(line: &CheckLine) -> String {
         let (positive, negative) = match line.queries.as_slice() {
             [_] if line.outcomes.iter().all(|outcome| outcome.witness.is_some()) => (of(true), of(false)),
             [] => (states.len(), 0),
-            // Questions of the Khronos dialect may ask about more than a state, such as races; one execution
-            // represents all.
+            // Khronos queries may be about more than a state, such as races; one execution represents all.
             _ => {
                 let found = holds != (expectation == "Forbidden");
                 (usize::from(found), usize::from(!found))

@@ -297,14 +297,14 @@ mod tests {
     }
 
     #[test]
-    fn an_ordering_has_neither_names_nor_scopes_of_its_accesses() {
+    fn orderings_omit_names_and_scopes_of_accesses() {
         let order = line("a", CodegenOrderVerdict::Kept).kernels.remove(0).orders.remove(0);
         assert_eq!(ordering(&order), "acquire at dv: ld.atom.sc0 → ld.vis.sc2");
         assert_eq!(access("P0.1: rmw.add.atom.acqrel.dv.sc1.semsc0.semsc1 r0, x, 1"), "rmw.add.atom.sc1");
     }
 
     #[test]
-    fn what_a_new_driver_changes_stands_first() {
+    fn changes_of_a_new_driver_are_first() {
         let (kept, weak) = (CodegenOrderVerdict::Kept, CodegenOrderVerdict::Weakened);
         let page = page(&[
             line("radv:navi31@26.2.6", weak),
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn one_driver_a_chip_has_nothing_to_differ_from() {
+    fn one_driver_per_chip_has_no_differences() {
         let page = page(&[line("radv:navi31@25", CodegenOrderVerdict::Lost)]);
         assert!(
             page.contains("No chip was compiled for with two drivers.") && page.contains("lost 1"),

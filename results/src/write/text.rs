@@ -144,7 +144,7 @@ impl<W: Write> CheckWriter for TextCheckWriter<W> {
         writeln!(self.out)
     }
 
-    /// Writes nothing: the diagnostic goes to standard error.
+    /// Writes nothing, since the diagnostic goes to standard error.
     fn rejected(&mut self, _: &RejectedLine) -> io::Result<()> {
         Ok(())
     }
@@ -219,7 +219,8 @@ fn powers(lines: &[RunLine]) -> String {
     text + &spreads(lines)
 }
 
-/// Formats what tests showed under another layout, after a part without weak outcomes that a baseline has.
+/// Formats the outcomes under another layout, which is used if the first part of a run has no weak outcome of
+/// the baseline.
 fn spreads(lines: &[RunLine]) -> String {
     let told = |line: &RunLine| {
         let spread = line.spread.as_ref()?;

@@ -23,7 +23,7 @@ fn the_same_run_does_not_differ() {
     assert!(text(&found).ends_with("no changes\n"));
 }
 
-/// The first lines name the broken rules.
+/// The first lines have the broken rules.
 #[test]
 fn a_new_violation_comes_first() {
     let new = run_lines();
@@ -62,7 +62,7 @@ fn corruption_and_new_violating_tests_are_new_violations() {
 }
 
 #[test]
-fn a_crash_is_a_new_failure_and_other_verdicts_are_told() {
+fn a_crash_is_a_new_failure_and_other_changes_are_reported() {
     let with = |verdict, reason: Option<&str>| {
         let mut line = run_lines().remove(0);
         line.verdict = verdict;
@@ -93,7 +93,7 @@ fn counted(id: &str, weak: u64, strong: u64) -> RunLine {
 }
 
 #[test]
-fn rates_are_told_apart_from_chance() {
+fn rate_changes_are_distinguished_from_chance() {
     let old = of(vec![
         counted("a", 0, 100_000),
         counted("b", 400, 99_600),

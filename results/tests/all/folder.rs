@@ -1,4 +1,4 @@
-//! Tests of the results folder: start, every kind of early end, resume.
+//! Tests of the results folder: start, every kind of early end, and resuming.
 
 use std::fs;
 use std::io::Write;
@@ -11,7 +11,7 @@ use results::wire::{PlanRecord, RunLine, VerdictWord};
 use tempfile::tempdir;
 
 #[test]
-fn what_was_appended_is_there_after_the_writer_is_gone() {
+fn appended_records_survive_the_writer() {
     let root = tempdir().unwrap();
     let path = root.path().join("out");
     let plan = whole_plan();
@@ -30,7 +30,7 @@ fn what_was_appended_is_there_after_the_writer_is_gone() {
 }
 
 #[test]
-fn an_incomplete_last_line_is_cut_off() {
+fn an_incomplete_last_line_is_removed() {
     let root = tempdir().unwrap();
     let plan = whole_plan();
     let mut folder = Folder::start(root.path(), &plan).unwrap();
@@ -49,7 +49,7 @@ fn an_incomplete_last_line_is_cut_off() {
 }
 
 #[test]
-fn a_broken_line_in_the_middle_is_an_error_with_its_place() {
+fn a_malformed_line_is_an_error_with_its_position() {
     let root = tempdir().unwrap();
     let plan = whole_plan();
     drop(Folder::start(root.path(), &plan).unwrap());
@@ -169,7 +169,7 @@ fn a_journal_of_another_run_is_refused() {
     }
     let own: [Edit; 5] = [
         &|_, _| (),
-        // A plan with two stresses, and one with the default of each device.
+        // A plan with two stresses, and a plan with the default stress of each device.
         &|plan, _| plan.stress = "gpu,cpu".into(),
         &|plan, _| plan.stress = "default".into(),
         &|plan, line| {
@@ -206,10 +206,10 @@ fn an_unfinished_plan_is_replaced() {
     assert!(matches!(Folder::resume(&path, &plan()), Err(FolderError::NotResults { .. })));
 }
 
-/// A symbolic link in place of a file is replaced; its target does not change.
+/// A symbolic link in place of a file is replaced, and its target stays unchanged.
 #[cfg(unix)]
 #[test]
-fn links_in_the_way_are_replaced_or_refused() {
+fn symbolic_links_are_replaced_or_refused() {
     let root = tempdir().unwrap();
     let precious = root.path().join("precious");
     fs::write(&precious, "text").unwrap();
@@ -276,7 +276,7 @@ fn another_plan_or_seed_is_refused() {
     assert!(matches!(Folder::resume(root.path(), &other), Err(FolderError::OtherSeed { .. })));
 }
 
-/// A resumed run may have another time, and runs what had none.
+/// A resumed run may have another time limit, and retries tests without a verdict.
 #[test]
 fn a_run_is_resumed_with_more_time() {
     let root = tempdir().unwrap();
@@ -308,7 +308,7 @@ fn a_run_is_resumed_with_more_time() {
 }
 
 #[test]
-fn a_folder_with_something_else_in_it_is_left_alone() {
+fn a_folder_with_other_files_is_refused() {
     let root = tempdir().unwrap();
     fs::write(root.path().join("thesis.tex"), "precious").unwrap();
     assert!(matches!(Folder::start(root.path(), &plan()), Err(FolderError::NotEmpty { .. })));
@@ -317,7 +317,7 @@ fn a_folder_with_something_else_in_it_is_left_alone() {
 }
 
 #[test]
-fn resuming_nothing_starts() {
+fn resuming_an_empty_folder_starts_a_run() {
     let root = tempdir().unwrap();
     let path = root.path().join("deep/new");
     assert_eq!(planned(&path).unwrap(), None);
@@ -354,7 +354,7 @@ fn the_end_writes_table_and_summary() {
 }
 
 #[test]
-fn a_plan_that_is_none_is_an_error() {
+fn an_invalid_plan_is_an_error() {
     let root = tempdir().unwrap();
     fs::write(root.path().join(PLAN), "{}").unwrap();
     assert!(matches!(planned(root.path()), Err(FolderError::Read(ReadError::Malformed { .. }))));

@@ -1,4 +1,4 @@
-//! Tests of the herd log: it parses by a strict grammar and with this crate's own reader.
+//! Tests of the herd log: it conforms to a strict grammar and to the reader of this crate.
 
 use pest::Parser;
 use results::read::herd::{LogError, log};
@@ -89,7 +89,7 @@ fn logs_of_other_tools_are_read() {
 }
 
 #[test]
-fn a_log_that_does_not_agree_with_itself_is_refused_with_its_line() {
+fn an_inconsistent_log_is_refused_with_its_line() {
     let good = written(&run_lines()[..1]);
     let line = |text: &str| -> LogError { log(text).unwrap_err() };
     assert_eq!(line(&good.replace("Histogram (4", "Histogram (5")).line, 10);
@@ -122,7 +122,7 @@ fn predictions_are_read_back() {
 }
 
 #[test]
-fn predictions_say_nothing_that_is_not_known() {
+fn predictions_omit_unknown_answers() {
     let block = |line: &results::wire::CheckLine| results::write::herd::prediction(line);
     let good = crate::lines::check_lines().remove(0);
     let mut unlisted = good.clone();

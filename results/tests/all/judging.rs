@@ -1,4 +1,4 @@
-//! Tests of every verdict, on hand-built store buffering.
+//! Tests of every verdict, on a store-buffering test.
 
 use crate::fixture::{Between, observation, outcome, prediction, store_buffering};
 use litmus::{Observation, Prediction, Race, Test};
@@ -31,7 +31,7 @@ fn weak_forbidden(race: Race) -> (Test, Prediction) {
 }
 
 #[test]
-fn exercised_and_nothing_forbidden_conforms() {
+fn an_exercised_test_without_forbidden_outcomes_conforms() {
     let (test, prediction) = weak_allowed(Race::Free);
     let judgement = verdict_of(&test, &prediction, &observation([3, 500, 500, 97]), Ending::Finished);
     assert_eq!(judgement.verdict, Verdict::Conforms);
@@ -42,7 +42,7 @@ fn exercised_and_nothing_forbidden_conforms() {
 
 /// A model without a consistent execution would turn every observation into a violation.
 #[test]
-fn a_prediction_without_an_execution_judges_nothing() {
+fn a_prediction_without_an_execution_is_not_judged() {
     let (test, mut prediction) = weak_forbidden(Race::Free);
     prediction.outcomes.values_mut().for_each(|says| says.allowed = false);
     let judgement = verdict_of(&test, &prediction, &observation([0, 500, 500, 97]), Ending::Finished);
@@ -54,7 +54,7 @@ fn a_prediction_without_an_execution_judges_nothing() {
     assert_eq!(judgement.verdict, Verdict::Inconclusive(Reason::NotJudged));
 }
 
-/// An outcome that the search did not reach is listed only if it was seen.
+/// An outcome that the search did not reach is listed only if it was observed.
 #[test]
 fn unreached_outcomes_are_not_listed() {
     let (test, mut prediction) = weak_forbidden(Race::Unknown);
@@ -74,9 +74,9 @@ fn one_interleaved_instance_too_few_is_not_exercised() {
     assert_eq!(judgement.detail.as_deref(), Some("99 interleaved of 1099 instances, 100 are needed"));
 }
 
-/// A stage that runs serially is the reason of an unexercised test, and the only one reported.
+/// If a stage runs serially, that is the only reported reason why the test was not exercised.
 #[test]
-fn a_stage_that_runs_serially_is_told_to() {
+fn a_serial_stage_is_the_reported_reason() {
     let (test, prediction) = weak_forbidden(Race::Free);
     let judged = |counts, serial_stage| {
         let (observation, ending) = (observation(counts), Ending::Finished);
@@ -98,7 +98,7 @@ fn a_stage_that_runs_serially_is_told_to() {
 }
 
 #[test]
-fn a_filter_that_takes_every_instance_away_exercises_nothing() {
+fn a_filter_that_excludes_every_instance_is_not_exercised() {
     let (test, mut prediction) = weak_allowed(Race::Free);
     for (outcome, says) in &mut prediction.outcomes {
         says.filtered = outcome.0[0].0 == 0;
@@ -129,7 +129,7 @@ fn one_forbidden_outcome_violates_even_unexercised() {
 }
 
 #[test]
-fn nothing_washes_a_violation_out() {
+fn a_violation_is_never_overridden() {
     let (test, prediction) = weak_forbidden(Race::Free);
     let mut seen = observation([2, 500, 500, 0]);
     seen.discarded_dispatches = 900;
@@ -183,7 +183,7 @@ fn a_racy_program_is_recorded_and_never_judged() {
 }
 
 #[test]
-fn an_unfinished_prediction_judges_nothing() {
+fn an_incomplete_prediction_is_not_judged() {
     for race in [Race::Unknown, Race::Free] {
         let (test, mut prediction) = weak_forbidden(race);
         prediction.complete = false;
@@ -213,14 +213,14 @@ fn an_early_end_is_inconclusive() {
 }
 
 #[test]
-fn a_null_device_shows_nothing_whatever_its_buffers_hold() {
+fn a_null_device_is_never_judged() {
     let (test, prediction) = weak_forbidden(Race::Free);
     let judgement = verdict_of(&test, &prediction, &observation([1000, 0, 0, 0]), Ending::NullDevice);
     assert_eq!(judgement.verdict, Verdict::Inconclusive(Reason::NullDevice));
 }
 
 #[test]
-fn more_than_one_dispatch_in_a_hundred_discarded_is_not_executed_whatever_explains_it() {
+fn too_many_discarded_dispatches_are_not_executed() {
     let (test, prediction) = weak_allowed(Race::Free);
     let mut seen = observation([3, 500, 500, 97]);
     seen.not_executed = 12;
@@ -242,14 +242,14 @@ fn more_than_one_dispatch_in_a_hundred_discarded_is_not_executed_whatever_explai
 }
 
 #[test]
-fn nothing_ran() {
+fn a_run_without_instances_is_inconclusive() {
     let (test, prediction) = weak_allowed(Race::Free);
     let judgement = verdict_of(&test, &prediction, &Observation::default(), Ending::Finished);
     assert_eq!(judgement.verdict, Verdict::Inconclusive(Reason::NotExecuted));
 }
 
 #[test]
-fn spins_that_never_resolve() {
+fn unresolved_spins_are_inconclusive() {
     let (test, prediction) = weak_allowed(Race::Free);
     let unresolved = Observation { unresolved: 40, ..observation([0; 4]) };
     let judgement = verdict_of(&test, &prediction, &unresolved, Ending::Finished);
@@ -262,10 +262,10 @@ fn spins_that_never_resolve() {
     assert_eq!(judgement.instances, 1140);
 }
 
-/// Outcomes that did not fit the histogram are neither a violation nor a pass; a forbidden outcome in it
+/// Outcomes beyond the histogram are neither a violation nor a pass; a forbidden outcome in the histogram
 /// remains a violation.
 #[test]
-fn outcomes_that_are_not_told_apart_are_no_verdict() {
+fn outcomes_beyond_the_histogram_are_inconclusive() {
     let test = store_buffering(Between::Nothing);
     let past = Observation { unrecorded_outcomes: 7, ..observation([3, 500, 500, 97]) };
     for (allowed, verdict) in [(true, Verdict::Inconclusive(Reason::TimedOut)), (false, Verdict::Violates)] {
@@ -277,7 +277,7 @@ fn outcomes_that_are_not_told_apart_are_no_verdict() {
 }
 
 #[test]
-fn a_control_barrier_is_exercised_by_its_twin_alone() {
+fn a_control_barrier_is_exercised_only_by_its_twin() {
     let test = store_buffering(Between::ControlBarrier);
     let prediction = prediction(&test, false, Race::Free);
     let seen = observation([0, 0, 0, 5000]);
@@ -322,9 +322,10 @@ fn ordered_threads_are_exercised_when_every_instance_ran() {
     );
 }
 
-/// A driver that executes surplus invocations neither conforms nor violates, whatever bounds its loops.
+/// If a driver executes surplus invocations, the verdict is neither `conforms` nor `violates`, for every loop
+/// bound.
 #[test]
-fn invocations_outside_the_grid_are_no_conformance() {
+fn invocations_outside_the_grid_are_inconclusive() {
     let (test, prediction) = weak_allowed(Race::Free);
     let seen = Observation {
         not_executed: 64,
@@ -354,10 +355,10 @@ fn invocations_outside_the_grid_are_no_conformance() {
     }
 }
 
-/// A run whose host reads other words than the device has neither conforms nor violates, whatever bounds its
-/// loops; a violation in the remaining dispatches is weak evidence.
+/// If the host reads other words than the device wrote, the verdict is neither `conforms` nor `violates`, for
+/// every loop bound. A violation in the remaining dispatches is weak evidence.
 #[test]
-fn misread_dispatches_are_no_conformance() {
+fn misread_dispatches_are_inconclusive() {
     let misread = |counts| Observation {
         not_executed: 64,
         discarded_dispatches: 1,
@@ -389,7 +390,7 @@ fn misread_dispatches_are_no_conformance() {
     }
 }
 
-/// A device that skips one dispatch of a thousand is at fault.
+/// A device that skips one dispatch in a thousand is at fault.
 #[test]
 fn one_instance_that_was_not_executed_is_enough() {
     let (test, prediction) = weak_allowed(Race::Free);
@@ -430,7 +431,8 @@ fn one_instance_that_was_not_executed_is_enough() {
     assert_eq!(verdict_of(&test, &prediction, &seen, Ending::Finished).verdict, Verdict::Undefined);
 }
 
-/// Litmus tests and users' shaders share one rule; only what was checked alone violates next to missing results.
+/// Litmus tests and user shaders share one rule: if results are missing, only outcomes that were checked
+/// individually are violations.
 #[test]
 fn missing_results_weaken_a_violation() {
     let weak = "weak evidence (2 dispatches wrote nothing): x=7 seen";
@@ -447,7 +449,7 @@ fn missing_results_weaken_a_violation() {
     ] {
         assert_eq!(weigh_violation("x=7 seen", missing, checked), (verdict, detail.to_owned()));
     }
-    // The record of such a shader can be read again; that of a litmus test would hide a violation.
+    // A record of such a shader can be read again; a record of a litmus test would hide a violation.
     let record = |shader| RunLine {
         verdict: VerdictWord::Inconclusive,
         reason: Some("not executed".into()),
@@ -462,7 +464,7 @@ fn missing_results_weaken_a_violation() {
 }
 
 #[test]
-fn rows_hold_every_predicted_outcome() {
+fn rows_have_every_predicted_outcome() {
     let (test, prediction) = weak_allowed(Race::Free);
     let judgement = verdict_of(&test, &prediction, &observation([0, 500, 0, 100]), Ending::Finished);
     let counts: Vec<u64> = judgement.rows.iter().map(|row| row.count).collect();
@@ -471,7 +473,7 @@ fn rows_hold_every_predicted_outcome() {
 
 /// A failure of the twin counts as a failure of the test.
 #[test]
-fn a_twin_that_was_not_executed_is_told() {
+fn an_unexecuted_twin_is_reported() {
     let judged = |between, counts, twin: &Observation, bound| {
         let test = store_buffering(between);
         let prediction = prediction(&test, true, Race::Free);

@@ -76,7 +76,8 @@ pub fn run_lines() -> Vec<RunLine> {
     lines
 }
 
-/// Lines with an expected, an unexpected and no answer, without an execution, and of a model without races.
+/// Lines with an expected, an unexpected and an undecided answer, without an execution, and for a model
+/// without race conditions.
 pub fn check_lines() -> Vec<CheckLine> {
     let test = store_buffering(Between::Nothing);
     let mut nothing = prediction(&test, false, Race::Free);
@@ -112,7 +113,7 @@ pub fn rejected() -> RejectedLine {
     RejectedLine { file: "broken.litmus".into(), error: "expected a register".into(), line: 4, column: 17 }
 }
 
-/// A plan of all lines.
+/// A plan with all lines.
 pub fn whole_plan() -> PlanRecord {
     let mut whole = plan();
     let template = whole.tests[0].clone();

@@ -9,7 +9,7 @@ use tempfile::tempdir;
 
 use crate::lines::{plan, run_lines};
 
-/// Returns the whole plan, its lines, and its shards.
+/// Returns the plan, its lines, and its shards.
 fn shards(count: usize) -> (PlanRecord, Vec<RunLine>, Vec<Results>) {
     let lines = run_lines();
     let mut whole = PlanRecord { shard: None, ..plan() };
@@ -38,7 +38,7 @@ fn shards(count: usize) -> (PlanRecord, Vec<RunLine>, Vec<Results>) {
 }
 
 #[test]
-fn shards_make_the_whole_in_any_order() {
+fn shards_merge_in_any_order() {
     for count in [1, 2, 4, 9, 12] {
         let (whole, lines, mut parts) = shards(count);
         parts.reverse();
@@ -61,7 +61,7 @@ fn the_merged_folder_is_a_results_folder() {
 }
 
 #[test]
-fn what_is_no_whole_is_refused() {
+fn incomplete_or_foreign_shards_are_refused() {
     let (_, _, parts) = shards(3);
     let refused = |parts: &[Results]| -> String {
         let error = merge(parts).unwrap_err();
@@ -124,9 +124,9 @@ fn a_baseline_is_read_back() {
     assert!(baseline::save(root.path(), &plan(), &lines).is_err(), "a shard is no baseline");
 }
 
-/// For any driver name, the file stays in its folder and has a safe name.
+/// For any driver name, the file has a safe name and stays in the folder.
 #[test]
-fn names_of_baselines_are_plain() {
+fn names_of_baselines_are_safe() {
     let name = |device: &str, info: &str| {
         let mut record = plan().devices[0].clone();
         record.name = device.into();

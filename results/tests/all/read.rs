@@ -1,5 +1,5 @@
 //! Tests of the reader: older, foreign, newer, truncated and hostile records. Each case is a file of
-//! `records/`; its snapshot holds the reader's answer.
+//! `records/` with a snapshot of the result.
 
 use std::path::{Path, PathBuf};
 
@@ -43,9 +43,9 @@ fn every_record_file_is_read_or_refused_with_its_line() {
     });
 }
 
-/// No format passes such a character on, and none breaks its own syntax.
+/// Every format escapes such characters, and its syntax stays valid.
 #[test]
-fn hostile_names_are_told_and_do_nothing() {
+fn hostile_names_are_escaped() {
     let found = results(&records().join("hostile.jsonl")).unwrap();
     let all = [found];
     let laid = Report::new(&all);
@@ -115,7 +115,7 @@ fn a_verdict_that_is_not_in_the_plan_is_foreign() {
 }
 
 #[test]
-fn an_incomplete_last_line_is_left_out_and_told() {
+fn an_incomplete_last_line_is_skipped_and_reported() {
     let root = tempdir().unwrap();
     let path = root.path().join("run.jsonl");
     let lines: Vec<String> = run_lines().iter().map(|line| serde_json::to_string(line).unwrap()).collect();
@@ -129,9 +129,9 @@ fn an_incomplete_last_line_is_left_out_and_told() {
     assert_eq!(results(&path).unwrap().lines.len(), 2);
 }
 
-/// If any bit of a journal is flipped, no other verdict is read than those written.
+/// After flipping any bit of a journal, the reader returns only verdicts that were written.
 #[test]
-fn no_flipped_bit_alters_a_verdict() {
+fn flipped_bits_never_change_a_verdict() {
     let (lines, whole) = (&run_lines()[..3], whole_plan());
     let journal: Vec<u8> = lines.iter().flat_map(|line| sealed(line).unwrap()).collect();
     let read = |bytes: &[u8]| results::read::lines(Path::new("run.jsonl"), bytes, Some(whole.clone()));
@@ -146,7 +146,7 @@ fn no_flipped_bit_alters_a_verdict() {
                 assert!(error.is_input());
                 refused += 1;
             }
-            // A changed line end of the last line makes it incomplete.
+            // A flipped bit in the last line end makes the line incomplete.
             Ok(found) => {
                 assert!(found.incomplete.is_some() && found.lines.len() == 2, "bit {bit}: {found:?}");
                 assert!(found.lines.iter().all(|line| written.contains(line)), "bit {bit}");
@@ -157,9 +157,9 @@ fn no_flipped_bit_alters_a_verdict() {
     assert_eq!((refused, cut), (journal.len() * 8 - 8, 8));
 }
 
-/// A file cut off at any byte is read up to there or refused, without a panic.
+/// A file truncated at any byte is read up to that byte or refused, without a panic.
 #[test]
-fn truncation_anywhere_is_survived() {
+fn truncated_files_cause_no_panic() {
     let root = tempdir().unwrap();
     let path = root.path().join("run.jsonl");
     let text = serde_json::to_string(&run_lines()[0]).unwrap();
@@ -172,7 +172,7 @@ fn truncation_anywhere_is_survived() {
 }
 
 #[test]
-fn what_is_no_file_of_results_is_refused() {
+fn files_without_results_are_refused() {
     let root = tempdir().unwrap();
     assert!(matches!(results(root.path()), Err(ReadError::NotResults { .. })));
     let missing = root.path().join("missing");

@@ -39,7 +39,7 @@ fn run_text() {
 }
 
 #[test]
-fn batches_are_what_confidence_counts() {
+fn confidence_is_computed_from_batches() {
     let mut line = run_lines().remove(0);
     let mut out = Vec::new();
     line.batches = Some(100);
@@ -69,7 +69,7 @@ fn run_text_fits_the_terminal() {
 }
 
 #[test]
-fn colour_only_where_asked_for() {
+fn colours_appear_only_on_request() {
     assert!(!run_report(Format::Text, TextLayout::default()).contains('\u{1b}'));
     assert!(
         run_report(Format::Text, TextLayout { colour: true, ..TextLayout::default() }).contains('\u{1b}')
@@ -96,9 +96,9 @@ fn run_junit() {
     assert_eq!((suite.name.as_str(), suite.test_cases.len()), ("lavapipe", 9));
 }
 
-/// A plan whose violating verdict is lost.
+/// A plan whose violating verdict is missing.
 #[test]
-fn a_missing_verdict_is_told_in_every_format() {
+fn a_missing_verdict_is_reported_in_every_format() {
     let mut lines = run_lines();
     lines.retain(|line| line.id != "sb/SB+forbidden");
     let results = [Results {
@@ -141,7 +141,7 @@ fn a_missing_verdict_is_told_in_every_format() {
 
 /// Every format reports instances without a result, for every verdict.
 #[test]
-fn what_was_not_executed_is_told_in_every_format() {
+fn unexecuted_instances_are_reported_in_every_format() {
     let mut lines = run_lines();
     lines.retain(|line| matches!(line.verdict, VerdictWord::Conforms | VerdictWord::Undefined));
     for line in &mut lines {
@@ -208,7 +208,7 @@ fn report_json_is_valid() {
 }
 
 #[test]
-fn report_csv_is_that_of_the_run() {
+fn report_csv_equals_that_of_the_run() {
     let results = [side_by_side().remove(0)];
     let mut out = Vec::new();
     write::report(ReportFormat::Csv, &results, &Report::new(&results), &[], &mut out).unwrap();
@@ -216,7 +216,7 @@ fn report_csv_is_that_of_the_run() {
 }
 
 #[test]
-fn a_page_needs_nothing_but_itself() {
+fn a_page_is_self_contained() {
     let picture = ExplainedPicture {
         headline: "SB under vulkan".into(),
         svg: "<svg xmlns=\"http://www.w3.org/2000/svg\"><title>#1 100% \u{e9}</title></svg>".into(),
@@ -293,14 +293,14 @@ fn a_table_without_rows_has_its_header() {
 }
 
 #[test]
-fn what_is_not_built_is_refused_by_name() {
+fn unavailable_formats_are_refused_by_name() {
     let refused = run_writer(Format::Sarif, Vec::new(), TextLayout::default()).err();
     let expected = "text, json, csv, junit, herd, gtest";
     assert_eq!(refused, Some(FormatError::NotAvailable { format: "sarif", expected }));
     assert_eq!("yaml".parse::<Format>(), Err(FormatError::Unknown("yaml".into())));
 }
 
-/// The first line states that the driver failed otherwise next to a violation.
+/// The first line reports a driver failure in addition to the violation.
 #[test]
 fn the_conclusion_marks_weak_evidence() {
     let first_line = |weak: usize| {

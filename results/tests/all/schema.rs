@@ -50,7 +50,7 @@ fn read(path: &Path) -> Validator {
     jsonschema::validator_for(&serde_json::from_str(&text).unwrap()).unwrap()
 }
 
-/// Set `VK_LITMUS_BLESS=1` to regenerate the files.
+/// `VK_LITMUS_BLESS=1` regenerates the files.
 #[test]
 fn committed_schemas_are_current() {
     for (name, schema) in schemas() {
@@ -68,7 +68,7 @@ fn committed_schemas_are_current() {
 }
 
 #[test]
-fn no_schema_without_a_type() {
+fn every_schema_has_a_type() {
     for entry in std::fs::read_dir(folder()).unwrap() {
         let name = entry.unwrap().file_name();
         assert!(schemas().iter().any(|(known, _)| name == *known), "{name:?} belongs to no type");
@@ -96,14 +96,14 @@ fn values() -> Vec<(&'static str, Value)> {
 }
 
 #[test]
-fn what_is_written_is_valid() {
+fn written_records_are_valid() {
     for (schema, value) in values() {
         assert_valid(&read(&folder().join(schema)), &value);
     }
 }
 
 #[test]
-fn what_is_written_can_be_read_back() {
+fn written_records_can_be_read() {
     for line in run_lines() {
         let text = serde_json::to_string(&line).unwrap();
         assert_eq!(serde_json::from_str::<RunLine>(&text).unwrap(), line);
@@ -115,7 +115,7 @@ fn what_is_written_can_be_read_back() {
 }
 
 #[test]
-fn instances_are_the_sum_of_what_is_listed() {
+fn instances_are_the_sum_of_the_listed_counts() {
     for line in run_lines() {
         let outcomes: u64 = line.outcomes.iter().map(|o| o.count).sum();
         let unexpected: u64 = line.unexpected.iter().map(|u| u.count).sum();
@@ -123,9 +123,9 @@ fn instances_are_the_sum_of_what_is_listed() {
     }
 }
 
-/// Other tools' scripts rely on this contract; it is stored with the reference corpora.
+/// Scripts of other tools rely on this contract, which is stored with the reference corpora.
 #[test]
-fn what_is_written_keeps_the_contract() {
+fn written_records_fulfil_the_contract() {
     let Some(contract) = std::env::var_os("VK_LITMUS_CORPORA")
         .and_then(|corpora| Some(Path::new(&corpora).parent()?.join("contract")))
         .filter(|folder| folder.is_dir())
@@ -139,7 +139,7 @@ fn what_is_written_keeps_the_contract() {
             "plan.schema.json" => continue,
             other => other,
         };
-        // The contract is older than the null of models without race conditions.
+        // The contract does not have the null of models without race conditions.
         if value.get("race").is_none_or(|race| !race.is_null()) {
             assert_valid(&read(&contract.join(file)), &value);
         }

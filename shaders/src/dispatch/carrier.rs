@@ -162,7 +162,8 @@ impl DispatchEmitter<'_> {
         }
     }
 
-    /// Declares the output for results that are not written to memory; a vertex has a position anyway.
+    /// Declares the output for results that are not written to memory. A vertex needs none: it always has a
+    /// position.
     pub(super) fn declare_output(&mut self) {
         if self.config.variant.stage.is_fragment() {
             let word = self.module.u32;

@@ -175,8 +175,8 @@ impl DispatchEmitter<'_> {
     }
 
     /// Emits the bounded rendezvous of a group's workgroups before a round or a stretch of rounds. Every
-    /// invocation waits by itself, so that no barrier is needed, and one that reaches its bound continues
-    /// alone.
+    /// invocation waits separately, so no barrier is needed, and an invocation that reaches its bound
+    /// continues.
     pub(super) fn meet(&mut self, meeting: &RendezvousValues, carried: &Carried, local: Word) {
         let RendezvousValues { counter, spin, zero, one, party, after_meeting, hold } = *meeting;
         let Carried { patience: (patience, left), until, expected: (expected, expected_next) } = *carried;

@@ -324,7 +324,7 @@ impl DispatchEmitter<'_> {
     }
 
     /// Returns the pointer in the form of the variant. The unused pointer, with the indices `first`, is in
-    /// the same variable, and only the caller of the kernel knows that it is unused.
+    /// the same variable, and the compiler of the driver cannot detect that it is unused.
     fn detour(&mut self, ty: Word, pointer: Word, first: &[Word]) -> Word {
         match self.config.variant.pointers {
             Pointers::Direct => pointer,

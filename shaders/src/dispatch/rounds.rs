@@ -152,7 +152,7 @@ impl DispatchEmitter<'_> {
     ///
     /// CPU drivers execute the code of all roles and of the rendezvous with inactive lanes. With this
     /// structure they do so once per rendezvous instead of once per round. Every lane enters every loop, and
-    /// leaves those of other roles at once.
+    /// leaves the loops of other roles immediately.
     pub(super) fn rounds_by_thread(
         &mut self,
         around: &Rounds,

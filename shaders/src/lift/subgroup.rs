@@ -79,8 +79,8 @@ fn selector(blocks: &[Block]) -> Option<Word> {
     last.find(|last| last.class.opcode == Op::Switch).and_then(|switch| ids(switch).first().copied())
 }
 
-/// Returns the threads that a condition names: comparisons of the selector with their indices, combined by
-/// "or", each alone or combined with another condition by "and".
+/// Returns the threads in a condition: comparisons of the selector with their indices, combined by "or". Each
+/// comparison may be combined with another condition by "and".
 fn named(reader: &Reader, selector: Option<Word>, condition: Word) -> BTreeMap<ThreadId, bool> {
     let number = |id: Word| {
         let made = reader.maker(id).filter(|made| made.class.opcode == Op::IEqual)?;

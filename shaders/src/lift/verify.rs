@@ -172,7 +172,7 @@ struct WorkgroupStorage {
     owner: ThreadId,
 }
 
-/// The expected position of each access, derived from the test and the contract alone.
+/// The expected position of each access, derived only from the test and the contract.
 struct Sites {
     /// By location, type, offset and number of components.
     sites: BTreeMap<(LocationId, ScalarType, u32, u32), Site>,

@@ -370,8 +370,8 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Emits one thread's part of a segment: its first block, a loop over its blocks, and the code after it.
-    /// Every lane enters the loop, and those of other threads leave it at once.
+    /// Emits the part of a segment for one thread: its first block, a loop over its blocks, and the code
+    /// after it. Every lane enters the loop, and lanes of other threads leave it immediately.
     fn part(
         &mut self,
         part: &segments::ThreadSegment,

@@ -160,7 +160,7 @@ pub fn barrier(execution: Scope, memory: Scope, semantics: BarrierSemantics, id:
 /// Runs spirv-val on modules; counts them, and reports skipped ones.
 pub struct Validator {
     available: bool,
-    /// The year of its release.
+    /// The year of the release.
     year: u32,
     folder: tempfile::TempDir,
     pub validated: usize,

@@ -1,5 +1,5 @@
-//! A SPIR-V interpreter for kernels: sequentially consistent, one instruction of one invocation at a time, in
-//! an order from the caller. It is independent of the compiler of kernels.
+//! A SPIR-V interpreter for kernels. It is sequentially consistent, executes one instruction of one
+//! invocation at a time in an order from the caller, and is independent of the kernel compiler.
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 pub mod stages;
@@ -33,7 +33,7 @@ pub struct Program {
     bindings: HashMap<Word, u32>,
     inputs: HashMap<Word, BuiltIn>,
     push_constants: Vec<u32>,
-    /// Executes `<` of unsigned numbers as `<=`, as code of a faulty compiler may.
+    /// True to execute `<` of unsigned numbers as `<=`, as in a miscompiled kernel.
     pub off_by_one: bool,
     /// Values that contain the coordinates of a fragment.
     coordinates: Vec<Word>,
@@ -68,7 +68,7 @@ pub struct Invocation {
     pointers: HashMap<Word, Pointer>,
     variables: BTreeMap<Word, u32>,
     pub state: State,
-    /// Whether it waits at a barrier of its subgroup.
+    /// True while it waits at a barrier of its subgroup.
     pub in_subgroup: bool,
     pub touches: Vec<Touch>,
     pub loops: usize,
@@ -226,7 +226,7 @@ impl Invocation {
                 self.in_subgroup = self.value(program, ids[0]) == Scope::Subgroup as u32;
                 self.state = State::Waiting(self.block, self.next);
             }
-            // Accesses complete in order, so an arrival has no effect here.
+            // Accesses complete in order, so an arrival has no effect.
             Op::ControlBarrierArriveINTEL => {}
             Op::MemoryBarrier => {}
             Op::Variable => {
@@ -240,7 +240,7 @@ impl Invocation {
                 };
                 self.pointers.insert(instruction.result_id.unwrap(), pointer);
             }
-            // The coordinates are those of the pixel's centre.
+            // The coordinates are those of the centre of the pixel.
             Op::CompositeExtract if program.coordinates.contains(&ids[0]) => {
                 let axis = if instruction.operands[1] == Operand::LiteralBit32(0) {
                     self.pixel.0
@@ -348,7 +348,7 @@ impl Invocation {
                 let value = self.value(program, ids[1]);
                 self.variables.insert(ids[0], value);
             } else {
-                // A lane may read variables of threads that it does not run, and never selects their values.
+                // A lane may load variables of threads that it does not run, but never selects their values.
                 let value = self.variables.get(&ids[0]).copied().unwrap_or(UNSET);
                 self.values.insert(result.unwrap(), value);
             }

@@ -1,5 +1,5 @@
-//! The invocations of a kernel in each stage. Graphics stages repeat some and add helpers, and only one
-//! invocation per slot may run.
+//! The invocations of a kernel in each stage. Graphics stages repeat some invocations and add helpers. Only
+//! one invocation per slot may run its threads.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ pub fn invocations(
             Carrier::Compute | Carrier::Mesh | Carrier::Task { .. } => {
                 (0..size).for_each(|local| shade(workgroup, local, (0, 0), false))
             }
-            // A kernel of a draw with fragments is not dispatched alone.
+            // Such a kernel is dispatched together with a kernel of fragments.
             Carrier::VertexBesideFragments { .. } => {}
             Carrier::Vertex => (0..size).for_each(|local| shade(workgroup, local, (0, 0), true)),
             Carrier::Fragment { cells, .. } => {
@@ -54,7 +54,7 @@ pub fn invocations(
 }
 
 /// Returns the invocation that ran each slot, in the order of slots, without its claims. Checks that repeated
-/// ones did nothing and were counted.
+/// invocations had no effect and were counted.
 pub fn played(kernel: &CompiledKernel, all: Vec<Invocation>, claims: &[u32]) -> Vec<Invocation> {
     if kernel.variant.stage.has_workgroups() {
         return all;
@@ -83,7 +83,7 @@ pub fn played(kernel: &CompiledKernel, all: Vec<Invocation>, claims: &[u32]) -> 
                 repeated += 1;
                 continue;
             }
-            // Stress workgroups claim nothing.
+            // Stress workgroups have no claims.
             None => {}
         }
         invocation.touches = touches;

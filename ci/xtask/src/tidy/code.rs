@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_and_literals_are_blanked_and_lines_kept() {
+    fn comments_and_literals_are_blanked_without_moving_lines() {
         let text = "a /* b /* c */ \n */ d // e\n\"f \\\" g\" h r#\"i \" j\"# k 'l' '\\'' m<'n> b\"o\" bar";
         let masked: Vec<_> =
             masked(text).lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn pure_crates_are_those_of_the_map_and_have_neither_clock_nor_files() {
+    fn pure_crates_in_the_map_use_no_clock_and_no_files() {
         let says = "no clock, randomness, file or environment here: the caller gives what is needed";
         let text = "use std::time::Duration;\nuse std::time::Instant;\n// Instant\nlet t = SystemTime::now();\n\
                     std::fs::read(a);\nstd::env::var(b);\nrand::rng();\nmy_rand::rng();\n\"std::fs\";\n";
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_a_wire_type() {
+    fn serialized_types_are_wire_types() {
         let text = "use serde::Serialize;\n#[derive(Clone, Serialize)]\nstruct Row;\n// derive(Serialize)\n\
                     #[derive(Deserialize)]\nstruct Read;\n";
         assert_eq!(lines(&written_types(&file("harness/cli/src/a.rs", text))), [2]);
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn who_names_every_kind_of_instruction_denies_catch_alls() {
+    fn exhaustive_matches_on_instructions_deny_wildcards() {
         let tree = "pub enum InstructionKind {\n    /// A store.\n    Access(u8),\n    Fence {\n        scope: u8,\n    },\n}\n\
                     pub enum Other {\n    Third,\n}\n";
         let named = "InstructionKind::Access(_) => 1, InstructionKind::Fence { .. } => 2,";
@@ -468,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_tests_that_are_gone_are_found() {
+    fn removed_slow_tests_are_found() {
         let list = "# a remark\nparse::long\nparse::tests::gone\nother::long\nlong\n";
         let files = [file(SLOW, list), file("litmus/tests/parse.rs", "#[test]\nfn long() {}\n// gone\n")];
         assert_eq!(lines(&slow_tests(&files)), [3, 4]);

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_for_models_alone_are_checked_too_but_no_suite_finds_them() {
+    fn model_only_tests_are_checked_and_in_no_suite() {
         let text = GOOD.replace("why:", "note:");
         let found = messages(&[
             file("litmus/model-only/sb/SB+rlx.litmus", &text),

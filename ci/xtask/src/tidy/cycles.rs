@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn the_root_forwards_names_and_is_in_no_cycle() {
+    fn reexports_of_the_root_form_no_cycle() {
         let sources = [ROOT, ("x.rs", "pub struct X;\n"), ("y.rs", "use crate::X;\npub struct Y(X);\n")];
         assert_eq!(messages(&sources, &[]), Vec::<String>::new());
     }

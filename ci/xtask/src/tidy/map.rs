@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_and_other_documents_are_left_alone() {
+    fn code_blocks_and_other_documents_are_ignored() {
         assert_eq!(found("```\n`Gone`\n```\n"), Vec::<String>::new());
         assert!(check(&[file("docs/a.md", "`Gone`")]).is_empty());
     }

@@ -1,4 +1,5 @@
-//! Rules on prose: comments and Markdown use the field's words, and a documentation comment says what an item is.
+//! Rules on prose: comments and Markdown use standard terms, and a documentation comment starts with a
+//! description of its item.
 
 use super::source::{Finding, SourceFile};
 
@@ -84,14 +85,14 @@ mod tests {
     }
 
     #[test]
-    fn code_blocks_of_markdown_are_no_prose() {
+    fn code_blocks_of_markdown_are_ignored() {
         let word = ["an", "ew"].concat();
         let text = format!("It runs {word}.\n```\n{word}\n```\n{word}\n");
         assert_eq!(lines(&words(&file("a.md", &text))), [1, 5]);
     }
 
     #[test]
-    fn documentation_starts_with_what_an_item_is() {
+    fn documentation_does_not_start_with_a_question_word() {
         let text =
             "/// What it costs.\nstruct A;\n/// The cost.\n/// What else.\nstruct B;\n/// Who-is list.\n";
         assert_eq!(lines(&first_words(&file("a.rs", text))), [1]);

@@ -1,5 +1,5 @@
-//! Fixes by barriers and qualifiers: a change of the module as an edit of the source, and other barriers in
-//! the place of those that order too little.
+//! Fixes by barriers and qualifiers: a change of the module as an edit of the source, and stronger barriers
+//! instead of those that order too little.
 
 use std::ops::Range;
 
@@ -12,10 +12,10 @@ use super::text::{RepairLanguage, ShaderStatement, ShaderText, StatementKind, cl
 use super::update::update_fixes;
 use crate::scan::{has_word, is_word};
 
-/// Upper bound on the ways to place the changes of one fix.
+/// Upper bound on the placements of one fix.
 const MAX_PLACEMENTS: usize = 4;
 
-/// Returns the edits that stand for changes of a module, each way to place them.
+/// Returns the edits for the changes of a module, one element per placement.
 pub(super) fn placed_changes(
     source: &ShaderText,
     target: &RepairTarget,
@@ -38,7 +38,7 @@ pub(super) fn placed_changes(
     fixes
 }
 
-/// Returns the ways to make one change in the source.
+/// Returns the placements of one change in the source.
 fn placements(source: &ShaderText, target: &RepairTarget, change: &MendRecord) -> Vec<SourceFix> {
     let line = change.line.unwrap_or(0);
     let with_words = |edits: Vec<SourceEdit>| SourceFix { edits, changes: vec![(line, change.text.clone())] };
@@ -70,7 +70,7 @@ fn stronger_call(source: &ShaderText, line: u32, words: &str) -> Vec<Vec<SourceE
     });
     for range in simple.chain(heads) {
         let Some(code) = source.plain.get(range.clone()) else { continue };
-        // Storage classes and semantics are the last arguments of each such function.
+        // Storage classes and semantics are the last arguments of each of these functions.
         let last_arguments = || {
             let names = ["atomic", "controlBarrier", "memoryBarrier"];
             let open = names.iter().filter_map(|name| code.find(name)).min()?;
@@ -86,7 +86,7 @@ fn stronger_call(source: &ShaderText, line: u32, words: &str) -> Vec<Vec<SourceE
         };
         if words.starts_with("widen") {
             let narrow = ["gl_ScopeWorkgroup", "gl_ScopeSubgroup"].into_iter();
-            // The first scope of a control barrier is that of its invocations.
+            // The first scope of a control barrier is its execution scope.
             let scopes = narrow.filter_map(|scope| Some((code.rfind(scope)?, scope.len())));
             edits.extend(scopes.map(|(at, length)| {
                 let at = range.start + at;
@@ -122,7 +122,7 @@ fn stronger_call(source: &ShaderText, line: u32, words: &str) -> Vec<Vec<SourceE
     edits
 }
 
-/// Returns the ways to insert code at a side of the statement of a line.
+/// Returns the placements of code before or after the statement of a line.
 fn insertions(source: &ShaderText, line: u32, code: &str, side: &str) -> Vec<Vec<SourceEdit>> {
     let is_loop = |one: &&ShaderStatement| matches!(one.kind, StatementKind::Loop { .. });
     let mut starting = source.starting_on(line);
@@ -163,7 +163,7 @@ fn insertions(source: &ShaderText, line: u32, code: &str, side: &str) -> Vec<Vec
                 Some(("after", _)) => [false, true],
                 _ => return Vec::new(),
             };
-            // A fence belongs to the access itself, a barrier to the outermost statement.
+            // A fence is placed at the access, a barrier at the outermost statement.
             if side.ends_with("line") {
                 starting.into_iter().map(|one| around(one, sides)).collect()
             } else {
@@ -195,8 +195,8 @@ fn conditions_on(source: &ShaderText, line: u32) -> impl Iterator<Item = &Shader
     })
 }
 
-/// Returns the ways to insert code around an access in a condition: after it is where the condition holds, or
-/// after the whole statement.
+/// Returns the placements of code around an access in a condition. After the access is the start of the body,
+/// or the end of the whole statement.
 fn around_condition(
     source: &ShaderText,
     one: &ShaderStatement,
@@ -234,7 +234,7 @@ fn beside(source: &ShaderText, one: &ShaderStatement, code: &str, is_before: boo
     SourceEdit::insert(line_end(source, one.range.end), format!("\n{indentation}{code}"))
 }
 
-/// Returns the end of the line of an offset, if only a comment follows, else the offset.
+/// Returns the end of the line at an offset, if only a comment follows, else the offset.
 fn line_end(source: &ShaderText, at: usize) -> usize {
     let end = source.text[at..].find('\n').map_or(source.text.len(), |end| at + end);
     if source.plain[at..end].trim().is_empty() { end } else { at }
@@ -247,7 +247,7 @@ fn braced(source: &ShaderText, one: &ShaderStatement, code: &str, sides: [bool; 
     let text = source.text.get(one.range.clone()).unwrap_or_default();
     let before = if sides[0] { format!("{code}\n{indentation}") } else { String::new() };
     let after = if sides[1] { format!("\n{indentation}{code}") } else { String::new() };
-    // The brace opens at the end of the line of the condition, and the body keeps its own line.
+    // The brace opens at the end of the line of the condition, and the body stays on its line.
     let parent_end = source.plain[..one.range.start].trim_end().len();
     let between = source.text.get(parent_end..one.range.start).unwrap_or_default();
     if between.contains('\n') && between.trim().is_empty() {
@@ -305,7 +305,7 @@ fn words_of<'a>(plain: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 
         .filter(move |at| !plain[..*at].ends_with(is_word) && !plain[at + word.len()..].starts_with(is_word))
 }
 
-/// Returns candidates that replace barriers of too few storage classes, or that order without waiting.
+/// Returns candidates that replace barriers with too few storage classes, or without a wait.
 pub(super) fn barrier_replacements(source: &ShaderText, target: &RepairTarget) -> Vec<SourceFix> {
     let is_shared = |name: &String| source.plain.contains(&format!("var<workgroup> {name}"));
     if source.language == RepairLanguage::Wgsl && !target.names.iter().any(is_shared) {
@@ -314,7 +314,7 @@ pub(super) fn barrier_replacements(source: &ShaderText, target: &RepairTarget) -
     let calls = barrier_statements(source);
     let is_hlsl = source.language == RepairLanguage::Hlsl;
     let mut sets: Vec<Vec<Range<usize>>> = Vec::new();
-    // First those between the lines of the finding, then all of the function.
+    // Barriers between the lines of the finding first, then all barriers of the function.
     let [low, high] =
         [target.lines.iter().min(), target.lines.iter().max()].map(|line| line.copied().unwrap_or(0));
     let between: Vec<Range<usize>> =
@@ -335,7 +335,7 @@ pub(super) fn barrier_replacements(source: &ShaderText, target: &RepairTarget) -
                 fix.edits.push(SourceEdit::replace(range.clone(), new));
             }
             if is_coherent {
-                // Memory of a device is published only by coherent accesses.
+                // Only coherent accesses to device memory are made available by a barrier.
                 let Some(edit) =
                     declared.clone().filter(|_| is_hlsl || source.language == RepairLanguage::Glsl)
                 else {
@@ -354,7 +354,7 @@ pub(super) fn barrier_replacements(source: &ShaderText, target: &RepairTarget) -
     fixes
 }
 
-/// Returns the statements that are one call of a barrier.
+/// Returns the statements that consist of one call of a barrier.
 fn barrier_statements(source: &ShaderText) -> Vec<Range<usize>> {
     let is_barrier = |one: &&ShaderStatement| {
         let code = source.code(&one.range);
@@ -365,7 +365,7 @@ fn barrier_statements(source: &ShaderText) -> Vec<Range<usize>> {
     source.statements().into_iter().filter(is_barrier).map(|one| one.range.clone()).collect()
 }
 
-/// Returns the barrier that waits and orders all memory, for one that does less.
+/// Returns a control barrier for all memory, to replace a weaker barrier.
 fn replacement(source: &ShaderText, call: &str) -> Option<String> {
     let name = call.strip_suffix("()")?.trim();
     let new = match (source.language, name) {
@@ -381,19 +381,20 @@ fn replacement(source: &ShaderText, call: &str) -> Option<String> {
             | "GroupMemoryBarrierWithGroupSync"
             | "DeviceMemoryBarrierWithGroupSync",
         ) => "AllMemoryBarrierWithGroupSync();",
-        // Only for workgroup memory, which the other barriers do not order.
+        // Only workgroup memory: the other barriers do not order it.
         (RepairLanguage::Wgsl, "storageBarrier" | "textureBarrier") => "workgroupBarrier();",
         _ => return None,
     };
-    // A barrier that follows already waits.
+    // A replacement that equals the barrier changes nothing.
     let is_known = new.trim_end_matches(';') == call;
     (!is_known).then(|| new.to_owned())
 }
 
-/// Returns a fix in words for workgroups that would have to wait for each other, with the texts of the parts.
+/// Returns a fix in words that splits the dispatch, for workgroups that must wait for each other; and the
+/// source of each part.
 ///
-/// A part is the shader with only the code before, or only the code after, a barrier between the two lines. The
-/// fix holds if neither part has the finding.
+/// The parts are the shader with the code before a barrier between the two lines, and with the code after it.
+/// The fix is valid if neither part has the finding.
 pub(super) fn second_dispatch(
     source: &ShaderText,
     target: &RepairTarget,
@@ -402,7 +403,7 @@ pub(super) fn second_dispatch(
         return None;
     }
     let barriers = BarrierNames::of_source(source);
-    // A line may be in a function that the entry point calls on both sides of the barrier.
+    // The line may be in a function that the entry point calls before and after the barrier.
     let entry = source.functions.iter().rev().find(|function| barriers.is_in(source, &function.body))?;
     let is_barrier = |one: &&ShaderStatement| {
         matches!(one.kind, StatementKind::Simple) && barriers.is_in(source, &one.range)

@@ -1,9 +1,9 @@
 //! Fixes for control barriers in divergent control flow: the code around the barrier moves into conditions,
 //! so that every invocation reaches the barrier.
 //!
-//! A condition guards an invocation's own element, so statements that use no value of the condition become
-//! unconditional first: a barrier waits for a tile that all invocations load. A second candidate guards every
-//! statement.
+//! The first candidate makes statements unconditional that use no value of the condition: the condition
+//! usually guards the element of the invocation, and all invocations load the tile before the barrier. A
+//! second candidate guards every statement.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -12,10 +12,10 @@ use super::edit::{SourceEdit, SourceFix, guarded, negate, reindent, split_outsid
 use super::text::{RepairLanguage, ShaderStatement, ShaderText, StatementKind, identifiers};
 use crate::scan::has_function;
 
-/// Upper bound on the calls between a barrier and the code that decides about it.
+/// Upper bound on the calls between a barrier and its condition.
 const MAX_CALLS: usize = 4;
 
-/// Returns candidates for a barrier that not all invocations reach.
+/// Returns candidates for a barrier in divergent control flow.
 pub(super) fn divergence_fixes(source: &ShaderText, line: u32) -> Vec<SourceFix> {
     let barriers = BarrierNames::of_source(source);
     let mut sites: Vec<usize> = source
@@ -24,7 +24,7 @@ pub(super) fn divergence_fixes(source: &ShaderText, line: u32) -> Vec<SourceFix>
         .filter(|one| barriers.is_in(source, &one.range))
         .map(|one| one.range.start)
         .collect();
-    // The calls of the function of a barrier are barriers, too.
+    // A call of a function with a barrier is a barrier, too.
     for _ in 0..MAX_CALLS {
         let names: BTreeSet<&str> = sites
             .iter()
@@ -135,7 +135,7 @@ fn split_if(
         writer.text(guarded(source, &negate(&condition), &body_text(source, other), &indentation));
     }
     writer.list(&then.list())?;
-    // Without a guard the condition goes, which is the last choice.
+    // The last candidate removes the condition instead of adding guards.
     let text = writer.finish().filter(|written| is_all || written.guards > 0)?.text;
     let text = if source.is_unbraced(&one.range) { format!("{{ {text} }}") } else { text };
     let words = "split this `if` so that every invocation reaches the barrier";
@@ -207,7 +207,7 @@ fn body_text(source: &ShaderText, of: &ShaderStatement) -> String {
     reindent(source.text.get(range).unwrap_or_default(), &old, source.indentation(of.range.start))
 }
 
-/// Moves jumps before a barrier of a list to the place after its last barrier.
+/// Moves jumps before a barrier in a list to the position after its last barrier.
 fn delayed_jumps(
     source: &ShaderText,
     barriers: &BarrierNames,
@@ -242,7 +242,7 @@ fn delayed_jumps(
         if writer.list(&list[index + 1..=last]).is_none() {
             continue;
         }
-        // What follows the last barrier is for the other invocations alone.
+        // The other invocations execute the statements after the last barrier.
         if last + 1 < list.len() {
             let jump = format!("{jump};");
             writer.jump(&condition, &jump, before.is_empty().then(|| one.range.clone()));
@@ -260,7 +260,7 @@ fn delayed_jumps(
     fixes
 }
 
-/// Gives a strided loop the same number of rounds in every invocation.
+/// Rewrites a strided loop such that every invocation has the same number of iterations.
 fn uniform_loop(
     source: &ShaderText,
     barriers: &BarrierNames,
@@ -335,14 +335,14 @@ pub(super) fn free_names(text: &str) -> BTreeSet<String> {
     names
 }
 
-/// A declaration: its head with the type, its name, and its first value.
+/// A declaration: its type, its name and its initial value.
 pub(super) struct Declared<'a> {
     pub head: &'a str,
     pub name: &'a str,
     pub value: Option<&'a str>,
 }
 
-/// Returns the declaration of a simple statement, if it is one.
+/// Returns the declaration in a simple statement, if there is one.
 pub(super) fn declared(code: &str) -> Option<Declared<'_>> {
     let code = code.trim().trim_end_matches(';');
     let (left, value) = match code.split_once('=') {
@@ -376,16 +376,16 @@ struct GuardedText {
     guards: usize,
 }
 
-/// Writes statements so that every invocation passes their barriers.
+/// Writes statements such that every invocation reaches their barriers.
 struct GuardWriter<'a> {
     source: &'a ShaderText,
     barriers: &'a BarrierNames,
     condition: String,
-    /// The names that the condition tests, and those computed from them.
+    /// The names in the condition, and names computed from them.
     tested: BTreeSet<String>,
     indentation: String,
     is_all: bool,
-    /// The local variables that other invocations keep.
+    /// The local variables that must keep their value in the other invocations.
     kept: BTreeSet<String>,
     pieces: Vec<GuardPiece>,
     is_changing: bool,
@@ -420,7 +420,7 @@ impl<'a> GuardWriter<'a> {
             .filter_map(|one| declared(source.code(&one.range)))
             .filter_map(|one| Some((one.name, one.value?)))
             .collect();
-        // The names that a tested value is computed from are tested too.
+        // Names from which a tested value is computed are also tested.
         let sources: Vec<String> = values
             .iter()
             .filter(|(name, _)| tested.contains(*name))
@@ -447,8 +447,8 @@ impl<'a> GuardWriter<'a> {
         }
     }
 
-    /// Guards statements that change a local variable from outside a region, which other invocations use
-    /// after it.
+    /// Guards statements that change a local variable declared outside a region and used after it by other
+    /// invocations.
     fn keep_locals(mut self, region: &Range<usize>) -> GuardWriter<'a> {
         let outside = self.source.statements().into_iter().filter(|one| !region.contains(&one.range.start));
         let names = outside.filter_map(|one| declared(self.source.code(&one.range)));
@@ -466,7 +466,7 @@ impl<'a> GuardWriter<'a> {
         self.pieces.push(GuardPiece::Jump { condition, code, original });
     }
 
-    /// Adds statements; `None` if a barrier is where no condition can be moved.
+    /// Adds statements; `None` if the condition cannot be moved around a barrier.
     fn list(&mut self, list: &[&ShaderStatement]) -> Option<()> {
         for (index, one) in list.iter().enumerate() {
             let code = self.source.code(&one.range).to_owned();
@@ -491,7 +491,7 @@ impl<'a> GuardWriter<'a> {
         Some(())
     }
 
-    /// Adds a declaration, which stays visible after its guard.
+    /// Adds a declaration outside of its guard, so that it stays in scope.
     fn declaration(
         &mut self,
         declaration: &Declared<'_>,
@@ -509,7 +509,7 @@ impl<'a> GuardWriter<'a> {
                     RepairLanguage::Hlsl => format!("({ty})0"),
                     _ => format!("{ty}(0)"),
                 };
-                // Comments before and after the declaration stay with it.
+                // Comments before and after the declaration move with it.
                 let code_start = text.lines().take_while(|line| line.trim_start().starts_with("//")).count();
                 let before: String = text
                     .lines()
@@ -531,7 +531,7 @@ impl<'a> GuardWriter<'a> {
         let line_end = text[one.range.end..].find('\n').map_or(text.len(), |end| one.range.end + end);
         let is_alone = self.source.plain[one.range.end..line_end].trim().is_empty();
         let end = if is_alone { line_end } else { one.range.end };
-        // Comments on the lines before belong to the statement.
+        // Comments on the preceding lines belong to the statement.
         let before = match index.checked_sub(1).and_then(|before| list.get(before)) {
             Some(before) => {
                 let rest = text.get(before.range.end..one.range.start)?;
@@ -548,7 +548,7 @@ impl<'a> GuardWriter<'a> {
         declared(code).is_none() && free_names(&self.condition).iter().any(|name| assigns(code, name))
     }
 
-    /// Writes a statement that has a barrier.
+    /// Writes a statement that contains a barrier.
     fn around_barrier(&self, one: &ShaderStatement, text: &str) -> Option<String> {
         let body = match &one.kind {
             StatementKind::Simple => return Some(text.to_owned()),
@@ -574,7 +574,7 @@ impl<'a> GuardWriter<'a> {
         Some(format!("{head} {{\n{deeper}{inner}\n{}}}", self.indentation))
     }
 
-    /// Returns the text; consecutive guards are one.
+    /// Returns the text; consecutive guards are merged.
     fn finish(self) -> Option<GuardedText> {
         let mut groups: Vec<GuardPiece> = Vec::new();
         for piece in self.pieces {
@@ -587,7 +587,7 @@ impl<'a> GuardWriter<'a> {
         }
         let guards = groups.iter().filter(|piece| matches!(piece, GuardPiece::Guarded(_))).count();
         let jumps = groups.iter().filter(|piece| matches!(piece, GuardPiece::Jump { .. })).count();
-        // A condition that reads memory, or whose values change, is evaluated once.
+        // A condition that reads memory or whose operands change is evaluated only once.
         let is_fixed = guards + jumps > 1 && (self.condition.contains('[') || self.is_changing);
         let name =
             ["is_active", "is_active_lane"].into_iter().find(|name| !self.source.plain.contains(name))?;

@@ -56,7 +56,7 @@ impl SourceFix {
     }
 }
 
-/// Returns a text with other blanks at the start of its lines after the first.
+/// Returns a text with another indentation of its lines after the first.
 pub(super) fn reindent(text: &str, old: &str, new: &str) -> String {
     let mut lines = text.lines();
     let mut moved = lines.next().unwrap_or_default().trim_start().to_owned();
@@ -124,7 +124,7 @@ pub(super) fn split_outside<'a>(text: &'a str, separator: &str) -> Vec<&'a str> 
     parts
 }
 
-/// Returns an `if` with a body of several lines or one statement.
+/// Returns an `if` statement with a body.
 pub(super) fn guarded(source: &ShaderText, condition: &str, body: &str, indentation: &str) -> String {
     let unit = source.unit();
     let inner = format!("{indentation}{unit}");

@@ -2,7 +2,7 @@
 
 use super::text::closing;
 
-/// Removes the blanks of a text.
+/// Removes all blanks from a text.
 pub(super) fn squeezed(text: &str) -> String {
     text.chars().filter(|c| !c.is_whitespace()).collect()
 }
@@ -26,7 +26,7 @@ pub(super) fn is_element(text: &str) -> bool {
     name_end > 0
 }
 
-/// Returns the sides of an assignment.
+/// Returns the left and right side of an assignment.
 pub(super) fn assignment(code: &str) -> Option<(&str, &str)> {
     let mut depth = 0_usize;
     let bytes = code.as_bytes();

@@ -1,26 +1,26 @@
-//! The finding that a fix is for, as positions and names of the source.
+//! The finding to fix, as positions and names of the source.
 
 use results::wire::FindingRecord;
 
 use super::text::identifiers;
 
-/// A finding in the file that is changed.
+/// A finding in the file to edit.
 #[derive(Clone, Debug)]
 pub(super) struct RepairTarget {
-    /// The kind, as it is published.
+    /// The kind, as published.
     pub kind: String,
-    /// The lines of its positions, from 1.
+    /// The lines of the accesses, from 1.
     pub lines: Vec<u32>,
     /// The names of the variable or block and of its members.
     pub names: Vec<String>,
-    /// True if all its invocations are in one workgroup.
+    /// True if all invocations are in one workgroup.
     pub is_one_workgroup: bool,
-    /// True if every position is a write.
+    /// True if every access is a write.
     pub is_write_only: bool,
 }
 
 impl RepairTarget {
-    /// Returns the target of a finding; `None` if a position is in another file or has no line.
+    /// Returns the target of a finding; `None` if an access is in another file or has no line.
     pub fn of_finding(file: &str, finding: &FindingRecord) -> Option<RepairTarget> {
         let here = |named: &Option<String>| named.as_deref().is_none_or(|named| named == file);
         let lines: Option<Vec<u32>> =
@@ -70,7 +70,7 @@ fn without_indices(element: &str) -> String {
     outside.collect()
 }
 
-/// Identifies a finding in a changed text: its kind and variable.
+/// Returns the key of a finding in a changed text: its kind and variable.
 pub(super) fn finding_key(finding: &FindingRecord) -> (String, String) {
     let group = match finding.kind.as_str() {
         "lockstep" | "unpublished-read" => "race",

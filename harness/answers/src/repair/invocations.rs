@@ -1,5 +1,5 @@
-//! Fixes that choose the invocations of a statement: one of them stores, all of them initialize, and each
-//! round of a reduction has its lanes.
+//! Fixes that restrict the invocations of a statement: one of them stores, all of them initialize, and each
+//! round of a reduction has its invocations.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -12,14 +12,14 @@ use super::text::{RepairLanguage, ShaderFunction, ShaderStatement, ShaderText, S
 use super::wgsl_atomic::{AtomicPath, declare_atomic, path_at};
 use crate::scan::{has_word, is_word};
 
-/// Upper bound on the definitions between a name and the invocation's number.
+/// Upper bound on the definitions between a name and the index of the invocation.
 const MAX_DEFINITIONS: usize = 4;
 
-/// Expressions that number the invocations.
+/// Expressions for the index of an invocation.
 struct InvocationNumbers {
-    /// The number within the workgroup.
+    /// The index within the workgroup.
     local: String,
-    /// The edit that declares the number, if the entry point lacks it.
+    /// The edit that declares the index, if the entry point does not.
     declares: Option<SourceEdit>,
     /// A condition that holds in one invocation of the dispatch.
     is_first_of_all: Option<String>,
@@ -74,7 +74,7 @@ impl InvocationNumbers {
     }
 }
 
-/// Returns the entry point: `main`, or the function with the size of a workgroup.
+/// Returns the entry point: `main`, or the function with a workgroup size.
 fn entry_point(source: &ShaderText) -> Option<&ShaderFunction> {
     let is_entry = |function: &&ShaderFunction| {
         let before = &source.plain[..function.parameters.start];
@@ -85,7 +85,7 @@ fn entry_point(source: &ShaderText) -> Option<&ShaderFunction> {
     source.functions.iter().find(is_entry)
 }
 
-/// Returns the invocations of a workgroup as an expression.
+/// Returns the number of invocations in a workgroup as an expression.
 fn workgroup_size(source: &ShaderText) -> Option<String> {
     if source.language == RepairLanguage::Glsl {
         let is_plane = ["local_size_y", "local_size_z"].iter().any(|word| source.plain.contains(word));
@@ -131,7 +131,7 @@ fn lane_names(source: &ShaderText) -> BTreeSet<String> {
                 names.insert(found.name.to_owned());
             }
         }
-        // The counter of a loop may start at the number of the invocation.
+        // The counter of a loop may start at the index of the invocation.
         for one in source.statements() {
             if let StatementKind::Loop { header, .. } = &one.kind
                 && let Some(init) = source.code(header).split(';').next()
@@ -145,7 +145,7 @@ fn lane_names(source: &ShaderText) -> BTreeSet<String> {
     names
 }
 
-/// Returns candidates in which one invocation makes a store that all invocations repeat.
+/// Returns candidates that restrict a store, which all invocations execute, to one invocation.
 pub(super) fn one_writer(source: &ShaderText, target: &RepairTarget) -> Vec<SourceFix> {
     let Some(numbers) = InvocationNumbers::of_source(source) else { return Vec::new() };
     let lanes = lane_names(source);
@@ -156,7 +156,7 @@ pub(super) fn one_writer(source: &ShaderText, target: &RepairTarget) -> Vec<Sour
             let code = source.code(&one.range).trim_end_matches(';').trim().to_owned();
             let Some((element, value)) = assignment(&code) else { continue };
             let is_target = is_element(element) && target.names_element(element) && declared(&code).is_none();
-            // An element or condition of each invocation is the work of that invocation.
+            // A store whose element or condition depends on the invocation differs between invocations.
             if !is_target || !is_one_element(element) || value.contains(element.trim()) {
                 continue;
             }
@@ -199,8 +199,8 @@ pub(super) fn one_writer(source: &ShaderText, target: &RepairTarget) -> Vec<Sour
     fixes
 }
 
-/// Returns true if an element is the same in every invocation of a workgroup: its indices are constants, or
-/// the number of the workgroup.
+/// Returns true if an element is the same in every invocation of a workgroup: its indices are constants or
+/// the index of the workgroup.
 fn is_one_element(element: &str) -> bool {
     let is_constant = |name: &str| {
         let is_number = name.starts_with(|c: char| c.is_ascii_digit());
@@ -211,7 +211,7 @@ fn is_one_element(element: &str) -> bool {
     indices.flat_map(crate::scan::words).all(is_constant)
 }
 
-/// Returns the store as an atomic exchange, for a flag that any invocation may raise.
+/// Returns the store as an atomic exchange, for a flag that any invocation may set.
 fn atomic_store(source: &ShaderText, one: &ShaderStatement, element: &str, value: &str) -> Option<SourceFix> {
     let (call, text) = match source.language {
         RepairLanguage::Glsl => ("atomicExchange", format!("atomicExchange({element}, {value});")),
@@ -226,7 +226,7 @@ fn atomic_store(source: &ShaderText, one: &ShaderStatement, element: &str, value
     ))
 }
 
-/// Returns candidates that make the accesses of a finding atomic, which orders nothing else.
+/// Returns the fix that makes the accesses of a finding atomic. It orders no other accesses.
 pub(super) fn atomic_accesses(source: &ShaderText, target: &RepairTarget) -> Option<SourceFix> {
     let mut fix = SourceFix::default();
     let add = |range: &Range<usize>, text: String, fix: &mut SourceFix| {
@@ -272,7 +272,7 @@ pub(super) fn atomic_accesses(source: &ShaderText, target: &RepairTarget) -> Opt
                 if !is_start || is_done || !is_on_line(at) || source.function_at(at).is_none() {
                     continue;
                 }
-                // A flag decides what follows; the value of any other read needs more than to be atomic.
+                // A read that a condition tests is a flag. Another read needs an order, not only atomicity.
                 let path = source.path_to(at);
                 let read =
                     path.last().and_then(|one| declared(source.code(&one.range))).map(|found| found.name);
@@ -292,7 +292,7 @@ pub(super) fn atomic_accesses(source: &ShaderText, target: &RepairTarget) -> Opt
             }
         }
     }
-    // Stores to elements that invocations compute may be meant for different elements.
+    // Stores to elements with computed indices may be meant for different elements.
     let is_signal = done.len() < fix.changes.len() || elements.iter().all(|element| is_one_element(element));
     Some(fix).filter(|fix| !fix.edits.is_empty() && is_signal)
 }
@@ -352,7 +352,7 @@ fn zero_of(source: &ShaderText, ty: &str) -> String {
     }
 }
 
-/// Adds the store of a zero as the `else` of a conditional store.
+/// Adds an `else` branch that stores zero to a conditional store.
 fn store_in_else(source: &ShaderText, variable: &SharedVariable<'_>) -> Vec<SourceFix> {
     let mut fixes = Vec::new();
     for one in source.statements() {
@@ -414,9 +414,10 @@ fn cleared_at_start(source: &ShaderText, variable: &SharedVariable<'_>) -> Optio
     Some(SourceFix::new(edits, source.line_of(first.range.start), words))
 }
 
-/// Returns candidates that separate the rounds of a reduction that relies on lockstep.
+/// Returns candidates that separate the rounds of a reduction that relies on lockstep execution.
 ///
-/// Each statement `x[i] = f(x[i], x[i + n])` gets the lanes below `n` and a barrier.
+/// Each statement `x[i] = f(x[i], x[i + n])` is restricted to invocations below `n`, and a barrier follows
+/// it.
 pub(super) fn separated_rounds(source: &ShaderText, target: &RepairTarget) -> Vec<SourceFix> {
     let mut fixes = Vec::new();
     for one in source.statements() {
@@ -458,12 +459,12 @@ pub(super) fn separated_rounds(source: &ShaderText, target: &RepairTarget) -> Ve
                     parts.push(guarded(source, &format!("{lane} < {limit}"), &text, indentation));
                     parts.push(barrier.to_owned());
                 }
-                // A barrier of the subgroup or of memory is replaced by those of the workgroup.
+                // The workgroup barriers replace barriers of the subgroup or of memory.
                 None if source.code(&part.range).contains("arrier") => {}
                 None => parts.push(guarded(source, condition, &text, indentation)),
             }
         }
-        // A barrier that follows the statement waits for the last round.
+        // A barrier after the last round exists already, if one follows the statement.
         let next = source.statements().into_iter().find(|next| next.range.start >= one.range.end);
         let is_waiting = next.is_some_and(|next| source.code(&next.range) == barrier);
         parts.truncate(parts.len() - usize::from(is_waiting && rounds.last().is_some_and(Option::is_some)));
@@ -475,7 +476,7 @@ pub(super) fn separated_rounds(source: &ShaderText, target: &RepairTarget) -> Ve
     fixes
 }
 
-/// Returns true if a number is known to be smaller than another.
+/// Returns true if the first number is known to be smaller than the second.
 fn smaller(one: &str, other: &str) -> bool {
     let number = |text: &str| text.trim_end_matches(['u', 'U']).parse::<u32>().ok();
     match (number(one), number(other)) {
@@ -484,7 +485,7 @@ fn smaller(one: &str, other: &str) -> bool {
     }
 }
 
-/// Returns the distance of the element that a round reads besides its own.
+/// Returns the distance of the other element that a round reads.
 fn round_of(
     source: &ShaderText,
     part: &ShaderStatement,

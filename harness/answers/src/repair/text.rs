@@ -1,8 +1,8 @@
 //! A shader source as functions and statements, for GLSL, HLSL, Slang and WGSL.
 //!
-//! The parser knows blocks, `if`, loops and simple statements, and takes everything else as text. It does not
-//! expand macros, and reads all branches of `#if`. Fixes that rest on a misread structure do not compile or
-//! do not help, so callers compile and walk every changed text.
+//! The parser recognizes blocks, `if`, loops and simple statements; all else is plain text. It does not
+//! expand macros, and reads all branches of `#if`. A fix that is based on a misparsed structure does not
+//! compile or does not remove the finding, so callers compile and walk every changed text.
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ pub(super) enum RepairLanguage {
 /// A statement.
 #[derive(Clone, Debug)]
 pub(super) struct ShaderStatement {
-    /// The bytes, with the final semicolon or brace.
+    /// The bytes, including the final semicolon or brace.
     pub range: Range<usize>,
     pub kind: StatementKind,
 }
@@ -58,7 +58,8 @@ pub(super) struct ShaderFunction {
 #[derive(Clone, Debug)]
 pub(super) struct ShaderText {
     pub text: String,
-    /// The text with blanks for comments, strings, directives and characters beyond ASCII. Offsets are equal.
+    /// The text with comments, strings, directives and non-ASCII characters replaced by blanks. Offsets are
+    /// equal.
     pub plain: String,
     pub language: RepairLanguage,
     pub functions: Vec<ShaderFunction>,
@@ -68,7 +69,7 @@ pub(super) struct ShaderText {
 const MAX_NESTING: usize = 60;
 
 impl ShaderText {
-    /// Parses a source; its language follows from the name of its file.
+    /// Parses a source; the file extension selects the language.
     pub fn parse(file: &str, text: &str) -> ShaderText {
         let language = match file.rsplit('.').next().unwrap_or_default() {
             "wgsl" => RepairLanguage::Wgsl,
@@ -92,7 +93,7 @@ impl ShaderText {
         &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
     }
 
-    /// Returns one more level of indentation.
+    /// Returns one level of indentation.
     pub fn unit(&self) -> &'static str {
         if self.text.contains("\n\t") { "\t" } else { "    " }
     }
@@ -102,7 +103,7 @@ impl ShaderText {
         self.plain.get(range.clone()).unwrap_or_default().trim()
     }
 
-    /// Returns true if a range has a preprocessor directive.
+    /// Returns true if a range contains a preprocessor directive.
     pub fn has_directive(&self, range: &Range<usize>) -> bool {
         self.text
             .get(range.clone())
@@ -126,17 +127,17 @@ impl ShaderText {
         path
     }
 
-    /// Returns every statement, a statement before its parts.
+    /// Returns all statements in preorder.
     pub fn statements(&self) -> Vec<&ShaderStatement> {
         self.functions.iter().flat_map(|function| all_statements(&function.statements)).collect()
     }
 
-    /// Returns the statements of which a line has the first byte, the outermost first.
+    /// Returns the statements that start on a line, the outermost first.
     pub fn starting_on(&self, line: u32) -> Vec<&ShaderStatement> {
         self.statements().into_iter().filter(|one| self.line_of(one.range.start) == line).collect()
     }
 
-    /// Returns the simple statements that have a part on a line.
+    /// Returns the simple statements that overlap a line.
     pub fn simple_on(&self, line: u32) -> Vec<&ShaderStatement> {
         let is_here = |one: &&ShaderStatement| {
             let last = one.range.end.saturating_sub(1).max(one.range.start);
@@ -146,12 +147,12 @@ impl ShaderText {
         self.statements().into_iter().filter(is_here).collect()
     }
 
-    /// Returns the statement that has a given one as its part.
+    /// Returns the parent of a statement.
     pub fn parent(&self, of: &Range<usize>) -> Option<&ShaderStatement> {
         self.statements().into_iter().find(|one| one.children().iter().any(|child| child.range == *of))
     }
 
-    /// Returns true if a statement is the body of an `if` or loop without braces.
+    /// Returns true if a statement is the body of an `if` or loop, without braces.
     pub fn is_unbraced(&self, of: &Range<usize>) -> bool {
         let is_list = |one: &ShaderStatement| matches!(one.kind, StatementKind::Block(_));
         self.parent(of).is_some_and(|parent| !is_list(parent))
@@ -185,7 +186,7 @@ pub(super) fn identifiers(text: &str) -> impl Iterator<Item = &str> {
     crate::scan::words(text).filter(|word| !word.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// Returns all statements, each before its parts.
+/// Returns all statements in preorder.
 fn all_statements(of: &[ShaderStatement]) -> Vec<&ShaderStatement> {
     let mut found = Vec::new();
     let mut stack: Vec<&ShaderStatement> = of.iter().rev().collect();
@@ -196,7 +197,7 @@ fn all_statements(of: &[ShaderStatement]) -> Vec<&ShaderStatement> {
     found
 }
 
-/// Replaces the bytes of comments, strings and directives, and those beyond ASCII, by blanks.
+/// Replaces comments, strings, directives and non-ASCII characters by blanks.
 fn blank_comments(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut plain = String::with_capacity(bytes.len());
@@ -225,12 +226,12 @@ fn blank_comments(text: &str) -> String {
     plain
 }
 
-/// Returns the bytes before an end, or all.
+/// Returns the bytes before `end`, or all.
 fn until(bytes: &[u8], end: &[u8]) -> usize {
     bytes.windows(end.len()).position(|window| window == end).unwrap_or(bytes.len())
 }
 
-/// Returns the offset after the bracket that closes the one at `open`.
+/// Returns the offset after the bracket that matches the one at `open`.
 pub(super) fn closing(plain: &str, open: usize) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, byte) in plain.bytes().enumerate().skip(open) {
@@ -274,10 +275,11 @@ fn functions_of(plain: &str, language: RepairLanguage) -> Vec<ShaderFunction> {
     functions
 }
 
-/// Returns the name and the parameters of a function, if a text before a brace is the head of one.
+/// Returns the name and the parameters of a function, if the text before a brace is a function header.
 fn function_head(plain: &str, head: Range<usize>) -> Option<(String, Range<usize>)> {
     let text = plain.get(head.clone())?;
-    // Attributes may have parentheses, too: the parameters are the last group, but for an annotated result.
+    // Attributes may have parentheses, too. The parameters are the last group, unless the result is
+    // annotated.
     let mut groups = Vec::new();
     let mut at = 0;
     while let Some(open) = text[at..].find('(') {
@@ -383,7 +385,7 @@ impl StatementParser<'_> {
             let brace = open + self.plain[open..end].find('{')?;
             let text = self.plain[open..brace].trim_end();
             let whole = open..open + text.len();
-            // Parentheses around the whole text are no part of it.
+            // Parentheses around the whole text are removed.
             let inner = match text.starts_with('(') && closing(self.plain, open) == Some(whole.end) {
                 true => whole.start + 1..whole.end - 1,
                 false => whole,

@@ -9,12 +9,12 @@ use super::finding::RepairTarget;
 use super::text::{RepairLanguage, ShaderStatement, ShaderText, StatementKind, closing};
 use super::wgsl_atomic::{AtomicPath, declare_atomic};
 
-/// An update of one element: the statement that makes it, and what it computes.
+/// A read-modify-write of one element.
 #[derive(Clone, Debug)]
 pub(super) struct SourceUpdate {
     /// The statement to replace.
     pub range: Range<usize>,
-    /// A second statement, which the atomic function makes superfluous.
+    /// A second statement, which the atomic function replaces.
     pub removed: Option<Range<usize>>,
     pub element: String,
     /// The name after `atomic` or `Interlocked`.
@@ -28,13 +28,13 @@ pub(super) struct SourceUpdate {
 #[derive(Clone, Debug)]
 pub(super) enum OldValue {
     Unused,
-    /// `T v = L;`, as the type (empty without a declaration) and the name.
+    /// `T v = L;`: the type (empty without a declaration) and the name.
     Named(String, String),
-    /// A statement with the update in it, as the text before and after.
+    /// A statement that contains the update: the text before and after it.
     Within(String, String),
     /// `if (L == A)`: the compared value; the operand is the new one.
     Compared(String),
-    /// An update of a texel: image and coordinate are the element.
+    /// An update of a texel: the element is image and coordinate.
     Texel,
 }
 
@@ -71,8 +71,8 @@ pub(super) fn update_fixes(source: &ShaderText, target: &RepairTarget) -> Vec<So
     fixes
 }
 
-/// Returns the fix that writes `x++` as `x = x + 1`: glslang drops the qualifiers of the store of the former, so
-/// that it is not made available, whatever orders it.
+/// Returns the fix that writes `x++` as `x = x + 1`: for `x++`, glslang omits the memory operands of the
+/// store, so no barrier makes it available.
 fn written_out_steps(source: &ShaderText, updates: &[SourceUpdate]) -> Option<SourceFix> {
     if source.language != RepairLanguage::Glsl {
         return None;
@@ -256,7 +256,7 @@ fn update_of(source: &ShaderText, one: &ShaderStatement) -> Option<SourceUpdate>
     })
 }
 
-/// Returns the element of `x++` and its like, with the operand.
+/// Returns the element of `x++`, `x--` and their prefix forms, with the operand.
 fn step_of(code: &str) -> Option<(&str, &'static str)> {
     let code = code.trim();
     let stepped = |element: &'_ str| is_element(element);
@@ -268,12 +268,12 @@ fn step_of(code: &str) -> Option<(&str, &'static str)> {
     stepped(element).then_some((element.trim(), operand))
 }
 
-/// Returns the parts of a statement around `x++`, where its value is used.
+/// Returns the text before and after an `x++` whose value is used.
 fn step_within(code: &str) -> Option<(String, String, &'static str, String)> {
     let at = code.find("++")?;
     let before = &code[..at];
     let mut start = before.len();
-    // Backwards over names, members and indices.
+    // Scans backwards over names, members and indices.
     while start > 0 {
         let last = before.as_bytes()[start - 1];
         if last == b']' {
@@ -341,7 +341,7 @@ fn operation_on(element: &str, value: &str) -> Option<(&'static str, String)> {
     None
 }
 
-/// Subtractions are additions of the negated operand, except in WGSL.
+/// Writes a subtraction as an addition of the negated operand, except in WGSL.
 fn subtraction(source: &ShaderText, mut update: SourceUpdate) -> SourceUpdate {
     if update.function == "Sub" && source.language != RepairLanguage::Wgsl {
         update.function = "Add";
@@ -427,7 +427,7 @@ fn extremum(
         } else {
             continue;
         };
-        // A test before the atomic function spares the call; the function tests again.
+        // The atomic function repeats the comparison, so the condition stays as a fast path.
         if called.is_some() && !code.contains(function) {
             return None;
         }
@@ -468,7 +468,7 @@ fn compare_and_swap(
         (false, true) => left,
         _ => return None,
     };
-    // The body needs braces of which the store can be taken away.
+    // The store can only be removed from a body with braces.
     let StatementKind::Block(parts) = &then.kind else { return None };
     if parts.len() < 2 || source.is_unbraced(&one.range) {
         return None;
@@ -485,7 +485,7 @@ fn compare_and_swap(
     })
 }
 
-/// Returns image and coordinate, the function and the operand of an update of a texel.
+/// Returns the image and coordinate, the function and the operand of an update of a texel.
 fn texel_update(code: &str) -> Option<(String, &'static str, String)> {
     let arguments = code.strip_prefix("imageStore")?.trim();
     let inner = arguments.strip_prefix('(')?.strip_suffix(')')?;
@@ -515,9 +515,9 @@ fn texel_update(code: &str) -> Option<(String, &'static str, String)> {
     Some((format!("{}, {}", image.trim(), coordinate.trim()), function, operand))
 }
 
-/// Returns the function and operand of an operation of which one operand is recognized.
+/// Returns the function and the operand of an operation that has the loaded value as one operand.
 fn operation_by(value: &str, is_loaded: impl Fn(&str) -> Option<()>) -> Option<(&'static str, String)> {
-    // The loaded operand becomes a name for the general case.
+    // The loaded operand is replaced by a name for the general case.
     for operator in ["+", "-", "&", "|", "^", ","] {
         let text = match operator {
             "," => {

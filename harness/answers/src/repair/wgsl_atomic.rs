@@ -1,4 +1,4 @@
-//! Atomic types in WGSL: the declaration and every access of an element change together.
+//! Atomic types in WGSL: the edits change the declaration and every access of an element.
 
 use std::ops::Range;
 
@@ -56,7 +56,7 @@ pub(super) fn path_at(text: &str, start: usize) -> Option<(AtomicPath, usize)> {
     (!variable.is_empty()).then_some((AtomicPath { variable, steps }, at))
 }
 
-/// Returns the edits that make an element atomic, besides those of the statements that are changed already.
+/// Returns the edits that make an element atomic, except those of statements that are already changed.
 pub(super) fn declare_atomic(
     source: &ShaderText,
     path: &AtomicPath,
@@ -92,7 +92,7 @@ pub(super) fn declare_atomic(
             match store {
                 Some((range, value)) => {
                     at = range.end;
-                    // A value that reads the element too is not rewritten.
+                    // A value that also reads the element is not rewritten.
                     if value.contains(path.variable.as_str()) {
                         return None;
                     }
@@ -127,7 +127,7 @@ fn declaration_edit(source: &ShaderText, path: &AtomicPath) -> Option<SourceEdit
     is_number.then(|| SourceEdit::replace(range, format!("atomic<{}>", text.trim())))
 }
 
-/// Returns the bytes of the first argument of a type.
+/// Returns the length in bytes of the first argument of a type.
 fn element_length(arguments: &str) -> usize {
     let mut depth = 0_usize;
     for (at, byte) in arguments.bytes().enumerate() {
@@ -144,7 +144,7 @@ fn element_length(arguments: &str) -> usize {
     arguments.len()
 }
 
-/// Returns the bytes of the type of a module variable.
+/// Returns the byte range of the type of a module variable.
 fn module_variable(plain: &str, name: &str) -> Option<Range<usize>> {
     plain.match_indices("var<").find_map(|(at, _)| {
         let end = at + plain[at..].find(';')?;
@@ -154,7 +154,7 @@ fn module_variable(plain: &str, name: &str) -> Option<Range<usize>> {
     })
 }
 
-/// Returns the bytes of the type of a member of a structure.
+/// Returns the byte range of the type of a structure member.
 fn member_type(plain: &str, structure: &str, member: &str) -> Option<Range<usize>> {
     let open = plain.match_indices("struct").find_map(|(at, _)| {
         let open = at + plain[at..].find('{')?;

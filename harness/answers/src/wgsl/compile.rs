@@ -1,4 +1,4 @@
-//! naga as a library, with the options of its program.
+//! naga as a library, with the same options as its command line.
 
 use naga::back::spv;
 use naga::valid::{Capabilities, ShaderStages, SubgroupOperationSet, ValidationFlags, Validator};
@@ -77,7 +77,7 @@ pub fn compile(file: &str, text: &str, overrides: &OverrideValues) -> Result<Vec
     Ok(words.into_iter().flat_map(u32::to_le_bytes).collect())
 }
 
-/// Formats an error with the errors that caused it.
+/// Formats an error and its sources.
 fn with_sources(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

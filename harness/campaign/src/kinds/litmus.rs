@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_that_seek_long_leave_enough_to_those_behind_them() {
+    fn long_searches_leave_time_for_later_tests() {
         let even = Duration::from_secs(15) / 120;
         let longest = times(120, |test| test != 7)[7];
         assert!(longest > even * 2, "{longest:?}");

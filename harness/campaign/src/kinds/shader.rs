@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_lie_in_the_words_that_they_touch() {
+    fn values_map_to_the_words_that_they_overlap() {
         let cases = [(0, 4, vec![0]), (4, 8, vec![1, 2]), (6, 2, vec![1]), (3, 1, vec![0]), (8, 4, vec![2])];
         for (offset, bytes, expected) in cases {
             assert_eq!(words_of(&cell(offset, bytes)).collect::<Vec<_>>(), expected, "{offset} {bytes}");

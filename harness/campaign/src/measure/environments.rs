@@ -231,14 +231,14 @@ mod tests {
     }
 
     #[test]
-    fn time_is_shared_out() {
+    fn time_is_divided_among_environments() {
         assert_eq!(trial_shares(Duration::from_secs(60), 100), (6, Duration::from_millis(100)));
         assert_eq!(trial_shares(Duration::from_secs(60), 10_000), (1, LEAST));
         assert_eq!(trial_shares(Duration::from_secs(600), 10), (10, Duration::from_secs(6)));
     }
 
     #[test]
-    fn ratios_are_to_the_first_and_mutants_alone_die() {
+    fn ratios_are_relative_to_the_first_environment() {
         let stress = Stress::preset("sim").unwrap();
         let cell = |weak, deaths| StressCounts {
             counts: Counts { instances: 100, weak, seconds: 2.0, ..Counts::default() },

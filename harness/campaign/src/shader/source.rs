@@ -417,7 +417,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_variant_of_a_test_is_no_shader() {
+    fn a_variant_of_a_test_is_not_a_shader() {
         assert!(is_shader("a.mesh"));
         assert!(!is_shader("barrier/MP+cbar@size-33.mesh"));
     }

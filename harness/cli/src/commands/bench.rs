@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_not_executed_is_no_success() {
+    fn unexecuted_instances_are_an_environment_failure() {
         assert_eq!(outcome_of_execution(Outcome::Success, 0), Outcome::Success);
         assert_eq!(outcome_of_execution(Outcome::Success, 1), Outcome::Environment);
     }

@@ -19,7 +19,7 @@ use crate::output::{Data, cannot_print, reject, say};
 /// Runs the command.
 ///
 /// # Errors
-/// Returns the error that ended it early; a mistake in a single test is printed and does not.
+/// Returns the error that ended it early; a mistake in a single test is printed, and the command continues.
 pub fn check(arguments: &Check, quiet: bool) -> Result<Outcome, Failure> {
     if let Some(folder) = &arguments.instead.certify {
         return certificates::certify(arguments, folder);

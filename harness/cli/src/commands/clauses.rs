@@ -134,7 +134,7 @@ fn judge_tests<'t>(model: &Model, tests: &'t [Embedded]) -> Result<Vec<JudgedTes
     for embedded in own {
         match verdict(&embedded.test, model, &PATIENCE) {
             Ok(verdict) => judged.push(JudgedTest { embedded, verdict }),
-            // Older model texts lack words for some operations.
+            // Older model files do not define every operation.
             Err(PredictError::NotAvailable { .. }) => {}
             Err(error) => return Err(Failure::input_message(format!("{}: {error}", embedded.id))),
         }
@@ -194,7 +194,7 @@ fn mutant_row(
     row
 }
 
-/// Converts a kind of argument to its published form.
+/// Converts the reason why a mutant is equivalent to its form in JSON.
 fn reason_word(reason: EquivalenceReason) -> ReasonWord {
     match reason {
         EquivalenceReason::Implied => ReasonWord::Implied,
@@ -205,7 +205,7 @@ fn reason_word(reason: EquivalenceReason) -> ReasonWord {
     }
 }
 
-/// Converts a difference to its published form.
+/// Converts a kind of difference to its form in JSON.
 pub fn difference_word(difference: Difference) -> DifferenceWord {
     match difference {
         Difference::Outcome => DifferenceWord::Outcome,

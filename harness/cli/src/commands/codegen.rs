@@ -37,8 +37,7 @@ pub fn codegen(arguments: &Codegen) -> Result<Outcome, Failure> {
     let looks_close =
         arguments.explore || arguments.baseline.is_some() || arguments.emit == Some(CodegenEmit::Diff);
     let forms = match arguments.form.as_slice() {
-        // The explorer runs compute dispatches only, and baselines stay comparable with one fixed set of
-        // forms.
+        // The explorer runs compute dispatches only; one fixed set of forms keeps baselines comparable.
         [] if looks_close => Form::RUN.to_vec(),
         [] => Form::default_forms(),
         named => named.to_vec(),
@@ -119,7 +118,7 @@ fn print_compiled(
     Ok(outcome)
 }
 
-/// Returns true if a compiler crashed on a test or lost one of its orders.
+/// Returns true if a compiler crashed on a test, or lost an order that the test requires.
 fn is_wrong(line: &CodegenLine) -> bool {
     let orders = line.kernels.iter().flat_map(|kernel| &kernel.orders);
     let loses = orders.into_iter().any(|order| order.code.verdict == CodegenOrderVerdict::Lost);

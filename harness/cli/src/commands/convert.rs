@@ -88,7 +88,7 @@ fn output_file(folder: &Path, id: &str, file: &str, to: Syntax) -> Result<PathBu
 }
 
 impl Syntax {
-    /// The extension of its files.
+    /// Returns the file extension of the syntax.
     fn extension(self) -> &'static str {
         match self {
             Syntax::Litmus => ".litmus",
@@ -97,7 +97,7 @@ impl Syntax {
         }
     }
 
-    /// Puts a comment with a title above a text.
+    /// Prefixes a text with a comment that has the title.
     fn titled(self, title: &str, text: &str) -> String {
         match self {
             Syntax::Litmus => format!("(* {title} *)\n{text}\n"),
@@ -106,7 +106,7 @@ impl Syntax {
     }
 }
 
-/// Prints the litmus test of a shader. Inputs that were not specified have the value 0.
+/// Prints the litmus test of a shader. Missing inputs are 0.
 fn convert_shader(arguments: &Convert, file: &str) -> Result<Outcome, Failure> {
     if arguments.to != Syntax::Litmus {
         return Err(Failure::not_available("shaders but as --to litmus"));

@@ -33,7 +33,7 @@ pub fn lint(arguments: &LintArguments, quiet: bool) -> Result<Outcome, Failure> 
             if let Some(compiler) = shader.compiler().filter(|_| !quiet) {
                 say(&format!("{file}: compiled by {compiler}"));
             }
-            // Functions that several entry points call are in several modules.
+            // A function that several entry points call is in the module of each.
             for finding in found {
                 if !findings.contains(&finding) {
                     findings.push(finding);

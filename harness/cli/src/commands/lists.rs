@@ -58,7 +58,7 @@ pub fn devices(arguments: &Devices) -> Result<Outcome, Failure> {
         ]
         .map(|text| results::show::line(text));
         if !capabilities.executes {
-            // Compile-only devices are many: one line each.
+            // One line per device, because there are dozens of them.
             text += &format!("{index}: {name} ({kind})\n");
             continue;
         }

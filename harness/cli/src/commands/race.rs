@@ -25,16 +25,16 @@ struct EntryAnswer {
     answer: RaceAnswer,
     /// The exit code of a refusal.
     refusal: Outcome,
-    /// True if the file has no entry point and was found in a folder, so it is a part of others.
+    /// True if the file was found in a folder and has no entry point: other files include it.
     is_skipped: bool,
-    /// Constants of the source that no option sets, with the values that were assumed.
+    /// Constants of the source that no option sets, with their assumed values.
     assumed: Vec<String>,
 }
 
 /// Runs the command.
 ///
 /// # Errors
-/// Returns the error that ended it early; a finding in a shader does not.
+/// Returns the error that ended it early; findings in a shader are not errors.
 pub fn race(arguments: &Race, quiet: bool) -> Result<Outcome, Failure> {
     let mut detector = RaceDetector::new().map_err(program::failure)?;
     detector = detector.time_limit(arguments.time).model_time_limit(arguments.timeout).seed(arguments.seed);
@@ -138,7 +138,7 @@ impl AnswerWriter<'_> {
         }
     }
 
-    /// Writes an answer, or keeps it for formats that are one document.
+    /// Writes an answer, or buffers it if the format is a single document.
     fn add(&mut self, entry: &EntryAnswer) -> Result<(), Failure> {
         let (format, line) = (self.arguments.format, &entry.answer.line);
         if entry.is_skipped {
@@ -192,7 +192,7 @@ impl AnswerWriter<'_> {
         Ok(())
     }
 
-    /// Writes what waits for the last answer; returns the exit code.
+    /// Writes the buffered answers and the summary; returns the exit code.
     fn finish(mut self) -> Result<Outcome, Failure> {
         match (&self.arguments.out, &self.emitted[..]) {
             (Some(path), all) => {

@@ -165,7 +165,7 @@ fn commands() -> String {
     text
 }
 
-/// Returns how an argument is written.
+/// Returns the spelling of an argument.
 fn spelling(argument: &Arg) -> String {
     let values = argument.get_value_names().unwrap_or_default();
     let value = values.iter().map(|name| name.to_string()).collect::<Vec<_>>().join(" ");

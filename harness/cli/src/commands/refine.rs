@@ -25,7 +25,8 @@ const MAX_CAUSES: usize = 20;
 /// Runs the command.
 ///
 /// # Errors
-/// Returns an error if an input is wrong; a refused shader of --through does not end the command.
+/// Returns an error if an input is invalid; a shader that --through refuses is reported, and the command
+/// continues.
 pub fn refine(arguments: &Refine, quiet: bool) -> Result<Outcome, Failure> {
     let options = arguments.kernel.options(arguments.unroll)?;
     let compilation = arguments.kernel.compilation()?;
@@ -89,7 +90,7 @@ pub fn refine(arguments: &Refine, quiet: bool) -> Result<Outcome, Failure> {
     output.finish()
 }
 
-/// The shaders to compile, and the number of tests that are no shaders, by cause.
+/// The shaders to compile, and the number of tests without a shader form, by cause.
 struct Subjects {
     subjects: Vec<RefineSubject>,
     unsupported: BTreeMap<String, usize>,
@@ -114,7 +115,7 @@ fn collect_subjects(arguments: &Refine, folder: &Path) -> Result<Subjects, Failu
         return Ok(Subjects { subjects, unsupported });
     }
     let tests: Vec<String> = tests.into_iter().cloned().collect();
-    // Variants are forms of kernels, which GLSL does not have.
+    // GLSL cannot express variants, which select the form of a kernel.
     let mut known = BTreeSet::new();
     for source in inputs::collect(&tests, arguments.suite.as_deref(), None, || Ok(Vec::new()))? {
         let loaded = source.load().map_err(|rejected| rejected.failure)?;
@@ -137,7 +138,7 @@ fn collect_subjects(arguments: &Refine, folder: &Path) -> Result<Subjects, Failu
     Ok(Subjects { subjects, unsupported })
 }
 
-/// Prints comparisons in a format, and notes their outcome.
+/// Prints comparisons in a format, and keeps the most severe exit code.
 struct ComparisonWriter {
     format: RefineFormat,
     output: Data,
@@ -292,7 +293,7 @@ fn table(lines: &[RefineLine], unsupported: &BTreeMap<String, usize>) -> String 
 /// Returns a reason without numbers and names, so that equal causes are counted together.
 fn cause_of(reason: &str) -> String {
     let parts = || reason.split("; ");
-    // An input that is not given is named last.
+    // The reason lists missing inputs last.
     let first = parts().find(|part| part.contains(" is not given")).or_else(|| parts().next());
     let first = first.unwrap_or_default();
     let mut cause = String::new();

@@ -26,7 +26,7 @@ const DEFAULT_PAGE: &str = "report.html";
 const MOST_PICTURES: usize = 150;
 /// Largest total size of the diagrams, in bytes.
 const MOST_PICTURE_BYTES: usize = 1_000_000;
-/// The same for a page with many verdicts.
+/// Largest total size of the diagrams on a page with many verdicts, in bytes.
 const MOST_PICTURE_BYTES_OF_MANY: usize = 300_000;
 /// Number of verdicts from which a page counts as large.
 const MANY_VERDICTS: usize = 3000;
@@ -209,7 +209,7 @@ fn explain_outcome(row: &TestRow, models: &ShippedModels, deadline: Instant) -> 
     let run = || row.cells.iter().flatten().filter(|line| line.verdict != VerdictWord::Skipped);
     let telling =
         |line: &&RunLine| (line.verdict == VerdictWord::Violates, reasons::remarkable(line).is_some());
-    // Of the most informative lines, the one of the first device.
+    // `rev`: of equally informative lines, `max_by_key` returns the last, and the first device is wanted.
     let line = run().rev().max_by_key(telling)?;
     let outcome = reasons::remarkable(line);
     let explanation = reasons::explained(&test, line, outcome.as_deref(), models, deadline)?;

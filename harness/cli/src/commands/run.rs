@@ -50,7 +50,7 @@ use progress::Bar;
 const DEFAULT_SUITE: &str = "quick";
 /// The default time.
 const DEFAULT_TIME: Duration = Duration::from_secs(60);
-/// The time that a run of the default time may last longer, so that every test runs on a busy machine.
+/// Additional time for a run with the default time, so that every test runs on a busy machine.
 const DEFAULT_GRACE: Duration = Duration::from_secs(120);
 /// The share of the time for predictions, as a divisor.
 const PREDICTION_PART: u32 = 4;
@@ -67,7 +67,7 @@ pub fn run(arguments: &Run, quiet: bool) -> Result<Outcome, Failure> {
     if !arguments.bisect {
         return run_as(arguments, quiet, &mut Vec::new());
     }
-    // An error before the first verdict must not mark the commit as good or bad.
+    // For `--bisect`: an error before the first verdict must not mark the commit as good or bad.
     let mut verdicts = Vec::new();
     let ended = run_as(arguments, quiet, &mut verdicts).unwrap_or_else(|failure| {
         complain(failure.report());
@@ -76,8 +76,8 @@ pub fn run(arguments: &Run, quiet: bool) -> Result<Outcome, Failure> {
     Ok(bisect_exit_code(&verdicts, ended))
 }
 
-/// Returns the exit code for `git bisect`, from each verdict, whether its test was exercised, and how the run
-/// ended.
+/// Returns the exit code for `git bisect`, from each verdict with true if its test was exercised, and from
+/// the outcome of the run.
 fn bisect_exit_code(verdicts: &[(VerdictWord, bool)], ended: Outcome) -> Outcome {
     if verdicts.iter().any(|(verdict, _)| *verdict == VerdictWord::Violates) {
         return Outcome::RuleBroken;
@@ -125,11 +125,12 @@ fn resume_arguments(arguments: &Run) -> Result<Option<Run>, Failure> {
     Ok(Some(run))
 }
 
-/// Returns `arguments`, completed by the tests, devices and budgets of `recorded`, the command line in a results folder.
-/// What is given on both is taken from `arguments`; the folder's plan decides if it may differ.
+/// Returns `arguments`, completed by the tests, devices and budgets of `recorded`, the command line in a
+/// results folder. Options that are in both are taken from `arguments`; a later comparison with the folder's
+/// plan rejects those that must not differ.
 ///
-/// The folder may come from an untrusted source. Only the fields listed here are read from it, so a new flag is not: no flag that
-/// names an output file, an executable or an exit code policy may be listed.
+/// The folder may come from an untrusted source. Only the fields listed here are read from it, so a new flag
+/// is ignored. No flag that names an output file, an executable or an exit code policy may be listed.
 fn with_recorded_plan(recorded: Run, arguments: &Run) -> Run {
     Run {
         tests: recorded.tests,
@@ -173,7 +174,7 @@ fn part_of(plan: &PlanRecord) -> Result<Option<Shard>, Failure> {
     plan.shard.as_deref().map(shard::shard).transpose().map_err(Failure::input_message)
 }
 
-/// File of a results folder with the words of the command line.
+/// File in a results folder with the arguments of the command line.
 pub const COMMAND: &str = "command.json";
 
 /// Stores the command line in a results folder, for `--resume DIR`.
@@ -368,7 +369,7 @@ fn complete_arguments(arguments: &Run) -> Result<Run, Failure> {
         let named = get(DEVICE_VARIABLE).unwrap_or_default();
         arguments.device = named.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
     }
-    // A list contains all tests, and a runner that names tests has already sharded them.
+    // The list names the tests of all shards, and a runner that names tests has already sharded them.
     let protocol = arguments.gtest_list_tests || (arguments.gtest_filter.is_some() && gtest::is_driven());
     if arguments.shard.is_none() && !arguments.knows_part && !protocol {
         if let Some(named) = shard::from_environment(&get).map_err(Failure::input_error)? {
@@ -466,7 +467,7 @@ impl LoadedRun<'_> {
         match (self.arguments.instances, self.arguments.time) {
             (Some(instances), _) => TestBudget::Instances(instances),
             (None, Some(time)) => TestBudget::Time(time),
-            // A runner that requests a suite in pieces gets a proportional share of the time for each.
+            // A runner that requests a part of a suite gets a proportional part of the time.
             (None, None) if self.arguments.gtest_filter.is_some() => {
                 TestBudget::Time(DEFAULT_TIME.mul_f64(tests as f64 / self.ids.len().max(tests).max(1) as f64))
             }
@@ -651,8 +652,7 @@ const SAME_SIGNAL: Duration = Duration::from_secs(1);
 /// Returns true if SIGHUP should interrupt the run.
 ///
 /// Under `nohup` the signal is ignored, and installing a handler would undo that. If the status is unknown,
-/// the signal is treated as ignored.
-/// is taken for ignored.
+/// the signal is assumed to be ignored.
 #[cfg(unix)]
 fn is_hung_up() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

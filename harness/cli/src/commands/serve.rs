@@ -1,8 +1,8 @@
 //! `serve`: the playground for a browser on this machine, and the devices of the machine in it.
 //!
-//! Every answer comes from a child process of the program with a time limit, so that a test that explodes and a
-//! driver that crashes end a child, never the server. Closing the connection, as the page's button for
-//! stopping does, ends the child too.
+//! Every answer comes from a child process of the program with a time limit, so that a too large test or a
+//! crashing driver ends that process, never the server. Closing the connection, as the page's button for
+//! stopping does, also ends the child process.
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -25,7 +25,7 @@ use crate::exit::{Failure, Outcome};
 use crate::output::{print_text, say};
 use crate::patterns;
 
-/// The most instances of a run on a device.
+/// Largest number of instances in a run on a device.
 const MAX_INSTANCES: u64 = 10_000_000;
 
 /// Runs the command.
@@ -82,7 +82,7 @@ fn answer_one() -> Result<Outcome, Failure> {
     print_text(&web::answer(&request))
 }
 
-/// Answers questions by child processes.
+/// Answers requests by child processes.
 struct ChildAnswers {
     program: PathBuf,
     limit: Duration,
@@ -97,7 +97,7 @@ impl QuestionHandler for ChildAnswers {
                 let run = DeviceRun { question: &question, device: &device, instances, seed };
                 self.run_on_device(&run, is_gone)
             }
-            // Mistakes in the request are found there too.
+            // The child process also reports mistakes in the request.
             Ok(_) | Err(_) => match self.run_program(&["serve", "--answer"], question, is_gone) {
                 Ok(output) if output.code == Some(0) => return output.stdout,
                 Ok(output) => Err(last_words(&output)),
@@ -198,7 +198,7 @@ impl ChildAnswers {
     }
 }
 
-/// Returns what a child printed about its failure.
+/// Returns the error message of a child process.
 fn last_words(output: &ChildOutput) -> String {
     match (output.stderr.trim(), output.code) {
         ("", Some(code)) => format!("the analysis ended with exit code {code} and without an answer"),

@@ -14,14 +14,14 @@ use super::model::AxiomaticModel;
 use super::shader::ShaderModule;
 use super::test::LitmusTest;
 
-/// Asks a model about litmus tests and shaders: `vk-litmus check`.
+/// Predicts the outcomes of litmus tests and shaders under a model, as `vk-litmus check` does.
 #[derive(Debug)]
 pub struct Checker {
     pub(super) models: CheckModels,
     pub(super) asked: CheckOptions,
 }
 
-/// The answer of a model about a test or an entry point of a shader.
+/// The answer of a model for a test or an entry point of a shader.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CheckAnswer {
@@ -29,17 +29,17 @@ pub struct CheckAnswer {
     pub line: CheckLine,
     /// Warnings and differences from expectations in words, each with its file.
     pub notes: Vec<String>,
-    /// The answer in comparison with the expectations.
+    /// The comparison of the answer with the expectations.
     pub status: CheckStatus,
 }
 
-/// An answer in comparison with what its test or shader expects.
+/// The comparison of an answer with the expectations of its test or shader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CheckStatus {
     /// Every expectation is met, and a shader has no finding.
     Expected,
-    /// A limit, a missing input or the model leaves a question open.
+    /// A query is open because of a limit, a missing input or the model.
     Undecided,
     /// An expectation is not met, or a shader has a finding.
     Unexpected,
@@ -69,7 +69,7 @@ impl Checker {
         Ok(Checker { models, asked: default_limits() })
     }
 
-    /// Creates a checker that asks one model.
+    /// Creates a checker for one model.
     ///
     /// ```
     /// use vk_litmus::{Checker, LitmusTest, AxiomaticModel};
@@ -174,8 +174,8 @@ impl Checker {
         answer(check_loaded(&test.loaded, &self.models, self.asked))
     }
 
-    /// Asks the model about each entry point of a shader, or the one in `inputs`: every execution of the
-    /// invocations is considered. Shaders that are too large for the model are interpreted instead.
+    /// Checks every execution of each entry point of a shader, or of the entry point in `inputs`. Shaders
+    /// that are too large for the model are interpreted instead.
     ///
     /// ```
     /// use vk_litmus::wire::RaceWord;

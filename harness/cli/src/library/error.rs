@@ -11,7 +11,7 @@ use results::wire::RejectedLine;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The input is wrong or not supported; the error names the place and what was expected.
+    /// The input is wrong or not supported; the error has the position and what was expected.
     Input,
     /// The shader source has no entry point, for example because other sources include it.
     NoEntryPoint,
@@ -19,7 +19,7 @@ pub enum ErrorKind {
     Environment,
 }
 
-/// Why there is no answer, with the place in the input.
+/// The reason why there is no answer, with the position in the input.
 ///
 /// It displays as `FILE:LINE:COLUMN: MESSAGE`.
 ///
@@ -142,7 +142,7 @@ impl Error {
         *self.failure
     }
 
-    /// Returns an error about a whole input.
+    /// Returns an error for a whole input.
     pub(super) fn whole(file: &str, failure: Failure) -> Error {
         let error = failure.report().to_string();
         Error::placed(RejectedLine { file: file.to_owned(), error, line: 1, column: 1 }, failure)
@@ -158,7 +158,7 @@ impl Error {
         Error { kind, ..self }
     }
 
-    /// Returns an error with a place.
+    /// Returns an error with a position.
     pub(super) fn placed(first: RejectedLine, failure: Failure) -> Error {
         let kind = match failure {
             Failure::Input(_) => ErrorKind::Input,

@@ -7,7 +7,7 @@ use super::error::Error;
 
 /// The inputs of a shader: its dispatch, its constants, and the initial contents of its memory.
 ///
-/// The checker chooses missing inputs, so that code is reached and invocations interact; an answer that
+/// The checker chooses missing inputs such that code is reached and invocations interact; an answer that
 /// depends on such a choice is `needs-inputs` and lists it. [`ShaderInputs::zeros`] turns the choice off.
 ///
 /// ```
@@ -38,7 +38,7 @@ impl Default for ShaderInputs {
 }
 
 impl ShaderInputs {
-    /// Creates inputs of which nothing is given.
+    /// Creates inputs without values; the checker chooses them.
     ///
     /// ```
     /// # use vk_litmus::{CompileOptions, RaceDetector, ShaderInputs, ShaderModule};
@@ -183,7 +183,7 @@ impl ShaderInputs {
         Ok(self)
     }
 
-    /// Takes zeros and one workgroup for everything that is not given.
+    /// Uses zeros and one workgroup for missing inputs.
     ///
     /// ```
     /// # use vk_litmus::{CompileOptions, RaceDetector, ShaderInputs, ShaderModule};

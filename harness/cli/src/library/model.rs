@@ -15,7 +15,7 @@ impl AxiomaticModel {
     /// Loads a shipped model, such as `vulkan`, or a `.cat` file.
     ///
     /// # Errors
-    /// If the model is unknown, or its file has errors.
+    /// If the model is unknown, or its file has mistakes.
     ///
     /// ```
     /// use vk_litmus::AxiomaticModel;
@@ -50,7 +50,7 @@ impl AxiomaticModel {
         })
     }
 
-    /// Returns the name under which it was loaded; answers name it.
+    /// Returns the name under which it was loaded, as in answers.
     ///
     /// ```
     /// assert_eq!(vk_litmus::AxiomaticModel::named("sc")?.name(), "sc");

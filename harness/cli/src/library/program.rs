@@ -15,7 +15,7 @@ use super::error::Error;
 use super::inputs::ShaderInputs;
 use super::shader::CompileOptions;
 
-/// Creates a checker with the settings of a command line.
+/// Creates a checker with the settings of the command line.
 pub fn checker(
     models: CheckModels,
     timeout: Duration,
@@ -25,7 +25,7 @@ pub fn checker(
     Checker { models, asked: CheckOptions { inputs: InputMode::Auto, timeout, unroll, progress } }
 }
 
-/// Returns the model that was named on the command line, if one was.
+/// Returns the model that the command line names, if any.
 pub fn named_model(checker: &Checker) -> Option<&Chosen> {
     checker.models.asked.as_ref()
 }
@@ -38,7 +38,7 @@ pub fn check_source(checker: &Checker, source: TestSource) -> Result<CheckAnswer
     answer(checked(source, &checker.models, checker.asked))
 }
 
-/// Wraps the options that a command line gives.
+/// Wraps the options of a command line.
 pub fn shader_inputs(options: AnalysisOptions, mode: InputMode) -> ShaderInputs {
     ShaderInputs { options, mode }
 }

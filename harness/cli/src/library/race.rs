@@ -18,8 +18,8 @@ use super::test::LitmusTest;
 
 /// Finds races and other undefined behaviour in shaders by interpreting whole grids: `vk-litmus race`.
 ///
-/// Accesses are ordered by vector clocks, not by the schedule, so that one schedule shows the races of many.
-/// A finding is a proof for its inputs. `clean` holds for the scope in [`RaceLine::coverage`].
+/// Vector clocks order accesses by happens-before, not by the schedule, so one schedule detects races of
+/// many. A finding is a proof for its inputs. `clean` holds for the scope in [`RaceLine::coverage`].
 ///
 /// ```
 /// use vk_litmus::wire::RaceVerdict;
@@ -82,7 +82,8 @@ impl RaceDetector {
         })
     }
 
-    /// Sets the limit for all schedules of an entry point, and again for the search for fixes [default: 60 s].
+    /// Sets the limit for all schedules of an entry point [default: 60 s]. The search for fixes has the same
+    /// limit in addition.
     ///
     /// The unit is processor time of the calling thread; four times as much elapsed time ends it as well.
     ///
@@ -98,7 +99,7 @@ impl RaceDetector {
         self
     }
 
-    /// Sets the limit for the model, which decides small grids that schedules leave open [default: 3 s].
+    /// Sets the limit for the model, which decides small grids that schedules do not decide [default: 3 s].
     ///
     /// ```
     /// # use vk_litmus::RaceDetector;
@@ -112,7 +113,8 @@ impl RaceDetector {
         self
     }
 
-    /// Tries this number of schedules, whatever earlier ones find [default: a few, more for small grids].
+    /// Sets the number of schedules, which are all tried even after a finding [default: a few, more for small
+    /// grids].
     ///
     /// ```
     /// # use vk_litmus::RaceDetector;
@@ -155,7 +157,7 @@ impl RaceDetector {
         self
     }
 
-    /// Also reduces each finding to a litmus test of its two invocations, where the model calls it racy too.
+    /// Also reduces each finding to a litmus test of its two invocations, if the model also reports a race.
     ///
     /// ```
     /// # use vk_litmus::{RaceDetector, ShaderInputs, ShaderModule};
@@ -226,7 +228,7 @@ impl RaceDetector {
             if let Some(entry) = source.entry.as_ref().filter(|_| line.entry.is_empty()) {
                 line.entry.clone_from(entry);
             }
-            // A module has one list for all its entry points.
+            // The findings are those of the module; its first entry point lists them.
             line.lints = std::mem::take(&mut lints);
             let tests = tests.into_iter().map(|test| test.map(LitmusTest::generated)).collect();
             RaceAnswer { line, tests }

@@ -1,4 +1,4 @@
-//! Results that a run of the program left.
+//! Results of a run of the program.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ pub struct RunResults {
     pub plan: Option<PlanRecord>,
     /// A verdict for each test and device, in the order of the plan.
     pub lines: Vec<RunLine>,
-    /// The number of planned verdicts that are missing, because the run goes on or was ended.
+    /// The number of planned verdicts that are missing, because the run has not finished or was stopped.
     pub missing: usize,
 }
 

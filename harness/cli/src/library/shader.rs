@@ -65,7 +65,7 @@ impl CompileOptions {
         self
     }
 
-    /// Adds a folder of include files; the source's own folder is always searched.
+    /// Adds a folder of include files; the folder of the source is always searched.
     ///
     /// ```
     /// # use vk_litmus::CompileOptions;
@@ -118,7 +118,7 @@ impl CompileOptions {
     }
 }
 
-/// A shader as SPIR-V, with the source positions that its debug lines name.
+/// A shader as SPIR-V, with the source positions of its debug lines.
 #[derive(Clone, Debug)]
 pub struct ShaderModule {
     pub(super) file: String,
@@ -128,9 +128,9 @@ pub struct ShaderModule {
 }
 
 impl ShaderModule {
-    /// Takes a module as binary SPIR-V or as assembly text; answers name it `file`.
+    /// Creates a module from binary SPIR-V or assembly text; `file` is its name in answers.
     ///
-    /// Nothing is read yet: a malformed module is an error of the first question about it.
+    /// The module is parsed later: the first analysis of a malformed module returns an error.
     ///
     /// ```
     /// use vk_litmus::ShaderModule;
@@ -146,7 +146,7 @@ impl ShaderModule {
     }
 
     /// Reads a shader file, and compiles it if it is a source: GLSL by the extension of its stage, `.hlsl`,
-    /// `.slang` or `.wgsl`; `.spv` and `.spvasm` are read as they are.
+    /// `.slang` or `.wgsl`; `.spv` and `.spvasm` are read unchanged.
     ///
     /// A source of HLSL or Slang has a module for each entry point, any other file one. At least one result
     /// is returned. Compilers are the installed programs; each runs with a time limit.

@@ -1,7 +1,7 @@
 //! Runs on the simulated GPU, and judging of counts from any device.
 //!
-//! `vk-litmus run --device sim` runs the same machine in worker processes, as it runs a driver that may hang;
-//! the lines of both are built by the same code.
+//! `vk-litmus run --device sim` runs the same machine in worker processes. The same code builds the lines of
+//! both.
 
 use answers::{JudgeRequest, SimulationRequest, judge_test, simulate_test};
 use campaign::Failure;
@@ -15,7 +15,8 @@ use super::test::LitmusTest;
 
 /// The simulated GPU: an operational machine with weak memory that executes the SPIR-V of a test.
 ///
-/// The same request has the same answer. With a fault it is a wrong machine, which tests of a harness need.
+/// Results are deterministic. With an injected fault, the machine breaks a rule of the model, to test a
+/// harness.
 ///
 /// ```
 /// use vk_litmus::wire::VerdictWord;
@@ -137,10 +138,11 @@ impl SimulatedGpu {
     }
 }
 
-/// Judges counts that any device showed by a model: final values by name, each with its number of instances.
+/// Judges the outcomes of any device by a model. Each outcome has final values by name, and the number of its
+/// instances.
 ///
-/// A forbidden outcome of a test without races is the verdict `violates`. Values are named as conditions name
-/// them: `P1:r0`, `x`.
+/// A forbidden outcome of a test without races is the verdict `violates`. The names are those of conditions:
+/// `P1:r0`, `x`.
 ///
 /// # Errors
 /// If the model does not judge the test, or a state lacks an observable of the test.

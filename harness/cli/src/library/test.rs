@@ -53,11 +53,11 @@ impl LitmusTest {
         Ok(LitmusTest { loaded: Loaded { source, text: text.to_owned(), test } })
     }
 
-    /// Returns the tests that an argument of the program names: a file, the tests below a folder, or an id or
-    /// a glob of shipped tests. Each may have mistakes of its own; an unknown name is one.
+    /// Returns the tests that an argument of the program selects: a file, the tests below a folder, or an id
+    /// or a glob of shipped tests. Each result may be an error, for example for an unknown name.
     ///
     /// # Errors
-    /// If the names of several tests cannot be told apart.
+    /// If several tests cannot get distinct ids.
     ///
     /// ```
     /// use vk_litmus::LitmusTest;

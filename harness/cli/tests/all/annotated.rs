@@ -1,13 +1,13 @@
 //! SPIR-V kernels with Dartagnan's annotations: locks, barriers and queues of several workgroups.
 //!
-//! The tests compare `check`'s answers: races, assertions and other findings.
+//! The tests compare the answers of `check`: races, assertions and other findings.
 
 use std::fmt::Write;
 
 use crate::common::{Ran, vk_litmus};
 
 #[test]
-fn what_is_said_of_annotated_kernels() {
+fn answers_for_annotated_kernels() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all/shaders/annotated");
     let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();

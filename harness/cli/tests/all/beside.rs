@@ -22,7 +22,7 @@ fn has_release(text: &str) -> bool {
 }
 
 #[test]
-fn an_explanation_shows_what_a_compiler_makes_of_the_test() {
+fn explanations_show_compiled_code() {
     if !has_radv() {
         return;
     }
@@ -30,8 +30,7 @@ fn an_explanation_shows_what_a_compiler_makes_of_the_test() {
     let both = explain(&["mp/MP+rel-acq", "--device", "radv:vega10,radv:navi21"]);
     assert_eq!(both.code, 0, "{}", both.stderr);
     let code = both.stdout.strip_prefix(&alone).expect("the explanation comes first");
-    // Each device has the kernel of both threads, with each instruction next to the access that it
-    // implements.
+    // Each device has the kernel of both threads, with the instructions next to their accesses.
     assert_eq!(code.matches("mp/MP+rel-acq on radv:").count(), 2, "{code}");
     for (instruction, access) in [
         ("P0.0: st.atom.dv.sc0 x, 1", "buffer_store_dword"),
@@ -60,7 +59,7 @@ fn an_explanation_shows_what_a_compiler_makes_of_the_test() {
 }
 
 #[test]
-fn a_driver_that_shows_none_is_told_by_what_it_lacks() {
+fn a_driver_without_disassembly_is_reported() {
     for driver in software_drivers() {
         let ran = explain(&["mp/MP+rel-acq", "--device", driver]);
         assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -95,10 +94,10 @@ fn report(folder: &Path, format: &str) -> String {
     ran.stdout
 }
 
-/// A compile-only device executes nothing and is rejected. A test hook accepts it and the verdict is edited
-/// in the journal; all later steps are real.
+/// A compile-only device executes nothing, so `run` rejects it. A test hook accepts it, and the test edits
+/// the verdict in the journal; all later steps are those of a run.
 #[test]
-fn a_violation_keeps_its_machine_code() {
+fn a_violation_has_its_machine_code() {
     if !has_radv() {
         return;
     }
@@ -130,12 +129,12 @@ fn a_violation_keeps_its_machine_code() {
         assert_eq!(record["no_code_reason"], Value::Null, "{record:#}");
         assert_eq!(names(record, "kernels", "kernel"), kernels);
         assert_eq!(names(record, "ran", "name"), kernels);
-        // The kernels that ran have rounds and parameters around the threads.
+        // Kernels of a run also have code for rounds and parameters.
         let lines = |text: &str| text.lines().count();
         let alone = record["kernels"][0]["code"].as_array().unwrap().len();
         assert!(lines(record["ran"][0]["text"].as_str().unwrap()) > alone, "{record:#}");
     }
-    // Existing machine code is not requested again.
+    // Machine code in the folder is not compiled again.
     let before = std::fs::read(out.join("machine-code.jsonl")).unwrap();
     assert_eq!(run(&["--resume"]).code, 1);
     assert_eq!(std::fs::read(out.join("machine-code.jsonl")).unwrap(), before);
@@ -174,9 +173,9 @@ fn a_violation_on_a_driver_without_text_names_the_extension() {
     assert!(report(&out, "md").replace('\\', "").contains(&told));
 }
 
-/// Mutation-tests the explorer on the driver's own code: each removed instruction is detected or explained.
+/// Mutation-tests the explorer on the driver's code: each removed instruction is detected or explained.
 #[test]
-fn edits_are_noticed_or_explained() {
+fn edits_are_detected_or_explained() {
     if !has_radv() {
         return;
     }
@@ -205,9 +204,9 @@ fn edits_are_noticed_or_explained() {
         assert!(of(device, "load bit").contains(&"survives: nothing acquired before it"));
     }
     assert!(of("radv:navi21", "store wait").contains(&"reachable"), "{found:#?}");
-    // No survivor is unexplained, and no forbidden outcome has a reason that the code does not show.
+    // Every survivor is explained, and the code has the reason for every forbidden outcome.
     let told = |line: &Value| !line["fate"].as_str().unwrap().contains("unexplained");
     assert!(found.iter().all(told), "{found:#?}");
-    // If the outcome is allowed, no mutation is informative.
+    // If the outcome is allowed, a mutation cannot be detected.
     assert!(edits(&["mp/MP+rlx-rlx"]).is_empty());
 }

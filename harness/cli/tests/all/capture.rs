@@ -1,7 +1,7 @@
 //! The layer that captures the inputs of dispatches as cases.
 //!
-//! A captured case equals the given one. A program with features that the runner lacks (dynamic offsets, an
-//! indirect dispatch, an address in push constants) is captured too.
+//! A captured case equals the input of the run. Dynamic offsets, an indirect dispatch and an address in push
+//! constants, which the runner does not use, are captured from another program.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -22,7 +22,7 @@ fn dispatches(captured: &Path) -> Vec<(PathBuf, String)> {
 }
 
 /// Returns the verdict and the findings of `race` for a kernel, without positions.
-fn raced(kernel: &Path, case: &Path, more: &[&str]) -> serde_json::Value {
+fn race_answer(kernel: &Path, case: &Path, more: &[&str]) -> serde_json::Value {
     let mut command = vk_litmus(["race", "--format", "json"]);
     let ran = Ran::of(command.args(more).arg(kernel).arg("--case").arg(case));
     let line = ran.json_lines().pop().unwrap();
@@ -38,7 +38,7 @@ fn words(folder: &Path, name: &str) -> Vec<u32> {
 
 /// Specialization and push constants, buffers and an image: the captured case of a `run` equals its input.
 #[test]
-fn a_case_that_is_dispatched_comes_back() {
+fn a_captured_case_equals_the_dispatched_one() {
     if !installed("glslangValidator") {
         return;
     }
@@ -58,15 +58,15 @@ fn a_case_that_is_dispatched_comes_back() {
         let own = all.iter().filter(|(_, case)| case.contains("[image.\"1.1\"]"));
         let (folder, text) = own.clone().next().expect("a dispatch of the shader");
         let subgroups = text.lines().find_map(|line| line.strip_prefix("subgroup_size = ")).unwrap();
-        let given = raced(&kernel, &case, &["--subgroup-size", subgroups]);
+        let given = race_answer(&kernel, &case, &["--subgroup-size", subgroups]);
         assert_eq!(given[0], "racy");
         assert_eq!(
-            raced(&folder.join("kernel.spv"), &folder.join("case.toml"), &[]),
+            race_answer(&folder.join("kernel.spv"), &folder.join("case.toml"), &[]),
             given,
             "{driver}: {text}"
         );
         assert!(text.contains("grid = [2, 1, 1]\n") && !text.contains('#'), "{driver}: {text}");
-        // Half, 1, 2 and 3 as given, and texels as their 8-bit format stores them.
+        // Half, 1, 2 and 3 are unchanged; texels are rounded to their 8-bit format.
         assert_eq!(words(folder, "0.2.bin"), [0.5_f32, 1.0, 2.0, 3.0].map(f32::to_bits), "{driver}");
         let numbers = frontend::inputs::fill_bytes("random", 256).unwrap();
         assert_eq!(std::fs::read(folder.join("0.0.bin")).unwrap(), numbers, "{driver}");
@@ -80,7 +80,7 @@ fn a_case_that_is_dispatched_comes_back() {
 }
 
 #[test]
-fn what_a_program_binds_by_offset_and_by_address_is_kept() {
+fn bindings_by_offset_and_by_address_are_captured() {
     if !installed("glslangValidator") {
         return;
     }
@@ -120,6 +120,6 @@ fn what_a_program_binds_by_offset_and_by_address_is_kept() {
         assert_eq!(words(folder, "0.0.bin"), first);
         assert_eq!(words(folder, "1.0.bin"), second);
         assert_eq!(words(folder, "push8.bin"), behind);
-        assert_eq!(raced(&folder.join("kernel.spv"), &folder.join("case.toml"), &[])[0], "clean");
+        assert_eq!(race_answer(&folder.join("kernel.spv"), &folder.join("case.toml"), &[])[0], "clean");
     }
 }

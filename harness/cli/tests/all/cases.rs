@@ -35,7 +35,7 @@ fn command_lines() {
     assert!(!folder.join("vk-litmus-out").exists(), "no case may leave a results folder");
 }
 
-/// Removes line numbers of cat files, which change with their comments.
+/// Removes line numbers of cat files, which change with comments in them.
 fn without_model_lines(text: &str) -> String {
     let mut parts = text.split(".cat:");
     let mut shown = parts.next().unwrap_or_default().to_owned();
@@ -46,7 +46,7 @@ fn without_model_lines(text: &str) -> String {
     shown
 }
 
-/// Removes times, which differ between runs.
+/// Removes times.
 fn without_times(text: &str) -> String {
     let mut shown = String::new();
     let mut rest = text;
@@ -56,7 +56,7 @@ fn without_times(text: &str) -> String {
         rest = after.trim_start_matches(|c: char| c.is_ascii_digit());
     }
     let mut lines: Vec<String> = (shown + rest).lines().map(str::to_owned).collect();
-    // Of the logs in herd's format.
+    // The time in a log of herd's format.
     for line in lines.iter_mut().filter(|line| line.starts_with("Time ")) {
         let name = line.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.').len();
         line.replace_range(name.., "…");

@@ -28,7 +28,7 @@ fn certificates_are_written_verified_and_rejected() {
 
     let one = files.iter().find(|file| file.ends_with("mp_MP+rel-acq.json")).unwrap();
     let text = fs::read_to_string(one).unwrap();
-    // The outcome (1, 0) is forbidden.
+    // The model forbids the outcome (1, 0).
     for (from, to, reason) in [
         (r#""allowed":[{"values":[0,0]"#, r#""allowed":[{"values":[1,0]"#, "allowed"),
         ("acyclic part?", "acyclic part", "structure 0"),

@@ -6,7 +6,7 @@ use crate::common::{Ran, assert_valid, schemas, vk_litmus};
 
 #[test]
 fn the_matrix_is_valid_and_complete() {
-    // Without ids the mutants of each model are judged, for a minute or more: that is for a soak.
+    // Without ids, the mutants of every model are judged, which takes a minute or more: only in a soak.
     let soak = std::env::var_os("VK_LITMUS_SOAK").is_some();
     let ids = model::clauses::clauses().into_iter().map(|clause| clause.id).filter(|_| !soak);
     let ran = Ran::of(vk_litmus(["clauses", "--format", "json", "--quiet"]).args(ids));

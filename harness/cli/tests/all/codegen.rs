@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::common::{Ran, assert_valid, vk_litmus};
 use serde_json::Value;
 
-/// One family of each generation that every Mesa version disassembles.
+/// One family of each generation that every Mesa version can disassemble.
 const FAMILIES: [&str; 5] = ["polaris10", "vega10", "navi10", "navi21", "navi31"];
 
 /// Returns true if RADV is installed; otherwise prints a counted skip.
@@ -61,10 +61,11 @@ fn the_quick_suite_compiles_for_every_generation() {
         found.iter().partition(|line| line["verdict"] == "compiles");
     for line in &compiled {
         let kernels = line["kernels"].as_array().unwrap();
-        // Every kernel was disassembled: at least it stores its results.
+        // Every kernel was disassembled: it has at least the store of its results.
         assert!(kernels.iter().all(|kernel| kernel["instructions"].as_u64().unwrap() > 2), "{line:#}");
     }
-    // Skipped for host threads, several queue families and features that these drivers lack, by name.
+    // Tests with host threads, several queue families or a feature that these drivers lack are skipped by
+    // name.
     for line in &left {
         assert_eq!(line["verdict"], "skipped", "{line:#}");
         assert!(line["reason"].as_str().is_some_and(|reason| !reason.is_empty()), "{line:#}");
@@ -103,7 +104,7 @@ fn the_quick_suite_compiles_for_every_generation() {
 }
 
 #[test]
-fn machine_code_stands_beside_the_test() {
+fn instructions_are_attributed_to_accesses() {
     if !has_radv() {
         return;
     }
@@ -128,7 +129,7 @@ fn machine_code_stands_beside_the_test() {
         assert!(of(&consumer, "P1.1: ld.atom.dv.sc0 r1, x").contains("_load"), "{consumer:?}");
         assert!(consumer.iter().any(|(source, _)| source == "P1: results"), "{consumer:?}");
     }
-    // The text form has the same content.
+    // The text form has the same contents.
     let text = codegen(&["mp/MP+rel-acq", "--device", "radv:navi21", "--emit", "asm", "--form", "split"]);
     assert!(
         text.stdout.contains("P0.1: st.atom.rel.dv.sc0.semsc0 f, 1 |   buffer_store_dword"),
@@ -150,7 +151,7 @@ fn intermediate_forms_are_shown() {
     assert_eq!(*names.last().unwrap(), "Assembly");
 }
 
-/// A release and an acquire that the model needs change the code, with one exception, which is a finding
+/// If the model needs a release or an acquire, its relaxation changes the code. The exception is a finding
 /// (docs/findings).
 #[test]
 fn relaxations_change_the_code() {
@@ -175,11 +176,11 @@ fn relaxations_change_the_code() {
             assert_eq!(verdict(device, form, "P0.1: relaxed"), "differs", "{device} {form}");
             assert_eq!(verdict(device, form, "P1.0: relaxed"), "differs", "{device} {form}");
         }
-        // A shader that only reads, with references that are not declared to alias, loses its acquire.
+        // A shader that only reads loses its acquire if its references are not declared to alias.
         assert_eq!(verdict(device, "split.restrict", "P0.1: relaxed"), "differs", "{device}");
         assert_eq!(verdict(device, "split.restrict", "P1.0: relaxed"), "no-effect", "{device}");
     }
-    // A scope narrower than the model needs is distinguished from one that it does not need.
+    // The output distinguishes a scope that is narrower than needed from one that is wider.
     let needless = found.iter().find(|line| line["step"] == "P0.1: scope qf").unwrap();
     assert_eq!(needless["needed"], false);
 }
@@ -225,7 +226,7 @@ fn compile_only_devices_are_listed_and_never_the_default() {
     let indices: Vec<u64> = devices.iter().map(|device| device["index"].as_u64().unwrap()).collect();
     assert_eq!(indices, (0..devices.len() as u64).collect::<Vec<_>>());
     assert_ne!(devices[0]["identity"]["kind"], "compile-only");
-    // An index refers to the printed list.
+    // An index refers to the list of `devices`.
     let last = devices.last().unwrap();
     let index = last["index"].to_string();
     let found = lines(&["mp/MP+rel-acq", "--device", &index, "--form", "merged"]);
@@ -233,7 +234,7 @@ fn compile_only_devices_are_listed_and_never_the_default() {
 }
 
 #[test]
-fn a_family_that_nobody_knows_is_told_with_those_that_are_known() {
+fn an_unknown_family_lists_the_known_ones() {
     if !has_radv() {
         return;
     }
@@ -272,8 +273,8 @@ fn the_simulated_gpu_has_no_machine_code() {
     assert_eq!(ran.code, 2, "{ran:?}");
 }
 
-/// A compiler that crashes on modules with one instruction: the crash is reported, attributed to the kernels
-/// with that instruction, and reduced to it; the others compile.
+/// A compiler crashes on modules with a certain instruction. The crash is reported, attributed to the kernels
+/// with that instruction, and reduced to it; the other kernels compile.
 #[test]
 fn crashes_are_captured_attributed_and_reduced() {
     if !has_radv() {
@@ -297,9 +298,9 @@ fn crashes_are_captured_attributed_and_reduced() {
     assert!(!reduced.contains('|'), "one thread: {reduced}");
 }
 
-/// A compiler that hangs is killed, and the kernel on which it hung is reported.
+/// A compiler that hangs is killed, and the report names the kernel on which it hung.
 #[test]
-fn hangs_are_ended_and_told() {
+fn hanging_compilers_are_killed_and_reported() {
     if !has_radv() {
         return;
     }
@@ -312,10 +313,10 @@ fn hangs_are_ended_and_told() {
     assert!(line["reason"].as_str().unwrap().starts_with("no answer after"), "{line:#}");
 }
 
-/// The explorer finds known faults: a workgroup release that is not cumulative on GFX8 and GFX9 (but is on
-/// RDNA), and consumers that lose their acquire on all (docs/findings).
+/// The explorer finds known faults: a workgroup release that is not cumulative on GFX8 and GFX9 but is on
+/// RDNA, and consumers without their acquire on all chips (docs/findings).
 #[test]
-fn forbidden_outcomes_are_reachable_where_they_are_known_to_be() {
+fn known_forbidden_outcomes_are_reachable() {
     if !has_radv() {
         return;
     }
@@ -371,19 +372,19 @@ fn a_baseline_is_written_compared_and_blessed() {
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(text.contains("== mp/MP+rel-acq split P0\ns_waitcnt lgkmcnt(0)\nbuffer_store_dword"), "{text}");
     assert!(asked(&["mp/MP+rel-acq"], &[]).contains("0 of 5 kernels differ"));
-    // The output of a hypothetical compiler with one wait less.
+    // The output of a hypothetical compiler that omits one wait.
     std::fs::write(&file, text.replacen("s_waitcnt_vscnt null, 0x0\n", "", 1)).unwrap();
     let told = asked(&["mp/MP+rel-acq"], &[]);
     assert!(told.contains("changed: mp/MP+rel-acq") && told.contains("+ s_waitcnt_vscnt"), "{told}");
     asked(&["mp/MP+rel-acq"], &["--bless"]);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
-    // Not a baseline file.
+    // This file is not a baseline.
     std::fs::write(&file, "s_endpgm\n").unwrap();
     let ran = codegen(&["mp/MP+rel-acq", "--device", "radv:navi21", "--baseline", path]);
     assert_eq!(ran.code, 2, "{ran:?}");
 }
 
-/// The memory operations of a few tests, as compiled by the Mesa version of the committed files.
+/// The memory operations of a few tests, compiled by the Mesa version of the committed files.
 #[test]
 fn committed_machine_code_is_current() {
     if !has_radv() {
@@ -417,7 +418,7 @@ fn committed_machine_code_is_current() {
     );
 }
 
-/// A Mesa in a folder, whose libraries may be newer than those of this system.
+/// A Mesa installation in a folder; its libraries may be newer than those of this system.
 #[test]
 fn a_mesa_in_a_folder_is_found() {
     let Some(folder) = std::env::var_os("VK_LITMUS_MESA_FOLDER") else {

@@ -11,11 +11,11 @@ pub fn binary() -> PathBuf {
     }
 }
 
-/// Returns a command of the binary without the environment variables that change its output.
+/// Returns a command that runs the binary without the environment variables that change its output.
 pub fn vk_litmus<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command {
     let mut command = Command::new(binary());
     command.args(arguments).env_remove("RUST_LOG").env_remove("RUST_BACKTRACE").env("NO_COLOR", "1");
-    // The CI job that runs the tests may itself be sharded.
+    // The CI job that runs this test may be sharded.
     for variable in SHARD_VARIABLES {
         command.env_remove(variable);
     }
@@ -110,7 +110,7 @@ pub fn assert_valid(schema: &std::path::Path, value: &serde_json::Value) {
     assert!(errors.is_empty(), "{value:#}\n{errors:#?}");
 }
 
-/// Returns this repository's schema of a name, and that of the contract if available.
+/// Returns the schema with this name in this repository, and the one in the contract if available.
 pub fn schemas(own: &str, contract: &str) -> Vec<PathBuf> {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = vec![root.join("../../results/schema").join(own)];
@@ -164,8 +164,8 @@ impl Layer {
         Some(Layer { folder, name })
     }
 
-    /// Builds the layer for use below the validation layers; prints a skip and returns `None` if these or a
-    /// compiler are missing.
+    /// Builds the layer for use below the validation layers; prints a skip and returns `None` if the
+    /// validation layers or a compiler are missing.
     pub fn below_validation(name: &'static str) -> Option<Layer> {
         if !Path::new(VALIDATION).is_dir() {
             println!("1 skipped: the validation layers are not in {VALIDATION}");
@@ -181,8 +181,8 @@ impl Layer {
 
     /// Runs a command with the layer and the validation layers above it.
     ///
-    /// Old and new loaders take the order of layers from different variables; layers that the program enables
-    /// come below those.
+    /// Old and new loaders read the order of layers from different variables. Layers that the program enables
+    /// are below these.
     pub fn validated<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         let paths = format!("{VALIDATION}:{}", self.folder().display());
         let layers = format!("VK_LAYER_KHRONOS_validation:VK_LAYER_LITMUS_{}", self.name);

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::common::{Ran, vk_litmus};
 
-/// A chip of each vendor in Debian's packages for this machine, in the newest Mesa of the folder.
+/// One chip per vendor that Debian packages for this machine, in the newest Mesa of the folder.
 const CHIPS: [&str; 6] =
     ["radv:navi31@26", "nvk:ga102@26", "anv:bmg@26", "anv:skl@26", "turnip:a750@26", "honeykrisp:m1@26"];
 
@@ -24,9 +24,9 @@ fn codegen(arguments: &[&str]) -> Ran {
     Ran::of(vk_litmus(["codegen"]).args(arguments))
 }
 
-/// In each vendor's text, accesses are attributed to the test instruction that they implement.
+/// The text of each vendor is attributed to the accesses that it implements.
 #[test]
-fn every_vendors_text_stands_beside_the_test() {
+fn text_of_every_vendor_is_attributed_to_accesses() {
     if !has_compilers() {
         return;
     }
@@ -62,10 +62,10 @@ fn every_vendors_text_stands_beside_the_test() {
     }
 }
 
-/// F2: code shared by drivers loses the acquire of a consumer if references do not alias, and keeps it if
-/// they may.
+/// F2: driver-independent code loses the acquire of a consumer if references do not alias, and has it if they
+/// may.
 #[test]
-fn a_lost_acquire_is_found_on_every_driver_that_loses_it() {
+fn a_lost_acquire_is_found_on_every_affected_driver() {
     if !has_compilers() {
         return;
     }
@@ -98,7 +98,7 @@ fn a_lost_acquire_is_found_on_every_driver_that_loses_it() {
     for device in CHIPS {
         assert_eq!(verdicts(device, "split"), ("kept".to_owned(), "kept".to_owned()), "{device}");
     }
-    // In NIR the load is marked `reorderable` although it is atomic, on every driver but the last; the
+    // In NIR, the load is marked `reorderable` although it is atomic, on every driver but the last. The
     // effects differ. ANV moves both loads after the fence before its last NIR.
     let restricted = [
         ("radv:navi31@26", "lost", "weakened"),
@@ -113,9 +113,9 @@ fn a_lost_acquire_is_found_on_every_driver_that_loses_it() {
     }
 }
 
-/// The page of orderings starts with the change in a newer driver (F8), and escapes text exactly once.
+/// The page of orderings starts with the order that a newer driver changes (F8), and escapes text once.
 #[test]
-fn a_page_says_what_a_newer_driver_changed() {
+fn the_page_lists_changes_of_a_newer_driver() {
     let ran = codegen(&["mp/MP+rel-acq", "--device", "radv:navi31", "--format", "html"]);
     assert_eq!(ran.code, 2, "{}", ran.stderr);
     assert!(ran.stderr.contains("`--format html` needs `--emit order`"), "{}", ran.stderr);
@@ -138,9 +138,9 @@ fn a_page_says_what_a_newer_driver_changed() {
     assert!(ran.stdout.contains("acquire at dv: ld.atom.sc0 → ld.vis.sc2"), "{}", ran.stdout);
 }
 
-/// A relaxation without an effect shows no difference, though the driver prints a hash of each shader.
+/// A relaxation without an effect has no difference, although the driver prints a hash of each shader.
 #[test]
-fn what_differs_by_run_is_no_difference() {
+fn differences_between_runs_are_ignored() {
     if !has_compilers() {
         return;
     }
@@ -166,10 +166,10 @@ fn what_differs_by_run_is_no_difference() {
     assert_eq!(verdict("P1.0: relaxed"), "differs");
 }
 
-/// A compiler that accepts split barriers in Intel's form is tested in that form and the output states it,
-/// although the driver lacks the feature; others are not tested.
+/// If a compiler accepts split barriers in Intel's form, they are compiled in that form although the driver
+/// lacks the feature, and the output notes it. Other compilers do not get them.
 #[test]
-fn split_barriers_are_asked_for_in_intels_form() {
+fn split_barriers_are_compiled_in_intels_form() {
     if !has_compilers() {
         return;
     }
@@ -200,9 +200,9 @@ fn split_barriers_are_asked_for_in_intels_form() {
     }
 }
 
-/// A missing driver is reported with the searched paths and the package to install.
+/// The error for a missing driver has the searched paths and the package to install.
 #[test]
-fn what_is_missing_is_told() {
+fn missing_drivers_are_reported() {
     let empty = tempfile::tempdir().unwrap();
     let path = empty.path().to_str().unwrap();
     let told = |arguments: &[&str], code: i32| -> String {
@@ -212,13 +212,13 @@ fn what_is_missing_is_told() {
         assert_eq!(ran.code, code, "{arguments:?}: {ran:?}");
         ran.stderr.split_whitespace().collect::<Vec<_>>().join(" ")
     };
-    // A folder without a driver.
+    // The folder has no driver.
     let text = told(&["--device", "nvk:ga102", "--mesa", path], 2);
     assert!(text.contains("no driver of Mesa in") && text.contains("nouveau_icd"), "{text}");
-    // A driver without a package for this machine.
+    // No package has the driver for this machine.
     let text = told(&["--device", "v3dv:*"], 3);
     assert!(text.contains("broadcom_icd") && text.contains("arm64"), "{text}");
-    // A driver without its shim: the Mesa is too old for it, or too new for the fallback.
+    // The driver has no shim: the Mesa is too old for it, or too new for the fallback.
     let root = tempfile::tempdir().unwrap();
     let files = root.path().join("usr/share/vulkan/icd.d");
     std::fs::create_dir_all(&files).unwrap();
@@ -231,14 +231,14 @@ fn what_is_missing_is_told() {
     assert!(text.contains("libnouveau_noop_drm_shim.so") && text.contains("mesa-drm-shim"), "{text}");
     let text = told(&["--device", "radv:navi31", "--mesa", folder], 3);
     assert!(text.contains("no null back end") && text.contains("libamdgpu_noop_drm_shim.so"), "{text}");
-    // The driver is searched only in that folder, not in this system. Lines are broken within paths.
+    // Only that folder is searched, not the system. Paths are wrapped.
     let text: String = text.chars().filter(|c| !c.is_whitespace() && *c != '│').collect();
     assert!(text.contains(&format!("wasfoundinnoneof{folder}/usr/lib,")), "{text}");
 }
 
-/// For an unknown chip, the known ones are listed.
+/// The error for an unknown chip lists the known ones.
 #[test]
-fn a_chip_that_nobody_knows_is_told() {
+fn an_unknown_chip_is_refused() {
     if !has_compilers() {
         return;
     }
@@ -254,14 +254,14 @@ fn a_chip_that_nobody_knows_is_told() {
         );
         assert!(text.contains("another Mesa may know more: --mesa, VK_LITMUS_COMPILERS and"), "{text}");
     }
-    // A Mesa too new for a chip, and a version that does not exist.
+    // A Mesa that is too new for a chip, and a version that does not exist.
     for (device, told) in [
         ("radv:navi12@26", "/mesa-25.0.7/usr/share/vulkan/icd.d/radeon_icd.json is of Mesa 25.0.7"),
         ("radv:navi12@26", "/mesa-26.2.6/usr/share/vulkan/icd.d/radeon_icd.json knows pitcairn, "),
         ("turnip:a750@25", "/mesa-26.2.6/usr/share/vulkan/icd.d/freedreno_icd.json is of Mesa 26.2.6"),
     ] {
         let ran = codegen(&["mp/MP+rel-acq", "--device", device]);
-        // Lines are broken within paths.
+        // Paths are wrapped.
         let text: String = ran.stderr.chars().filter(|c| !c.is_whitespace() && *c != '│').collect();
         assert_eq!(ran.code, 3, "{text}");
         for told in [told, "another Mesa may have it: --mesa, VK_LITMUS_COMPILERS and"] {

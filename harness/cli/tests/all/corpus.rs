@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::common::{Ran, assert_valid, schemas, vk_litmus};
 
 #[test]
-fn the_corpus_is_as_it_says() {
+fn corpus_tests_have_their_expected_verdicts() {
     let ran = Ran::of(&mut vk_litmus(["check", "--format", "json"]));
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let lines = ran.json_lines();
@@ -39,9 +39,9 @@ fn outcomes_name_registers_and_locations() {
 }
 
 #[test]
-fn no_answer_in_time_is_no_broken_rule() {
+fn an_undecided_expectation_is_an_environment_failure() {
     let ran = Ran::of(&mut vk_litmus(["check", "--format", "json", "--timeout", "1us", "iriw/IRIW+rlx"]));
-    // The test has an expectation that stays undecided.
+    // The expectation of the test is not decided in time.
     assert_eq!(ran.code, 3, "{ran:?}");
     let line = &ran.json_lines()[0];
     assert_eq!(line["race"], "unknown");
@@ -49,9 +49,9 @@ fn no_answer_in_time_is_no_broken_rule() {
     assert!(ran.stderr.contains("could not be checked"), "{}", ran.stderr);
 }
 
-/// A race after a loop that may exceed any iteration limit.
+/// The race is after a loop without a bound on its iterations.
 #[test]
-fn what_was_cut_off_at_the_bound_is_no_answer() {
+fn a_race_beyond_the_loop_bound_is_undecided() {
     let body = "{ x = 0; y = 0; }
 P0@sg 0, wg 0, qf 0          | P1@sg 0, wg 1, qf 0 ;
 LC00:                        | st.nonpriv.sc0 y, 2 ;
@@ -73,13 +73,13 @@ exists (y == 1)
     }
 }
 
-/// A test's expectation is the same in Khronos' format, and is checked there too.
+/// The expectation of a test survives conversion to Khronos' format, and is checked there.
 #[test]
 fn claims_survive_in_khronos_format() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("converted");
     let converted = Ran::of(vk_litmus(["convert", "*/*", "--to", "khronos", "--out"]).arg(&out));
-    // Some tests cannot be expressed there.
+    // Khronos' format cannot express some tests.
     assert_eq!(converted.code, 2, "{}", converted.stderr);
     let checked = Ran::of(vk_litmus(["check", "--format", "json"]).arg(&out));
     assert_eq!(checked.code, 0, "{}", checked.stderr);

@@ -30,7 +30,7 @@ fn run(driver: &str, more: &[&str]) -> Vec<Value> {
 }
 
 #[test]
-fn every_name_has_a_test_of_ours() {
+fn every_cts_name_has_a_test() {
     let lines = listed();
     assert_eq!(lines.len(), 16_510 + 576 + 3);
     let names: BTreeSet<&str> = lines.iter().map(|(name, _)| name.as_str()).collect();
@@ -61,7 +61,7 @@ fn a_name_runs_with_and_without_its_prefix() {
                 assert_valid(&schema, &lines[0]);
             }
         }
-        // An id is an argument like any other, and so is a glob over ids.
+        // An id and a glob over ids are accepted as arguments.
         assert_eq!(run(driver, &[id])[0]["id"], id);
         assert_eq!(
             run(driver, &["cts/message_passing/u32.coherent.fence_fence.*.device.buffer.buffer"]).len(),
@@ -70,8 +70,8 @@ fn a_name_runs_with_and_without_its_prefix() {
     }
 }
 
-/// The same program in each stage: all account for their instances, and a stage whose invocations never
-/// overlap is reported as serial.
+/// The same program in each stage. Every instance is accounted for; a stage without overlap is reported as
+/// serial.
 #[test]
 fn names_of_every_stage_run() {
     let pattern =
@@ -94,7 +94,7 @@ fn names_of_every_stage_run() {
 }
 
 #[test]
-fn names_that_ask_about_layout_are_told_to_be_none() {
+fn names_about_layout_are_refused() {
     for (name, why) in [
         ("shared.*", "a layout test of workgroup memory"),
         ("dEQP-VK.memory_model.padding.test", "a layout test of blocks"),
@@ -106,7 +106,7 @@ fn names_that_ask_about_layout_are_told_to_be_none() {
 }
 
 #[test]
-fn what_a_stage_has_not_is_named_with_the_clause() {
+fn an_unsupported_stage_feature_is_named_with_the_clause() {
     let Some(driver) = software_drivers().first().copied() else { return };
     let lines = run(driver, &["barrier/ISA2+cbar-rel-acq@vertex", "classes/MP+rel-acq.sc1-flag@fragment"]);
     for line in &lines {
@@ -115,8 +115,8 @@ fn what_a_stage_has_not_is_named_with_the_clause() {
     }
 }
 
-/// Without stores in a stage, its tests are skipped by the name of the feature, and those of the other stage
-/// run.
+/// If a stage does not support stores, its tests are skipped with the name of the feature, and those of the
+/// other stage run.
 #[test]
 fn a_stage_without_stores_is_skipped_by_the_feature() {
     let ids = ["mp/MP+rel-acq@fragment", "mp/MP+rel-acq@vertex", "mp/MP+rel-acq@vertex-fragment"];
@@ -147,10 +147,10 @@ fn memory_that_a_device_lacks_is_named() {
     }
 }
 
-/// Payload and guard in memory of two types, through every storage class with a memory type. No software
-/// driver has two types; the simulated GPU has.
+/// Payload and guard in two memory types, for every storage class with a memory type. Software drivers have
+/// one type; the simulated GPU has two.
 #[test]
-fn payload_and_guard_lie_in_memory_of_two_kinds() {
+fn payload_and_guard_are_in_two_memory_types() {
     let (local, host) = ("DEVICE_LOCAL", "HOST_VISIBLE | HOST_COHERENT");
     for (pattern, memory) in [
         ("payload_nonlocal.[bip]*.guard_local.[bip]*", format!("{local} and {host}")),
@@ -163,7 +163,7 @@ fn payload_and_guard_lie_in_memory_of_two_kinds() {
         for line in lines {
             assert_eq!(line["verdict"], "conforms", "{line}");
             assert_eq!(line["memory"], memory, "{line}");
-            // The message was received, and the final values are read from the right memory.
+            // A message was received, and final values are read from the memory that has them.
             let outcomes = line["outcomes"].as_array().unwrap();
             let seen = outcomes.iter().filter(|outcome| outcome["count"].as_u64() > Some(0)).count();
             assert!(seen >= 2, "{line}");
@@ -175,7 +175,7 @@ fn payload_and_guard_lie_in_memory_of_two_kinds() {
 }
 
 #[test]
-fn dispatches_are_put_one_after_another_as_a_variant_says() {
+fn variants_select_how_dispatches_are_ordered() {
     for driver in software_drivers() {
         let lines = run(
             driver,
@@ -196,8 +196,8 @@ fn dispatches_are_put_one_after_another_as_a_variant_says() {
     }
 }
 
-/// If the model finds a race, synchronization validation reports a hazard, otherwise none; also for draws
-/// with two stages.
+/// Synchronization validation reports a hazard if and only if the model finds a race; also for draws with two
+/// stages.
 #[test]
 fn validation_agrees_with_the_model_on_races() {
     for driver in software_drivers() {

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::common::{Ran, assert_valid, installed, schemas, software_drivers, vk_litmus};
 use serde_json::Value;
 
-/// Dispatches of a run.
+/// Number of dispatches in a run.
 const DISPATCHES: &str = "400";
 
 fn shader(name: &str) -> String {
@@ -32,7 +32,7 @@ fn run(device: &str, file: &str, more: &[&str]) -> (Ran, Value) {
     assert_eq!(lines.len(), 1, "{device}: {ran:?}");
     let line = lines.remove(0);
     for schema in schemas("run.schema.json", "run.schema.json") {
-        // The contract's schema has no run without a judgement.
+        // The schema of the contract has no run without a judgement.
         if line["reason"] != "not judged" || schema.ends_with("schema/run.schema.json") {
             assert_valid(&schema, &line);
         }
@@ -48,7 +48,7 @@ fn counts(line: &Value) -> u64 {
 }
 
 #[test]
-fn a_right_lock_conforms() {
+fn a_correct_lock_conforms() {
     for device in devices() {
         let (ran, line) = run(device, &lock(), &["--grid", "2", "--assert", "data.count == 2"]);
         assert_eq!((ran.code, &line["verdict"]), (0, &"conforms".into()), "{device}: {ran:?}");
@@ -61,7 +61,7 @@ fn a_right_lock_conforms() {
 }
 
 #[test]
-fn the_smaller_and_the_larger_are_what_the_walk_says() {
+fn minimum_and_maximum_conform() {
     for device in devices() {
         let inputs = ["--buffer", "0.0=random:256", "--buffer", "0.1=zeros:768"];
         let (ran, line) = run(device, &shader("limits"), &inputs);
@@ -70,7 +70,7 @@ fn the_smaller_and_the_larger_are_what_the_walk_says() {
     }
 }
 
-/// GLSL compilers put `coherent` on members of a buffer. Invocations leave a loop after different numbers of
+/// glslang decorates members of buffers with `coherent`. Invocations leave a loop after different numbers of
 /// iterations and wait at a barrier after it.
 #[test]
 fn locks_and_loops_of_glsl_end_on_the_simulated_gpu() {
@@ -84,8 +84,8 @@ fn locks_and_loops_of_glsl_end_on_the_simulated_gpu() {
     assert_eq!((&line["instances"], &line["reason"]), (&5.into(), &"not judged".into()), "{ran:?}");
 }
 
-/// Sources embedded in debug information, where glslang 12 corrupts non-ASCII text; and clustered operations,
-/// which no driver here supports.
+/// Debug information has the source, and glslang 12 corrupts its non-ASCII text. No driver here supports
+/// clustered operations.
 #[test]
 fn accents_and_clusters_of_glsl_run_on_the_simulated_gpu() {
     if !installed("glslangValidator") {
@@ -116,13 +116,13 @@ void main() {
     let (ran, line) = run("sim", file, &["--assert", "Result.wrong == 0 /\\ Result.right == 8"]);
     assert_eq!((&line["instances"], &line["reason"]), (&400.into(), &"not judged".into()), "{ran:?}");
     assert_eq!(line["shader"]["claim"]["broken"], 0, "{line}");
-    // A member of a block without an instance name is also found by its own name.
+    // A member of a block without an instance name also has a name without the block.
     let (_, line) = run("sim", file, &["--assert", "right == 7"]);
     assert_eq!(line["shader"]["claim"]["broken"], 400, "{line}");
 }
 
 #[test]
-fn messages_are_judged_by_what_the_model_allows() {
+fn messages_are_judged_by_the_model() {
     for device in devices() {
         for (name, allowed) in [("message-relaxed", true), ("message", false)] {
             let (ran, line) = run(device, &shader(name), &["--grid", "2"]);
@@ -140,7 +140,7 @@ fn messages_are_judged_by_what_the_model_allows() {
     }
 }
 
-/// Stale values appear if the simulated GPU is weak, and a broken rule is found.
+/// The simulated GPU shows stale values, and its faults are detected.
 #[test]
 fn the_simulated_gpu_is_weak_and_its_faults_are_found() {
     let stale = |line: &Value| -> u64 {
@@ -164,7 +164,7 @@ fn the_simulated_gpu_is_weak_and_its_faults_are_found() {
 }
 
 #[test]
-fn a_grid_in_which_nothing_depends_on_the_order_is_judged() {
+fn a_schedule_independent_grid_is_judged() {
     for device in devices() {
         let (ran, line) =
             run(device, &shader("reduction"), &["--buffer", "0.0=iota:256", "--instances", "200"]);
@@ -174,8 +174,8 @@ fn a_grid_in_which_nothing_depends_on_the_order_is_judged() {
     }
 }
 
-/// Two workgroups along each axis, of 2, 3 and 2 invocations: each stores its position, using a uniform
-/// buffer.
+/// Two workgroups along each axis, of 2, 3 and 2 invocations. Each invocation stores its position and reads a
+/// uniform buffer.
 #[test]
 fn grids_have_three_dimensions_and_uniform_buffers_are_read() {
     let more = ["--grid", "2,2,2", "--buffer", "0.0=iota", "--buffer", "0.1=zeros:392", "--instances", "120"];
@@ -196,7 +196,7 @@ fn grids_have_three_dimensions_and_uniform_buffers_are_read() {
 }
 
 #[test]
-fn what_cannot_be_enumerated_is_shown_and_never_conforms() {
+fn contents_that_cannot_be_enumerated_never_conform() {
     for device in devices() {
         let (ran, line) = run(device, &shader("tickets"), &["--grid", "64"]);
         assert_eq!((ran.code, &line["verdict"]), (3, &"inconclusive".into()), "{device}: {ran:?}");
@@ -210,7 +210,7 @@ fn what_cannot_be_enumerated_is_shown_and_never_conforms() {
         let all: u64 = contents.iter().map(|row| row["count"].as_u64().unwrap()).sum();
         assert_eq!(all + line["shader"]["others"].as_u64().unwrap(), 400, "{line}");
         assert_eq!(contents[0]["differs"]["tickets.next"], 64, "{line}");
-        // An assertion is checked even if the contents are not judged, and a failure gives exit code 1.
+        // Assertions are checked even if the contents are not judged. A failed one gives exit code 1.
         let (ran, line) =
             run(device, &shader("tickets"), &["--grid", "64", "--assert", "tickets.next == 63"]);
         assert_eq!((ran.code, &line["shader"]["claim"]["broken"]), (1, &400.into()), "{device}: {ran:?}");
@@ -219,7 +219,7 @@ fn what_cannot_be_enumerated_is_shown_and_never_conforms() {
 }
 
 #[test]
-fn a_racy_shader_is_told() {
+fn a_racy_shader_is_reported() {
     for device in devices() {
         let (ran, line) = run(device, &shader("racy"), &["--grid", "4"]);
         assert_eq!((ran.code, &line["verdict"]), (0, &"undefined".into()), "{device}: {ran:?}");
@@ -230,9 +230,9 @@ fn a_racy_shader_is_told() {
 }
 
 #[test]
-fn a_shader_that_hangs_costs_itself_alone() {
+fn a_hanging_shader_affects_no_other_shader() {
     let folder = tempfile::tempdir().unwrap();
-    // lavapipe limits the iterations of loops itself.
+    // lavapipe stops loops after a number of iterations.
     for device in devices().into_iter().filter(|device| *device != "lavapipe") {
         let mut command =
             vk_litmus(["run", &shader("hang"), &shader("message"), "--grid", "2", "--device", device]);
@@ -280,7 +280,7 @@ fn images_of_users_are_counted_in_and_stored_to() {
         ] {
             assert_eq!(state[texel], value, "{device}: {texel} of {state}");
         }
-        // A fault of the simulated GPU that loses the effect of one of two atomics.
+        // A fault of the simulated GPU: one of two atomic updates is lost.
         if device == "sim" {
             let faulty = [&["--grid", "2", "--fault", "rmw-not-atomic"], &images[..]].concat();
             let (ran, line) = run(device, &source("texel-counts"), &faulty);
@@ -289,10 +289,10 @@ fn images_of_users_are_counted_in_and_stored_to() {
     }
 }
 
-/// Every 32-bit format is read and written bit for bit as by the drivers.
+/// Every 32-bit format is read and written with the same bits as by the drivers.
 ///
-/// Exceptions: the drivers convert 8-bit components with a product instead of a quotient, and lavapipe rounds
-/// halves toward zero in writes.
+/// Exceptions: the drivers convert 8-bit components by a multiplication instead of a division, and lavapipe
+/// rounds half-way values toward zero in writes.
 #[test]
 fn texels_of_users_are_read_and_written_as_by_drivers() {
     if !installed("glslangValidator") {
@@ -365,7 +365,7 @@ fn texels_of_users_are_read_and_written_as_by_drivers() {
 }
 
 #[test]
-fn what_a_device_lacks_is_named() {
+fn missing_features_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let edit = |name: &str, from: &str, to: &str| {
         let text = std::fs::read_to_string(shader(name)).unwrap();
@@ -393,7 +393,7 @@ fn what_a_device_lacks_is_named() {
 }
 
 #[test]
-fn what_has_no_meaning_for_shaders_is_refused_by_name() {
+fn flags_without_a_meaning_for_shaders_are_refused() {
     let cases: [(&[&str], &str); 6] = [
         (&["sb/SB+rlx-rlx"], "litmus tests and shaders in one run (`sb/SB+rlx-rlx`)"),
         (&["--suite", "quick"], "`--suite` with shaders"),
@@ -412,9 +412,9 @@ fn what_has_no_meaning_for_shaders_is_refused_by_name() {
     assert!(ran.stderr.contains("need a shader file"), "{ran:?}");
 }
 
-/// A results folder of a shader can be resumed, and every format reports the shader.
+/// A run of a shader can be resumed, and every report format has the shader.
 #[test]
-fn records_are_kept_as_of_any_run() {
+fn runs_of_shaders_are_recorded_and_resumed() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
     let arguments = [
@@ -462,7 +462,8 @@ fn literals_of_a_switch_are_as_wide_as_its_selector() {
     }
 }
 
-/// A capability allows an atomic operation in any memory, and each feature in one kind.
+/// A module with one capability may use an atomic operation in any memory; each Vulkan feature is for one
+/// memory.
 #[test]
 fn an_atomic_operation_needs_the_feature_of_its_memory() {
     if !installed("glslangValidator") || !software_drivers().contains(&"lavapipe") {

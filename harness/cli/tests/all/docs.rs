@@ -1,8 +1,8 @@
 //! Runs every command block of the documentation, and checks that its references are complete.
 //!
-//! A block marked `sh` is run by bash in a folder per document. `exit=N` is its exit code, `on=A,B` the
-//! drivers it needs (those with `on=compilers` are checked by `figures`), `with=NAME` a program it needs, and
-//! `elsewhere` marks one that needs more than a test has. A block with `file=NAME` is written to that file
+//! Bash runs each block marked `sh`, in one folder per document. `exit=N` is its exit code, `on=A,B` are the
+//! drivers it needs (the module `figures` checks `on=compilers`), `with=NAME` is a program it needs, and
+//! `elsewhere` marks a block that cannot run in a test. A block with `file=NAME` is written to that file
 //! first. A block marked `text output` is the output of the previous block, with `…` for any text.
 
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ pub struct Block {
     pub line: usize,
     pub words: Vec<String>,
     pub text: String,
-    /// Whether another test compares it with the output.
+    /// True if another test compares the block with the output.
     checked: bool,
 }
 
@@ -79,12 +79,12 @@ fn pages(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Creates a folder with the reader's environment: the program on the path, and the repository.
+/// Creates a folder, with the program in the path and a copy of the repository.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let bin = folder.path().join(".bin");
     fs::create_dir(&bin).unwrap();
-    // A run without a given length is shortened.
+    // Runs without a time limit are shortened.
     let program = format!(
         r#"#!/bin/bash
 case "$1 $*" in
@@ -95,7 +95,7 @@ exec '{}' "$@"
 "#,
         binary().display()
     );
-    // `cargo run` uses the binary that is already built.
+    // `cargo run` starts the binary that is already built.
     let cargo = r#"#!/bin/bash
 [ "$1 $2 $3" = 'run --release --' ] || exit 2
 shift 3
@@ -108,7 +108,7 @@ exec vk-litmus "$@" --device sim
     folder
 }
 
-/// Compares lines with a pattern, in which `…` stands for any text in a line, and alone for any lines.
+/// Compares lines with a pattern. `…` matches any text in a line; a line `…` matches any lines.
 fn is_as(lines: &[&str], wanted: &[&str]) -> bool {
     match wanted.split_first() {
         None => lines.is_empty(),
@@ -208,7 +208,7 @@ fn every_command_block_is_run() {
 
 /// A negative test must fail for the intended reason.
 #[test]
-fn a_block_is_held_against_what_is_printed() {
+fn a_block_is_compared_with_the_output() {
     let lines = ["one", "two 2 three", "", "four"];
     for (wanted, holds) in [
         ("one\ntwo 2 three\n\nfour", true),
@@ -225,7 +225,7 @@ fn a_block_is_held_against_what_is_printed() {
     }
 }
 
-/// The generated pages are what the program writes: `cargo xtask docs` updates them.
+/// The generated pages equal the output of the program: `cargo xtask docs` updates them.
 #[test]
 fn the_reference_is_current() {
     let folder = tempfile::tempdir().unwrap();
@@ -246,7 +246,7 @@ fn the_reference_is_current() {
     }
 }
 
-/// The book lists every page once, and no others.
+/// The book lists every page exactly once.
 #[test]
 fn the_book_lists_every_page() {
     let docs = root().join("docs");
@@ -264,7 +264,7 @@ fn the_book_lists_every_page() {
     assert_eq!(listed, found);
 }
 
-/// Pages that other tests generate.
+/// Pages that other tests generate and compare.
 const GENERATED: [&str; 5] = [
     "explanation/disagreements.md",
     "explanation/texts.md",
@@ -273,13 +273,13 @@ const GENERATED: [&str; 5] = [
     "reference/grammar.md",
 ];
 
-/// A reader finds things in short texts: words of hand-written pages, and of each page of a kind.
+/// Limits the words of all hand-written pages, and of each page of a kind.
 #[test]
 fn pages_are_short() {
     let docs = root().join("docs");
     let words = |path: &Path| {
         let text = fs::read_to_string(path).unwrap();
-        // Tables that tests generate from data.
+        // Tests generate these tables from data.
         let mut parts = text.split("<!-- table:");
         let first = parts.next().unwrap();
         let behind = parts.map(|part| part.split_once("<!-- end of table -->").unwrap().1);
@@ -309,7 +309,7 @@ fn pages_are_short() {
 }
 
 #[test]
-fn links_lead_somewhere() {
+fn links_have_a_target() {
     for document in documents() {
         let text = fs::read_to_string(&document).unwrap();
         for (index, line) in text.lines().enumerate() {
@@ -326,7 +326,7 @@ fn links_lead_somewhere() {
     }
 }
 
-/// Compares a part of a document between two marks with the text generated from code.
+/// Compares the part of a document between two marks with generated text.
 pub fn generated(document: &str, what: &str, wanted: &str) {
     let path = root().join("docs").join(document);
     let text = fs::read_to_string(&path).unwrap();
@@ -342,7 +342,7 @@ pub fn generated(document: &str, what: &str, wanted: &str) {
 }
 
 #[test]
-fn the_references_have_every_word() {
+fn the_references_list_every_keyword() {
     let mut words = String::from("| | words |\n|---|---|\n");
     for (what, list) in litmus::syntax::vocabulary() {
         let list: Vec<String> = list.iter().map(|word| format!("`{word}`")).collect();
@@ -350,7 +350,7 @@ fn the_references_have_every_word() {
     }
     generated("reference/grammar.md", "words", &words);
     let grammar = include_str!("../../../../litmus/src/syntax/grammar.md");
-    // Headings are one level deeper than in the included text.
+    // Headings are one level lower than in the included text.
     let grammar = grammar
         .lines()
         .skip(2)
@@ -372,8 +372,8 @@ fn the_references_have_every_word() {
     generated("reference/cat.md", "language", &reference.collect::<String>());
 }
 
-/// Items of the references are usable: each set and relation of cat occurs in a model that parses and judges,
-/// and each example of a test is valid.
+/// Each set and relation of the cat reference occurs in a model that parses and judges, and each example of a
+/// litmus test is valid.
 #[test]
 fn the_examples_of_the_references_parse() {
     let mut examples = BTreeSet::new();

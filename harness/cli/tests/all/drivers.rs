@@ -1,4 +1,4 @@
-//! The cases of driver and compiler developers get their expected answers, if `VK_LITMUS_CORPORA` has them.
+//! Cases of driver and compiler developers have their expected answers. Needs `VK_LITMUS_CORPORA`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,7 +16,7 @@ fn cases() -> Option<PathBuf> {
     folder
 }
 
-/// A command for a shader, its exit code, and words of its output.
+/// A command for a shader, its exit code, and substrings of its output.
 struct ShaderCase {
     file: &'static str,
     command: &'static [&'static str],
@@ -39,7 +39,7 @@ const SHADERS: [ShaderCase; 13] = [
     case("s06-init-barrier-joined.comp", &["race"], 1, &["divergent-barrier"]),
     case("s08-coherent-image-upgrade.comp", &["check", "--grid", "2"], 0, &["race-free"]),
     case("s10-globallycoherent.hlsl", &["race", "--grid", "2"], 0, &["clean"]),
-    // Lanes of an inner merge may be apart or together: a walk tries one way, and says so.
+    // Invocations may or may not reconverge at an inner merge. A walk takes one way and reports that.
     case(
         "s12-elect-behind-branch-then-write.comp",
         &["race", "--grid", "1"],
@@ -75,7 +75,7 @@ fn each_case_has_its_expected_answer() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     names.sort();
-    // The expectation of a test is in its file, so that `check` compares.
+    // The expectation is in the file of the test.
     for name in names.iter().filter(|name| name.ends_with(".litmus")) {
         let ran = Ran::of(&mut vk_litmus(["check", folder.join(name).to_str().unwrap()]));
         assert!(fs::read_to_string(folder.join(name)).unwrap().contains("\nexpect: "), "{name}");
@@ -93,7 +93,7 @@ fn each_case_has_its_expected_answer() {
         }
         let path = folder.join(file);
         let ran = Ran::of(vk_litmus(command.iter().copied()).arg(&path));
-        // Messages are wrapped to the width of a terminal.
+        // Messages are wrapped at the width of the terminal.
         let text = format!("{}{}", ran.stdout, ran.stderr);
         let text = text.split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ");
         if ran.code != *code || !words.iter().all(|word| text.contains(word)) {

@@ -1,5 +1,6 @@
-//! The lifting, the walk over grids and the simulated GPU read the same assembly: each answers, or names what it
-//! lacks. The snapshot lists the entry points that not all of them answer, and the modules that are not read.
+//! The lifting, the walk over grids and the simulated GPU read the same assembly. Each returns an answer, or
+//! the name of a missing feature. The snapshot lists the entry points without an answer from all three, and
+//! the modules that cannot be read.
 
 use std::fmt::Write;
 use std::fs;
@@ -9,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use frontend::{AnalysisOptions, Problem, SpirvModule, Until, assemble_text};
 use plan::{Buffer, BufferBinding, BufferMemory, Device, DeviceError, Interface, Kernel, Plan, Queue};
 
-/// The number of times that a lifting or a walk may ask whether to go on.
+/// Number of calls of the stop function before a lifting or a walk is stopped.
 const PATIENCE: u32 = 20;
 
 fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
@@ -23,7 +24,7 @@ fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
     files
 }
 
-/// Returns what a refusal lacks; limits and missing inputs are no refusals of the module.
+/// Returns the feature that a refusal names; limits and missing inputs count as answers.
 fn lacks(problem: &Problem) -> String {
     match problem {
         Problem::Unsupported(what) => format!("lacks {what}"),
@@ -32,7 +33,7 @@ fn lacks(problem: &Problem) -> String {
     }
 }
 
-/// Returns what the lifting, the walk and the simulated GPU say of an entry point.
+/// Returns the answers of the lifting, the walk and the simulated GPU for an entry point.
 fn answers(module: &SpirvModule, words: &[u32], entry: &str) -> [String; 3] {
     let asked = AtomicU32::new(0);
     let options = AnalysisOptions {
@@ -71,7 +72,7 @@ fn answers(module: &SpirvModule, words: &[u32], entry: &str) -> [String; 3] {
     let simulated = match sim::SimDevice::new(sim::Fault::None).prepare(&plan) {
         Err(DeviceError::Unsupported(what)) => what.replace("simulated GPU ", ""),
         Err(DeviceError::InvalidPlan(what)) if what.contains("malformed") => what,
-        // The plan of this test binds every resource as a buffer, which is checked once the module is lowered.
+        // This test binds every resource as a buffer. The device checks that after lowering the module.
         Err(DeviceError::InvalidPlan(_)) => "answers".to_owned(),
         Err(other) => other.to_string(),
         Ok(_) => "answers".to_owned(),
@@ -79,7 +80,7 @@ fn answers(module: &SpirvModule, words: &[u32], entry: &str) -> [String; 3] {
     [of(lifted), of(walked), simulated]
 }
 
-/// Returns a line for each entry point that not all executors answer.
+/// Returns a line for each entry point without an answer from every executor.
 fn table(file: &Path, words: &[u32]) -> String {
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     let name = file.file_name().unwrap().to_string_lossy();

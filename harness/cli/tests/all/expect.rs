@@ -1,14 +1,14 @@
-//! Expectation files on the simulated GPU, sound and with a fault: their effect on messages and exit codes.
+//! Expectation files on the simulated GPU, with and without a fault: their effect on messages and exit codes.
 
 use std::fs;
 use std::path::Path;
 
 use crate::common::{Ran, vk_litmus};
 
-/// A fault, and a test that detects it reliably.
+/// A fault, and a test that detects it in every run.
 const FAULT: &str = "acquire-no-invalidate";
 const VIOLATING: &str = "avvis/MP+rel-acq.av-semvis";
-/// A test that the fault does not affect.
+/// A test that does not detect the fault.
 const SOUND: &str = "coherence/CoRR+rlx";
 
 /// Runs both tests on the faulty simulated GPU with these expectation files.
@@ -29,11 +29,11 @@ fn run_in(folder: &Path, more: &[&str]) -> Ran {
 }
 
 #[test]
-fn what_is_listed_is_expected_and_nothing_else() {
+fn only_listed_results_are_expected() {
     let (violating, sound) = (format!("{VIOLATING},Fail\n"), format!("{SOUND},Fail\n"));
     let reason = format!("# the invalidate is lost\n# https://example.org/1\n{VIOLATING} # since 1.2\n");
     let not_ours = format!("{VIOLATING}\n{SOUND}\n");
-    // Expected exit code and message.
+    // The files; with them, the expected exit code and message.
     type Files<'a> = &'a [(&'a str, &'a str)];
     let cases: &[(Files<'_>, i32, &str)] = &[
         (&[("sim-fails.txt", &violating)], 0, "expected Fail (sim-fails.txt:1)"),
@@ -43,7 +43,7 @@ fn what_is_listed_is_expected_and_nothing_else() {
             "(sim-fails.txt:3: the invalidate is lost https://example.org/1 since 1.2)",
         ),
         (&[("all-fails.txt", "avvis/MP.*av-semvis\n")], 0, "expected Fail (all-fails.txt:1)"),
-        // An unknown name is an error, above all if it would excuse a failure.
+        // An unknown name is an error, because it could excuse a failure.
         (
             &[("simm-fails.txt", &violating)],
             2,
@@ -58,16 +58,16 @@ fn what_is_listed_is_expected_and_nothing_else() {
             0,
             "1 failed as expected",
         ),
-        // A file for another driver has no effect.
+        // The file of another driver has no effect.
         (&[("lvp-fails.txt", &not_ours)], 1, "1 violations are not listed"),
         (
             &[("radv-navi21-fails.txt", &not_ours), ("sim-slow-skips.txt", "")],
             1,
             "1 violations are not listed",
         ),
-        // A violation is never a flake.
+        // A violation cannot be a flake.
         (&[("sim-flakes.txt", &not_ours)], 1, "a violation is never a flake"),
-        // A test that may fail is listed as failing and as flaky.
+        // A test that may fail is listed both as failing and as flaky.
         (
             &[("sim-fails.txt", &not_ours), ("sim-flakes.txt", &not_ours)],
             0,
@@ -93,14 +93,14 @@ fn what_is_listed_is_expected_and_nothing_else() {
             1,
             "sim-skips.txt:1: no test matches",
         ),
-        // A line for a test outside this run is not an error.
+        // A line may name a test outside this run.
         (
             &[("sim-fails.txt", &format!("{violating}sb/SB+rlx-rlx\niriw/.*,Timeout"))],
             0,
             "1 failed as expected",
         ),
         (&[("sim-skips.txt", "avvis")], 0, "1 not run"),
-        // An id matches only itself, not as a regular expression.
+        // An id is matched literally, not as a regular expression.
         (&[("sim-skips.txt", "avvis/MP+rel-acq.av\n")], 1, "no test matches"),
     ];
     for (files, code, said) in cases {
@@ -111,7 +111,7 @@ fn what_is_listed_is_expected_and_nothing_else() {
 }
 
 #[test]
-fn a_skipped_test_says_by_which_line() {
+fn a_skipped_test_names_the_line_that_lists_it() {
     let ran = run(&[("sim-skips.txt", "# takes too long\n^avvis/\n")]);
     let line = ran.json_lines().into_iter().find(|line| line["id"] == VIOLATING).unwrap();
     assert_eq!((&line["verdict"], &line["instances"]), (&"skipped".into(), &0.into()));
@@ -119,14 +119,14 @@ fn a_skipped_test_says_by_which_line() {
 }
 
 #[test]
-fn the_record_says_what_was_seen_whatever_was_expected() {
+fn the_record_is_independent_of_expectations() {
     let ran = run(&[("sim-fails.txt", &format!("{VIOLATING},Fail"))]);
     let line = ran.json_lines().into_iter().find(|line| line["id"] == VIOLATING).unwrap();
     assert_eq!((ran.code, &line["verdict"]), (0, &"violates".into()));
 }
 
 #[test]
-fn a_shard_knows_the_tests_of_the_others() {
+fn a_shard_accepts_lines_for_other_shards() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("sim-fails.txt"), format!("{VIOLATING},Fail")).unwrap();
     for shard in ["1/2", "2/2"] {
@@ -136,7 +136,7 @@ fn a_shard_knows_the_tests_of_the_others() {
 }
 
 #[test]
-fn mistakes_are_told_with_their_places() {
+fn mistakes_are_reported_with_positions() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &[u8]| fs::write(folder.path().join(name), text).unwrap();
     write("all-fails.txt", b"# fine\nsb/SB,Fail,0.5\n  sb/LB,Wrong\nmp/MP,Pass\n,Fail\nsb/SB,Crash\n");
@@ -163,9 +163,9 @@ fn a_folder_without_expectations_is_a_mistake() {
     }
 }
 
-/// The expectations in the repository are well-formed, and every line has a reason.
+/// The expectation files of the repository are well-formed, and every line has a reason.
 #[test]
-fn the_shipped_expectations() {
+fn shipped_expectation_files_are_well_formed() {
     let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/expectations");
     let folder = tempfile::tempdir().unwrap();
     let mut command = vk_litmus(["run", SOUND, "--device", "sim", "--instances", "100", "--seed", "1"]);

@@ -8,9 +8,9 @@ use std::path::Path;
 
 use crate::common::{Layer, Ran, software_drivers, validation, vk_litmus};
 
-/// No test causes a validation message.
+/// No test has a validation message.
 #[test]
-fn the_layers_are_silent_over_queues_families_transfers_and_hosts() {
+fn validation_reports_nothing_for_queues_transfers_and_hosts() {
     let Some(layer) = Layer::below_validation("families") else { return };
     let tests = ["families/*", "transfer/*", "host/*", "families/*@calls", "transfer/*@calls"];
     for driver in software_drivers() {
@@ -51,10 +51,10 @@ fn the_layers_are_silent_over_queues_families_transfers_and_hosts() {
     }
 }
 
-/// Memory of `VK_AMD_device_coherent_memory`, which a layer adds to the software drivers. It is used only if
-/// requested, with its feature enabled, so that no validation message appears.
+/// A layer adds memory of `VK_AMD_device_coherent_memory` to the software drivers. It is used only on request
+/// and with its feature enabled; otherwise the validation layers would report it.
 #[test]
-fn memory_that_is_coherent_on_the_device() {
+fn device_coherent_memory_is_used_on_request() {
     let Some(layer) = Layer::below_validation("memory") else { return };
     let run = |driver: &str| {
         let mut command = vk_litmus(["run", "--device", driver, "--instances", "1000", "--seed", "1"]);
@@ -87,10 +87,10 @@ fn memory_that_is_coherent_on_the_device() {
     }
 }
 
-/// A test of queues or hosts that a device lacks is skipped by the rule's name; the line after the name of
-/// each file in `refused/` states the rule and the variant.
+/// A test with queues or host threads that a device does not support is skipped by the name of the rule. The
+/// line after the name of each file in `refused/` has the rule and the variant.
 #[test]
-fn what_no_device_is_given_is_skipped_by_name() {
+fn unsupported_queue_tests_are_skipped_by_rule() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/refused");
     let mut expected: BTreeMap<String, String> = BTreeMap::new();
     for entry in std::fs::read_dir(&folder).unwrap() {
@@ -120,8 +120,8 @@ fn what_no_device_is_given_is_skipped_by_name() {
     assert!(expected.len() >= 29);
 }
 
-/// Returns the barriers that the layer recorded: by process, buffer and families, the numbers of releases and
-/// acquires.
+/// Returns the ownership transfers in the log of the layer: the numbers of releases and acquires by process,
+/// buffer and families.
 fn halves(log: &Path) -> BTreeMap<String, (u32, u32)> {
     let mut found: BTreeMap<String, (u32, u32)> = BTreeMap::new();
     for line in std::fs::read_to_string(log).unwrap().lines() {

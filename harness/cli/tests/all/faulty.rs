@@ -1,7 +1,8 @@
-//! Drivers that lie, hang, crash or lose the device: each row of ci/layer/faults.tsv states the expected verdict.
+//! Drivers that return wrong results, hang, crash or lose the device. Each row of ci/layer/faults.tsv has the
+//! expected verdict.
 //!
-//! The faults are injected by a Vulkan layer that is built here with `cc`. Thirty faults, and one run of
-//! each, are drawn by `PROPTEST_RNG_SEED`; `VK_LITMUS_LAYER_FAULTS=all` tries all on every software driver.
+//! A Vulkan layer, built here with `cc`, injects the faults. `PROPTEST_RNG_SEED` selects thirty faults and
+//! one run of each; `VK_LITMUS_LAYER_FAULTS=all` tries all of them on every software driver.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -12,10 +13,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::common::{Layer, Ran, software_drivers, vk_litmus};
 
-/// Number of faults that one run of the tests tries.
+/// Number of faults in one run of the tests.
 const DRAWN: usize = 30;
 
-/// Number of runs in parallel with hanging ones.
+/// Number of parallel runs, including hanging ones.
 const AT_ONCE: usize = 4;
 
 fn root() -> PathBuf {
@@ -32,9 +33,9 @@ struct FaultRow {
     group: String,
     fault: String,
     tests: Vec<String>,
-    /// Where outcomes are counted.
+    /// Where the outcomes are counted.
     counts: Vec<String>,
-    /// Verdicts with their reasons; `none` for a run without a verdict.
+    /// Verdicts with their reasons; `none` for a run without verdicts.
     verdicts: Vec<String>,
     code: i32,
     /// The behaviour of the driver, for the document.
@@ -78,7 +79,7 @@ impl FaultRow {
         format!("| `{}` | {tests} | {counts} | {} | {verdicts} | {} |\n", self.fault, self.driver, self.code)
     }
 
-    /// Returns every run of the row on these drivers, with each of the calls.
+    /// Returns every run of the row on these drivers, one for each of the calls.
     fn runs(&self, calls: &BTreeSet<&str>, drivers: &[&'static str]) -> Vec<FaultRun> {
         let faults = match self.fault.strip_suffix(":CALL") {
             Some(kind) => calls.iter().map(|call| format!("{kind}:{call}")).collect(),
@@ -117,7 +118,7 @@ fn between<'a>(source: &'a str, before: &str, end: char) -> BTreeSet<&'a str> {
     source.split(before).skip(1).filter_map(|rest| rest.split(end).next()).collect()
 }
 
-/// Returns the calls that the layer intercepts by name.
+/// Returns the calls that the layer intercepts.
 fn intercepted_calls(source: &str) -> BTreeSet<&str> {
     let mut calls = between(source, "fault(\"", '"');
     calls.extend(between(source, "    X(", ','));
@@ -158,9 +159,10 @@ fn the_document_lists_every_fault() {
     assert!(current == document, "VK_LITMUS_BLESS=1 writes docs/dev/faulty-drivers.md");
 }
 
-/// No fault becomes a pass or a violation, whatever counts, for tests, draws and users' shaders.
+/// A fault never gives `conforms` or `violates`, for litmus tests, draws and shaders, wherever outcomes are
+/// counted.
 #[test]
-fn every_fault_is_told_as_the_table_says() {
+fn every_fault_has_the_verdict_in_the_table() {
     let source = read_file("ci/layer/fault.c");
     let drivers = software_drivers();
     let Some(layer) = Layer::build("fault").filter(|_| !drivers.is_empty()) else { return };
@@ -186,7 +188,7 @@ fn every_fault_is_told_as_the_table_says() {
             possible.into_iter().enumerate().filter(|(at, _)| all || *at == drawn).map(|(_, run)| run),
         );
     }
-    // Start the hanging ones first, as they take longest.
+    // Hanging runs start first, because they take longest.
     runs.sort_by_key(|run| !run.fault.starts_with("hang"));
     let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
@@ -206,10 +208,11 @@ fn every_fault_is_told_as_the_table_says() {
     assert!(wrong.is_empty(), "{} of {} runs:\n{}", wrong.len(), runs.len(), wrong.join("\n"));
 }
 
-/// One update in three is dropped: each submission has a draw with the push constants of another, possibly
-/// the second of two draws whose instances all exist in other positions. None of it counts.
+/// The fault drops one update of push constants in three, so a submission has a draw with the push constants
+/// of another draw, possibly the second of two whose instances are all in other positions. These results must
+/// not count.
 #[test]
-fn draws_with_the_push_constants_of_others_count_nowhere() {
+fn draws_with_wrong_push_constants_are_discarded() {
     let Some(driver) = software_drivers().into_iter().next() else { return };
     let Some(layer) = Layer::build("fault") else { return };
     for test in ["ssw/MP+ssw@fragment", "ssw/MP+ssw@vertex"] {
@@ -221,9 +224,9 @@ fn draws_with_the_push_constants_of_others_count_nowhere() {
     }
 }
 
-/// The receipt buffer has a slot for each workgroup of an instance.
+/// The receipt buffer has an entry for each workgroup of an instance.
 #[test]
-fn many_workgroups_that_are_executed_twice_are_noticed() {
+fn workgroups_executed_twice_are_detected() {
     let Some(driver) = software_drivers().into_iter().next() else { return };
     let Some(layer) = Layer::build("fault") else { return };
     let row = |cell: &dyn Fn(u32) -> String| (0..32).map(cell).collect::<Vec<_>>().join(" | ") + " ;\n";
@@ -245,11 +248,11 @@ fn under<'a>(command: &'a mut Command, fault: &str, folder: &Path) -> &'a mut Co
         .env("VK_LAYER_PATH", folder)
         .env("VK_INSTANCE_LAYERS", "VK_LAYER_LITMUS_fault")
         .env("VK_LITMUS_LAYER_FAULT", fault)
-        // A layer of Mesa's that enumerates devices itself, and crashes without one.
+        // This layer of Mesa enumerates devices, and crashes without one.
         .env("NODEVICE_SELECT", "1")
 }
 
-/// Returns how a run differs from its row, if it does.
+/// Returns the difference between a run and its row, if any.
 fn difference(run: &FaultRun, number: usize, folder: &Path) -> Option<String> {
     let FaultRun { row, fault, test, device, .. } = run;
     let mut command = vk_litmus(["run", "--device", *device, "--seed", "1", "--strict", "-q"]);
@@ -259,7 +262,7 @@ fn difference(run: &FaultRun, number: usize, folder: &Path) -> Option<String> {
     } else {
         command.arg(test);
     }
-    // The device holds all data of these dispatches except the counters.
+    // The device has all data of these dispatches, except for the counters.
     if run.is_counted_by_device {
         let stress = read_file("harness/runner/presets/throughput.toml");
         let file = folder.join(format!("{number}.toml"));
@@ -268,7 +271,7 @@ fn difference(run: &FaultRun, number: usize, folder: &Path) -> Option<String> {
     }
     command.args(match row.kind() {
         "hang" => ["--time", "1s"],
-        // Enough submissions for rare faults, however long they take.
+        // Enough submissions to meet a rare fault.
         _ if fault.ends_with(":120") => ["--instances", "60000000"],
         _ => ["--instances", instances_of(test)],
     });
@@ -286,7 +289,7 @@ fn difference(run: &FaultRun, number: usize, folder: &Path) -> Option<String> {
     })
 }
 
-/// Returns the instances of a test: enough for several submissions.
+/// Returns the number of instances of a test: enough for several submissions.
 fn instances_of(test: &str) -> &'static str {
     match test {
         _ if test.ends_with(".spvasm") => "2000",

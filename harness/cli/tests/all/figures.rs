@@ -1,9 +1,9 @@
-//! Figures of compilers in the documents equal the output of their commands.
+//! The output of compilers in the documents is current.
 //!
-//! A block marked `sh on=compilers` needs the folder of `ci/compilers`, named by its environment variable;
-//! `on=compilers/PATH` also a file in it, such as a driver built by `ci/mesa-patch`. The following block
-//! marked `text output` is the complete output. If the suite has grown, `VK_LITMUS_BLESS=1` regenerates the
-//! blocks.
+//! A block marked `sh on=compilers` needs the folder of `ci/compilers`, which an environment variable names;
+//! `on=compilers/PATH` also needs a file in it, such as a driver built by `ci/mesa-patch`. The following
+//! block marked `text output` is the complete output. `VK_LITMUS_BLESS=1` regenerates the blocks, for example
+//! after the suite has grown.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,8 +11,8 @@ use std::process::Command;
 use crate::common::{Ran, binary};
 use crate::docs::{Block, blocks, root};
 
-/// Compares the blocks of a document with the output, and returns their number.
-fn hold(document: &str) -> usize {
+/// Compares the blocks of a document with the output of their commands, and returns the number of blocks.
+fn compare_blocks(document: &str) -> usize {
     let folder = std::env::var_os("VK_LITMUS_COMPILERS").filter(|folder| !folder.is_empty());
     let path = root().join("docs").join(document);
     let text = std::fs::read_to_string(&path).unwrap();
@@ -45,7 +45,7 @@ fn hold(document: &str) -> usize {
         printed.push((told, ran.stdout));
     }
     let mut current: Vec<&str> = text.lines().collect();
-    // From last to first, so that no replacement moves another block.
+    // In reverse order, so that a replacement does not move the other blocks.
     for (told, stdout) in printed.iter().rev() {
         let after = told.line + told.text.lines().count();
         current.splice(told.line..after, stdout.lines().map(str::trim_end));
@@ -65,20 +65,20 @@ fn hold(document: &str) -> usize {
 
 #[test]
 fn of_orders_and_the_explorer() {
-    assert_eq!(hold("dev/compiler-figures.md"), 4);
+    assert_eq!(compare_blocks("dev/compiler-figures.md"), 4);
 }
 
 #[test]
 fn of_differences() {
-    assert!(hold("findings/differences.md") > 0);
+    assert!(compare_blocks("findings/differences.md") > 0);
 }
 
 #[test]
 fn of_a_patch() {
-    assert!(hold("findings/F2-consumer-acquire.md") > 0);
+    assert!(compare_blocks("findings/F2-consumer-acquire.md") > 0);
 }
 
 #[test]
 fn of_mesh_shaders() {
-    assert!(hold("findings/F1-workgroup-release.md") > 0);
+    assert!(compare_blocks("findings/F1-workgroup-release.md") > 0);
 }

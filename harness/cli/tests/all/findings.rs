@@ -7,8 +7,8 @@ use crate::codegen::has_radv;
 use crate::common::{Ran, binary, software_drivers};
 use crate::docs::root;
 
-/// Returns the commands of a finding: its indented lines. The caller states their number, so that none is
-/// missed.
+/// Returns the commands of a finding: its indented lines. The type has their number, so that an omitted one
+/// is an error.
 fn commands<const N: usize>(name: &str) -> [String; N] {
     let found = commands_of(&std::fs::read_to_string(root().join("docs/findings").join(name)).unwrap());
     assert_eq!(found.len(), N, "commands of {name}: {found:#?}");
@@ -16,7 +16,7 @@ fn commands<const N: usize>(name: &str) -> [String; N] {
 }
 
 fn commands_of(page: &str) -> Vec<String> {
-    // Fenced text is output, or a block checked by `figures`.
+    // Fenced blocks are output, or are checked by the module `figures`.
     let outside = page.split("```").step_by(2).flat_map(str::lines);
     let indented = outside.filter_map(|line| line.strip_prefix("    "));
     indented.filter(|line| !line.starts_with(' ')).map(str::to_owned).collect()
@@ -33,7 +33,7 @@ fn compilers(path: &str, otherwise: &str) -> Option<PathBuf> {
     folder
 }
 
-/// Counts the lines about orders of an acquire with a verdict.
+/// Counts the lines for orders of an acquire with a verdict.
 fn acquires(ran: &Ran, verdict: &str) -> usize {
     let of = |line: &&str| line.trim_start().starts_with(verdict) && line.contains(" acquire at dv");
     ran.stdout.lines().filter(of).count()
@@ -112,7 +112,7 @@ fn f2_a_consumer_loses_its_acquire() {
     }
     let code = run(&f2().code, &[]);
     assert_eq!(code.code, 0, "{code:?}");
-    // One of the two forms waits between the loads and the other does not.
+    // One of the two forms waits between the loads.
     let consumer = |form: &str| {
         let heading = format!(", {form}, P1 (consumer)");
         let text = code.stdout.split_once(&heading).unwrap().1;
@@ -151,9 +151,9 @@ fn f2_other_vendors_lose_it_too() {
         return;
     }
     let F2 { vendors, stages, .. } = f2();
-    // RADV of both Mesas and ANV of the newer; NVK and Turnip; ANV of the older and Honeykrisp. Then shaders
-    // that write no memory, with references that may alias: the same drivers in two stages, Honeykrisp in
-    // one.
+    // RADV of both Mesas and ANV of the newer one; NVK and Turnip; ANV of the older one and Honeykrisp. Then
+    // shaders that write no memory and whose references may alias: the same drivers in two stages, Honeykrisp
+    // in one.
     for (command, found) in [(vendors, [8, 5, 3]), (stages, [6, 4, 1])] {
         let ran = run(&command, &[("VK_LITMUS_COMPILERS=DIR ", "")]);
         assert_eq!(ran.code, 1, "{ran:?}");
@@ -163,9 +163,9 @@ fn f2_other_vendors_lose_it_too() {
     }
 }
 
-/// F2's patch fixes it on RADV in every form, and changes no kernel whose roles are in one shader.
+/// The patch for F2 fixes RADV in every form, and changes no kernel with all roles in one shader.
 #[test]
-fn f2_the_patch_brings_the_wait_back() {
+fn f2_the_patch_restores_the_wait() {
     let Some(folder) = compilers("patched/F2/MADE", "F2's patch, which ci/mesa-patch builds, is not tried")
     else {
         return;
@@ -174,7 +174,7 @@ fn f2_the_patch_brings_the_wait_back() {
     let replaced = [("DIR", folder.to_str().unwrap()), ("BASELINE", baseline.path().to_str().unwrap())];
     let [without, with, code, written, compared, orders] = &f2().patched;
     let verdicts = |ran: &Ran| ["kept", "lost"].map(|verdict| acquires(ran, verdict));
-    // Three families; three of four forms lose it.
+    // Three families; three of four forms lose the wait.
     let (without, with) = (run(without, &replaced), run(with, &replaced));
     assert_eq!((without.code, verdicts(&without)), (1, [3, 9]), "{}", without.stdout);
     assert_eq!((with.code, verdicts(&with)), (0, [12, 0]), "{}", with.stdout);
@@ -191,7 +191,7 @@ fn f2_the_patch_brings_the_wait_back() {
     };
     assert!(changed.iter().all(is_apart), "{changed:?}");
     assert!(!compared.stdout.contains(": new: ") && !compared.stdout.contains(": gone: "));
-    // The remaining ones race.
+    // The remaining tests race.
     let orders = run(orders, &replaced);
     let mut test = "";
     for line in orders.stdout.lines() {
@@ -221,7 +221,7 @@ fn f8() -> F8 {
     F8 { code, orders, explored: [without, with], kernels: [written, mended, caused] }
 }
 
-/// F8: the cache bit of an image read is set in Mesa 25 and missing in Mesa 26.
+/// F8: Mesa 25 sets the cache bit of an image read, and Mesa 26 does not.
 #[test]
 fn f8_an_image_read_is_not_made_visible() {
     let Some(folder) = compilers("mesa-26.2.6", "F8 is not shown") else { return };
@@ -248,10 +248,10 @@ fn f8_an_image_read_is_not_made_visible() {
     }
 }
 
-/// F8's cause, applied to the older Mesa, drops only the bit of image accesses; with the patch, every kernel
-/// is as the older Mesa compiles it.
+/// The change that causes F8, applied to the older Mesa, drops only the bit of image accesses. With the
+/// patch, every kernel equals that of the older Mesa.
 #[test]
-fn f8_the_cause_loses_it_and_the_patch_brings_it_back() {
+fn f8_the_patch_restores_the_cache_bit() {
     let Some(folder) =
         compilers("patched/F8/MADE", "F8's cause and patch, which ci/mesa-patch builds, are not tried")
     else {
@@ -293,7 +293,7 @@ fn function<'a>(assembly: &'a str, name: &str) -> &'a str {
     assembly.get(start..).unwrap().split("s_endpgm").next().unwrap()
 }
 
-/// Returns true if a wait for the first store precedes the hand-over.
+/// Returns true if a wait for the first store precedes the store of the flag.
 fn waits(text: &str, hand_over: &str) -> bool {
     let (_, behind) = text.split_once("_store_").unwrap();
     let (between, _) = behind.split_once(hand_over).unwrap();
@@ -301,9 +301,9 @@ fn waits(text: &str, hand_over: &str) -> bool {
 }
 
 #[test]
-fn f3_llvm_waits_behind_the_barrier() {
+fn f3_llvm_waits_after_the_barrier() {
     let [command] = commands("F3-llvm-hsa.md");
-    // For LLVM 19 and 22: before the barrier, and before the flag.
+    // LLVM 19 and 22: before the barrier, and before the flag.
     let table = [
         ("gfx803", (true, false), (true, false)),
         ("gfx906", (true, false), (true, false)),
@@ -329,7 +329,7 @@ fn f3_llvm_waits_behind_the_barrier() {
 }
 
 #[test]
-fn f4_atomics_of_gfx12_carry_no_scope() {
+fn f4_atomics_of_gfx12_have_no_scope() {
     let Some(folder) = std::env::var_os("VK_LITMUS_MESA_FOLDER") else {
         println!("1 skipped: VK_LITMUS_MESA_FOLDER names no folder with a newer Mesa");
         return;
@@ -361,7 +361,7 @@ fn f5_a_qualifier_on_a_block_is_dropped() {
         .map(|line| line.contains("MakePointerAvailable"))
         .collect();
     assert_eq!(stores.len(), 2, "{}", ran.stdout);
-    // Later versions may fix the first; the second is correct in all.
+    // Later versions may fix the first store; the second is correct in all versions.
     let version = Command::new("glslangValidator").arg("--version").output().unwrap();
     let version = String::from_utf8_lossy(&version.stdout).into_owned();
     assert!(stores[1], "{}", ran.stdout);
@@ -383,7 +383,7 @@ fn f9_the_store_of_an_increment_is_private() {
     let published = |line: &str| line.contains("MakePointerAvailable|NonPrivatePointer");
     let stores: Vec<bool> =
         ran.stdout.lines().filter(|line| line.contains("OpStore")).map(published).collect();
-    // Later versions may fix the first.
+    // Later versions may fix the first store.
     assert!(stores.len() == 2 && stores[1], "{}", ran.stdout);
     if !stores[0] {
         let ran = run(&raced, &[]);
@@ -399,7 +399,7 @@ fn is_observed(page: &str) {
     let [command] = commands(page);
     let folder = tempfile::tempdir().unwrap();
     let out = format!("--out {}/out --format json --seed 1", folder.path().display());
-    // On a busy machine threads may not overlap, so longer runs follow.
+    // Threads may not overlap on a busy machine, so longer runs follow.
     let seen = ["4s", "8s", "16s"].iter().enumerate().any(|(turn, time)| {
         let replaced = [("--seed 1", out.replace("/out", &format!("/{turn}")))];
         let replaced: Vec<(&str, &str)> = replaced.iter().map(|(from, to)| (*from, to.as_str())).collect();
@@ -426,16 +426,16 @@ fn f7_two_reads_around_an_acquire_are_one_in_fragment_shaders() {
 }
 
 #[test]
-fn f6_minimum_and_maximum_are_atomic_among_themselves_only() {
+fn f6_minimum_and_maximum_are_atomic_only_with_each_other() {
     if !software_drivers().contains(&"swiftshader") {
         return;
     }
     is_observed("F6-swiftshader-min-max.md");
 }
 
-/// T1: the option distinguishes exactly the tests that the page names.
+/// T1: the option changes exactly the tests that the page names.
 #[test]
-fn t1_by_the_letter_rounds_are_not_paired() {
+fn t1_the_literal_text_does_not_pair_rounds() {
     let [command] = commands("T1-split-barrier-rounds.md");
     let ran = run(&command, &[]);
     assert_eq!(ran.code, 0, "{ran:?}");
@@ -458,7 +458,7 @@ fn t1_by_the_letter_rounds_are_not_paired() {
     assert!(named.iter().all(|test| page.contains(&format!("`{test}`"))), "{page}");
 }
 
-/// T2: the construct is refused with the number of the rule.
+/// T2: the parser rejects the construct with the number of the rule.
 #[test]
 fn t2_a_second_wait_is_refused() {
     let [command] = commands("T2-split-barrier-vuid.md");

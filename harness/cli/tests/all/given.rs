@@ -1,4 +1,4 @@
-//! Inputs of shaders: an input that names nothing, or does not fit, is reported and gives no answer.
+//! Inputs of shaders: an input with an unknown name or the wrong size is an error.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,19 +9,19 @@ fn shader(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/shaders/given").join(name)
 }
 
-/// Returns all messages, without the line ends of the terminal's width.
-fn said(ran: &Ran) -> String {
+/// Returns all messages without line breaks.
+fn unwrapped_messages(ran: &Ran) -> String {
     format!("{}{}", ran.stdout, ran.stderr).replace("\n  │ ", " ")
 }
 
-fn asked(command: &str, name: &str, flags: &[&str]) -> Ran {
+fn run_on_shader(command: &str, name: &str, flags: &[&str]) -> Ran {
     let folder = tempfile::tempdir().unwrap();
-    let mut asked = vk_litmus([command]);
-    asked.arg(shader(name)).args(flags).current_dir(folder.path());
+    let mut command_line = vk_litmus([command]);
+    command_line.arg(shader(name)).args(flags).current_dir(folder.path());
     if command == "run" {
-        asked.args(["--device", "sim", "--instances", "200"]);
+        command_line.args(["--device", "sim", "--instances", "200"]);
     }
-    Ran::of(&mut asked)
+    Ran::of(&mut command_line)
 }
 
 /// Shader, flags, a case, and the expected message.
@@ -75,7 +75,7 @@ const REFUSED: &[(&str, &[&str], &str, &str)] = &[
 ];
 
 #[test]
-fn what_names_nothing_or_does_not_fit_is_refused() {
+fn unknown_or_misfitting_inputs_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let case = folder.path().join("case.toml");
     for (name, flags, text, words) in REFUSED {
@@ -85,22 +85,22 @@ fn what_names_nothing_or_does_not_fit_is_refused() {
             flags.extend(["--case", case.to_str().unwrap()]);
         }
         for command in ["check", "race", "run"] {
-            let ran = asked(command, &format!("{name}.spvasm"), &flags);
+            let ran = run_on_shader(command, &format!("{name}.spvasm"), &flags);
             assert_eq!(ran.code, 2, "{name} {flags:?} {text}: {ran:?}");
-            assert!(said(&ran).contains(words), "{command} {name} {flags:?} {text}: {ran:?}");
+            assert!(unwrapped_messages(&ran).contains(words), "{command} {name} {flags:?} {text}: {ran:?}");
         }
     }
     for command in ["check", "race"] {
-        let ran = asked(command, "empty-grid.spvasm", &[]);
+        let ran = run_on_shader(command, "empty-grid.spvasm", &[]);
         assert_eq!(ran.code, 2, "{ran:?}");
     }
-    let ran = asked("lint", "none.spvasm", &[]);
+    let ran = run_on_shader("lint", "none.spvasm", &[]);
     assert!(ran.code == 2 && ran.stderr.contains("none.spvasm: the module has no entry"), "{ran:?}");
 }
 
-/// A case has every input that a program binds, and buffers of default size.
+/// A case may have every input that a program binds, and buffers of default size.
 #[test]
-fn cases_may_say_more_and_less() {
+fn unused_inputs_of_cases_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let case = folder.path().join("case.toml");
     for text in [
@@ -108,20 +108,20 @@ fn cases_may_say_more_and_less() {
         "[buffer.\"0.0\"]\nu32_at = [{ offset = 65532, u32 = [7] }]\n[spec]\n9 = 1",
     ] {
         fs::write(&case, text).unwrap();
-        let ran = asked("race", "kernel.spvasm", &["--case", case.to_str().unwrap(), "--grid", "1"]);
+        let ran = run_on_shader("race", "kernel.spvasm", &["--case", case.to_str().unwrap(), "--grid", "1"]);
         assert_eq!(ran.code, 0, "{ran:?}");
         assert!(ran.stderr.contains("which the kernel does not have"), "{ran:?}");
     }
 }
 
-/// A case and a model open no file outside their own folder, and no error quotes such a file.
+/// A case and a model can only open files in their folder, and errors do not quote other files.
 #[test]
-fn files_outside_the_folder_of_the_file_that_names_them_stay_closed() {
+fn case_files_cannot_read_files_outside_their_folder() {
     let root = tempfile::tempdir().unwrap();
     let folder = root.path().join("case");
     fs::create_dir(&folder).unwrap();
     for secret in [root.path().join("secret"), folder.join("own")] {
-        // As a model, this is an error whose message shows the line.
+        // As a model, this is an error that shows the line.
         fs::write(secret, "top-secret-words (").unwrap();
     }
     let case = folder.join("case.toml");
@@ -131,9 +131,13 @@ fn files_outside_the_folder_of_the_file_that_names_them_stay_closed() {
         fs::write(&case, format!("[buffer.\"0.0\"]\nfile = \"{file}\"\n")).unwrap();
         let flags: Vec<&str> =
             ["--case", case.to_str().unwrap(), "--grid", "1"].into_iter().chain(flag).collect();
-        let ran = asked("race", "kernel.spvasm", &flags);
+        let ran = run_on_shader("race", "kernel.spvasm", &flags);
         assert_eq!(ran.code, code, "{file} {flag:?}: {ran:?}");
-        assert_eq!(said(&ran).contains("--allow-outside"), code == 2, "{file} {flag:?}: {ran:?}");
+        assert_eq!(
+            unwrapped_messages(&ran).contains("--allow-outside"),
+            code == 2,
+            "{file} {flag:?}: {ran:?}"
+        );
     }
     let model = folder.join("model.cat");
     for (file, words) in
@@ -142,32 +146,32 @@ fn files_outside_the_folder_of_the_file_that_names_them_stay_closed() {
         fs::write(&model, format!("\"model\"\ninclude \"{file}\"\n")).unwrap();
         let mut command = vk_litmus(["check", "mp/MP+rel-acq", "--model", model.to_str().unwrap()]);
         let ran = Ran::of(&mut command);
-        assert!(ran.code == 2 && said(&ran).contains(words), "{file}: {ran:?}");
+        assert!(ran.code == 2 && unwrapped_messages(&ran).contains(words), "{file}: {ran:?}");
     }
 }
 
 #[test]
-fn recursion_and_variables_that_no_memory_holds_are_refused() {
+fn recursion_and_variables_without_memory_are_refused() {
     for (name, words) in [("recursion", "recursion"), ("too-large", "larger than memory")] {
-        let ran = asked("race", &format!("{name}.spvasm"), &["--grid", "32"]);
-        assert!(ran.code == 2 && said(&ran).contains(words), "{ran:?}");
+        let ran = run_on_shader("race", &format!("{name}.spvasm"), &["--grid", "32"]);
+        assert!(ran.code == 2 && unwrapped_messages(&ran).contains(words), "{ran:?}");
     }
 }
 
-/// Six words fit after three others: the array has nine, by vector constants.
+/// The array has nine elements, from a vector constant: six words after three others.
 #[test]
 fn constants_of_vectors_are_computed() {
     for command in ["check", "race"] {
-        let ran = asked(command, "vectors.spvasm", &["--grid", "1"]);
+        let ran = run_on_shader(command, "vectors.spvasm", &["--grid", "1"]);
         assert_eq!(ran.code, 0, "{ran:?}");
-        let ran = asked(command, "vectors.spvasm", &["--spec", "0=1"]);
+        let ran = run_on_shader(command, "vectors.spvasm", &["--spec", "0=1"]);
         assert!(ran.code == 1 && ran.stdout.contains("out-of-bounds"), "{ran:?}");
     }
 }
 
-/// Contents are not judged if a final value is a loaded float; the reason names the file.
+/// Contents are not judged if a final value is a loaded float; the reason has the file.
 #[test]
-fn reasons_have_their_file() {
-    let ran = asked("run", "float.spvasm", &[]);
-    assert!(said(&ran).contains("float.spvasm:34: cannot lift"), "{ran:?}");
+fn reasons_name_the_source_file() {
+    let ran = run_on_shader("run", "float.spvasm", &[]);
+    assert!(unwrapped_messages(&ran).contains("float.spvasm:34: cannot lift"), "{ran:?}");
 }

@@ -1,4 +1,4 @@
-//! Tests as GLSL: the output compiles, and lifts back to the same test.
+//! Tests as GLSL: the output compiles and lifts to the same test.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,8 +12,7 @@ use model::{Budget, Model};
 use crate::common::{Ran, installed, vk_litmus};
 use crate::docs::generated;
 
-/// Out-of-thin-air values, which the model allows and marks, are not among the values that the frontend
-/// tries.
+/// The model allows and marks out-of-thin-air values, but the frontend does not try them.
 const THIN_AIR: [&str; 3] = ["lb/LB+ctrl-ctrl", "lb/LB+data-data", "lb/LB+masked-data-data"];
 
 /// The corpus in the Vulkan dialect.
@@ -62,7 +61,7 @@ fn holds(test: &Test, prediction: &Prediction) -> Option<bool> {
     }
 }
 
-/// Converts to GLSL and back, and returns the difference; `None` if an answer was not found.
+/// Converts to GLSL and back; returns the difference, or `None` if a prediction is missing.
 fn round_trip(test: &Test, glsl: &Glsl, module: &[u8], model: &Model) -> Option<Result<(), String>> {
     let wrong = |what: String| Some(Err(what));
     let module = match frontend::read_module(module) {
@@ -90,7 +89,7 @@ fn round_trip(test: &Test, glsl: &Glsl, module: &[u8], model: &Model) -> Option<
     let lifted_straight = |thread: &litmus::Thread| {
         !thread.instructions.iter().any(|instruction| matches!(instruction.kind, InstructionKind::Flow(_)))
     };
-    // A compare-exchange has two paths if its result is used.
+    // A compare-exchange whose result is used has two paths.
     if straight && case.test.threads.iter().all(lifted_straight) {
         let before: Vec<Vec<String>> = test
             .threads
@@ -142,12 +141,12 @@ fn round_trip(test: &Test, glsl: &Glsl, module: &[u8], model: &Model) -> Option<
 }
 
 #[test]
-fn what_is_printed_lifts_back_to_the_same() {
+fn printed_glsl_lifts_to_the_same_test() {
     let model = Model::shipped("vulkan").unwrap().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let module = folder.path().join("test.spv");
     let compiles = installed("glslangValidator");
-    // A soak lifts all of them; otherwise one in three.
+    // A soak lifts every test, other runs one in three.
     let share = if std::env::var_os("VK_LITMUS_SOAK").is_some() { 1 } else { 3 };
     let (mut printed, mut open, mut wrong) = (0, 0, Vec::new());
     let mut refused: BTreeMap<String, usize> = BTreeMap::new();

@@ -10,7 +10,7 @@ void main() {
     bins[material] = material;
 }";
 
-/// A shader's name and text, the command's arguments, words of the answer, and the exit code.
+/// The name and text of a shader, arguments, substrings of the output, and the exit code.
 type Case<'a> = (&'a str, &'a str, &'a [&'a str], &'a [&'a str], i32);
 
 #[test]
@@ -19,7 +19,7 @@ fn answers_and_refusals() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    // One value per invocation, repeated cyclically if there are more invocations.
+    // One value per invocation; the list repeats if there are more invocations.
     fs::write(folder.path().join("apart.toml"), "[input.0]\nu32 = [0, 1, 2, 3]\n").unwrap();
     fs::write(folder.path().join("shared.toml"), "[input.0]\nu32 = [0, 1]\n").unwrap();
     let cases: [Case<'_>; 10] = [
@@ -49,8 +49,7 @@ fn answers_and_refusals() {
             &["invocation fragment 0 of pixel (0,0) writes it, invocation fragment 1 of pixel (0,0)"],
             1,
         ),
-        // Without a grid, one fragment shares memory with no other, and two fragments of two pixels are
-        // tried.
+        // Without a grid, two fragments of two pixels are tried: a single fragment shares no memory.
         (
             "pixel.frag",
             "layout(set = 0, binding = 0) buffer X { uint x[]; };

@@ -1,4 +1,4 @@
-//! The Google Test protocol as its runners parse it, and the real runner if installed.
+//! The Google Test protocol as test runners parse it, and Mesa's runner if installed.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::common::{Ran, binary, vk_litmus};
 
-/// A fault with tests that detect it, and some that do not.
+/// Arguments with a fault, tests that detect it, and tests that do not.
 const RUN: [&str; 10] = [
     "run",
     "avvis/*",
@@ -41,7 +41,7 @@ fn listed(text: &str) -> Vec<String> {
     names
 }
 
-/// Parses the results as Mesa's gtest-runner does: the first word in brackets after a RUN line is the status.
+/// Parses the results as Mesa's gtest-runner does: the first bracketed word after a RUN line is the status.
 fn results(text: &str) -> Vec<(String, String)> {
     let mut current: Option<String> = None;
     let mut results = Vec::new();
@@ -147,12 +147,12 @@ fn filters_and_shards() {
     assert!(nothing.stdout.contains("0 tests"), "{}", nothing.stdout);
 }
 
-/// A runner repeats a group after a failure, and calls a test that then passes a flake. Violations are rare,
-/// so the second run, with another seed, must repeat the violations of the first.
+/// A runner repeats a group after a failure, and reports a flake if a test then passes. Violations are rare,
+/// so the second run, with another seed, must report the violations of the first again.
 #[test]
 fn a_violation_survives_the_second_run() {
     let folder = tempfile::tempdir().unwrap();
-    // With one instance per test, different seeds show different outcomes.
+    // With one instance per test, seeds determine the outcomes.
     let run = |seed: &str, driven: bool| {
         let mut command =
             vk_litmus(["run", "--device", "sim", "--fault", "acquire-no-invalidate", "--seed", seed]);
@@ -170,7 +170,7 @@ fn a_violation_survives_the_second_run() {
     let first = (1..50).map(|seed| (seed.to_string(), run(&seed.to_string(), false)));
     let mut first = first.filter(|(_, failed)| !failed.is_empty());
     let (seed, failed) = first.next().unwrap();
-    // The same command line as a runner gives it: without a seed, so that each run draws a new one.
+    // The command line as the runner writes it: without a seed, so that each run has a new one.
     assert_eq!(run(&seed, true), failed);
     let other = (50..100).map(|seed: i32| seed.to_string()).find(|seed| run(seed, false).is_empty());
     let other = other.expect("a seed that shows nothing");
@@ -180,9 +180,10 @@ fn a_violation_survives_the_second_run() {
     assert_eq!(folders, 2, "one memory for each way of running");
 }
 
-/// Processes of one runner without a seed share one, so that the second recalls the outcomes of the first.
+/// Processes of one runner without a seed share one, and the second process restores the outcomes of the
+/// first.
 #[test]
-fn what_is_remembered_is_read_back() {
+fn stored_outcomes_are_restored() {
     let folder = tempfile::tempdir().unwrap();
     for _ in 0..2 {
         let mut command = vk_litmus(["run", "sb/SB+rlx-rlx", "--device", "sim", "--instances", "2000"]);
@@ -197,7 +198,7 @@ fn what_is_remembered_is_read_back() {
 }
 
 #[test]
-fn the_flags_alone_mean_run() {
+fn gtest_flags_imply_run() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = vk_litmus(["--gtest_filter=litmus.coherence/CoRR+rlx"]);
     let ran = Ran::of(command.env("VK_LITMUS_DEVICE", "sim").current_dir(folder.path()));
@@ -207,7 +208,7 @@ fn the_flags_alone_mean_run() {
 }
 
 #[test]
-fn hostile_ids_are_one_name_each() {
+fn hostile_ids_have_one_name_each() {
     let folder = tempfile::tempdir().unwrap();
     let text = include_str!("cases/files/mixed/SB.litmus");
     fs::create_dir(folder.path().join("t")).unwrap();
@@ -229,9 +230,9 @@ fn hostile_ids_are_one_name_each() {
     }
 }
 
-/// Mesa's gtest-runner, on the path or in VK_LITMUS_GTEST_RUNNER, drives the binary unmodified.
+/// Mesa's gtest-runner, in the path or in VK_LITMUS_GTEST_RUNNER, runs the unmodified binary.
 #[test]
-fn the_real_runner() {
+fn mesas_gtest_runner_drives_the_binary() {
     let runner = std::env::var_os("VK_LITMUS_GTEST_RUNNER").unwrap_or_else(|| "gtest-runner".into());
     if Command::new(&runner).arg("--help").output().is_err() {
         println!("1 skipped: gtest-runner is not installed (cargo install deqp-runner)");
@@ -263,7 +264,7 @@ fn the_real_runner() {
     assert_eq!(status(&rows, "litmus.sb/SB+plain-plain"), "Skip");
     assert!(rows.iter().all(|(_, status)| status != "Flake" && status != "Missing"), "{rows:?}");
 
-    // The runner's own lists accept the names.
+    // The baseline files of the runner accept the names.
     let baseline = folder.path().join("first/failures.csv");
     let (ran, rows) = drive("second", &["--baseline", baseline.to_str().unwrap()]);
     assert_eq!(ran.code, 0, "{ran:?}");

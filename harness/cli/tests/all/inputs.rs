@@ -8,7 +8,8 @@ use serde_json::Value;
 
 const SB: &str = include_str!("cases/files/mixed/SB.litmus");
 
-/// Checks a folder with one valid test and `bad` created by `make`; returns the rejected line of `bad`.
+/// Checks a folder with a valid test and with `bad`, which `make` creates; returns the rejected line of
+/// `bad`.
 fn rejected(make: impl FnOnce(&std::path::Path)) -> Value {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("good.litmus"), SB).unwrap();
@@ -38,7 +39,7 @@ fn a_test_larger_than_a_mebibyte() {
 
 #[cfg(unix)]
 #[test]
-fn a_link_to_nothing() {
+fn a_broken_link_is_refused() {
     let line = rejected(|path| std::os::unix::fs::symlink("nowhere", path).unwrap());
     assert!(line["error"].as_str().unwrap().contains("No such file"), "{line}");
 }
@@ -47,7 +48,7 @@ fn pipe(path: &std::path::Path) {
     assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
 }
 
-/// Other files of a folder are ignored; a file named on the command line is read.
+/// Files in a folder that are not tests are ignored; a named file is read.
 #[cfg(unix)]
 #[test]
 fn a_pipe_in_a_folder_is_skipped_and_one_that_is_named_is_read() {
@@ -65,7 +66,7 @@ fn a_pipe_in_a_folder_is_skipped_and_one_that_is_named_is_read() {
     let named = Ran::of(&mut vk_litmus(["check", "--format", "json", path.to_str().unwrap()]));
     writer.join().unwrap();
     assert_eq!((named.code, &named.json_lines()[0]["id"]), (0, &Value::from("pipe")), "{named:?}");
-    // Reading stops at the size limit of a test.
+    // Reading stops at the size limit.
     let writer = {
         let path = path.clone();
         std::thread::spawn(move || drop(std::fs::write(path, vec![b' '; 4 << 20])))
@@ -99,9 +100,9 @@ fn a_test_from_standard_input() {
     assert_eq!((ran.code, ids), (0, vec![Value::from("stdin"), Value::from("sb/SB+rlx-rlx")]), "{ran:?}");
 }
 
-/// Tests with equal names have separate verdicts, so that a resumed run loses none.
+/// Tests with equal names have separate verdicts, and a resumed run keeps them.
 #[test]
-fn tests_of_one_name_are_several() {
+fn tests_with_equal_names_are_separate() {
     let folder = tempfile::tempdir().unwrap();
     let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../litmus/corpus/avvis");
     let violating = std::fs::read_to_string(corpus.join("MP+rel-acq.av-semvis.litmus")).unwrap();
@@ -141,7 +142,7 @@ fn tests_of_one_name_are_several() {
 /// Output files are replaced, and the target of a symbolic link stays unchanged. Folders may be links.
 #[cfg(unix)]
 #[test]
-fn nothing_is_written_through_a_link() {
+fn output_does_not_follow_symbolic_links() {
     let folder = tempfile::tempdir().unwrap();
     let precious = folder.path().join("precious");
     std::fs::write(&precious, "text").unwrap();
@@ -185,7 +186,7 @@ fn an_empty_file() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn a_closed_pipe_is_not_an_error() {
     let mut child = vk_litmus(["tests"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     let status = child.wait().unwrap();
@@ -195,7 +196,7 @@ fn a_reader_that_goes_away_is_no_error() {
 }
 
 #[test]
-fn a_run_whose_reader_goes_away_finishes_its_folder() {
+fn a_run_with_a_closed_pipe_completes_its_folder() {
     let folder = tempfile::tempdir().unwrap();
     let mut child = vk_litmus(["run", "sb/*", "--device", "sim", "--instances", "300", "--seed", "1", "-q"])
         .args(["--format", "json", "--out", "out"])
@@ -251,7 +252,7 @@ fn completions_for_every_shell() {
     assert_eq!(unknown.code, 2, "{unknown:?}");
 }
 
-/// A real bash requests the completions.
+/// bash itself requests the completions.
 #[test]
 fn bash_completes_commands_tests_suites_models_devices_faults_and_variants() {
     let path = format!("{}:{}", binary().parent().unwrap().display(), std::env::var("PATH").unwrap());
@@ -290,7 +291,7 @@ fn bash_completes_commands_tests_suites_models_devices_faults_and_variants() {
 
 /// Control characters in a test's header are escaped on a terminal, and preserved in files.
 #[test]
-fn headers_are_written_out_and_kept() {
+fn control_characters_in_headers_are_escaped() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.litmus");
     let text = SB.replacen('\n', "\nwhy: one\rtwo \u{1b}[2J\n", 1);
@@ -304,7 +305,7 @@ fn headers_are_written_out_and_kept() {
 }
 
 #[test]
-fn a_run_of_nothing_is_no_success() {
+fn a_run_that_skips_every_test_fails() {
     let folder = tempfile::tempdir().unwrap();
     let unplaceable =
         std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/cases/files/unplaceable.litmus");
@@ -332,9 +333,9 @@ fn a_run_of_nothing_is_no_success() {
     assert!(none.stderr.contains("no test was run"), "{none:?}");
 }
 
-/// There may be more shards than tests; some are empty.
+/// If there are more shards than tests, some are empty.
 #[test]
-fn a_part_without_a_test_is_told_and_no_failure() {
+fn an_empty_shard_is_reported_and_succeeds() {
     let folder = tempfile::tempdir().unwrap();
     for quiet in [&[][..], &["-q"]] {
         let mut command = vk_litmus(["run", "sb/SB+rlx-rlx", "--device", "sim", "--strict"]);
@@ -351,7 +352,7 @@ fn a_part_without_a_test_is_told_and_no_failure() {
     assert!(ran.stdout.contains("0 verdicts: ") && ran.stdout.contains(" 0 instances in 0.0 s"), "{ran:?}");
 }
 
-/// A worker receives the test in native syntax, whatever the extension of its file.
+/// A worker receives the test in the native syntax, independent of the extension of its file.
 #[test]
 fn an_id_that_ends_like_a_file_of_another_syntax() {
     let folder = tempfile::tempdir().unwrap();
@@ -376,21 +377,20 @@ fn an_id_that_ends_like_a_file_of_another_syntax() {
     assert_eq!(page.stdout.matches("<figure>").count(), 3, "each is explained");
 }
 
-/// Two simultaneous signals count as one, and the reports are written. A later signal ends the program.
+/// Two signals in quick succession count as one, and reports are written. A later signal ends the program.
 #[cfg(unix)]
 #[test]
-fn a_second_signal_at_once_is_the_same() {
+fn two_simultaneous_signals_count_as_one() {
     ends_in_order("kill -TERM {0}; kill -INT {0}; kill -TERM {0}");
 }
 
-/// A hang-up of the terminal ends a run as other signals do; if it is ignored, as under `nohup`, the run
-/// continues.
+/// SIGHUP interrupts a run as other signals do; if it is ignored, as under `nohup`, the run continues.
 #[cfg(target_os = "linux")]
 #[test]
-fn the_end_of_the_terminal_is_a_signal_too() {
+fn a_hangup_interrupts_a_run() {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
-    // The process that starts the tests may ignore the signal: children inherit that.
+    // Children inherit an ignored signal from the process that starts the tests.
     if u64::from_str_radix(ignored.trim(), 16).unwrap() & 1 == 0 {
         ends_in_order("kill -HUP {0}");
     }
@@ -434,7 +434,7 @@ fn a_printed_test_is_the_same_test() {
 }
 
 #[test]
-fn a_kernel_goes_to_a_file() {
+fn a_kernel_is_written_to_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("k.spv");
     let ran = Ran::of(&mut vk_litmus(["compile", "sb/SB+rlx-rlx", "--out", path.to_str().unwrap()]));
@@ -445,9 +445,9 @@ fn a_kernel_goes_to_a_file() {
     assert!(ran.stdout.contains("OpMemoryModel Logical Vulkan"), "{}", ran.stdout);
 }
 
-/// The glob library aborts on this input if it is passed unchecked.
+/// The glob library aborts on this pattern.
 #[test]
-fn a_glob_too_large_to_match() {
+fn a_too_large_glob_is_refused() {
     let glob = "?*".repeat(60_000);
     for arguments in
         [vec!["run", &glob, "--device", "sim"], vec!["run", "--cts-name", &glob, "--device", "sim"]]

@@ -1,7 +1,7 @@
-//! Every instruction that compilers emit for compute shaders, one row each in `shaders/instructions.tsv`.
+//! Instructions that compilers emit for compute shaders, one per row of `shaders/instructions.tsv`.
 //!
-//! `check` and `race` accept it, and the simulated GPU leaves the same bits as lavapipe. If Vulkan allows a
-//! range of results, the row compares within that range and states it.
+//! `check` and `race` accept each, and the simulated GPU computes the same bits as lavapipe. If Vulkan allows
+//! a range of results, the row compares within it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -66,8 +66,8 @@ bvec2 near64(dvec2 x, dvec2 y) { return lessThanEqual(abs(x - y), 1e-9 * max(dve
     }
 }
 
-/// Dot products of integer vectors, which the compiler lacks as functions: four 8-bit numbers, the same
-/// packed into one word, and four 32-bit numbers.
+/// Dot products of integer vectors, for which GLSL has no functions: four 8-bit numbers, the same packed into
+/// one word, and four 32-bit numbers.
 const DOTS: &str = r#"
 #define DOT(NAME, ID, R, A, B, P, Q, V, W) \
     spirv_instruction(extensions = ["SPV_KHR_integer_dot_product"], capabilities = [6019, 6017], id = ID) R NAME(A a, B b); \
@@ -84,16 +84,16 @@ SUM(UDotAccSat, 4454, uint, u8vec4, u8vec4, uint, uint)
 SUM(SUDotAccSat, 4455, int, i8vec4, u8vec4, int, uint)
 "#;
 
-/// A row: the instruction, its kind, and statements that leave at most [`PLACES`] results.
+/// A row: the instruction, its kind, and statements that store at most [`PLACES`] results.
 struct Row {
     name: String,
     of: String,
     statements: String,
 }
 
-/// Number of results of a row.
+/// Largest number of results of a row.
 const PLACES: usize = 4;
-/// Number of rows in one shader: rows of a kind are tried together, and separately after a failure.
+/// Number of rows in one shader. Rows of a kind are tried together, and separately after a failure.
 const TOGETHER: usize = 8;
 
 fn rows() -> Vec<Row> {
@@ -109,7 +109,7 @@ fn shaders() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/shaders")
 }
 
-/// Writes a shader with some rows of a kind, named after the first.
+/// Writes a shader with some rows of a kind; the first row gives its name.
 fn written(folder: &Path, all: &[Row], rows: &[usize]) -> PathBuf {
     let start = fs::read_to_string(shaders().join("instructions.comp")).unwrap();
     let start = start.strip_prefix("#version 450\n").unwrap();
@@ -123,8 +123,8 @@ fn written(folder: &Path, all: &[Row], rows: &[usize]) -> PathBuf {
     file
 }
 
-/// Returns the lines that a command prints for all shaders, by file.
-fn said(words: &[&str], files: &[PathBuf], folder: &Path) -> BTreeMap<String, Value> {
+/// Returns the JSON lines of a command for all shaders, by file.
+fn lines_by_file(words: &[&str], files: &[PathBuf], folder: &Path) -> BTreeMap<String, Value> {
     let mut command = vk_litmus(words.iter().copied());
     command.args(["--format", "json"]).current_dir(folder);
     command.args(files);
@@ -141,19 +141,19 @@ fn said(words: &[&str], files: &[PathBuf], folder: &Path) -> BTreeMap<String, Va
     ran.json_lines().into_iter().map(|line| (number(&line), line)).collect()
 }
 
-/// Returns the final contents on a device, by hash.
-fn left(line: &Value) -> Vec<String> {
+/// Returns the final contents on a device, as hashes.
+fn final_contents(line: &Value) -> Vec<String> {
     let contents = line["shader"]["contents"].as_array().into_iter().flatten();
     contents.map(|content| content["hash"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Returns the answers for groups of rows, by the number of the first row.
+/// Returns the answers for groups of rows, by the number of their first row.
 fn answers(all: &[Row], groups: &[Vec<usize>]) -> BTreeMap<usize, String> {
     let folder = tempfile::tempdir().unwrap();
     let files: Vec<PathBuf> = groups.iter().map(|rows| written(folder.path(), all, rows)).collect();
-    let said = |words: &[&str]| said(words, &files, folder.path());
-    let run = |device| said(&["run", "--device", device, "--instances", "1", "--seed", "1"]);
-    let (check, race, sim) = (said(&["check", "--grid", "1"]), said(&["race", "--grid", "1"]), run("sim"));
+    let lines = |words: &[&str]| lines_by_file(words, &files, folder.path());
+    let run = |device| lines(&["run", "--device", device, "--instances", "1", "--seed", "1"]);
+    let (check, race, sim) = (lines(&["check", "--grid", "1"]), lines(&["race", "--grid", "1"]), run("sim"));
     let lavapipe = software_drivers().contains(&"lavapipe").then(|| run("lavapipe"));
     let answer = |rows: &Vec<usize>| {
         let number = format!("{:03}", rows[0]);
@@ -169,14 +169,16 @@ fn answers(all: &[Row], groups: &[Vec<usize>]) -> BTreeMap<usize, String> {
             }
             None => "refused".to_owned(),
         };
-        let device = match sim.get(&number).map(|line| (left(line), line)) {
+        let device = match sim.get(&number).map(|line| (final_contents(line), line)) {
             Some((own, line)) if own.is_empty() => format!("none: {}", line["reason"]),
-            Some((own, _)) => match lavapipe.as_ref().and_then(|lines| lines.get(&number)).map(left) {
-                Some(other) if other == own => "as lavapipe".to_owned(),
-                Some(other) if other.is_empty() => "lavapipe left none".to_owned(),
-                Some(_) => "not as lavapipe".to_owned(),
-                None => "as lavapipe".to_owned(),
-            },
+            Some((own, _)) => {
+                match lavapipe.as_ref().and_then(|lines| lines.get(&number)).map(final_contents) {
+                    Some(other) if other == own => "as lavapipe".to_owned(),
+                    Some(other) if other.is_empty() => "lavapipe left none".to_owned(),
+                    Some(_) => "not as lavapipe".to_owned(),
+                    None => "as lavapipe".to_owned(),
+                }
+            }
             None => "refused".to_owned(),
         };
         (rows[0], format!("check {}, race {}, sim {device}", word(&check), word(&race)))
@@ -195,7 +197,7 @@ fn compiled(folder: &Path, all: &[Row], rows: &[usize]) -> String {
     let text = String::from_utf8_lossy(&compiled.stdout).into_owned();
     assert!(compiled.status.success(), "{}: {text}", all[rows[0]].name);
     match all[rows[0]].of.as_str() {
-        // The compiler emits this instruction by number and has no name for it.
+        // The compiler has no name for this instruction and emits its number.
         "dot" => {
             let read = Command::new("spirv-dis").arg(folder.join("module.spv")).output().unwrap();
             String::from_utf8_lossy(&read.stdout).replace("Op", "")
@@ -204,13 +206,13 @@ fn compiled(folder: &Path, all: &[Row], rows: &[usize]) -> String {
     }
 }
 
-/// Returns true if the text names the instruction of a row.
+/// Returns true if the text contains the instruction of a row.
 fn names(text: &str, row: &Row) -> bool {
     let instruction = row.name.split('.').next().unwrap();
     text.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == instruction)
 }
 
-/// Returns the rows of a shader whose own lines do not name their instruction.
+/// Returns the rows of a shader whose source lines do not compile to their instruction.
 fn unnamed(folder: &Path, all: &[Row], rows: &[usize]) -> Vec<usize> {
     let source = fs::read_to_string(written(folder, all, rows)).unwrap();
     let mut by_line: BTreeMap<usize, String> = BTreeMap::new();

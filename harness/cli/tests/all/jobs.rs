@@ -1,5 +1,4 @@
-//! The CI jobs of `ci/jobs/`: they are well-formed, and their commands run here as far as possible without
-//! the CI systems.
+//! The CI jobs of `ci/jobs/` are well-formed, and their commands run here without the CI systems.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,7 +17,7 @@ fn yaml(name: &str) -> Vec<Yaml> {
     YamlLoader::load_from_str(&fs::read_to_string(jobs().join(name)).unwrap()).unwrap()
 }
 
-/// Returns bash in a folder, without the variables of the CI job that runs the tests.
+/// Returns bash in a folder, without variables of the CI job that runs the tests.
 fn bash(folder: &Path, script: &str) -> Command {
     let mut command = Command::new("bash");
     command.args(["-euo", "pipefail", "-c", script]).current_dir(folder).env("NO_COLOR", "1");
@@ -36,7 +35,8 @@ fn ids(journal: &Path) -> Vec<String> {
     text.lines().map(id).collect()
 }
 
-/// Replaces times by instances and uses a small suite, so that nothing depends on the machine's speed.
+/// Replaces time limits by numbers of instances and the suite by a small one, so that the result does not
+/// depend on the speed of the machine.
 fn shortened(script: &str) -> String {
     let script = script.replace("--time 5m", "--instances 100").replace("--suite full", "'sb/*' 'mp/*'");
     assert!(script.contains("--instances 100"), "{script}");
@@ -58,7 +58,7 @@ fn the_workflow_runs_every_part_on_both_drivers_and_reports() {
         step["run"].as_str().unwrap().to_owned()
     };
 
-    // The commands of the steps, on the simulated GPU.
+    // Runs the commands of the steps on the simulated GPU.
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir_all(folder.path().join("target/release")).unwrap();
     std::os::unix::fs::symlink(binary(), folder.path().join("target/release/vk-litmus")).unwrap();
@@ -96,14 +96,14 @@ fn the_workflow_runs_every_part_on_both_drivers_and_reports() {
     assert!(junit.contains(&format!("tests=\"{}\"", seen.len())), "{junit}");
 }
 
-/// The script as Slurm starts it: with the variables of an array, and nothing else.
+/// Slurm starts the script with only the variables of an array job.
 #[test]
 fn the_slurm_script_runs_each_part_once_and_resumes() {
     let script = jobs().join("slurm-array.sh");
     let text = fs::read_to_string(&script).unwrap();
     assert!(text.contains("#SBATCH --array=1-4") && text.contains("#SBATCH --requeue"));
     let folder = tempfile::tempdir().unwrap();
-    // The script has no option for a small suite, so a wrapper of the program reduces the instances.
+    // The script cannot select a small suite, so a wrapper of the program reduces the instances.
     let program = folder.path().join("program");
     let wrapped = format!(
         "#!/bin/bash\nargs=(\"$@\")\nfor i in \"${{!args[@]}}\"; do case ${{args[i]}} in --time) args[i]=--instances; args[i+1]=100;; esac; done\nexec '{}' \"${{args[@]}}\"\n",
@@ -137,7 +137,7 @@ fn the_slurm_script_runs_each_part_once_and_resumes() {
 }
 
 #[test]
-fn the_pods_of_the_kubernetes_job_know_their_parts() {
+fn kubernetes_pods_run_their_shards() {
     let documents = yaml("kubernetes-job.yaml");
     let (job, claim) = (&documents[0], &documents[1]);
     assert_eq!(job["spec"]["completionMode"].as_str(), Some("Indexed"));
@@ -175,7 +175,7 @@ fn the_pods_of_the_kubernetes_job_know_their_parts() {
     assert!(ids(&folder.path().join("results/try/part-2/run.jsonl")).len() > 20);
 }
 
-/// Without a nightly toolchain, the script names every missing part and does not pass.
+/// Without a nightly toolchain, the script names every missing part and fails.
 #[test]
 fn the_sanitizers_name_what_is_missing() {
     let workflow = &yaml("github-sanitize.yml")[0];
@@ -192,9 +192,9 @@ fn the_sanitizers_name_what_is_missing() {
     }
 }
 
-/// The weekly job's check, with one test; the folder that it builds may be missing.
+/// Runs the check of the weekly job with one test; the folder that it builds may be missing.
 #[test]
-fn the_weekly_workflow_asks_every_vendors_compilers() {
+fn the_weekly_workflow_runs_the_compilers_of_every_vendor() {
     let workflow = &yaml("github-compilers.yml")[0];
     assert!(workflow["on"]["schedule"][0]["cron"].as_str().unwrap().ends_with("* * 6"));
     let steps = workflow["jobs"]["compilers"]["steps"].as_vec().unwrap();

@@ -65,7 +65,7 @@ fn progress_of_a_lock() {
 }
 
 #[test]
-fn what_is_no_shader_is_told() {
+fn files_that_are_not_shaders_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let bad = folder.path().join("bad.spvasm");
     std::fs::write(&bad, "OpCapability Shader\nOpNonsense\n").unwrap();
@@ -87,9 +87,9 @@ fn what_is_no_shader_is_told() {
     assert_eq!(ran.code, 2, "{ran:?}");
 }
 
-/// The limit that stops the model, with the option that raises it.
+/// The answer names the limit that was reached, and the option that raises it.
 #[test]
-fn what_would_decide_is_told() {
+fn an_undecided_answer_names_the_limit() {
     if !installed("glslangValidator") {
         return;
     }
@@ -143,7 +143,7 @@ fn what_would_decide_is_told() {
             &["check", "race", "run"][..],
             (2, "no entry point of a compute, vertex, fragment, task or mesh shader; `main`"),
         ),
-        // No finding for an incomplete check: the limit of time or steps was reached, whichever comes first.
+        // A check that reaches the limit of time or steps has no findings.
         (
             "endless.comp",
             "layout(binding = 0) buffer B { uint end; };
@@ -188,7 +188,7 @@ fn what_would_decide_is_told() {
         std::fs::write(&shader, format!("#version 460\n{text}\n")).unwrap();
         let ran =
             Ran::of(vk_litmus([*command, shader.to_str().unwrap(), "--grid", "2"]).current_dir(&folder));
-        // `race` prints it next to its verdict.
+        // `race` prints it after its verdict.
         let said = format!("{}{}", ran.stdout, ran.stderr);
         let said = said.split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ");
         let (code, words) = words;
@@ -197,7 +197,7 @@ fn what_would_decide_is_told() {
 }
 
 #[test]
-fn explanations_say_why_and_what_mends() {
+fn explanations_have_reasons_and_fixes() {
     let cases: [(&str, &[&str], &[&str]); 3] = [
         (
             "lock",
@@ -254,21 +254,21 @@ fn race(name: &str, arguments: &[&str]) -> (Ran, Value) {
 }
 
 #[test]
-fn addresses_and_images_are_given_by_name() {
+fn addresses_and_images_are_bound_by_name() {
     let image = ["--image", "0.0=8x8"];
-    // Separate buffers: no invocation reads what another writes.
+    // Separate buffers: invocations do not read what others write.
     let (ran, line) = race("addresses", &[&["--bind", "pc.a=A", "--bind", "Push.b=B"], &image[..]].concat());
     assert_eq!((ran.code, &line["verdict"]), (0, &"clean".into()), "{ran:?}");
-    // One name is one buffer, wherever its address is stored.
+    // All addresses with one name point to the same buffer.
     let (ran, line) = race("addresses", &[&["--bind", "pc.a=A", "--bind", "push@16=A"], &image[..]].concat());
     assert_eq!((ran.code, &line["findings"][0]["kind"]), (1, &"race".into()), "{ran:?}");
     assert!(line["findings"][0]["message"].as_str().unwrap().contains("`A+4`"), "{line}");
-    // An image without a given size gets a default, which is reported.
+    // An image without a size has a default size, which is reported.
     let (ran, line) = race("addresses", &["--bind", "pc.a=A", "--bind", "pc.b=B"]);
     assert_eq!((ran.code, &line["verdict"]), (0, &"clean".into()), "{ran:?}");
     let words = line["coverage"]["words"].as_str().unwrap();
     assert!(words.contains("` is not given: 64x64x1 of zeros assumed"), "{words}");
-    // The buffer has a length, and accesses beyond it are out of bounds.
+    // The buffer has a length; accesses beyond it are out of bounds.
     let bound = ["--bind", "pc.a=A", "--bind", "pc.b=B", "--buffer", "B=iota:16"];
     let (ran, line) = race("addresses", &[&bound, &image[..]].concat());
     assert_eq!((ran.code, &line["findings"][0]["kind"]), (1, &"out-of-bounds".into()), "{ran:?}");
@@ -307,23 +307,23 @@ fn grids_beyond_the_lifter_are_walked() {
     assert_eq!((ran.code, &line["race"], &line["id"]), (1, &"racy".into(), &"reduce:main".into()), "{ran:?}");
     assert_eq!(line["findings"][0]["at"][0]["file"], "reduce.comp");
     assert!(ran.stderr.contains("64 workgroups"), "{}", ran.stderr);
-    // A sample of schedules is not an answer for all.
+    // A sample of schedules does not decide every schedule.
     let (ran, line) = answer("lock-right", &["--grid", "64"]);
     assert_eq!((ran.code, &line["race"]), (0, &"unknown".into()), "{ran:?}");
-    // The assertion stays undecided, which is reported.
+    // The undecided assertion is reported.
     let (ran, line) = answer("lock-right", &["--grid", "64", "--assert", "data.count == 64"]);
     assert_eq!((ran.code, &line["queries"][0]["holds"]), (3, &Value::Null), "{ran:?}");
     assert!(ran.stderr.contains("has no answer on a grid of this size"), "{ran:?}");
-    // The schedule walk supports no other model.
+    // Walks support no other model.
     let ran = Ran::of(&mut vk_litmus(["check", &shader("reduce"), "--grid", "64", "--model", "sc"]));
     assert_eq!(ran.code, 2, "{ran:?}");
-    // Long paths break the line.
+    // Long paths are wrapped.
     assert!(ran.stderr.contains("cannot lift: more than"), "{}", ran.stderr);
 }
 
-/// The reason why the model cannot decide an assertion is reported: the grid, or a value that is not tracked.
+/// The reason why an assertion is undecided: the size of the grid, or a value that is not tracked.
 #[test]
-fn claims_stay_open_for_a_reason() {
+fn undecided_assertions_have_a_reason() {
     if !installed("glslangValidator") {
         return;
     }
@@ -374,7 +374,7 @@ fn races_on_the_lines_of_the_source() {
 }
 
 #[test]
-fn check_tells_what_a_walk_finds_beside_races() {
+fn check_reports_findings_other_than_races() {
     if !installed("glslangValidator") {
         return;
     }
@@ -418,7 +418,7 @@ fn races_over_whole_grids() {
     let kinds: Vec<&Value> =
         line["findings"].as_array().unwrap().iter().map(|found| &found["kind"]).collect();
     assert_eq!((ran.code, kinds), (1, vec![&"race".into(), &"divergent-barrier".into()]), "{ran:?}");
-    // For a small grid the model is used if the result depends on the schedule.
+    // If the result depends on the schedule, the model decides small grids.
     let (ran, line) = race("lock-right", &["--grid", "2"]);
     assert_eq!((ran.code, &line["verdict"]), (0, &"clean".into()), "{ran:?}");
     assert!(
@@ -439,7 +439,7 @@ fn races_over_whole_grids() {
 }
 
 #[test]
-fn what_a_walk_finds_is_explained() {
+fn findings_of_walks_are_explained() {
     let ran = Ran::of(&mut vk_litmus(["explain", &shader("reduce"), "--grid", "64"]));
     assert_eq!(ran.code, 1, "{ran:?}");
     for told in [
@@ -452,7 +452,8 @@ fn what_a_walk_finds_is_explained() {
     }
 }
 
-/// The page and the picture show what the text says: places, reason, fix, and the command without the format.
+/// The HTML page and the SVG have the contents of the text: positions, reason, fix, and the command without
+/// `--format`.
 #[test]
 fn explanations_of_shaders_are_pages_and_pictures() {
     let shader = shader("reduce");
@@ -482,13 +483,13 @@ fn explanations_of_shaders_are_pages_and_pictures() {
     );
     let ran = ran("dot");
     assert!(ran.code == 2 && ran.stderr.contains("--format dot"), "{ran:?}");
-    // A claim that fails is the headline, although no accesses race.
+    // The headline is the failed assertion, although there is no race.
     let claim = ["explain", "--grid", "2", "--assert", "data.count == 3", "--format", "html"];
     let ran = Ran::of(vk_litmus(claim).arg(self::shader("lock-right")));
     assert!(ran.code == 1 && ran.stdout.contains("main: the assertion does not hold</h1>"), "{ran:?}");
 }
 
-/// `patch` applies the fixes of two findings, and the shader is clean.
+/// `patch` applies the fixes for two findings, and the result is clean.
 #[test]
 fn patch_applies_the_fixes_of_race() {
     if !installed("glslangValidator") || !installed("patch") {
@@ -515,9 +516,9 @@ fn patch_applies_the_fixes_of_race() {
     assert_eq!(race(&[]).code, 0, "{fixed}");
 }
 
-/// A racing pair found by the walk has a litmus test of two threads, which is racy under the model too.
+/// A racing pair has a litmus test with two threads, which is also racy under the model.
 #[test]
-fn races_as_litmus_tests() {
+fn races_become_litmus_tests() {
     let folder = tempfile::tempdir().unwrap();
     for (name, workgroups) in
         [("reduce", "64"), ("divergent", "1"), ("lock", "40"), ("message-not-coherent", "2")]
@@ -526,7 +527,7 @@ fn races_as_litmus_tests() {
         let first = folder.path().join(format!("{name}.litmus"));
         let ran = Ran::of(vk_litmus(emit).arg("--out").arg(&first));
         assert_eq!(ran.code, 1, "{ran:?}");
-        // The output is a valid test: the first one.
+        // The output is a valid litmus test.
         let ran = Ran::of(&mut vk_litmus(emit));
         assert_eq!((ran.code, &ran.stdout), (1, &std::fs::read_to_string(&first).unwrap()), "{ran:?}");
         let several = ran.stderr.contains("more: write all to files with");

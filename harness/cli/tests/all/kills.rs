@@ -1,5 +1,5 @@
-//! Runs killed at any moment: recorded verdicts survive, and after `--resume` the results equal those of an
-//! uninterrupted run. A few iterations here, hundreds in `ci/soak`.
+//! Runs that are killed at random times: recorded verdicts survive, and after `--resume` the results equal
+//! those of an uninterrupted run. Tests kill a few times, `ci/soak` hundreds of times.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::common::{Ran, software_drivers, vk_litmus};
 
-/// Number of kills of each kind: here, and in `ci/soak`.
+/// Returns the number of kills: `here` in tests, `soak` in `ci/soak`.
 fn times(here: u32, soak: u32) -> u32 {
     if std::env::var_os("VK_LITMUS_SOAK").is_some() { soak } else { here }
 }
@@ -19,12 +19,12 @@ fn run(folder: &Path, device: &str, out: &str) -> Command {
     command
 }
 
-/// Kills a run by a signal after a while, and resumes it. Returns the journal before and after, and the exit
+/// Kills a run by a signal after a delay, and resumes it. Returns the journal before and after, and the exit
 /// status.
 fn ended(folder: &Path, device: &str, out: &str, signal: &str, after: Duration) -> (String, String, Ran) {
     let mut child = run(folder, device, out).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     std::thread::sleep(after);
-    // The run may have ended before the signal.
+    // The run may have ended already.
     let _ = Command::new("kill").args([signal, &child.id().to_string()]).stderr(Stdio::null()).status();
     child.wait().unwrap();
     let journal = || std::fs::read_to_string(folder.join(out).join("run.jsonl")).unwrap_or_default();
@@ -40,7 +40,7 @@ fn keeps(before: &str, after: &str) -> bool {
 }
 
 #[test]
-fn whenever_the_simulated_gpu_is_left_the_table_is_the_same_in_the_end() {
+fn killed_and_resumed_runs_have_the_same_table() {
     let folder = tempfile::tempdir().unwrap();
     let since = std::time::Instant::now();
     let whole = Ran::of(&mut run(folder.path(), "sim", "whole"));
@@ -63,7 +63,7 @@ fn whenever_the_simulated_gpu_is_left_the_table_is_the_same_in_the_end() {
 }
 
 #[test]
-fn whenever_a_driver_is_left_every_test_has_one_verdict_in_the_end() {
+fn killed_and_resumed_driver_runs_have_one_verdict_per_test() {
     let Some(driver) = software_drivers().into_iter().next() else { return };
     let folder = tempfile::tempdir().unwrap();
     let since = std::time::Instant::now();

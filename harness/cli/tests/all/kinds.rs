@@ -1,5 +1,5 @@
-//! Shaders of many kinds: the answers of `race` with the flags in their first line, and after applying the
-//! proposed fixes.
+//! Shaders of many kinds: the answers of `race` with the flags in their first line, and the answers after
+//! applying the fixes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::common::{Ran, assert_valid, installed, schemas, vk_litmus};
 
 /// Formats the verdict, and the kind and lines of each finding.
-fn said(line: &Value) -> String {
+fn summary(line: &Value) -> String {
     let mut text = line["verdict"].as_str().unwrap().to_owned();
     if line["verdict"] == "clean" && line["coverage"]["every_order"] == false {
         text += " in the orders tried";
@@ -39,7 +39,7 @@ fn changes(finding: &Value) -> Vec<(u64, String)> {
     finding["mend"].as_array().into_iter().flatten().map(change).collect()
 }
 
-/// Applies the proposed fixes to a shader; `None` unless every finding has edits.
+/// Applies the fixes to a shader; `None` unless every finding has edits.
 fn mended(text: &str, line: &Value) -> Option<String> {
     let mut edits: BTreeSet<(u64, u64, String)> = BTreeSet::new();
     for finding in line["findings"].as_array().unwrap() {
@@ -72,7 +72,8 @@ fn mended(text: &str, line: &Value) -> Option<String> {
     Some(mended)
 }
 
-/// Formats the fixes of each kind, as `--fix` writes them for `patch`, and the answers for the fixed shaders.
+/// Snapshot of the fixes of each kind, as `--fix` writes them for `patch`, with the answers for the fixed
+/// shaders.
 #[test]
 fn fixes_of_each_kind() {
     if !installed("glslangValidator") || !installed("naga") {
@@ -93,7 +94,7 @@ fn fixes_of_each_kind() {
             Ran::of(command.args(flags.split_whitespace()).args(more).current_dir(folder.path()))
         };
         let line = race(&["--fix", "fix.patch"]).json_lines().remove(0);
-        writeln!(table, "{name}: {}", said(&line)).unwrap();
+        writeln!(table, "{name}: {}", summary(&line)).unwrap();
         let patch = fs::read_to_string(folder.path().join("fix.patch")).unwrap();
         table += &patch;
         if patch.is_empty() {
@@ -102,7 +103,7 @@ fn fixes_of_each_kind() {
         let mut command = std::process::Command::new("patch");
         let applied = Ran::of(command.args(["-p0", "-i", "fix.patch"]).current_dir(folder.path()));
         assert_eq!(applied.code, 0, "{name}: {applied:?}");
-        writeln!(table, "    fixed: {}", said(&race(&[]).json_lines()[0])).unwrap();
+        writeln!(table, "    fixed: {}", summary(&race(&[]).json_lines()[0])).unwrap();
     }
     insta::assert_snapshot!(table);
 }
@@ -115,7 +116,7 @@ fn shaders_of_many_kinds() {
     insta::assert_snapshot!(table_of("kinds"));
 }
 
-/// Without `VK_LITMUS_SOAK`, every fourth of them.
+/// Without `VK_LITMUS_SOAK`, one shader in four.
 #[test]
 fn slow_shaders_of_many_kinds() {
     if !installed("glslangValidator") || !installed("naga") {
@@ -135,8 +136,8 @@ fn task_and_mesh_shaders() {
     insta::assert_snapshot!(table_of("mesh"));
 }
 
-/// Chains of availability and visibility operations: for nine workgroups, which the model does not handle,
-/// `race` gives the model's answer for two.
+/// Chains of availability and visibility operations. The model does not support nine workgroups; `race` gives
+/// for them the answer of the model for two.
 #[test]
 fn chains_of_operations_are_as_in_the_model() {
     if !installed("glslangValidator") {
@@ -209,18 +210,18 @@ fn row_of(file: &Path) -> String {
             }
         }
         let name = file.file_name().unwrap().to_str().unwrap();
-        writeln!(table, "{name} {}: {}", line["entry"].as_str().unwrap(), said(&line)).unwrap();
+        writeln!(table, "{name} {}: {}", line["entry"].as_str().unwrap(), summary(&line)).unwrap();
         let Some(mended) = mended(&text, &line) else { continue };
         let folder = tempfile::tempdir().unwrap();
         let again = folder.path().join(name);
         fs::write(&again, mended).unwrap();
         let ran = Ran::of(vk_litmus(["race", "--format", "json"]).arg(&again).args(flags.split_whitespace()));
-        writeln!(table, "    mended: {}", said(&ran.json_lines()[0])).unwrap();
+        writeln!(table, "    mended: {}", summary(&ran.json_lines()[0])).unwrap();
     }
     table
 }
 
-/// Every finding of a plain read-modify-write has the expected fix and no other.
+/// Every finding of a plain read-modify-write has exactly the expected fix.
 #[test]
 fn plain_updates_become_atomics() {
     if !installed("glslangValidator") {

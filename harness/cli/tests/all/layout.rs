@@ -1,4 +1,5 @@
-//! The layout of pages in a real browser: no page is wider than a phone, and text has enough contrast in both themes.
+//! The layout of pages in headless Chromium: no page is wider than a phone, and text has enough contrast in
+//! both themes.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +8,7 @@ use tempfile::tempdir;
 
 use crate::reports::{chromium, document, in_folder, run};
 
-/// Sends the horizontal overflow and each text with a contrast below 4.5 to the page around the frame.
+/// Sends the horizontal overflow and each text with a contrast below 4.5 to the parent frame.
 const MEASURE: &str = r#"<script>
 addEventListener("load", () => {
   const parse = text => (text.match(/[\d.]+/g) || []).map(Number);
@@ -25,7 +26,7 @@ addEventListener("load", () => {
     let back = element;
     const paint = () => back && getComputedStyle(back);
     while (back && paint().backgroundImage === "none" && parse(paint().backgroundColor)[3] === 0) back = back.parentElement;
-    // Both colours of stripes were chosen for their text.
+    // Stripes have two background colours, both chosen for the text.
     if (!back || paint().backgroundImage !== "none") continue;
     const [one, two] = [luminance(parse(getComputedStyle(element).color)), luminance(parse(paint().backgroundColor))];
     const contrast = (Math.max(one, two) + 0.05) / (Math.min(one, two) + 0.05);
@@ -35,14 +36,14 @@ addEventListener("load", () => {
 });
 </script>"#;
 
-/// Returns what the script finds in a page in a frame of this width.
+/// Returns the findings of the script for a page in a frame of this width.
 fn measure(browser: &Path, page: &Path, width: u32, dark: bool) -> String {
     let folder = tempdir().unwrap();
     let mut text = fs::read_to_string(page).unwrap();
     if let Ok(style) = fs::read_to_string(page.with_file_name("site.css")) {
         text = text.replace("</head>", &format!("<style>{style}</style></head>"));
     }
-    // The page's policy would refuse the script of this test.
+    // The content security policy of the page would block this script.
     let (before, rest) = text.split_once("<meta http-equiv=\"Content-Security-Policy\"").unwrap();
     let (_, after) = rest.split_once('>').unwrap();
     let theme = if dark { "@media all" } else { "@media not all" };

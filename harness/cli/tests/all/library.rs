@@ -1,10 +1,10 @@
-//! The library of the package: what it depends on, and that its page and its documentation name its surface.
+//! The library of the package: its dependencies, and the documentation of its public items.
 
 use std::process::Command;
 
 use crate::docs::root;
 
-/// Returns the names of the crates that the package is built from, without those for builds and tests.
+/// Returns the names of the crates in a build, without build and test dependencies.
 fn dependencies(features: &[&str]) -> Vec<String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
@@ -33,7 +33,7 @@ fn the_library_has_no_command_line_among_its_dependencies() {
         assert!(program.iter().any(|known| known == name), "the program does not depend on {name}");
         assert!(!library.iter().any(|known| known == name), "the library depends on {name}");
     }
-    // Diagnostics are drawn by the program alone.
+    // Only the program renders diagnostics.
     for name in ["owo-colors", "textwrap", "supports-color"] {
         assert!(!library.iter().any(|known| known == name), "the library depends on {name}");
     }
@@ -45,7 +45,7 @@ fn each_public_function_of_the_library_has_an_example() {
     let mut count = 0;
     for file in std::fs::read_dir(root().join("harness/cli/src/library")).unwrap() {
         let path = file.unwrap().path();
-        // The public interface excludes it.
+        // The public interface excludes this module.
         if path.ends_with("program.rs") {
             continue;
         }

@@ -1,4 +1,4 @@
-//! Lint rules: each finds its target, and none reports correct shaders.
+//! Lint rules: each has a finding in incorrect shaders and none in correct ones.
 
 use std::fs;
 
@@ -16,8 +16,8 @@ void main() {
     uint id = gl_LocalInvocationIndex;
 ";
 
-/// Lints a shader body and returns rule and line, counted after the preamble.
-fn said(body: &str) -> Vec<(String, u32)> {
+/// Lints the body of a shader and returns rules and lines, counted after the preamble.
+fn lint_body(body: &str) -> Vec<(String, u32)> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("k.comp");
     fs::write(&file, format!("{KHR}{body}}}\n")).unwrap();
@@ -32,7 +32,7 @@ fn said(body: &str) -> Vec<(String, u32)> {
 }
 
 #[test]
-fn each_rule_finds_what_it_is_for() {
+fn each_rule_finds_its_mistakes() {
     if !installed("glslangValidator") {
         return;
     }
@@ -54,7 +54,7 @@ fn each_rule_finds_what_it_is_for() {
             "for (uint s = 1; s < 4; s *= 2) {\nif (id % (2 * s) == 0) {\nrow[id] = s;\nbarrier();\n}\n}\n",
             &[("lint:divergent-barrier", 4)],
         ),
-        // An early return, a loop, and data that need not be equal for all invocations.
+        // An early return, a loop, and data that may differ between invocations.
         ("if (id >= data.flag) return;\nbarrier();\n", &[("lint:divergent-barrier", 2)]),
         ("for (uint i = id; i < data.flag; i += 2) {\nbarrier();\n}\n", &[("lint:divergent-barrier", 2)]),
         ("if (data.value[id] == 0) {\nreturn;\n}\nbarrier();\n", &[("lint:divergent-barrier", 4)]),
@@ -62,14 +62,14 @@ fn each_rule_finds_what_it_is_for() {
             "for (uint i = 0; i < data.flag; i++) {\nif (i == id) {\nbreak;\n}\nbarrier();\n}\n",
             &[("lint:divergent-barrier", 5)],
         ),
-        // Invocations that meet again before the barrier.
+        // Invocations reconverge before the barrier.
         ("if (id >= data.flag) {\nrow[id] = 1;\n}\nbarrier();\n", &[]),
         ("for (uint i = 0; i < data.flag; i++) {\nbarrier();\nif (i == id) {\nrow[id] = i;\n}\n}\n", &[]),
         ("for (uint i = id; i < data.flag; i += 2) {\nrow[id] = i;\n}\nbarrier();\n", &[]),
-        // A loaded value may be uniform, and so may its comparison with a bound.
+        // A loaded value may be uniform, and so may a comparison of an index with a bound.
         ("if (data.flag == 0) {\nbarrier();\n}\nif (id < 64) {\nbarrier();\n}\n", &[]),
         ("for (uint i = id; i < 64; i += 32) {\nbarrier();\n}\n", &[]),
-        // A lock taken by every lane, and one taken by one lane.
+        // A lock that every invocation acquires, and one that a single invocation acquires.
         (
             "while (atomicExchange(data.flag, 1u) != 0u) {}\natomicAdd(data.value[0], 1u);\natomicExchange(data.flag, 0u);\n",
             &[("lint:lock-in-every-lane", 1)],
@@ -79,7 +79,7 @@ fn each_rule_finds_what_it_is_for() {
              atomicExchange(data.flag, 0u);\ndone = true;\n}\n}\n",
             &[("lint:lock-in-every-lane", 3)],
         ),
-        // The barrier of buffers between accesses of shared memory, and one that a buffer needs.
+        // A barrier for buffers between accesses of shared memory, and one between accesses of a buffer.
         (
             "row[id] = id;\ncontrolBarrier(gl_ScopeWorkgroup, gl_ScopeWorkgroup, gl_StorageSemanticsBuffer, \
              gl_SemanticsAcquireRelease | gl_SemanticsMakeAvailable | gl_SemanticsMakeVisible);\n\
@@ -92,7 +92,7 @@ fn each_rule_finds_what_it_is_for() {
              gl_SemanticsMakeVisible);\nrow[id] = data.value[1 - id];\n",
             &[],
         ),
-        // A counter without an atomic, by every invocation and by one.
+        // A counter without atomics, incremented by every invocation and by one.
         ("data.flag += 2;\n", &[("lint:plain-update", 1)]),
         ("if (id == 0) {\ndata.flag += 2;\n}\n", &[]),
         ("if (id != 0) return;\ndata.flag += 2;\n", &[]),
@@ -104,7 +104,7 @@ fn each_rule_finds_what_it_is_for() {
     for (body, expected) in cases {
         let expected: Vec<(String, u32)> =
             expected.iter().map(|(rule, line)| ((*rule).to_owned(), *line)).collect();
-        assert_eq!(said(body), expected, "{body}");
+        assert_eq!(lint_body(body), expected, "{body}");
     }
 }
 
@@ -125,7 +125,7 @@ fn the_right_forms_of_patterns_are_clean() {
 }
 
 #[test]
-fn rules_are_listed_with_clauses_that_there_are() {
+fn rules_cite_existing_clauses() {
     let known = model::clauses::clauses();
     let ran = Ran::of(&mut vk_litmus(["lint"]));
     assert_eq!((ran.code, ran.stdout.lines().count()), (0, frontend::RULES.len()), "{ran:?}");
@@ -137,9 +137,9 @@ fn rules_are_listed_with_clauses_that_there_are() {
     assert_eq!(ran.code, 2, "{ran:?}");
 }
 
-/// glslang rejects these; other generators of SPIR-V emit them.
+/// glslang rejects these semantics; other compilers emit them.
 #[test]
-fn semantics_that_order_nothing() {
+fn semantics_without_effect_are_reported() {
     let text = "OpCapability Shader
 OpMemoryModel Logical GLSL450
 OpEntryPoint GLCompute %main \"main\"
@@ -165,17 +165,17 @@ OpFunctionEnd
     fs::write(&file, text).unwrap();
     let ran = Ran::of(&mut vk_litmus(["lint", file.to_str().unwrap()]));
     assert_eq!(ran.code, 0, "{ran:?}");
-    let said: Vec<&str> = ran.stdout.lines().map(|line| line.rsplit('/').next().unwrap()).collect();
+    let rules: Vec<&str> = ran.stdout.lines().map(|line| line.rsplit('/').next().unwrap()).collect();
     let expected = [
         "k.spvasm:14: lint:orders-nothing: OpControlBarrier names SubgroupMemory alone, which Vulkan ignores, so it orders nothing \
          (VUID-StandaloneSpirv-MemorySemantics-10870) (VK-SEM-08)",
         "k.spvasm:17: lint:orders-nothing: OpMemoryBarrier has no memory order, so it orders nothing \
          (VUID-StandaloneSpirv-MemorySemantics-10869) (VK-SEM-08)",
     ];
-    assert_eq!(said, expected);
+    assert_eq!(rules, expected);
 }
 
-/// A shader without a command is analysed and linted, and a litmus test is checked.
+/// Without a command, a shader is analysed and linted, and a litmus test is checked.
 #[test]
 fn a_file_implies_its_command() {
     let folder = tempfile::tempdir().unwrap();

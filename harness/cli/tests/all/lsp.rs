@@ -47,7 +47,7 @@ struct Editor {
 impl Editor {
     fn start(folder: tempfile::TempDir, options: &Value) -> Editor {
         let mut command = vk_litmus(["lsp"]);
-        // Answers name the compilers that were tried, so other installed ones stay out.
+        // Answers name the compilers that were tried, so installed ones are hidden.
         let tools = folder.path().join("tools");
         std::fs::create_dir(&tools).unwrap();
         for tool in ["sh", "sleep", "glslangValidator", "spirv-as", "spirv-val"] {
@@ -121,7 +121,7 @@ impl Editor {
         }
     }
 
-    /// Receives a message and keeps what it publishes or shows.
+    /// Receives a message and stores its diagnostics or text.
     fn receive(&mut self) -> Value {
         let message = self.messages.recv_timeout(PATIENCE).unwrap();
         match message["method"].as_str() {
@@ -206,7 +206,7 @@ fn place(range: &Value) -> String {
     format!("{}-{}", at("start"), at("end"))
 }
 
-/// Runs a session; returns the steps with their answers.
+/// Runs a session; returns the steps and their answers.
 fn session(script: &str) -> String {
     let mut transcript = String::new();
     let mut folder = Some(tempfile::tempdir().unwrap());
@@ -258,7 +258,7 @@ fn session(script: &str) -> String {
     transcript
 }
 
-/// Takes a step with a running server; returns the answer in lines.
+/// Executes a step with a running server; returns the answer.
 fn step(editor: &mut Editor, words: &[&str], text: &str) -> String {
     let name = words.get(1).copied().unwrap_or_default();
     let mut answer = String::new();
@@ -381,7 +381,7 @@ fn step(editor: &mut Editor, words: &[&str], text: &str) -> String {
                 editor.notify("$/cancelRequest", &json!({ "id": id }));
             }
             let found = editor.answer(id);
-            // The message with the verdict follows the answer.
+            // The message with the verdict is sent after the answer.
             if found["error"].is_null() && editor.shown.is_empty() {
                 editor.receive();
             }

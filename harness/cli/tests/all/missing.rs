@@ -1,4 +1,4 @@
-//! Inputs that no option supplies: the verdict for each shader of a folder.
+//! Missing inputs: the verdict for each shader of a folder.
 //!
 //! A comment `expect:` gives the headline of `race`, and `args:` its options.
 
@@ -72,9 +72,9 @@ fn a_saved_case_reproduces_the_chosen_inputs() {
     }
 }
 
-/// Code that no chosen launch reaches is named by every command, with the option that supplies the launch.
+/// Every command names the code that no chosen launch reaches, and the option that supplies the launch.
 #[test]
-fn unreached_code_behind_a_position_is_named() {
+fn unreached_code_is_named_with_its_option() {
     if !installed("glslangValidator") {
         return;
     }
@@ -99,9 +99,9 @@ fn unreached_code_behind_a_position_is_named() {
     }
 }
 
-/// No command calls a shader race-free for which `race` names lines that no input reaches.
+/// If `race` names lines that no input reaches, no command reports the shader race-free.
 #[test]
-fn every_command_needs_what_keeps_lines_from_being_reached() {
+fn every_command_needs_inputs_for_unreached_lines() {
     if !installed("glslangValidator") || !installed("naga") {
         return;
     }
@@ -129,7 +129,7 @@ fn every_command_needs_what_keeps_lines_from_being_reached() {
     assert!(files > 5);
 }
 
-/// Each kind of answer names the input, the assumed value, the lines and the option.
+/// Each kind of answer has the input, the assumed value, the lines and the option.
 #[test]
 fn an_answer_names_the_inputs_that_it_needs() {
     if !installed("glslangValidator") {
@@ -150,7 +150,7 @@ fn an_answer_names_the_inputs_that_it_needs() {
     ] {
         let ran = Ran::of(&mut vk_litmus([command, &file, "--format", format]));
         assert_eq!(ran.code, 3, "{command} {format}: {ran:?}");
-        // `check` prints the answer to standard output and the assumed inputs to standard error.
+        // `check` prints the answer to standard output, and the assumed inputs to standard error.
         let all = if (command, format) == ("check", "text") { ran.stdout + &ran.stderr } else { ran.stdout };
         for word in ["needs-inputs", "key", "line 13", "--push 0=VALUE"] {
             assert!(all.contains(word), "{command} {format}, {word}: {all}");
@@ -158,7 +158,7 @@ fn an_answer_names_the_inputs_that_it_needs() {
     }
 }
 
-/// Each command names each kind of input, except that no dispatch of `run` binds addresses.
+/// Each command names each kind of input. An exception is `run`, which cannot bind addresses.
 #[test]
 fn every_command_names_every_kind_of_input() {
     if !installed("glslangValidator") || !installed("naga") {
@@ -195,7 +195,7 @@ fn every_command_names_every_kind_of_input() {
     }
 }
 
-/// No buffer lies behind the addresses that the tool assumes, so that a dispatch would fault.
+/// The assumed addresses point to no buffer, so a dispatch would fault.
 #[test]
 fn run_skips_shaders_with_addresses() {
     if !installed("glslangValidator") {
@@ -221,9 +221,9 @@ fn a_value_for_an_unknown_override_is_refused() {
     assert!(all.contains("--spec limmit: no such override; expected one of limit"), "{all}");
 }
 
-/// A command that does not try several inputs must not take one race-free choice for an answer.
+/// A command that tries a single choice of inputs must not report the shader race-free because of it.
 #[test]
-fn contents_that_decide_a_race_are_needed_by_every_analysis() {
+fn every_analysis_needs_contents_that_decide_a_race() {
     if !installed("glslangValidator") {
         return;
     }

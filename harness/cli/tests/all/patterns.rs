@@ -1,4 +1,4 @@
-//! The shader patterns: the claims of each form hold, and the generated tests and pages are current.
+//! The shader patterns: the claims for each form hold, and the generated tests and pages are current.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -38,7 +38,7 @@ fn current(path: &Path, wanted: &str) {
 }
 
 /// Runs a command on a form.
-fn ask(command: &[&str], file: &Path, pattern: &PatternRecord) -> Ran {
+fn run_on_form(command: &[&str], file: &Path, pattern: &PatternRecord) -> Ran {
     let grid = pattern.grid.map(|n| n.to_string()).join(",");
     let mut asked = vk_litmus(command.iter().copied());
     asked.arg(file).args(["--grid", &grid, "--assert", &pattern.assertion]);
@@ -49,11 +49,11 @@ fn ask(command: &[&str], file: &Path, pattern: &PatternRecord) -> Ran {
     Ran::of(&mut asked)
 }
 
-/// Generates a form's litmus test: the lifted shader with its name and expectation.
+/// Returns the litmus test of a form: the lifted shader with a name and an expectation.
 fn litmus_of(pattern: &PatternRecord, form: &PatternForm, lifted: &str, line: &Value) -> String {
     let body = lifted.strip_prefix("VULKAN main\n").unwrap();
     let holds = line["queries"][0]["holds"].as_bool().unwrap();
-    // The reachable outcome is one that violates the assertion.
+    // The outcome in the condition is one that violates the assertion.
     let expected = if holds { "forbidden" } else { "allowed" };
     let race = line["race"].as_str().unwrap();
     let why = form.why.trim().replace('\n', " ");
@@ -75,7 +75,7 @@ fn each_form_has_the_verdict_that_is_claimed() {
         for form in &pattern.forms {
             let file = folder.path().join(format!("{}.comp", form.name));
             fs::write(&file, &form.glsl).unwrap();
-            let ran = ask(&["check", "--format", "json"], &file, &pattern);
+            let ran = run_on_form(&["check", "--format", "json"], &file, &pattern);
             let line = &ran.json_lines()[0];
             let kinds: BTreeSet<&str> = line["findings"]
                 .as_array()
@@ -93,11 +93,11 @@ fn each_form_has_the_verdict_that_is_claimed() {
             if found != form.verdict || (ran.code == 0) != (found == "right") {
                 wrong.push(format!("{} {}: {found}, {ran:?}", pattern.name, form.name));
             }
-            // A thread that waits forever has no final values to test.
+            // A thread that waits forever has no final values.
             if found == "divergent" {
                 continue;
             }
-            let lifted = ask(&["convert", "--to", "litmus"], &file, &pattern);
+            let lifted = run_on_form(&["convert", "--to", "litmus"], &file, &pattern);
             assert_eq!(lifted.code, 0, "{lifted:?}");
             let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("patterns").join(&pattern.name);
             current(
@@ -109,9 +109,9 @@ fn each_form_has_the_verdict_that_is_claimed() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Without a compiler: the same claims for the generated litmus tests.
+/// Checks the claims on the generated litmus tests, without a compiler.
 #[test]
-fn the_litmus_tests_say_the_same() {
+fn generated_litmus_tests_have_the_claimed_verdicts() {
     let patterns = Path::new(env!("CARGO_MANIFEST_DIR")).join("patterns");
     let ran = Ran::of(&mut vk_litmus(["check", patterns.to_str().unwrap(), "--format", "json"]));
     assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -126,7 +126,7 @@ fn the_litmus_tests_say_the_same() {
 }
 
 #[test]
-fn descriptions_name_what_there_is() {
+fn descriptions_of_patterns_are_consistent() {
     let known: BTreeSet<&str> = model::clauses::clauses().iter().map(|clause| clause.id).collect();
     for pattern in patterns() {
         let name = &pattern.name;
@@ -140,7 +140,7 @@ fn descriptions_name_what_there_is() {
         for form in wrong {
             let name = format!("{name} {}", form.name);
             assert!(!form.mend.is_empty() && !form.why.is_empty(), "{name}: no mend");
-            // Reverting the changes gives the correct form; other fixes are in a separate file.
+            // The fix restores the correct form; some fixes are in a separate file.
             for change in &form.mend {
                 let of = |text: &str| right.iter().any(|form| form.glsl.contains(text));
                 assert!(change.to.split("\n…\n").all(of), "{name}: no right form has `{}`", change.to);
@@ -188,7 +188,7 @@ fn pages_are_current() {
 }
 
 #[test]
-fn forms_are_printed_and_mistakes_told() {
+fn forms_are_printed_and_mistakes_reported() {
     let ran = Ran::of(&mut vk_litmus(["patterns", "spin-lock", "--form", "right"]));
     assert!(ran.code == 0 && ran.stdout.starts_with("#version 450\n"), "{ran:?}");
     for (arguments, words) in [

@@ -1,4 +1,4 @@
-//! The playground: the simulated GPU answers as the program does, and the page works in a real browser.
+//! The playground: its answers equal those of the program, and the page works in headless Chromium.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -37,7 +37,7 @@ fn the_simulated_gpu_answers_as_run_does() {
     }
 }
 
-/// Returns the shaders of the tests, and those of the cases if they are there.
+/// Returns the shaders of the tests, and those of the cases if available.
 fn shaders(extension: &str) -> Vec<PathBuf> {
     let own = root().join("harness/cli/tests/all/shaders");
     let cases =
@@ -48,7 +48,7 @@ fn shaders(extension: &str) -> Vec<PathBuf> {
     files.filter(|file| file.extension().is_some_and(|own| own == extension)).collect()
 }
 
-/// Compares the lines of `race` for some files with those of the page. Returns the number of files.
+/// Compares the lines of `race` for some files with those of the playground. Returns the number of files.
 fn compare_races(files: &[PathBuf], language: &str) -> usize {
     let names: Vec<&str> = files.iter().map(|file| file.to_str().unwrap()).collect();
     let mut command = vk_litmus(["race", "--format", "json", "-q", "--jobs", "2", "--timeout", "60s"]);
@@ -60,7 +60,7 @@ fn compare_races(files: &[PathBuf], language: &str) -> usize {
         let page: Value = serde_json::from_str(&web::answer(&request.to_string())).unwrap();
         let program: Vec<&Value> = program.iter().filter(|line| line["file"] == name).collect();
         let Some(page) = page["lines"].as_array() else {
-            // What does not compile there does not compile here.
+            // Both compilers reject it.
             assert_eq!(program[0]["cause"], "does not compile", "{name}: {page}");
             continue;
         };
@@ -102,7 +102,7 @@ fn report_of(folder: &std::path::Path) -> String {
 }
 
 #[test]
-fn report_reads_what_a_browser_saved() {
+fn report_reads_results_saved_in_a_browser() {
     let text = litmus::corpus::tests().into_iter().find(|test| test.id == "sb/SB+rlx-rlx").unwrap().text;
     let outcome =
         |left: u32, right: u32, count: u64| json!({"state": {"P0:r0": left, "P1:r0": right}, "count": count});
@@ -129,7 +129,7 @@ fn report_reads_what_a_browser_saved() {
     let partial = report_of(record(3).path());
     assert!(partial.contains("inconclusive") && !partial.contains("conforms"), "{partial}");
 
-    // A changed count is found, as in other folders.
+    // A changed count is detected, as in other folders.
     let journal = folder.path().join("run.jsonl");
     let line = fs::read_to_string(&journal).unwrap();
     fs::write(&journal, line.replacen("900", "901", 1)).unwrap();
@@ -137,7 +137,8 @@ fn report_reads_what_a_browser_saved() {
     assert!(changed.stderr.contains("the record was changed"), "{}", changed.stderr);
 }
 
-/// Returns a test whose outcomes are not listed within the limit on steps: six threads, each with six atomic accesses.
+/// Returns a test whose outcomes cannot be enumerated within the limit on steps: six threads with six atomic
+/// accesses each.
 fn exploding_test() -> String {
     let row = |cell: &dyn Fn(usize) -> String| (0..6).map(cell).collect::<Vec<_>>().join(" | ") + " ;\n";
     let mut text = format!(
@@ -153,11 +154,11 @@ fn exploding_test() -> String {
     text + "exists (x == 1)\n"
 }
 
-/// Drives the page in a frame of a phone's width, and sends what it saw to the server of this test.
+/// Drives the page in a frame with the width of a phone, and sends the results to the server of this test.
 const DRIVER: &str = include_str!("playground/driver.html");
 
-/// The server of a test: the page with its module below `/sub` and with a server below `/served`, the driver, texts
-/// of tests, and its result.
+/// The server of a test: the page with its module below `/sub` and with a server below `/served`, the driver,
+/// texts of tests, and the result.
 struct Server {
     module: Option<Vec<u8>>,
     patterns: String,
@@ -166,7 +167,7 @@ struct Server {
 }
 
 impl Server {
-    /// Answers a request; returns the result if the request brings it.
+    /// Answers a request; returns the result if the request contains it.
     fn answer(&self, mut stream: TcpStream) -> std::io::Result<Option<Value>> {
         let request = serve::read_request(&mut stream).map_err(std::io::Error::other)?;
         let found = self.file(&request.path, &String::from_utf8_lossy(&request.body));
@@ -188,7 +189,7 @@ impl Server {
         let json = |value: &Value| Some((value.to_string().into_bytes(), "application/json"));
         match path {
             "/" => return Some((DRIVER.as_bytes().to_vec(), "text/html")),
-            // Browsers ask for it themselves.
+            // Browsers request it.
             "/favicon.ico" => return Some((Vec::new(), "image/x-icon")),
             "/result" => return Some((Vec::new(), "text/plain")),
             "/axe.js" => return self.axe.clone().map(|axe| (axe, "text/javascript")),
@@ -197,7 +198,7 @@ impl Server {
                 return json(&json!({"first": first, "axe": self.axe.is_some()}));
             }
             "/served/site.json" => return json(&json!({"server": true})),
-            // A browser without WebAssembly.
+            // The page in a browser without WebAssembly.
             "/bare/index.html" => {
                 let page = web::PAGE_FILES.iter().find(|file| file.name == "index.html")?;
                 let script = "<script src=\"without.js\"></script>\n<script type=";
@@ -250,7 +251,7 @@ fn axe() -> Option<Vec<u8>> {
 struct Browser {
     process: std::process::Child,
     messages: std::thread::JoinHandle<Vec<String>>,
-    /// The folder of the profile, as long as the browser runs.
+    /// The folder of the profile, which must outlive the browser.
     _profile: tempfile::TempDir,
 }
 
@@ -281,12 +282,12 @@ impl Browser {
         let messages = std::thread::spawn(move || {
             let lines = BufReader::new(errors).lines().map_while(Result::ok);
             let messages = lines.filter(|line| line.contains(":CONSOLE")).collect();
-            // A browser that ends by itself brings no result: this one ends the wait.
+            // If the browser exits early there is no result, and this connection ends the wait.
             if let Ok(mut stream) = TcpStream::connect(own) {
                 let result = json!({"error": "the browser ended"}).to_string();
                 let length = result.len();
                 let _ = write!(stream, "POST /result HTTP/1.1\r\nContent-Length: {length}\r\n\r\n{result}");
-                // The server takes no result of a client that left.
+                // The client may have left already.
                 let _ = stream.read_to_end(&mut Vec::new());
             }
             messages
@@ -294,7 +295,7 @@ impl Browser {
         Browser { process, messages, _profile: profile }
     }
 
-    /// Ends the browser and returns the messages of its console.
+    /// Ends the browser and returns its console messages.
     fn close(mut self) -> Vec<String> {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
@@ -322,7 +323,7 @@ fn the_page_works_in_a_browser() {
     let own = listener.local_addr().unwrap();
     let (sender, results) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
-        // A browser opens connections before it needs them.
+        // Browsers open connections in advance.
         std::thread::scope(|scope| {
             for stream in listener.incoming().map_while(Result::ok) {
                 let (server, sender) = (&server, sender.clone());
@@ -337,9 +338,9 @@ fn the_page_works_in_a_browser() {
     let page = Browser::open(&browser, own, "");
     let mut result = results.recv().unwrap();
     let errors = page.close();
-    // The end of the browser above is a result too.
+    // The end of the browser also ends this wait.
     results.recv().unwrap();
-    // A link in a profile that knows nothing of the page.
+    // The link in a new profile.
     let link = result["link"].as_str().unwrap_or_default();
     let page = Browser::open(&browser, own, link);
     let linked = results.recv().unwrap();
@@ -392,7 +393,7 @@ fn the_page_works_in_a_browser() {
     assert_eq!((&result["marked"], &result["added"]), (&json!(2), &json!("+     workgroupBarrier();\n")));
     assert!(result["fixed"].as_str().unwrap().starts_with("No finding"), "{result}");
     assert!(result["wgsl"].as_str().unwrap().starts_with("1:"), "{result}");
-    // Only a complete answer about instances that all ran is a verdict about the device.
+    // A verdict about a device needs a complete answer, and every instance executed.
     let inconclusive = "inconclusive";
     let expected = [
         "only allowed outcomes",

@@ -16,7 +16,7 @@ fn strings(value: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn the_simulated_gpu_keeps_its_model_and_no_more() {
+fn the_simulated_gpu_guarantees_exactly_its_progress_model() {
     let tests = ["progress/handoff-up", "progress/mutex", "progress/handoff-down"];
     let ran = run(&[&["--device", "sim", "--progress", "obe"], &tests[..]].concat());
     assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -42,7 +42,7 @@ fn the_simulated_gpu_keeps_its_model_and_no_more() {
 }
 
 #[test]
-fn a_seed_decides_what_the_scheduler_does() {
+fn the_seed_determines_the_schedule() {
     let seen = || {
         let ran = run(&["--device", "sim", "--progress", "hsa", "progress/mutex"]);
         let line = ran.json_lines().remove(0);
@@ -72,7 +72,7 @@ fn a_broken_claim_is_a_violation() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_by_name() {
+fn invalid_progress_requests_are_refused_by_name() {
     for (arguments, says) in [
         (&["--progress", "often", "--device", "sim"][..], "unknown progress model `often`"),
         (
@@ -105,7 +105,7 @@ fn a_racy_program_is_undefined() {
 }
 
 #[test]
-fn lanes_of_a_subgroup_wait_for_ever_on_software_drivers_and_are_released() {
+fn waiting_subgroup_lanes_hang_on_software_drivers_and_are_released() {
     for driver in software_drivers() {
         let tests = ["progress/handoff-down.lanes@plain", "progress/own-value-comes-back@plain"];
         let ran =

@@ -1,4 +1,4 @@
-//! The Python package over the program, by its own tests.
+//! Runs the tests of the Python package.
 
 use std::process::Command;
 
@@ -10,7 +10,7 @@ fn the_package_answers_as_the_program_does() {
         return;
     }
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../ci/python");
-    // Runs without a folder write their results to the current one.
+    // Runs without a folder write their results to the current folder.
     let scratch = tempfile::tempdir().unwrap();
     let mut command = Command::new("python3");
     command.args(["-B", "-m", "unittest", "discover", "-v", "-s", folder]).current_dir(&scratch);

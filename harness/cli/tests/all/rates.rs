@@ -1,4 +1,4 @@
-//! `bench` and `tune` on the installed software drivers, with a small part of their default time.
+//! `bench` and `tune` on the installed software drivers, with a fraction of their default time.
 
 use serde_json::Value;
 
@@ -61,8 +61,8 @@ fn a_tuned_preset_is_one_that_runs() {
     assert_eq!(ran.json_lines()[0]["stress"], "t.toml");
 }
 
-/// On the simulated GPU, whose choices depend only on the seed: a user's environment compared with the
-/// device's.
+/// The environment of a user compared with that of the device, on the simulated GPU, whose results depend
+/// only on the seed.
 #[test]
 fn environments_are_measured_side_by_side() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,10 +1,10 @@
-//! The README's litmus test has the output and the relaxed outcome that the README states.
+//! The README's litmus test has the output and the relaxed outcome that it shows.
 
 use std::path::Path;
 
 use crate::common::{Ran, vk_litmus};
 
-/// Returns the first block of the README with this language.
+/// Returns the first block of the README in this language.
 fn block<'a>(readme: &'a str, language: &str) -> &'a str {
     let start = format!("```{language}\n");
     readme.split_once(&start).unwrap().1.split_once("```").unwrap().0
@@ -26,7 +26,7 @@ fn the_example_of_the_readme() {
         ran.stderr
     );
 
-    // The README states that the stale value is allowed with relaxed atomics.
+    // The README has the stale value as an outcome of relaxed atomics.
     let relaxed = test.replace(".rel.dv.sc0.semsc0", ".dv.sc0").replace(".acq.dv.sc0.semsc0", ".dv.sc0");
     assert_ne!(relaxed, test);
     std::fs::write(folder.path().join("relaxed.litmus"), relaxed).unwrap();

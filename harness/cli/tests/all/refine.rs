@@ -1,4 +1,4 @@
-//! `refine`: each transformation gets its verdict, and what tools do wrong is named.
+//! `refine`: each transformation has its verdict, and errors of tools are reported.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -65,7 +65,7 @@ fn each_transformation_has_its_verdict() {
             }
             _ => wrong.push(format!("{before}: expected {}: {ran:?}", key("expect"))),
         }
-        // Every module refines itself, in every world.
+        // Every module refines itself, whatever other code may write.
         let (_, lines) = refine(&[before.as_str(), before.as_str(), "--open", "all"]);
         if lines.iter().any(|line| line.verdict != RefineVerdict::Refines) {
             wrong.push(format!("{before}: does not refine itself: {lines:?}"));
@@ -90,13 +90,13 @@ fn loads_that_an_optimizer_merges_over_an_acquire_are_found() {
     let difference = line.difference.as_ref().unwrap();
     assert_eq!(difference.kind, "outcome");
     assert_eq!(difference.environment.len(), 4, "{difference:?}");
-    // Without others, nothing writes the word.
+    // In a closed world, no other code writes the word.
     let (ran, lines) = refine(&["--through", command, &file]);
     assert_eq!((ran.code, lines[0].verdict), (0, RefineVerdict::Refines), "{ran:?}");
 }
 
 #[test]
-fn what_a_tool_does_wrong_is_named_and_ends_no_other_shader() {
+fn a_tool_failure_is_reported_per_shader() {
     let file = path("readonly-lease.spvasm");
     let cases = [
         ("cp {in} {out}", RefineVerdict::Refines, "in every context"),
@@ -118,7 +118,7 @@ fn what_a_tool_does_wrong_is_named_and_ends_no_other_shader() {
 }
 
 #[test]
-fn wrong_inputs_are_refused_with_what_was_expected() {
+fn wrong_inputs_are_refused_with_the_expected_form() {
     let file = path("readonly-lease.spvasm");
     let text = fs::read_to_string(&file).unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -142,14 +142,14 @@ fn wrong_inputs_are_refused_with_what_was_expected() {
     for (arguments, expected) in cases {
         let ran = Ran::of(&mut vk_litmus(["refine"].iter().chain(arguments).copied()));
         assert_eq!(ran.code, 2, "{arguments:?}: {ran:?}");
-        // Messages are wrapped to the width of a terminal.
+        // Messages are wrapped at the width of the terminal.
         let words: Vec<&str> =
             ran.stderr.split_whitespace().filter(|word| !["│", "×"].contains(word)).collect();
         assert!(words.join(" ").contains(expected), "{expected}: {}", ran.stderr);
     }
 }
 
-/// A change in code that no chosen input reaches is not proved, and found with the input.
+/// A change in code that no chosen input reaches is not proved; with the input it is refuted.
 #[test]
 fn a_proof_names_the_inputs_that_could_refute_it() {
     if !installed("glslangValidator") {
@@ -201,7 +201,7 @@ fn two_buffers(folder: &Path, name: &str, body: &str) -> String {
 
 /// Two descriptors of one buffer alias: a store through one of them changes what the other one loads.
 #[test]
-fn a_store_through_an_alias_is_between_two_loads() {
+fn stores_through_an_alias_affect_loads() {
     if !installed("glslangValidator") {
         return;
     }
@@ -224,7 +224,8 @@ fn a_store_through_an_alias_is_between_two_loads() {
         let (ran, lines) = refine(&[&before, &after, "--case", case]);
         assert_eq!(lines[0].verdict, verdict, "{case}: {ran:?}");
     }
-    // The same in the other commands: 7 is read back, and a store beyond the smaller type is inside the buffer.
+    // Other commands alias, too: the load returns 7, and a store beyond the smaller type is inside the
+    // buffer.
     let far = two_buffers(folder.path(), "far.comp", "y[3] = 7u; y[1] = 5u; a = x[1];");
     for (case, holds) in [(&alias, true), (&reversed, true), (&apart, false)] {
         let check = Ran::of(&mut vk_litmus(["check", &far, "--case", case, "--assert", "0.2[0] == 5"]));
@@ -235,7 +236,7 @@ fn a_store_through_an_alias_is_between_two_loads() {
         let ran = Ran::of(vk_litmus(run).args(["--instances", "20"]).current_dir(folder.path()));
         assert_eq!(ran.code, i32::from(!holds), "{case}: {ran:?}");
     }
-    // Two invocations that write through different names race on one word.
+    // Two invocations race on one word through different names.
     let both = two_buffers(
         folder.path(),
         "both.comp",
@@ -264,7 +265,7 @@ fn a_store_through_an_alias_is_between_two_loads() {
     }
 }
 
-/// Only the named words of a buffer are open.
+/// Only the named words of a buffer are open to other writers.
 #[test]
 fn single_words_are_opened_by_set_binding_and_index() {
     if !installed("glslangValidator") {
@@ -296,7 +297,7 @@ fn single_words_are_opened_by_set_binding_and_index() {
             ran.stderr.split_whitespace().filter(|word| !["│", "×"].contains(word)).collect();
         assert!(words.join(" ").contains(expected), "{open}: {}", ran.stderr);
     }
-    // A load of memory that the shader never writes stays in its test if others may write it.
+    // A load of memory that the shader never writes is kept if others may write it.
     let loads = |open: &[&str]| {
         let ran = Ran::of(&mut vk_litmus(["convert", "--to", "litmus", &before].iter().chain(open).copied()));
         assert_eq!(ran.code, 0, "{ran:?}");
@@ -306,7 +307,8 @@ fn single_words_are_opened_by_set_binding_and_index() {
     assert_eq!(loads(&["--open", "0.3"]), 0);
 }
 
-/// Tests are compared as GLSL: whole in a closed world, and each workgroup with read-only buffers in an open one.
+/// Tests are compared as GLSL: the whole test in a closed world, and each workgroup with read-only buffers in
+/// an open one.
 #[test]
 fn tests_are_compared_through_several_compilers() {
     if !installed("glslangValidator") || !installed("spirv-opt") {

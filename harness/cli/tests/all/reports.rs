@@ -1,4 +1,4 @@
-//! Reports, diffs, merges and baselines of runs on the simulated GPU, and the page in a real browser.
+//! Reports, diffs, merges and baselines of runs on the simulated GPU, and the HTML page in Chromium.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -28,7 +28,7 @@ pub(crate) fn in_folder(folder: &Path, arguments: &[&str]) -> Ran {
 }
 
 #[test]
-fn every_format_is_written_and_the_table_is_that_of_the_run() {
+fn every_format_is_written_and_its_table_equals_that_of_the_run() {
     let folder = tempdir().unwrap();
     run(folder.path(), "one", &[]);
     for format in ["html", "md", "csv", "json", "junit", "herd"] {
@@ -59,9 +59,9 @@ fn every_format_is_written_and_the_table_is_that_of_the_run() {
     assert!(page.contains("st.atom.rel") || page.contains("st.atom"), "the source is there");
 }
 
-/// Observations of a test's mutants are shown with its verdict, in every text format and in JSON.
+/// Every text format and JSON have the observations of a test's mutants next to its verdict.
 #[test]
-fn mutants_stand_beside_what_conforms() {
+fn observations_of_mutants_are_shown() {
     let folder = tempdir().unwrap();
     let tests = ["mp/MP+rel-acq", "mp/MP+rel-rlx", "mp/MP+rlx-acq", "mp/MP+rel-acq.wg", "sb/SB+rlx-rlx"];
     let mut command =
@@ -83,13 +83,13 @@ fn mutants_stand_beside_what_conforms() {
     let ids: Vec<&str> = seen.iter().map(|mutant| mutant["id"].as_str().unwrap()).collect();
     assert_eq!(ids, ["mp/MP+rel-rlx", "mp/MP+rlx-acq"]);
     assert!(seen.iter().all(|mutant| mutant["seen"].as_u64() > Some(0)), "{seen:?}");
-    // Weaker than no synchronization, and in another workgroup than the others.
+    // Mutants that are weaker than no synchronization or in another workgroup.
     assert!(["mp/MP+rel-rlx", "mp/MP+rel-acq.wg", "sb/SB+rlx-rlx"].iter().all(|id| told(id).is_empty()));
     assert_eq!(document["runs"][0]["verdict"], "conforms");
 }
 
 #[test]
-fn junit_and_herd_come_from_run_as_well() {
+fn run_writes_junit_and_herd() {
     let folder = tempdir().unwrap();
     let junit = run(folder.path(), "one", &["--format", "junit"]).stdout;
     let junit = quick_junit::Report::deserialize_from_str(&junit).unwrap();
@@ -121,9 +121,9 @@ fn shards_are_merged_to_the_whole() {
     assert_eq!(in_folder(folder.path(), &["merge", "second", "first", "--out", "merged"]).code, 2);
 }
 
-/// The command line of a shard is stored, and the merged folder decides on the shard.
+/// A folder has the command line of a shard, but the plan of the merged run decides.
 #[test]
-fn a_merged_folder_that_lacks_verdicts_goes_on_by_its_name() {
+fn an_incomplete_merged_folder_is_resumed_by_its_path() {
     let folder = tempdir().unwrap();
     run(folder.path(), "first", &["--shard", "1/2"]);
     run(folder.path(), "second", &["--shard", "2/2"]);
@@ -132,7 +132,7 @@ fn a_merged_folder_that_lacks_verdicts_goes_on_by_its_name() {
     assert_eq!(merged.code, 3, "{merged:?}");
     let told = "2 verdicts missing: `vk-litmus run --resume merged` runs them";
     assert!(merged.stderr.contains(told), "{merged:?}");
-    // As in a CI job that is one of several.
+    // The CI job is one of several.
     let mut command = vk_litmus(["run", "--resume", "merged"]);
     command.env("CI_NODE_INDEX", "1").env("CI_NODE_TOTAL", "2").current_dir(folder.path());
     let resumed = Ran::of(&mut command);
@@ -146,7 +146,7 @@ fn a_merged_folder_that_lacks_verdicts_goes_on_by_its_name() {
     assert!(bare.stderr.contains("with `--resume --out bare` and without `--shard`"), "{bare:?}");
 }
 
-/// A journal copied from another folder belongs to another run, for every reader.
+/// A journal copied from another folder belongs to another run, and every reader rejects it.
 #[test]
 fn a_journal_of_another_run_is_refused_by_every_command() {
     let folder = tempdir().unwrap();
@@ -188,9 +188,9 @@ fn a_journal_of_another_run_is_refused_by_every_command() {
     }
 }
 
-/// Committed records agree with the current models. `VK_LITMUS_BLESS=1` re-judges them; review the diff.
+/// The current models confirm the committed records. `VK_LITMUS_BLESS=1` judges them again; review the diff.
 #[test]
-fn kept_baselines_are_judged_by_the_models_of_today() {
+fn committed_baselines_agree_with_the_current_models() {
     let folder = tempdir().unwrap();
     let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/baselines");
     let mut baselines = 0;
@@ -216,7 +216,7 @@ fn kept_baselines_are_judged_by_the_models_of_today() {
 }
 
 #[test]
-fn what_was_seen_is_judged_again_by_another_model() {
+fn observations_are_judged_by_another_model() {
     let folder = tempdir().unwrap();
     let faulty = run(folder.path(), "faulty", &["--fault", "release-no-flush"]);
     assert_eq!(faulty.code, 1);
@@ -236,15 +236,15 @@ fn what_was_seen_is_judged_again_by_another_model() {
     }
 }
 
-/// A location that only the filter names, and outcomes that are too many to list.
+/// One location occurs only in the filter, and there are too many outcomes to list.
 #[test]
-fn judged_again_by_the_same_model_nothing_changes() {
+fn judging_again_by_the_same_model_changes_nothing() {
     let folder = tempdir().unwrap();
     let filtered = "VULKAN filtered\n{ x = 0; y = 0; }\nP0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ;\n\
         st.atom.dv.sc0 x, 1 | ld.atom.dv.sc0 r0, y ;\nst.atom.dv.sc0 y, 1 | st.atom.dv.sc0 x, 2 ;\n\
         filter (x == 2)\nexists (P1:r0 == 1)\n";
     std::fs::write(folder.path().join("filtered.litmus"), filtered).unwrap();
-    // Three stores to each of two locations, and four threads that read one of them three times.
+    // Three stores to each of two locations, and four threads that load one of them three times.
     let places: Vec<String> = (0..6).map(|thread| format!("P{thread}@sg 0, wg {thread}, qf 0")).collect();
     let row = |row: u32| {
         let loads = ["x", "y"].repeat(2).into_iter().map(|name| format!("ld.atom.dv.sc0 r{row}, {name}"));
@@ -280,7 +280,7 @@ fn judged_again_by_the_same_model_nothing_changes() {
     assert!(before[0].as_array().unwrap().iter().any(|row| row["filtered"] == true), "{before:?}");
 }
 
-/// The first lines name the fault's rule and the rule of the model.
+/// The first lines have the rule of the fault and the rule of the model.
 #[test]
 fn a_diff_names_the_broken_rule_first() {
     let folder = tempdir().unwrap();
@@ -325,7 +325,7 @@ fn a_saved_baseline_compares_with_a_later_run() {
     assert_eq!(page.matches("<figure>").count(), TESTS.len(), "embedded tests are found by their hash");
 }
 
-/// Every committed baseline can be read, and none has a violation or a path of one machine.
+/// Every committed baseline can be read, and has neither violations nor local paths.
 #[test]
 fn committed_baselines_are_sound() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/baselines");
@@ -348,7 +348,7 @@ fn committed_baselines_are_sound() {
     assert!(number >= 2, "{number}");
 }
 
-/// The guide's worked example equals the output.
+/// The worked example in the guide is the current output.
 #[test]
 fn the_worked_example_is_current() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -362,7 +362,7 @@ fn the_worked_example_is_current() {
 }
 
 #[test]
-fn bad_input_changes_no_terminal_and_writes_nowhere_else() {
+fn hostile_results_are_escaped_and_write_no_other_files() {
     let folder = tempdir().unwrap();
     let records = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/tests/all/records");
     for entry in std::fs::read_dir(records).unwrap() {
@@ -398,7 +398,7 @@ fn an_unfinished_run_is_reported_as_such() {
     assert!(page.contains("1 of 4 tests have no verdict"), "the rest is reported");
 }
 
-/// Commands judge records again: an edited verdict with matching flags and a new checksum is refused.
+/// Commands recompute verdicts: an edited verdict with matching flags and a new checksum is rejected.
 #[test]
 fn edited_records_are_refused() {
     let folder = tempdir().unwrap();
@@ -435,9 +435,9 @@ fn edited_records_are_refused() {
     assert!(!folder.path().join("merged").exists());
 }
 
-/// An omitted outcome is listed again, and records of another version's model are named as such.
+/// An omitted outcome is added, and records of another version's model are reported as such.
 #[test]
-fn lists_are_recomputed_where_the_model_is_the_same() {
+fn outcome_lists_are_recomputed_under_the_same_model() {
     let folder = tempdir().unwrap();
     run(folder.path(), "one", &[]);
     let table = || in_folder(folder.path(), &["report", "one", "--format", "csv"]);
@@ -462,9 +462,9 @@ fn lists_are_recomputed_where_the_model_is_the_same() {
     assert!(copied.code == 0 && copied.stderr.starts_with(note), "{copied:?}");
 }
 
-/// However verdicts are lost, every command fails.
+/// Every command fails if verdicts are missing.
 #[test]
-fn lost_verdicts_are_failures() {
+fn missing_verdicts_are_failures() {
     let folder = tempdir().unwrap();
     run(folder.path(), "whole", &["--fault", "release-no-flush"]);
     run(folder.path(), "first", &["--shard", "1/2"]);
@@ -510,7 +510,7 @@ pub(crate) fn chromium() -> Option<PathBuf> {
     found
 }
 
-/// Returns the page's document after its script ran.
+/// Returns the document of the page after its script ran.
 pub(crate) fn document(browser: &Path, profile: &TempDir, page: &Path, fragment: &str) -> String {
     let output = Command::new(browser)
         .args([
@@ -551,7 +551,7 @@ fn the_page_works_in_a_browser() {
     assert_eq!(asked("#verdict=violates&device=0"), ("0 of 4 tests".to_owned(), 0));
     let opened = document(&browser, &profile, &page, "#t2");
     assert_eq!(opened.matches("open=\"\"").count(), 2, "the families, and the test that was asked for");
-    // Untrusted names have no effect: only the page's own script ran.
+    // Names from results have no effect: only the script of the page ran.
     let hostile = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/tests/all/records/hostile.jsonl");
     let hostile = hostile.to_str().unwrap();
     assert_eq!(in_folder(folder.path(), &["report", hostile, "--out", "page.html"]).code, 0);
@@ -560,14 +560,14 @@ fn the_page_works_in_a_browser() {
     assert_eq!((document.matches("<script").count(), document.matches("<img").count()), (1, 0));
 }
 
-/// 2,000 tests on three devices, generated from the results of a few.
+/// 2,000 tests on three devices, copied from a few results.
 #[test]
 fn a_large_page_is_small_enough_and_works() {
     let folder = tempdir().unwrap();
     run(folder.path(), "few", &[]);
     let read = |name: &str| std::fs::read_to_string(folder.path().join("few").join(name)).unwrap();
     let mut plan: Value = serde_json::from_str(&read("plan.json")).unwrap();
-    // Records of older versions have no checksums.
+    // Older schemas have no checksums.
     plan["schema"] = json!("vk-litmus/plan/1");
     let lines: Vec<Value> =
         read("run.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect();

@@ -1,4 +1,4 @@
-//! `repro`: a bundle needs no file of this project.
+//! `repro`: a bundle works without other files of this project.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::common::{Ran, installed, software_drivers, vk_litmus};
 
-/// A test, and a fault of the simulated GPU that makes it violate.
+/// A test, and a fault of the simulated GPU that violates it.
 const VIOLATING: &str = "avvis/MP+rel-acq.av-semvis";
 const FAULT: &str = "acquire-no-invalidate";
 
@@ -30,7 +30,7 @@ fn readme(folder: &Path) -> String {
 }
 
 #[test]
-fn a_bundle_holds_what_its_text_lists() {
+fn a_bundle_has_the_files_in_its_text() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("bundle");
     let ran = bundle(&["mp/MP+rel-acq@split"], &out);
@@ -61,13 +61,13 @@ fn a_bundle_holds_what_its_text_lists() {
             assert_eq!(ran.code, 0, "{}", ran.stderr);
         }
     }
-    // The test in the bundle is the requested one.
+    // The bundle has the requested test.
     let again = Ran::of(vk_litmus(["check", "--format", "json"]).arg(out.join("test.litmus")));
     assert_eq!((again.code, &again.json_lines()[0]["queries"][0]["holds"]), (0, &serde_json::json!(false)));
 }
 
 #[test]
-fn what_cannot_be_said_is_told() {
+fn tests_without_a_host_program_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     for (test, told) in [
         ("classes/MP+rel-acq.sc2", "No C program: the C program supports only storage buffers"),
@@ -81,7 +81,7 @@ fn what_cannot_be_said_is_told() {
 }
 
 #[test]
-fn a_violation_of_a_run_is_told_with_its_counts() {
+fn a_violation_of_a_run_is_reproduced_with_its_counts() {
     let folder = tempfile::tempdir().unwrap();
     let (results, out) = (folder.path().join("results"), folder.path().join("bundle"));
     let ran = Ran::of(
@@ -99,7 +99,7 @@ fn a_violation_of_a_run_is_told_with_its_counts() {
     for part in ["| **forbidden** |", " instances on `sim`: violates", &replay, "## Why\n"] {
         assert!(text.contains(part), "{part} in {text}");
     }
-    // The explained outcome is the observed one.
+    // The explanation is about the observed outcome.
     assert!(text.contains("is forbidden"), "{text}");
     let other = folder.path().join("other");
     let missing = Ran::of(vk_litmus(["repro", "lb/LB+rlx-rlx", "--results", results, "--out"]).arg(&other));
@@ -107,7 +107,7 @@ fn a_violation_of_a_run_is_told_with_its_counts() {
     assert!(missing.stderr.contains("the results have no verdict for `lb/LB+rlx-rlx`") && !other.exists());
 }
 
-/// Returns true if a host can be compiled: a C compiler, Vulkan's headers and a loader are installed.
+/// Returns true if a C compiler, the Vulkan headers and a loader are installed.
 fn compiles() -> bool {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("empty.c");
@@ -151,7 +151,7 @@ fn host(out: &Path, driver: &str) -> Ran {
     )
 }
 
-/// Returns the counts of a host's table, with the text after them.
+/// Returns the counts in the output of a host, with the text after them.
 fn table(ran: &Ran) -> Vec<(u64, &str)> {
     let row = |line: &str| line.trim_start().split_once(' ')?.0.parse::<u64>().ok();
     ran.stdout.lines().skip(2).filter_map(|line| Some((row(line)?, line))).collect()
@@ -168,15 +168,15 @@ fn the_host_in_c_runs_on_a_driver_and_counts_every_instance() {
     let text = "\"never\"\n(* options: asmo=plain *)\nlet fr = rf^-1; co\nempty rf \\ (IW * _) as never\n";
     std::fs::write(&never, text).unwrap();
     let never = never.to_str().unwrap();
-    // Separate workgroups, separate kernels, one workgroup, several dispatches, memory in the outcome, loops.
+    // Separate workgroups, separate kernels, one workgroup, several dispatches, memory in the outcome, and
+    // loops.
     for (id, model, code) in [
         ("mp/MP+rel-acq", "vulkan", 0),
         ("mp/MP+rel-acq@split", "vulkan", 0),
-        // A model that forbids an outcome of every run, so that the test does not depend on overlapping
-        // threads.
+        // This model forbids an outcome of every run, so threads need not overlap.
         ("sb/SB+rlx-rlx", never, 1),
         ("ssw/MP+ssw", "vulkan", 0),
-        // Pipelines that request a subgroup size, full subgroups, or any size.
+        // Pipelines with a required subgroup size, with full subgroups, and with any size.
         ("mp/MP+rel-acq@subgroup-smallest", "vulkan", 0),
         ("mp/MP+rel-acq.wg", "vulkan", 0),
         ("mp/MP+rel-acq@subgroup-varying", "vulkan", 0),

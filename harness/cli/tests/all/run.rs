@@ -1,4 +1,4 @@
-//! Runs on the installed software drivers; counts are small, and no test depends on time.
+//! Runs on the installed software drivers. Counts are small, and no test depends on time.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,10 +6,10 @@ use std::process::Command;
 use crate::common::{Ran, assert_valid, schemas, software_drivers, vk_litmus};
 use serde_json::Value;
 
-/// Instances of one attempt to observe an outcome.
+/// Number of instances in one attempt to observe an outcome.
 const INSTANCES: &str = "1000000";
-/// Attempts, each with another seed. Overlap depends on the machine, which may be busy; a required outcome is
-/// observed in one of them.
+/// Number of attempts, each with another seed. Overlap depends on the load of the machine, so one attempt
+/// must observe the outcome.
 const ATTEMPTS: u32 = 50;
 
 fn run_in(folder: &Path, device: &str, more: &[&str]) -> Command {
@@ -31,8 +31,8 @@ fn assert_accounted(line: &Value) {
     );
 }
 
-/// Runs a test with one seed after another until its line satisfies a condition, and returns that line. No
-/// line may have a violation or fail to account for an instance.
+/// Runs a test with consecutive seeds until its line satisfies a condition, and returns that line. Every line
+/// must be free of violations and account for all instances.
 #[track_caller]
 fn until(driver: &str, id: &str, wanted: impl Fn(&Value) -> bool) -> Value {
     let folder = tempfile::tempdir().unwrap();
@@ -57,7 +57,7 @@ fn of<'a>(lines: &'a [Value], id: &str) -> &'a Value {
 }
 
 #[test]
-fn weak_outcomes_are_seen_and_promises_kept() {
+fn weak_outcomes_occur_and_forbidden_ones_do_not() {
     for driver in software_drivers() {
         let sb = until(driver, "sb/SB+rlx-rlx", |line| {
             let weak = |o: &Value| o["weak"] == true && o["count"].as_u64().unwrap() > 0;
@@ -69,7 +69,7 @@ fn weak_outcomes_are_seen_and_promises_kept() {
     }
 }
 
-/// The lowered programs are judged; HSA's answer is printed with the verdict and judges nothing.
+/// The lowered program is judged; the verdict also prints the answer of HSA's model, which does not count.
 #[test]
 fn hsa_tests_run_as_their_lowered_programs() {
     let tests = [
@@ -109,7 +109,7 @@ fn hsa_tests_run_as_their_lowered_programs() {
         assert_eq!(line["hsa"]["passed"], passed, "{line}");
         assert!(passed > 0, "{line}");
     }
-    // An outcome that HSA forbids and Vulkan allows was observed, and is not a violation.
+    // The outcome is observed; HSA forbids it and Vulkan allows it, so it is not a violation.
     let seen = of(&lines, "hsa/SB+screl-scacq")["outcomes"].as_array().unwrap().clone();
     let only_vulkan = |outcome: &&Value| outcome["hsa"] == false && outcome["count"].as_u64() > Some(0);
     let witness = seen.iter().find(only_vulkan).expect("the simulated GPU shows store buffering");
@@ -117,7 +117,7 @@ fn hsa_tests_run_as_their_lowered_programs() {
     assert_eq!(witness["allowed"], true);
 }
 
-/// HSA judges no device, and a Vulkan model judges no HSA test directly.
+/// HSA's model judges no device, and a Vulkan model judges no HSA test.
 #[test]
 fn foreign_models_of_hsa_tests_are_refused() {
     let folder = tempfile::tempdir().unwrap();
@@ -167,7 +167,7 @@ fn every_instance_is_accounted_for_and_every_record_is_valid() {
 }
 
 #[test]
-fn a_bad_test_is_told_and_the_others_run() {
+fn an_invalid_test_is_reported_and_the_others_run() {
     for driver in software_drivers() {
         let folder = tempfile::tempdir().unwrap();
         let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/cases/files/mixed");
@@ -179,9 +179,9 @@ fn a_bad_test_is_told_and_the_others_run() {
     }
 }
 
-/// A worker that crashes, hangs or loses its device costs one test.
+/// A worker that crashes, hangs or loses its device affects one test.
 #[test]
-fn a_broken_worker_costs_one_test() {
+fn a_failed_worker_affects_one_test() {
     for driver in software_drivers() {
         let cases = [("crash", "crashed"), ("lost", "device lost"), ("hang", "timed out")];
         for (how, reason) in cases {
@@ -203,9 +203,9 @@ fn a_broken_worker_costs_one_test() {
     }
 }
 
-/// A fault in every worker ends the run soon: the remaining tests do not run.
+/// If every worker fails, the run ends early and the remaining tests do not run.
 #[test]
-fn a_fault_of_every_worker_is_given_up() {
+fn a_run_ends_if_every_worker_fails() {
     for driver in software_drivers() {
         let folder = tempfile::tempdir().unwrap();
         let more = ["--suite", "quick", "--misbehave", "crash:*"];
@@ -227,7 +227,7 @@ fn a_fault_of_every_worker_is_given_up() {
 }
 
 #[test]
-fn a_run_that_was_killed_goes_on() {
+fn a_killed_run_is_resumed() {
     for driver in software_drivers() {
         let folder = tempfile::tempdir().unwrap();
         let arguments = ["--out", "out", "--instances", "30000", "--resume", "mp/MP+r*"];
@@ -235,7 +235,7 @@ fn a_run_that_was_killed_goes_on() {
         let lines_in = |path: &Path| -> Vec<String> {
             std::fs::read_to_string(path).unwrap_or_default().lines().map(str::to_owned).collect()
         };
-        // The second test hangs, so that the first one's line is present when the run is killed.
+        // The second test hangs, so the journal has the line of the first one when the run is killed.
         let first = "mp/MP+rel-acq";
         let mut child = run_in(folder.path(), driver, &arguments)
             .args(["--misbehave", "hang:mp/MP+rlx-rlx"])
@@ -264,7 +264,7 @@ fn a_run_that_was_killed_goes_on() {
 }
 
 #[test]
-fn interrupted_it_keeps_the_journal_and_says_how_to_go_on() {
+fn an_interrupted_run_prints_how_to_resume() {
     for driver in software_drivers() {
         let folder = tempfile::tempdir().unwrap();
         let journal = folder.path().join("out/run.jsonl");
@@ -288,9 +288,10 @@ fn interrupted_it_keeps_the_journal_and_says_how_to_go_on() {
     }
 }
 
-/// A resumed run gives tests that had no time another time, and a contradiction names the field with both values.
+/// A resumed run retries tests without a verdict with a new time limit. For contradicting options the error
+/// has the field and both values.
 #[test]
-fn resume_runs_what_had_no_time() {
+fn resume_retries_tests_without_time() {
     let folder = tempfile::tempdir().unwrap();
     let run = |arguments: &[&str]| Ran::of(vk_litmus(arguments.iter().copied()).current_dir(folder.path()));
     let tests = ["sb/SB+rlx-rlx", "coherence/CoRR+rlx", "mp/MP+rel-acq", "mp/MP+rlx-rlx"];
@@ -318,7 +319,7 @@ fn resume_runs_what_had_no_time() {
     assert!(other.stderr.replace("\n  │", "").contains(difference), "{other:?}");
 }
 
-/// `-q` prints errors only.
+/// `-q` only prints errors.
 #[test]
 fn a_quiet_run_prints_errors_only() {
     let folder = tempfile::tempdir().unwrap();
@@ -333,16 +334,16 @@ fn a_quiet_run_prints_errors_only() {
     assert!(ran.stderr.starts_with("error: the device broke a rule in 1 test: "), "{ran:?}");
 }
 
-/// A worker hangs until the time is over: later tests never start.
+/// A worker hangs until the time limit, so later tests do not start.
 #[test]
-fn tests_without_time_say_so_and_may_be_allowed() {
+fn tests_without_time_are_reported_and_may_be_allowed() {
     let folder = tempfile::tempdir().unwrap();
     let run = |more: &[&str]| {
         let tests = ["sb/SB+rlx-rlx", "coherence/CoRR+rlx", "mp/MP+rel-acq", "mp/MP+rlx-rlx"];
         let mut command = vk_litmus(["run", "--device", "sim", "--time", "1ms", "--seed", "1", "-q"]);
         Ran::of(command.args(["--format", "json"]).args(tests).args(more).current_dir(folder.path()))
     };
-    // The first in file order waits longer than the available time.
+    // The first test in file order takes longer than the time limit.
     let hang = ["--misbehave", "hang:coherence/CoRR+rlx"];
     let ran = run(&hang);
     let reasons = |ran: &Ran| -> Vec<(String, String)> {
@@ -352,14 +353,14 @@ fn tests_without_time_say_so_and_may_be_allowed() {
     assert_eq!(ran.code, 3, "{ran:?}");
     let late = reasons(&ran).into_iter().filter(|(_, reason)| reason == "no time").count();
     assert_eq!(late, 3, "{ran:?}");
-    // A hanging test is a failure nevertheless, unless a list excuses it.
+    // A hanging test is a failure unless an expectation file lists it.
     std::fs::write(folder.path().join("sim-flakes.txt"), "coherence/CoRR+rlx\n").unwrap();
     let allowed = run(&[&hang[..], &["--expect", ".", "--allow-unfinished"]].concat());
     assert_eq!((allowed.code, reasons(&allowed)), (0, reasons(&ran)), "{allowed:?}");
 }
 
 #[test]
-fn a_replay_command_is_one() {
+fn a_replay_command_parses() {
     let Some(driver) = software_drivers().into_iter().next() else { return };
     let folder = tempfile::tempdir().unwrap();
     let ran = Ran::of(&mut run_in(folder.path(), driver, &["--instances", "1000", "sb/SB+rlx-rlx"]));
@@ -372,9 +373,9 @@ fn a_replay_command_is_one() {
     assert_eq!(again.json_lines()[0]["replay"], line["replay"]);
 }
 
-/// `git bisect run` reads 0 as good, 1 as bad and 125 as neither.
+/// Exit codes for `git bisect run`: 0 is good, 1 is bad, 125 is neither.
 #[test]
-fn a_bisection_is_told_good_bad_or_neither() {
+fn bisect_exits_with_0_1_or_125() {
     let folder = tempfile::tempdir().unwrap();
     let run = |name: &str, more: &[&str]| {
         let out = folder.path().join(name);
@@ -387,14 +388,14 @@ fn a_bisection_is_told_good_bad_or_neither() {
     let code = |name: &str, tests: &[&str], more: &[&str]| run(name, &[tests, more].concat()).code;
     assert_eq!(code("good", &[good, bad], &sim), 0);
     assert_eq!(code("bad", &[good, bad], &faulty), 1);
-    // Not exercised, not run, unknown device, unknown test.
+    // The test is not exercised, not run, or unknown, or the device is unknown.
     assert_eq!(code("few", &["iriw/IRIW+rlx"], &["--device", "sim", "--instances", "1"]), 125);
     assert_eq!(code("skipped", &[good, "scopes/CoWW+mp.qf-families"], &sim), 125);
     assert_eq!(code("nowhere", &[good], &["--device", "none such"]), 125);
     assert_eq!(code("nothing", &["none/such"], &sim), 125);
     assert_eq!(code("some", &[good, "none/such"], &sim), 125);
-    // The first violation ends the run, and is not an interruption. The later tests take long enough to be
-    // stopped on a busy machine.
+    // The first violation ends the run without an interruption. Later tests are long enough to be stopped on
+    // a busy machine.
     let long = ["--device", "sim", "--fault", "acquire-no-invalidate", "--instances", "100000"];
     let many = run("many", &[&[bad, "sb/*", "mp/*"], &long[..]].concat());
     assert_eq!(many.code, 1, "{}", many.stderr);
@@ -406,7 +407,7 @@ fn a_bisection_is_told_good_bad_or_neither() {
 }
 
 #[test]
-fn resume_alone_goes_on_as_it_was_asked_for() {
+fn resume_restores_the_command_line() {
     let folder = tempfile::tempdir().unwrap();
     let run = |arguments: &[&str]| Ran::of(vk_litmus(arguments.iter().copied()).current_dir(folder.path()));
     let asked =
@@ -428,7 +429,8 @@ fn resume_alone_goes_on_as_it_was_asked_for() {
     }
 }
 
-/// A results folder may come from an untrusted source: its command line may not name files to write or programs to execute.
+/// A results folder may come from an untrusted source, so its command line must not select output files or
+/// programs.
 #[test]
 fn resume_takes_no_output_path_from_a_results_folder() {
     let folder = tempfile::tempdir().unwrap();

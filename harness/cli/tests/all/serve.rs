@@ -1,4 +1,5 @@
-//! `serve`: only the page of the server reaches it, every question has limits, and answers are those of the page.
+//! `serve`: only its page can send requests, every request has limits, and answers equal those of the
+//! playground.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -8,12 +9,12 @@ use serde_json::{Value, json};
 
 use crate::common::vk_litmus;
 
-/// A server that ends with the test.
+/// A server; dropping it ends the process.
 struct RunningServer {
     process: Child,
-    /// Its address, as `127.0.0.1:8000`.
+    /// The address, such as `127.0.0.1:8000`.
     host: String,
-    /// The path of its page, with the token.
+    /// The path of the page, with the token.
     path: String,
 }
 
@@ -44,14 +45,14 @@ impl RunningServer {
         self.send(&format!("GET {path} HTTP/1.1\r\nHost: {}\r\n", self.host), "")
     }
 
-    /// Sends a question with further headers.
+    /// Sends a request with additional headers.
     fn post(&self, headers: &str, body: &str) -> (u16, String) {
         let RunningServer { host, path, .. } = self;
         let kind = "Content-Type: application/json\r\n";
         self.send(&format!("POST {path}answer HTTP/1.1\r\nHost: {host}\r\n{kind}{headers}"), body)
     }
 
-    /// Returns the answer to a question.
+    /// Returns the answer to a request.
     fn ask(&self, question: &Value) -> Value {
         let (status, body) = self.post("", &question.to_string());
         assert_eq!(status, 200, "{body}");
@@ -92,16 +93,16 @@ fn only_the_page_of_the_server_reaches_it() {
         let (status, body) = server.post(&format!("Origin: {foreign}\r\n"), catalogue);
         assert_eq!((status, body.as_str()), (403, "requests of other pages are refused\n"), "{foreign}");
     }
-    // A foreign name that resolves to this machine.
+    // The name of a foreign host that resolves to this machine.
     let path = &server.path;
     assert_eq!(server.send(&format!("GET {path} HTTP/1.1\r\nHost: example.com\r\n"), "").0, 403);
-    // A form of another page has no such type.
+    // A form on another page cannot send this content type.
     let form = format!("POST {path}answer HTTP/1.1\r\nHost: {}\r\nContent-Type: text/plain\r\n", server.host);
     assert_eq!(server.send(&form, catalogue).0, 415);
 }
 
 #[test]
-fn questions_have_limits_and_the_server_stays() {
+fn requests_have_limits_and_the_server_survives() {
     let server = RunningServer::start("60s");
     let (status, why) = server.post("", &"x".repeat(2 << 20));
     assert_eq!((status, why.contains("shorten the text")), (413, true), "{why}");
@@ -112,7 +113,7 @@ fn questions_have_limits_and_the_server_stays() {
     drop(server);
 
     let server = RunningServer::start("1ms");
-    // No machine runs a million instances between two looks at the child.
+    // No machine runs a million instances between two polls of the child process.
     let question = json!({"text": corpus_text("mp/MP+rel-acq")});
     let answer =
         server.ask(&json!({"request": "simulate", "question": question, "instances": 1_000_000, "seed": 1}));
@@ -144,6 +145,6 @@ fn answers_are_those_of_the_page_and_devices_run() {
     );
     let error = |answer: Value| answer["mistakes"][0]["error"].as_str().unwrap_or_default().to_owned();
     assert!(error(run("no-such-device", None)).contains("no-such-device"));
-    // No file of the machine is named.
+    // Requests cannot name files.
     assert!(error(run("sim", Some("/etc/passwd"))).contains("unknown model"));
 }

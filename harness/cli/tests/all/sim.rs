@@ -1,5 +1,5 @@
-//! The simulated GPU on the command line: it needs no driver and no loader, its output depends only on the
-//! seed, and its faults are found.
+//! The simulated GPU on the command line: it needs no Vulkan loader, its output depends only on the seed, and
+//! its faults are detected.
 
 use std::path::Path;
 use std::process::Command;
@@ -21,11 +21,11 @@ fn timeless(mut line: Value) -> Value {
 }
 
 #[test]
-fn without_a_vulkan_loader_the_first_command_works_and_says_what_ran() {
+fn without_a_vulkan_loader_the_simulated_gpu_is_used_and_named() {
     let folder = tempfile::tempdir().unwrap();
     let libraries = folder.path().join("libraries");
     std::fs::create_dir(&libraries).unwrap();
-    // Found before the real loader, and not a library: as if there were none.
+    // This file precedes the real loader in the path and is not a library, so there is no loader.
     std::fs::write(libraries.join("libvulkan.so.1"), "none").unwrap();
     std::fs::write(libraries.join("libvulkan.so"), "none").unwrap();
     let mut command = run_in(folder.path(), &["--instances", "500", "--seed", "3"]);
@@ -46,9 +46,9 @@ fn without_a_vulkan_loader_the_first_command_works_and_says_what_ran() {
     }
 }
 
-/// A driver without a device must not let tests pass on the simulated GPU.
+/// If a driver has no device, tests must not pass on the simulated GPU.
 #[test]
-fn a_broken_driver_is_no_run_on_the_simulated_gpu() {
+fn a_broken_driver_does_not_select_the_simulated_gpu() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, text: &str| {
         let path = folder.path().join(name);
@@ -59,7 +59,7 @@ fn a_broken_driver_is_no_run_on_the_simulated_gpu() {
         r#"{"file_format_version": "1.0.1", "ICD": {"library_path": "LIBRARY", "api_version": "1.3.0"}}"#;
     let broken = [
         file("missing_icd.json", &library.replace("LIBRARY", "/nowhere/libgpu.so")),
-        // A library that is not a driver: it lists nothing.
+        // A library that is not a driver has no devices.
         file("libc_icd.json", &library.replace("LIBRARY", "libc.so.6")),
         file("text_icd.json", "nonsense"),
     ];
@@ -81,7 +81,7 @@ fn a_broken_driver_is_no_run_on_the_simulated_gpu() {
     assert!(said.contains("VK_DRIVER_FILES is set: nothing was run"), "{said}");
 }
 
-/// A run that expects a Vulkan device fails without one: it must not pass on the simulated GPU.
+/// A run that expects a Vulkan device fails without one instead of using the simulated GPU.
 #[test]
 fn a_missing_device_fails_runs_that_expect_one() {
     let folder = tempfile::tempdir().unwrap();
@@ -111,7 +111,7 @@ fn a_missing_device_fails_runs_that_expect_one() {
 }
 
 #[test]
-fn a_seed_decides_the_bytes() {
+fn the_seed_determines_the_output() {
     let folder = tempfile::tempdir().unwrap();
     let lines = |seed: &str| -> Vec<Value> {
         let tests = ["mp/MP+rlx-rlx", "barrier/MP+cbar", "avvis/MP+rel-acq.noav", "rmw/RMW+add-add"];
@@ -141,7 +141,7 @@ fn a_fault_is_found_and_its_replay_names_it() {
     );
 }
 
-/// Writes the preset of the simulated GPU with another setting of where to count.
+/// Writes the preset of the simulated GPU with another place for counting.
 fn counted_by(folder: &Path, who: &str) -> String {
     let preset = include_str!("../../../runner/presets/sim.toml");
     assert!(preset.contains("classify = \"host\""));
@@ -152,7 +152,7 @@ fn counted_by(folder: &Path, who: &str) -> String {
 }
 
 #[test]
-fn whoever_counts_accounts_for_every_instance_of_the_quick_suite() {
+fn host_and_device_account_for_every_instance_of_the_quick_suite() {
     let folder = tempfile::tempdir().unwrap();
     let lines = |who: &str| -> Vec<Value> {
         let stress = counted_by(folder.path(), who);
@@ -170,10 +170,9 @@ fn whoever_counts_accounts_for_every_instance_of_the_quick_suite() {
     };
     for (host, both) in host.iter().zip(&both) {
         assert_ne!(both["verdict"], "violates", "{both}");
-        // Any other difference would be reported as a crash.
+        // Any other difference would be a crash.
         assert_ne!(both["reason"], "crashed", "{both}");
-        // Observations of host threads cannot be counted on the device, and owned memory has a separate
-        // buffer.
+        // A device cannot count observations of host threads, or outcomes in memory with an owner.
         let by_host = both["counted_by_host"].as_str();
         let known = ["host threads report to the host", "its locations are in two buffers"];
         assert!(by_host.is_none_or(|why| known.contains(&why)), "{both}");
@@ -184,7 +183,7 @@ fn whoever_counts_accounts_for_every_instance_of_the_quick_suite() {
 }
 
 #[test]
-fn a_fault_is_found_by_what_the_device_counts() {
+fn a_fault_is_found_by_counts_of_the_device() {
     let folder = tempfile::tempdir().unwrap();
     let stress = counted_by(folder.path(), "device");
     for (fault, test) in [
@@ -201,9 +200,9 @@ fn a_fault_is_found_by_what_the_device_counts() {
     }
 }
 
-/// Counters in memory that is not shared are wrong, and that is not an outcome of the test.
+/// Wrong counters in memory that is not shared are not outcomes of the test.
 #[test]
-fn a_device_that_miscounts_is_caught() {
+fn a_miscounting_device_is_detected() {
     let folder = tempfile::tempdir().unwrap();
     let stress = counted_by(folder.path(), "device");
     let arguments = [
@@ -222,7 +221,7 @@ fn a_device_that_miscounts_is_caught() {
     let detail = line["detail"].as_str().unwrap_or_default();
     assert!(detail.contains("dispatch ") && detail.contains(": the device counts"), "{line}");
     assert!(line["instances"].as_u64().unwrap() < 20_000, "the run has ended early: {line}");
-    // Outcomes counted on the host are used, and violate here.
+    // Outcomes counted on the host are used; they are violations.
     assert_eq!(line["verdict"], "violates");
 }
 
@@ -245,7 +244,7 @@ fn an_unknown_fault_is_refused() {
 }
 
 #[test]
-fn the_list_of_faults_is_as_agreed() {
+fn the_list_of_faults_matches_the_contract() {
     let ran = Ran::of(&mut vk_litmus(["faults", "--format", "json"]));
     let list: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert!(list.as_array().unwrap().len() >= 40);
@@ -258,7 +257,7 @@ fn the_list_of_faults_is_as_agreed() {
     }
 }
 
-/// Many threads, each in its own workgroup, are executed as few are.
+/// The workgroups of an instance are executed, however many there are.
 #[test]
 fn many_workgroups_of_an_instance_are_executed() {
     let folder = tempfile::tempdir().unwrap();
@@ -276,11 +275,11 @@ fn many_workgroups_of_an_instance_are_executed() {
     assert!(line["instances"].as_u64().unwrap() >= 500 && line["not_executed"] == 0, "{ran:?}");
 }
 
-/// Seven threads count: 5,040 outcomes, all allowed, too many for the histogram. Outcomes beyond it are
-/// reported as such, and not as values that no execution produces. If the model's time runs out, that is
-/// reported instead.
+/// Seven threads increment: 5,040 outcomes, all allowed, exceed the histogram. Outcomes beyond it are
+/// reported as such, not as values that no execution produces. If the time limit of the model is reached,
+/// that is reported instead.
 #[test]
-fn more_outcomes_than_are_told_apart_are_no_violation() {
+fn outcomes_beyond_the_histogram_are_not_violations() {
     let folder = tempfile::tempdir().unwrap();
     let columns = |cell: &dyn Fn(usize) -> String| (0..7).map(cell).collect::<Vec<_>>().join(" | ");
     let heads = columns(&|thread| format!("P{thread}@sg 0, wg {thread}, qf 0"));

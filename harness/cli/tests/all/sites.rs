@@ -1,4 +1,4 @@
-//! `report --site`: static pages with valid links, checked in a real browser, and data that can be read back.
+//! `report --site`: static pages with valid links, checked in Chromium, and data that can be read again.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ fn links(page: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_link_of_a_site_holds_and_its_data_is_what_was_seen() {
+fn links_of_a_site_are_valid_and_its_data_equals_the_results() {
     let folder = tempdir().unwrap();
     run(folder.path(), "sound", &[]);
     run(folder.path(), "faulty", &["--fault", "release-no-flush"]);
@@ -51,7 +51,7 @@ fn every_link_of_a_site_holds_and_its_data_is_what_was_seen() {
             assert!(site.join(path).parent().unwrap().join(&link).is_file(), "{}: {link}", path.display());
         }
     }
-    // Two devices and four tests have a page each, in addition to the index.
+    // Two devices and four tests have one page each; the index is an additional page.
     assert_eq!(all.iter().filter(|path| path.extension().is_some_and(|end| end == "html")).count(), 7);
     let table =
         |of: &[&str]| in_folder(folder.path(), &[&["report"], of, &["--format", "csv"]].concat()).stdout;
@@ -64,17 +64,17 @@ fn every_link_of_a_site_holds_and_its_data_is_what_was_seen() {
     assert_eq!(data, ["site/data/sim-0.1.0-fault-release-no-flush.jsonl", "site/data/sim-0.1.0.jsonl"]);
     assert_eq!(table(&[data[1], data[0]]), table(&["sound", "faulty"]));
 
-    // Rebuilt from fewer results, no file of the older site remains.
+    // A site for fewer results replaces all files of the older one.
     assert_eq!(in_folder(folder.path(), &["report", "sound", "--site", "site"]).code, 0);
     assert!(!files(&site).contains(Path::new("data/sim-0.1.0-fault-release-no-flush.jsonl")));
-    // Folders that are not sites are left unchanged.
+    // Folders that are not sites are refused and unchanged.
     let refused = in_folder(folder.path(), &["report", "sound", "--site", "sound"]);
     assert_eq!(refused.code, 2, "{refused:?}");
     assert!(refused.stderr.contains("is not empty and is not a site"), "{refused:?}");
 }
 
 #[test]
-fn plots_show_every_test_and_what_became_of_it() {
+fn plots_have_a_point_per_observed_test() {
     let folder = tempdir().unwrap();
     run(folder.path(), "first", &[]);
     run(folder.path(), "second", &[]);
@@ -86,7 +86,7 @@ fn plots_show_every_test_and_what_became_of_it() {
         ["sim-0.1.0-2-speed", "sim-0.1.0-2-weak", "sim-0.1.0-runs-1", "sim-0.1.0-speed", "sim-0.1.0-weak"];
     assert_eq!(names, expected.map(|name| format!("{name}.svg")));
     let text = |name: &str| std::fs::read_to_string(plots.join(name)).unwrap();
-    // Both tests with an observed weak outcome have a point; lines connect two runs.
+    // Both tests with an observed weak outcome have a point; two runs are connected by lines.
     for id in ["sb/SB+rlx-rlx", "mp/MP+plain"] {
         assert!(text("sim-0.1.0-weak.svg").contains(id) && text("sim-0.1.0-runs-1.svg").contains(id), "{id}");
         assert!(text("sim-0.1.0-speed.svg").contains(id), "{id}");
@@ -114,7 +114,7 @@ fn a_site_works_in_a_browser_from_disk() {
     assert_eq!(shown("").as_deref(), Some("4 of 4 tests"));
     assert_eq!(shown("#find=mp").as_deref(), Some("3 of 4 tests"));
     assert_eq!(shown("#find=violates").as_deref(), Some("1 of 4 tests"));
-    // Untrusted names select no file outside and run nothing.
+    // Names from results cannot select files outside or run scripts.
     let hostile = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/tests/all/records/hostile.jsonl");
     let made = in_folder(folder.path(), &["report", hostile.to_str().unwrap(), "--site", "hostile"]);
     assert_eq!(made.code, 0, "{made:?}");
@@ -122,7 +122,7 @@ fn a_site_works_in_a_browser_from_disk() {
     for path in files(&site).iter().filter(|path| path.extension().is_some_and(|end| end == "html")) {
         let document = document(&browser, &profile, &site.join(path), "");
         let own = usize::from(path == Path::new("index.html"));
-        // Pictures are the site's own plots, in which no script runs.
+        // Images are plots of the site, which cannot run scripts.
         let pictures = document.matches("<img").count() - document.matches("src=\"../plot/").count();
         assert_eq!((document.matches("<script").count(), pictures), (own, 0), "{path:?}");
     }

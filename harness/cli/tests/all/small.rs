@@ -1,4 +1,5 @@
-//! Small devices: without the Vulkan memory model, with an older Vulkan, low limits, or a portability subset.
+//! Small devices: without the Vulkan memory model, with an older Vulkan version, low limits, or a portability
+//! subset.
 
 use std::path::Path;
 
@@ -6,7 +7,7 @@ use serde_json::Value;
 
 use crate::common::{Ran, software_drivers, vk_litmus};
 
-/// About the limits of a mobile GPU of some years ago.
+/// Limits similar to those of an older mobile GPU.
 const SMALL: &str = "vulkanMemoryModel,shaderInt8,maxComputeWorkGroupInvocations=128,maxComputeWorkGroupCount=32,\
                      maxStorageBufferRange=65536,maxComputeSharedMemorySize=16384";
 
@@ -15,9 +16,9 @@ fn weak(line: &Value) -> &Value {
     outcomes.iter().find(|outcome| outcome["weak"] == true).unwrap()
 }
 
-/// A device without the memory model runs the GLSL450 form, and is judged by its weaker guarantees.
+/// A device without the memory model runs tests in GLSL450 form, and is judged by its weaker guarantees.
 #[test]
-fn a_device_without_the_memory_model_takes_the_same_suite() {
+fn a_device_without_the_memory_model_runs_the_same_suite() {
     let folder = tempfile::tempdir().unwrap();
     let tests = [
         "mp/MP+rel-acq",
@@ -54,7 +55,7 @@ fn a_device_without_the_memory_model_takes_the_same_suite() {
     }
     let relaxed = weak(line("mp/MP+rlx-rlx@glsl450.vulkan11"));
     assert!(relaxed["allowed"] == true && relaxed["count"].as_u64() > Some(0), "{relaxed}");
-    // Device scope is no wider than the queue family there, so that queues of several families race.
+    // In this form, device scope is the queue family, so queues of different families race.
     let far = line("scopes/MP+rel-acq.dv-far@glsl450.vulkan11");
     assert_eq!((&far["verdict"], &weak(far)["allowed"]), (&"undefined".into(), &true.into()));
     let skipped = line("avvis/MP+rel-acq.av-semvis@glsl450.vulkan11");
@@ -63,15 +64,15 @@ fn a_device_without_the_memory_model_takes_the_same_suite() {
     for line in &lines {
         assert!(line["instances"].as_u64() < Some(4000), "{line}");
     }
-    // The results cannot be mistaken for those of the whole device.
+    // The plan records what is masked.
     let plan = std::fs::read_to_string(folder.path().join("masked/plan.json")).unwrap();
     let plan: Value = serde_json::from_str(&plan).unwrap();
     assert_eq!(plan["environment"]["variables"]["VK_LITMUS_MASK"], SMALL, "{plan}");
 }
 
-/// The validation layers accept the modules: each enables its features and states the right version.
+/// The validation layers accept the modules: each enables its features and has the right version.
 #[test]
-fn a_device_of_vulkan_1_1_runs_what_it_has() {
+fn a_device_of_vulkan_1_1_runs_the_supported_tests() {
     let folder = tempfile::tempdir().unwrap();
     for driver in software_drivers() {
         let run = ["run", "sb/SB+rlx-rlx", "barrier/MP+cbar", "--device", driver, "--stress", "small"];
@@ -95,9 +96,9 @@ fn a_device_of_vulkan_1_1_runs_what_it_has() {
     }
 }
 
-/// An old and a new device: both run the common form, and the new one its own as well.
+/// Both devices run the common form, and the newer one also runs its own.
 #[test]
-fn a_device_of_vulkan_1_1_runs_beside_one_of_1_3() {
+fn devices_of_vulkan_1_1_and_1_3_run_together() {
     let folder = tempfile::tempdir().unwrap();
     let drivers = software_drivers();
     let [old, ..] = drivers[..] else { return println!("1 skipped: no software driver is installed") };
@@ -136,7 +137,7 @@ fn a_device_of_vulkan_1_1_runs_beside_one_of_1_3() {
     assert_eq!(told, expected, "{ran:?}");
 }
 
-/// Rates are measured in the form that the device supports, including the classic scheme's.
+/// Rates, including those of the classic scheme, are measured in the form that the device supports.
 #[test]
 fn a_device_without_the_memory_model_is_measured() {
     let folder = tempfile::tempdir().unwrap();
@@ -161,9 +162,9 @@ fn a_mask_that_cannot_be_read_is_refused() {
     }
 }
 
-/// Loaders hide portability drivers unless the application requests them.
+/// The loader hides portability drivers unless the application requests them.
 #[test]
-fn a_driver_of_a_portable_part_of_vulkan_is_found() {
+fn a_portability_driver_is_found() {
     let file = Path::new("/usr/share/vulkan/icd.d/lvp_icd.x86_64.json");
     let Ok(text) = std::fs::read_to_string(file) else {
         println!("1 skipped: {} is not there", file.display());

@@ -1,4 +1,4 @@
-//! Shader sources, with the installed compilers.
+//! Shader sources, compiled by the installed compilers.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use crate::common::{Ran, assert_valid, installed, schemas, vk_litmus};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all/shaders");
 
-/// Runs `check` in a folder, and checks that no temporary file remains.
+/// Runs `check` in a folder, and checks that no temporary file is left.
 fn check(arguments: &[&str]) -> (Ran, Value) {
     let scratch = tempfile::tempdir().unwrap();
     let mut command = vk_litmus(["check", "--format", "json"]);
@@ -74,7 +74,7 @@ fn definitions_and_included_files_reach_the_compiler() {
 }
 
 #[test]
-fn what_does_not_compile_is_told_in_the_words_of_the_compiler() {
+fn compile_errors_have_the_message_of_the_compiler() {
     let cases: [(&str, &[&str], &str, u64, u64); 3] = [
         (
             "glslangValidator",
@@ -105,7 +105,7 @@ fn what_does_not_compile_is_told_in_the_words_of_the_compiler() {
 }
 
 #[test]
-fn a_compiler_that_is_not_there_is_named() {
+fn a_missing_compiler_is_named() {
     let nowhere = tempfile::tempdir().unwrap();
     for (file, wanted) in [
         ("exchange.comp", "`glslangValidator` (the package glslang-tools, or the Vulkan SDK) or `glslang`"),
@@ -115,7 +115,7 @@ fn a_compiler_that_is_not_there_is_named() {
             let mut command = vk_litmus(command.iter().copied());
             let ran = Ran::of(command.current_dir(FOLDER).env("PATH", nowhere.path()));
             assert_eq!((ran.code, ran.stdout.as_str()), (3, ""), "{ran:?}");
-            // Lines are broken at the terminal's width.
+            // Lines are wrapped at the width of the terminal.
             let said = ran.stderr.replace("\n  │ ", " ");
             assert!(said.contains(&format!("no compiler for it is installed: {wanted}")), "{ran:?}");
         }
@@ -131,10 +131,10 @@ fn a_compiler_that_is_not_there_is_named() {
     }
 }
 
-/// Which of two programs rejects the source, and which module the other produces.
+/// The first of two programs rejects the source; the other produces this module.
 #[cfg(unix)]
 #[test]
-fn another_compiler_is_asked_where_one_refuses() {
+fn another_compiler_is_tried_after_a_rejection() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = tempfile::tempdir().unwrap();
     let module = format!("{FOLDER}/dispatch/racy.spvasm");
@@ -162,10 +162,10 @@ fn another_compiler_is_asked_where_one_refuses() {
     assert!(ran.code == 2 && ran.stderr.contains("first"), "{ran:?}");
 }
 
-/// Each row of `sources/cases.tsv`: a source as projects have it, and what `race` answers. An underscore in
-/// the arguments is a blank within one argument.
+/// Each row of `sources/cases.tsv` has a source as found in projects, and the answer of `race`. In arguments,
+/// `_` is a blank.
 #[test]
-fn sources_are_read_as_projects_have_them() {
+fn sources_of_projects_have_the_expected_answers() {
     let folder = format!("{FOLDER}/sources");
     let cases = fs::read_to_string(format!("{folder}/cases.tsv")).unwrap();
     for case in cases.lines().skip(1) {
@@ -187,7 +187,7 @@ fn sources_are_read_as_projects_have_them() {
 }
 
 #[test]
-fn compiled_modules_are_used_again_until_a_source_changes() {
+fn stored_modules_are_reused_until_a_source_changes() {
     if !installed("glslangValidator") {
         return;
     }
@@ -208,7 +208,7 @@ fn compiled_modules_are_used_again_until_a_source_changes() {
     assert!(first.starts_with("glslangValidator ") && size == 4, "{first} {size}");
     let stored: Vec<_> = fs::read_dir(at("cache/vk-litmus/modules")).unwrap().collect();
     let [stored] = &stored[..] else { panic!("{stored:?}") };
-    // The stored name of the compiler shows whether the stored module is used.
+    // A changed compiler name in the stored module shows that the stored module is used.
     let path = stored.as_ref().unwrap().path();
     let bytes = fs::read(&path).unwrap();
     let end = bytes.iter().position(|byte| *byte == b'\n').unwrap();
@@ -216,7 +216,7 @@ fn compiled_modules_are_used_again_until_a_source_changes() {
     fs::write(&path, [header.as_bytes(), &bytes[end..]].concat()).unwrap();
     assert!(compiler(&[]).0.starts_with("stored "));
     assert_eq!(compiler(&["--no-cache"]), (first.clone(), 4));
-    // A damaged module is compiled again, and so is one with a changed include file.
+    // A damaged module is compiled again, and so is a module with a changed include file.
     fs::write(&path, &bytes[..bytes.len() - 4]).unwrap();
     assert_eq!(compiler(&[]), (first.clone(), 4));
     fs::write(at("size.glsl"), "#define SIZE 8\n").unwrap();
@@ -224,7 +224,7 @@ fn compiled_modules_are_used_again_until_a_source_changes() {
 }
 
 #[test]
-fn a_folder_stands_for_its_shaders_and_the_counts_follow() {
+fn a_folder_selects_its_shaders_and_a_summary_follows() {
     if !installed("glslangValidator") {
         return;
     }

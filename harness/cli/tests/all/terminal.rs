@@ -1,4 +1,4 @@
-//! Output on a terminal: control characters are escaped, and colours appear only if wanted.
+//! Output on a terminal: control characters are escaped, and colours appear only on request.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -14,7 +14,7 @@ fn is_active(c: char) -> bool {
 }
 
 #[test]
-fn names_of_files_are_written_out() {
+fn control_characters_in_file_names_are_escaped() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("t")).unwrap();
     fs::write(folder.path().join("t").join(NAME), SB).unwrap();
@@ -36,7 +36,7 @@ fn names_of_files_are_written_out() {
     assert_eq!((unknown.code, unknown.stderr.find(is_active)), (2, None), "{unknown:?}");
 }
 
-/// Runs a command line on a pseudo-terminal created by `script`; `None` if it is not installed.
+/// Runs a command line on a pseudo-terminal of `script`; `None` if it is not installed.
 fn on_a_terminal(folder: &std::path::Path, line: &str, no_colour: bool) -> Option<String> {
     let mut command = Command::new("script");
     command.args(["-qec", line, "/dev/null"]).current_dir(folder).env("TERM", "xterm-256color");
@@ -54,7 +54,7 @@ fn on_a_terminal(folder: &std::path::Path, line: &str, no_colour: bool) -> Optio
 }
 
 #[test]
-fn a_terminal_gets_colours_a_table_that_fits_and_no_escapes_of_others() {
+fn terminals_get_colours_and_a_table_that_fits() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("t")).unwrap();
     fs::write(folder.path().join("t").join(NAME), SB).unwrap();
@@ -63,7 +63,7 @@ fn a_terminal_gets_colours_a_table_that_fits_and_no_escapes_of_others() {
         let binary = binary.to_str().unwrap();
         format!("stty cols {columns}; '{binary}' run t --device sim --instances 1000 --seed 1 2>/dev/null")
     };
-    // The columns' longest words with their frame need 89 columns.
+    // The longest words of the columns and the frame need 89 columns.
     let run = of_width(90);
     let Some(coloured) = on_a_terminal(folder.path(), &run, false) else { return };
     assert!(coloured.contains("\u{1b}["), "colours: {coloured:?}");
@@ -73,14 +73,14 @@ fn a_terminal_gets_colours_a_table_that_fits_and_no_escapes_of_others() {
     let table = plain.lines().filter(|line| line.starts_with(['│', '┌', '└', '╞']));
     let widths: Vec<usize> = table.map(|line| line.trim_end().chars().count()).collect();
     assert!(widths.len() > 3 && widths.iter().all(|width| *width <= 90), "{widths:?}\n{plain}");
-    // If they do not fit, no word is broken.
+    // In a narrower terminal, words are still not broken.
     let Some(narrow) = on_a_terminal(folder.path(), &of_width(60), true) else { return };
     let lines: Vec<&str> = narrow.lines().map(str::trim_end).collect();
     assert!(lines.contains(&"  verdict      conforms") && !narrow.contains('│'), "{narrow}");
 }
 
 #[test]
-fn progress_is_for_terminals() {
+fn progress_is_shown_only_on_terminals() {
     let folder = tempfile::tempdir().unwrap();
     let run = |more: &str| {
         let binary = binary();
@@ -94,7 +94,7 @@ fn progress_is_for_terminals() {
 }
 
 #[test]
-fn a_terminal_gets_violations_at_once_few_rows_and_the_summary_last() {
+fn terminals_get_violations_immediately_and_a_short_table() {
     let folder = tempfile::tempdir().unwrap();
     let run = |more: &str| {
         let line = format!(

@@ -1,9 +1,9 @@
-//! Fuzzing of every parser and reader with slightly damaged inputs: none may panic or take long.
+//! Fuzzing of every parser and reader with mutated inputs: none may panic or exceed the time limit.
 //!
 //! A target tries `VK_LITMUS_FUZZ_CASES` inputs, or runs for `VK_LITMUS_FUZZ_SECONDS` seconds (`ci/soak`:
 //! minutes), from the seed in `PROPTEST_RNG_SEED`. Accepted inputs join the corpus. Each input is first
-//! written to a file, so that it survives a crash of the process. Inputs that failed once are in
-//! `inputs/TARGET/` and are tried first.
+//! written to a file, so that it survives a crash of the process. `inputs/TARGET/` has inputs that failed
+//! once; they are tried first.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
 mod mutate;
@@ -24,7 +24,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 /// Default number of inputs per target.
 const CASES: u64 = 2_000;
-/// Largest processor time of an input.
+/// Largest processor time for one input.
 const MOST: Duration = Duration::from_secs(2);
 
 type Mutate = fn(&mut Numbers, &[Vec<u8>]) -> Vec<u8>;
@@ -82,7 +82,7 @@ fn fuzz(name: &str, mut corpus: Vec<Vec<u8>>, mutate: Mutate, read: impl Fn(&[u8
         tried += 1;
         if attempt(&input) {
             taken += 1;
-            // Half of the corpus stays original: fragments are accepted often and find little.
+            // Half of the corpus is original: fragments are often accepted, but rarely find bugs.
             if corpus.len() < 2 * own {
                 corpus.push(input);
             }
@@ -95,7 +95,7 @@ fn embedded() -> Vec<EmbeddedFile> {
     corpus::tests().into_iter().chain(corpus::model_only()).chain(corpus::progress_tests()).collect()
 }
 
-/// Returns an evenly spaced sample of a list, so that a corpus stays small.
+/// Returns an evenly spaced sample of a list, to limit the corpus.
 fn some<T>(all: Vec<T>, most: usize) -> Vec<T> {
     let step = all.len().div_ceil(most).max(1);
     all.into_iter().step_by(step).collect()
@@ -113,7 +113,7 @@ fn tests(most: usize) -> Vec<Test> {
     some(embedded().iter().filter_map(|entry| litmus::parse(entry.text, &entry.path).ok()).collect(), most)
 }
 
-/// Returns true if a text is a test; its printed form must be one too.
+/// Returns true if a text is a test. The printed form must be a test, too.
 fn is_test(text: &str, name: &str) -> bool {
     let Ok(test) = litmus::parse(text, name) else { return false };
     let printed = litmus::print(&test);
@@ -183,7 +183,7 @@ fn expectation_files() {
     });
 }
 
-/// Returns a baseline with its first lines: a plan and verdicts.
+/// Returns a baseline with its first lines: a plan and some verdicts.
 fn baseline() -> (PlanRecord, Vec<u8>) {
     let text = std::fs::read_to_string(root().join("results/baselines/sim-0.1.0.jsonl")).unwrap();
     let mut lines: Vec<&str> = text.lines().take(4).collect();
@@ -206,7 +206,7 @@ fn plans() {
 #[test]
 fn journals() {
     let (plan, lines) = baseline();
-    // First a version without checksums, so that the checks after them are reached; then one with them.
+    // Records without checksums reach the later checks; then records with checksums.
     fuzz("journal", vec![lines.clone()], mutate::text, |bytes| {
         let found = results::read::lines(Path::new("run.jsonl"), bytes, Some(plan.clone()));
         found.is_ok_and(|found| found.lines.len() == 3)
@@ -233,7 +233,7 @@ fn herd_logs() {
     fuzz_text("herd", vec![log.into_bytes()], |text| results::read::herd::log(text).is_ok());
 }
 
-/// Returns kernels with their numbers of bindings.
+/// Returns kernels with their number of bindings.
 fn kernels() -> Vec<shaders::CompiledKernel> {
     let device = sim::SimDevice::new(sim::Fault::None);
     let stress = runner::Stress::for_device(device.identity(), device.capabilities()).unwrap();
@@ -313,7 +313,7 @@ fn machine_texts() {
     let read =
         |entry: std::io::Result<std::fs::DirEntry>| std::fs::read_to_string(entry.unwrap().path()).unwrap();
     let texts: Vec<String> = std::fs::read_dir(folder).unwrap().map(read).collect();
-    // A kernel follows a line with its name.
+    // A line with the name precedes each kernel.
     let kernels = texts.iter().flat_map(|text| text.split("=== ").filter_map(|part| part.split_once('\n')));
     let corpus = kernels.map(|(_, code)| code.as_bytes().to_vec()).collect();
     fuzz_text("machine-text", some(corpus, 40), |text| isa::parse(text).is_ok());

@@ -1,4 +1,4 @@
-//! Mutation of inputs: pieces of a corpus are changed, doubled, removed, or taken from another input.
+//! Mutation of inputs: pieces of a corpus are changed, duplicated, removed, or copied from another input.
 
 /// A random number generator (xorshift64*), so that a seed determines every input.
 pub struct Numbers(u64);
@@ -84,14 +84,14 @@ pub fn text(numbers: &mut Numbers, corpus: &[Vec<u8>]) -> Vec<u8> {
         let (at, from) = (piece(numbers, &bytes, 24), piece(numbers, &other, 48));
         let (own, foreign) = (tokens(&bytes), tokens(&other));
         let new: (std::ops::Range<usize>, Vec<u8>) = match numbers.below(10) {
-            // One bit or byte.
+            // Flips a bit or changes a byte.
             0 => {
                 let start = at.start.min(bytes.len().saturating_sub(1));
                 let flipped = bytes.get(start).map(|byte| byte ^ (1 << numbers.below(8)));
                 (start..start + flipped.iter().len(), flipped.into_iter().collect())
             }
             1 => (at.start..at.start, vec![numbers.next() as u8]),
-            // Pieces removed, doubled, or from another input.
+            // Removes, duplicates or copies pieces.
             2 => (at, Vec::new()),
             3 => (at.end..at.end, bytes[at].to_vec()),
             4 => (at, other[from].to_vec()),
@@ -99,7 +99,7 @@ pub fn text(numbers: &mut Numbers, corpus: &[Vec<u8>]) -> Vec<u8> {
                 let again = bytes[at.clone()].repeat(1 + numbers.below(400));
                 (at, again)
             }
-            // Words replaced by words.
+            // Replaces words by words.
             6 | 7 => match (numbers.of(&own), numbers.of(&foreign)) {
                 (Some(here), Some(there)) => (here.clone(), other[there.clone()].to_vec()),
                 _ => (at, Vec::new()),
@@ -131,9 +131,9 @@ pub fn module(numbers: &mut Numbers, corpus: &[Vec<u8>]) -> Vec<u8> {
             1 => module[at] = WORDS[numbers.below(WORDS.len())],
             2 => module[at] = word.wrapping_add(1),
             3 => module[at] = word.wrapping_sub(1),
-            // A word of the same module: mostly an id with another meaning.
+            // Another word of the module: usually the id of another item.
             4 | 5 => module[at] = module[numbers.below(module.len())],
-            // An instruction, or some of its words, removed or doubled.
+            // Removes or duplicates an instruction, or some of its words.
             6 => {
                 let end = (at + 1 + numbers.below(8)).min(module.len());
                 module.drain(at..end);

@@ -1,4 +1,4 @@
-//! Small kernels, assembled by hand.
+//! Small kernels.
 
 use plan::{Kernel, Subgroups};
 use rspirv::binary::Assemble;

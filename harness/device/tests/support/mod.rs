@@ -17,7 +17,7 @@ use plan::{
 
 /// Set in the child process that runs a test; its value is the driver.
 const DRIVER: &str = "VK_LITMUS_TEST_DRIVER";
-/// Longer than any test takes; only a hanging test reaches it.
+/// No test takes that long unless it hangs.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 pub const QUEUE: QueueId = QueueId(0);
@@ -31,7 +31,7 @@ pub fn on_each_driver(test: &str, body: impl Fn(&Selector)) {
     in_each_child(test, AtEnd::Idle, body);
 }
 
-/// Like [`on_each_driver`], for a test that leaves a submission that never ends.
+/// Like [`on_each_driver`], for a test with a submission that never ends.
 #[track_caller]
 pub fn on_each_busy_driver(test: &str, body: impl Fn(&Selector)) {
     in_each_child(test, AtEnd::Executes, body);
@@ -66,7 +66,8 @@ pub fn skipped(what: &str) {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum AtEnd {
     Idle,
-    /// A submission never ends. The driver may crash when its library is unloaded, after the test has passed.
+    /// A submission is still executing. The driver may crash when its library is unloaded, after the test has
+    /// passed.
     Executes,
 }
 
@@ -105,7 +106,8 @@ fn in_child(test: &str, driver: SoftwareDriver, at_end: AtEnd, environment: &Dri
     }
 }
 
-/// Runs `body` with each driver's device, with its own memory and with that of a discrete GPU.
+/// Runs `body` with the device of each driver, once with its memory types and once with those of a discrete
+/// GPU.
 #[track_caller]
 pub fn on_each_device(test: &str, body: impl Fn(&VulkanDevice)) {
     on_each_driver(test, |selector| {

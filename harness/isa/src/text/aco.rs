@@ -16,7 +16,7 @@ pub(crate) const HEADING: &str = "After lowering to hw instructions:";
 /// Words between operands that matter to ACO only.
 const REMARKS: &[&str] = &["disable_wqm", "(is16bit)", "(is24bit)", "(kill)", "(latekill)", "(noCSE)"];
 
-/// Dimensions of images; on these generations the descriptor holds them.
+/// Dimensions of images; on these generations they are in the descriptor.
 const DIMENSIONS: &[&str] = &["1d", "2d", "3d", "cube", "1darray", "2darray", "2dmsaa", "2darraymsaa"];
 
 /// A missing operand.

@@ -242,7 +242,7 @@ impl CodeBuilder<'_> {
             self.bypassed_caches(kind, &instruction.modifiers)
         };
         let lds = memory.path == MemoryPath::Lds;
-        // For a store at compute-unit scope, it is doubtful what waiting for it guarantees.
+        // For a store at compute-unit scope, the guarantee of a wait is unclear.
         let narrow = memory.action == Action::Store
             && !lds
             && matches!(instruction.modifiers.value("scope"), None | Some("SCOPE_CU"))
@@ -411,7 +411,7 @@ impl CodeBuilder<'_> {
                         register.ok_or_else(|| HaltReason::Unknown("too few coordinates".to_owned()))?;
                     state.read_vector(register, lane)?
                 }
-                // Printed as the first of several registers if the printer does not know the dimension.
+                // The printer prints the first of several registers if the dimension is unknown to it.
                 MachineOperand::Vector(registers) => state.read_vector(registers.first + index, lane)?,
                 other => return Err(HaltReason::Unknown(format!("operand {other:?}"))),
             };

@@ -6,7 +6,7 @@ use crate::family::Generation;
 use crate::opcode::{MemoryPath, WaitCounter};
 use crate::text::{MachineInstruction, MachineOperand};
 
-/// An issued operation that is not known to be complete.
+/// An issued operation that may be incomplete.
 #[derive(Clone, Debug)]
 pub(super) struct Outstanding {
     /// Its number on this path, from 1.

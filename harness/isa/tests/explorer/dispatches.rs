@@ -26,9 +26,9 @@ fn visible_to(word: &str) -> Vec<DispatchBarrier> {
     vec![DispatchBarrier { visible: vec![word.to_owned()] }]
 }
 
-/// A barrier that makes nothing visible to reads although the test requires it: caches keep old lines.
+/// A barrier that makes no write visible to reads although the test requires it: caches have stale lines.
 #[test]
-fn a_barrier_that_leaves_lines() {
+fn a_barrier_without_invalidation() {
     for family in FAMILIES {
         for name in ["ssw/MP+ssw", "ssw/MP+ssw.masks.sc2", "transfer/MP+transfer"] {
             found(with(family, name, |question| question.barriers = vec![DispatchBarrier::default()]));
@@ -50,7 +50,7 @@ fn a_barrier_between_writes() {
 
 /// Without a barrier, the dispatches run concurrently.
 #[test]
-fn dispatches_that_do_not_wait() {
+fn dispatches_without_a_barrier() {
     for family in FAMILIES {
         for name in ["ssw/MP+ssw", "ssw/WAW+ssw", "ssw/ISA2+ssw-rel-acq", "transfer/MP+transfer"] {
             found(with(family, name, |question| {
@@ -61,9 +61,10 @@ fn dispatches_that_do_not_wait() {
     }
 }
 
-/// From GFX10 on, invalidating only the vector caches is not enough: the array's cache keeps old lines.
+/// From GFX10 on, invalidating only the vector caches is not sufficient: the cache of the shader array has
+/// stale lines.
 #[test]
-fn a_barrier_that_forgets_a_cache() {
+fn a_barrier_that_omits_a_cache() {
     let without = |cache: isa::facts::CacheName| {
         let mut facts = FactTable::shipped().unwrap();
         for rule in &mut facts.barriers {
@@ -87,7 +88,7 @@ fn a_barrier_that_forgets_a_cache() {
 
 /// A dispatch without a preceding barrier, or without workgroups, is refused.
 #[test]
-fn dispatches_and_barriers_belong_together() {
+fn dispatches_without_barriers_or_workgroups_are_refused() {
     for change in [
         (|question: &mut MachineQuestion| question.barriers.clear()) as fn(&mut MachineQuestion),
         |question| question.barriers.push(DispatchBarrier::default()),

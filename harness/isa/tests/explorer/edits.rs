@@ -1,4 +1,4 @@
-//! Mutation test of the explorer: one instruction removed from correct code. Every undetected edit is
+//! Mutation test of the explorer: one instruction is removed from correct code. Every undetected edit is
 //! classified.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +12,7 @@ use isa::{FactTable, Profile};
 use crate::sample::{FAMILIES, is_conformance, parsed, question, samples};
 
 #[test]
-fn one_instruction_less() {
+fn removed_instructions_are_detected() {
     let facts = FactTable::shipped().unwrap();
     let mut table = String::new();
     let mut otherwise = BTreeSet::new();
@@ -23,7 +23,7 @@ fn one_instruction_less() {
             for edited in mutation_test::mutate_code(&whole, Profile::Documented, &facts).unwrap_or_default()
             {
                 let what = format!("{family} {} {}: {}", sample.name, edited.kind, edited.text);
-                // Each missing barrier of a test is detected.
+                // Each removed barrier of a test is detected.
                 if edited.kind == EditKind::Barrier {
                     assert!(
                         matches!(edited.fate, EditVerdict::Reachable | EditVerdict::KernelsOwn),

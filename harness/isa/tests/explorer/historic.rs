@@ -6,7 +6,7 @@ use isa::{FactTable, MachineProgram, MachineVerdict, Profile, explore};
 
 use crate::sample::{parsed, question, samples};
 
-/// Explores a merged sample with changed text; it was correct before.
+/// Explores a merged sample after a change of its text; the original is correct.
 fn broken(family: &str, name: &str, change: impl Fn(&mut MachineProgram)) -> MachineVerdict {
     let facts = FactTable::shipped().unwrap();
     let sample = samples(family).into_iter().find(|sample| sample.name == format!("{name}@merged")).unwrap();
@@ -40,7 +40,7 @@ fn waits_for_stores(instruction: &MachineInstruction) -> bool {
 }
 
 /// LLVM #155370, fixed by #160501: a barrier that waits for local visibility only. A later release by another
-/// wave then does not cover the stores before the barrier.
+/// wave does not cover the stores before the barrier.
 #[test]
 fn a_barrier_that_waits_for_local_visibility_only() {
     for family in ["navi21", "navi31", "gfx1201"] {
@@ -71,7 +71,7 @@ fn a_control_barrier_without_its_barrier() {
     }
 }
 
-/// LLPC #144: memory barriers as waits only. The accesses lose their cache bypass bits.
+/// LLPC #144: memory barriers compiled to waits only; the accesses lose their cache bypass bits.
 #[test]
 fn waits_without_coherence_bits() {
     for family in ["polaris10", "vega10", "navi21", "navi31", "gfx1201"] {
@@ -126,8 +126,8 @@ fn initialization_without_a_barrier() {
     }
 }
 
-/// LLVM #81450: if GL0 is invalidated before GL1, L0 may be refilled from old lines of GL1. The same happens
-/// if the invalidation does not wait for the flag, since other waves load meanwhile.
+/// LLVM #81450: if GL0 is invalidated before GL1, L0 may be refilled with stale lines of GL1. The same
+/// happens if the invalidation does not wait for the flag, because other waves load meanwhile.
 #[test]
 fn caches_dropped_in_the_wrong_order() {
     // LLVM's acquire: a load that bypasses the caches, a wait, invalidations, and a plain load.

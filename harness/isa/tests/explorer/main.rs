@@ -1,4 +1,4 @@
-//! The explorer on machine text from RADV 25.0.7, on faulty text, and on text that is not machine text.
+//! The explorer on machine code from RADV 25.0.7, on faulty code, and on text that is not machine code.
 //!
 //! `texts/FAMILY.txt` has the code of the tests' kernels (`codegen::form`), one block per kernel, without
 //! encodings. `litmus/` has tests that are not in the corpus.

@@ -1,4 +1,4 @@
-//! Compares the explorer with the naive machine: equal outcomes on emitted code and on random programs.
+//! Compares the explorer with a naive machine: equal outcomes on emitted code and on random programs.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use crate::sample::{FAMILIES, parsed, question, samples};
 
-/// The maximum number of states per placement for the oracle.
+/// The largest number of states per placement for the oracle.
 const LIMIT: usize = 20_000;
 
 /// Tests with a small state space: two waves or slightly more, of several shapes and forms.
@@ -70,7 +70,7 @@ enum Step {
         cell: u32,
         bits: usize,
     },
-    /// Four words from the cell on.
+    /// A load of four words from the cell on.
     WideLoad {
         cell: u32,
         bits: usize,
@@ -284,10 +284,10 @@ fn text(spelling: &Spelling, waves: &[Vec<Step>], first: usize) -> String {
     lines.join("\n")
 }
 
-/// Returns a question in which each workgroup runs its own kernel.
+/// Returns a question in which each workgroup runs another kernel.
 ///
 /// With `visible`, the last one is in a later dispatch.
-fn asked(
+fn question_of(
     spelling: &Spelling,
     workgroups: &[Vec<Vec<Step>>],
     visible: Option<&'static str>,
@@ -353,13 +353,13 @@ fn cases(default: u32) -> u32 {
     std::env::var("VK_LITMUS_SOAK_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(default)
 }
 
-/// The input of a case: family, paranoid profile or not, workgroups, and the barrier before the last one.
+/// The input of a case: family, true for the paranoid profile, workgroups, and the barrier before the last
+/// workgroup.
 type Case = (usize, bool, Vec<Vec<Vec<Step>>>, Option<&'static str>);
 
 /// Compares the two machines on random programs.
 ///
-/// Returns the numbers of compared programs, of those with several outcomes, and of those that were too
-/// large.
+/// Returns the number of programs that were compared, that had several outcomes, and that were too large.
 fn compare(count: u32, inputs: &impl Strategy<Value = Case>) -> [u32; 3] {
     let facts = FactTable::shipped().unwrap();
     let config = Config { cases: cases(count), failure_persistence: None, ..Config::default() };
@@ -367,7 +367,7 @@ fn compare(count: u32, inputs: &impl Strategy<Value = Case>) -> [u32; 3] {
     let [compared, several, too_many] = [const { Cell::new(0_u32) }; 3];
     let answer = runner.run(inputs, |(family, paranoid, workgroups, visible)| {
         let profile = if paranoid { Profile::Paranoid } else { Profile::Documented };
-        let question = asked(&SPELLINGS[family], &workgroups, visible);
+        let question = question_of(&SPELLINGS[family], &workgroups, visible);
         match naive::naive_outcomes(&question, profile, &facts, LIMIT) {
             Ok(slow) => {
                 let fast = isa::explore::reachable_outcomes(&question, profile, &facts);
@@ -378,7 +378,7 @@ fn compare(count: u32, inputs: &impl Strategy<Value = Case>) -> [u32; 3] {
             Err(NoAnswer::TooMany(_)) => too_many.set(too_many.get() + 1),
             Err(NoAnswer::NotExecuted) => {
                 let verdict = isa::explore(&question, profile, &facts);
-                // A register is read although the wait used another counter than its load's.
+                // A register is read after a wait for another counter than that of its load.
                 prop_assert!(matches!(verdict, isa::MachineVerdict::Hazard(_)), "{verdict:?}");
             }
         }

@@ -1,4 +1,4 @@
-//! Malformed text: nothing panics, and no line is lost silently.
+//! Malformed text: no panics, and no line is lost silently.
 
 use isa::explore::explore_up_to;
 use isa::text::MachineTextError;
@@ -8,8 +8,8 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use crate::sample::{FAMILIES, PRINTED, question, samples};
 
-/// Counts the meaningful lines.
-fn said(text: &str) -> usize {
+/// Counts the lines with contents.
+fn count_meaningful_lines(text: &str) -> usize {
     let code = |line: &&str| {
         let line = line.split(';').next().unwrap().split("//").next().unwrap().trim();
         !line.is_empty() && !line.starts_with("(then repeated")
@@ -75,7 +75,10 @@ fn mutated_text() {
             for text in &texts {
                 match parse(text) {
                     Ok(program) => {
-                        prop_assert_eq!(program.instructions.len() + program.labels.len(), said(text));
+                        prop_assert_eq!(
+                            program.instructions.len() + program.labels.len(),
+                            count_meaningful_lines(text)
+                        );
                         read.push(program);
                     }
                     Err(MachineTextError::Line { line, .. } | MachineTextError::Label { line, .. }) => {
@@ -99,7 +102,7 @@ fn mutated_text() {
         .unwrap();
 }
 
-/// ACO's format has lines without instructions, so only panics count.
+/// Lines in ACO's format may have no instruction, so the test only detects panics.
 #[test]
 fn mutated_printed_text() {
     let all = samples(PRINTED[0]);

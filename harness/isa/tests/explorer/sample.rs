@@ -1,4 +1,4 @@
-//! The committed texts, and their questions.
+//! The committed machine code, and its questions.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,7 +9,7 @@ use isa::{AmdFamily, MachineProgram as Text, MachineQuestion};
 use litmus::{Prediction, Test};
 use shaders::{Program, Variant};
 
-/// The sizes of the kernels in the texts: whole waves, of which one lane is followed.
+/// The sizes of the kernels: whole waves, of which one lane is followed.
 const SIZES: KernelSizes = KernelSizes {
     subgroup_size: 64,
     max_workgroup_invocations: 1024,
@@ -21,7 +21,7 @@ const SIZES: KernelSizes = KernelSizes {
 /// Families with texts, oldest first.
 pub const FAMILIES: [&str; 5] = ["polaris10", "vega10", "navi21", "navi31", "gfx1201"];
 
-/// Families without a disassembler, with text in ACO's format.
+/// Families without a disassembler; their text is in ACO's format.
 pub const PRINTED: [&str; 1] = ["tahiti"];
 
 /// The kernels of a test in one form for one family.
@@ -56,25 +56,25 @@ pub fn samples(family: &str) -> Vec<Sample> {
 }
 
 /// A test with its kernels and its prediction; the same for all families.
-pub struct Told {
+pub struct SampleTest {
     pub test: Test,
     pub program: Program,
     pub prediction: Prediction,
 }
 
 /// Returns all tests of the samples by name.
-fn told() -> &'static BTreeMap<String, Told> {
-    static TOLD: OnceLock<BTreeMap<String, Told>> = OnceLock::new();
-    TOLD.get_or_init(|| {
+fn sample_tests() -> &'static BTreeMap<String, SampleTest> {
+    static TESTS: OnceLock<BTreeMap<String, SampleTest>> = OnceLock::new();
+    TESTS.get_or_init(|| {
         let model = model::Model::shipped("vulkan-nochains").unwrap().unwrap();
         samples(FAMILIES[0])
             .into_iter()
-            .map(|sample| (sample.name.clone(), tell(&sample.name, &model)))
+            .map(|sample| (sample.name.clone(), sample_test(&sample.name, &model)))
             .collect()
     })
 }
 
-fn tell(name: &str, model: &model::Model) -> Told {
+fn sample_test(name: &str, model: &model::Model) -> SampleTest {
     let (id, form) = name.split_once('@').unwrap();
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let own = here.join("tests/litmus").join(format!("{id}.litmus"));
@@ -88,26 +88,26 @@ fn tell(name: &str, model: &model::Model) -> Told {
     let program = form::form_program(&test, form, Variant::default(), &SIZES).unwrap();
     let prediction = model::predict(&test, model, &model::Options::default()).unwrap();
     assert_eq!(prediction.race, litmus::Race::Free, "{name}");
-    Told { test, program, prediction }
+    SampleTest { test, program, prediction }
 }
 
-/// Returns the question of a sample, with its own texts or with others.
+/// Returns the question of a sample, with its texts or with others.
 pub fn question(family: &str, sample: &Sample, texts: &[Text]) -> MachineQuestion {
-    let told = told().get(&sample.name).unwrap();
-    asks(family, sample, told, texts, &told.prediction)
+    let of = sample_tests().get(&sample.name).unwrap();
+    asks(family, sample, of, texts, &of.prediction)
 }
 
 fn asks(
     family: &str,
     sample: &Sample,
-    told: &Told,
+    of: &SampleTest,
     texts: &[Text],
     prediction: &Prediction,
 ) -> MachineQuestion {
     let family: AmdFamily = family.parse().unwrap();
     let kernels = CompiledKernels {
-        test: &told.test,
-        program: &told.program,
+        test: &of.test,
+        program: &of.program,
         texts,
         family: &family,
         descriptors: vendor::amd::DESCRIPTORS,
@@ -120,14 +120,13 @@ fn asks(
 
 /// Returns true if the test forbids the outcome of its question; otherwise no edit matters.
 pub fn is_conformance(sample: &Sample) -> bool {
-    let told = told().get(&sample.name).unwrap();
-    let condition = &told.test.question.as_ref().unwrap().condition;
-    let observables = &told.prediction.observables;
-    !told
-        .prediction
+    let of = sample_tests().get(&sample.name).unwrap();
+    let condition = &of.test.question.as_ref().unwrap().condition;
+    let observables = &of.prediction.observables;
+    !of.prediction
         .outcomes
         .iter()
-        .any(|(outcome, says)| says.allowed && outcome.meets_condition(&told.test, observables, condition))
+        .any(|(outcome, says)| says.allowed && outcome.meets_condition(&of.test, observables, condition))
 }
 
 /// Returns the parsed texts.
@@ -137,10 +136,10 @@ pub fn parsed(sample: &Sample) -> Vec<Text> {
 
 /// Returns the weak outcomes of a sample in the order of the question.
 pub fn allowed_but_weak(family: &str, sample: &Sample, texts: &[Text]) -> Vec<Vec<u64>> {
-    let told = told().get(&sample.name).unwrap();
-    let mut only = told.prediction.clone();
+    let of = sample_tests().get(&sample.name).unwrap();
+    let mut only = of.prediction.clone();
     for outcome in only.outcomes.values_mut() {
         outcome.allowed &= outcome.weak;
     }
-    asks(family, sample, told, texts, &only).allowed.into_iter().collect()
+    asks(family, sample, of, texts, &only).allowed.into_iter().collect()
 }

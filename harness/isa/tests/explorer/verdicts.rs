@@ -1,4 +1,4 @@
-//! The explorer's verdicts on emitted code, family by family.
+//! The verdicts of the explorer on emitted code, by family.
 
 use std::fmt::Write;
 
@@ -15,7 +15,7 @@ fn word(verdict: &MachineVerdict) -> String {
     }
 }
 
-/// One line per sample: documented, then paranoid.
+/// One line per sample: the documented profile, then the paranoid one.
 #[test]
 fn emitted_code() {
     let facts = FactTable::shipped().unwrap();
@@ -27,7 +27,8 @@ fn emitted_code() {
                 [Profile::Documented, Profile::Paranoid].map(|profile| explore(&question, profile, &facts));
             writeln!(table, "{}: {} / {}", sample.name, word(&documented), word(&paranoid)).unwrap();
 
-            // A finding stays a finding with fewer assumptions, and every sample has a verdict.
+            // An outcome that is reachable under the documented profile is reachable with fewer assumptions.
+            // Every sample has a verdict.
             if let MachineVerdict::Reachable(_) = documented {
                 assert!(matches!(paranoid, MachineVerdict::Reachable(_)), "{family} {}", sample.name);
             }
@@ -36,7 +37,7 @@ fn emitted_code() {
                 "{family} {}: {documented:?}",
                 sample.name
             );
-            // RDNA: merged kernels reach no forbidden outcome. GCN: only the workgroup's release is not
+            // RDNA: merged kernels reach no forbidden outcome. GCN: only the workgroup release is not
             // cumulative.
             if sample.is_merged() && matches!(documented, MachineVerdict::Reachable(_)) {
                 let old = ["tahiti", "polaris10", "vega10"].contains(&family);
@@ -49,7 +50,7 @@ fn emitted_code() {
     }
 }
 
-/// The machine shows the weak behaviour of devices; otherwise missing outcomes would prove nothing.
+/// The machine shows the weak behaviour of devices; otherwise unreachable outcomes would prove nothing.
 #[test]
 fn allowed_weak_outcomes_are_seen() {
     let facts = FactTable::shipped().unwrap();
@@ -70,7 +71,7 @@ fn allowed_weak_outcomes_are_seen() {
     insta::assert_snapshot!("weak", seen);
 }
 
-/// A witness names existing lines, ends in the outcome, and lists its assumptions.
+/// A witness has existing lines, ends in the outcome, and lists its assumptions.
 #[test]
 fn witnesses() {
     let facts = FactTable::shipped().unwrap();

@@ -51,7 +51,7 @@ pub struct ModelText {
     pub includes: BTreeMap<String, String>,
 }
 
-/// An outcome with an execution that shows it.
+/// An outcome with an execution as its witness.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AllowedOutcome {
@@ -145,13 +145,13 @@ pub enum Expression {
     Join(Vec<(u32, Expression)>),
 }
 
-/// A comparison that holds, or does not, on every execution of the structure.
+/// A comparison with the same result on every execution of the structure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Constraint {
     /// The comparison.
     pub relation: String,
-    /// True if it holds.
+    /// The result of the comparison.
     pub holds: bool,
     /// The left side.
     pub left: Expression,

@@ -1,8 +1,8 @@
 //! Resolves the names of a model and evaluates its relations to lower and upper bounds.
 //!
-//! Equal expressions share a node. A node that equals at both bounds before any choice is fixed; the others are
-//! evaluated again for each step of a proof. The bounds of a difference use the opposite bound of what is
-//! subtracted; recursive definitions are least fixpoints of both bounds, as their bodies are monotone.
+//! Equal expressions share a node. A node that equals at both bounds before any choice is fixed; the others
+//! are evaluated again for each step of a proof. The bounds of a difference use the opposite bound of the
+//! subtrahend; recursive definitions are least fixpoints of both bounds, as their bodies are monotone.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -60,7 +60,7 @@ pub(crate) struct Axiom {
     needed: Vec<usize>,
 }
 
-/// Recursive definitions: members come first in the range, then what their bodies need.
+/// Recursive definitions: members come first in the range, then the nodes that their bodies use.
 #[derive(Clone, Debug)]
 struct Group {
     nodes: Range<usize>,
@@ -341,7 +341,7 @@ impl Compiler<'_> {
         Ok(result)
     }
 
-    /// `SC(M)`: accesses of a class in M; `SEM(M)`: operations whose semantics hold all of M.
+    /// `SC(M)`: accesses of a class in M; `SEM(M)`: operations whose semantics include all of M.
     fn indexed(&mut self, name: &str, mask: u8) -> Result<usize, String> {
         let (prefix, operator) = if name == "SC" { ("SC", '|') } else { ("SEMSC", '&') };
         let mut all = None;

@@ -141,7 +141,8 @@ impl Values<'_> {
         self.structure.stored.get(write)?.as_ref()?.evaluate(&|read| values[read])
     }
 
-    /// Lets values flow from writes to reads; the error is what a write stores instead of a guessed value.
+    /// Propagates values from writes to reads; the error is the value that a write stores instead of the
+    /// guessed one.
     fn propagate(&self, values: &mut [Option<u64>]) -> Result<(), u64> {
         let mut changed = true;
         while std::mem::take(&mut changed) {

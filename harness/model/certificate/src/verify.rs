@@ -34,7 +34,7 @@ pub enum CertificateError {
         /// The contradiction.
         what: String,
     },
-    /// A step of a proof does not hold.
+    /// A step of a proof is invalid.
     #[error("structure {structure}, step {step}: {what}")]
     Step {
         /// The index of the structure.
@@ -52,7 +52,7 @@ pub enum CertificateError {
         /// The claim.
         claim: ProvedClaim,
     },
-    /// An execution is not one that shows what the certificate claims.
+    /// An execution is not a witness for the claim.
     #[error("the execution of {of}: {what}")]
     Witness {
         /// The outcome or flag.
@@ -93,7 +93,7 @@ struct Context<'a> {
     claims: Vec<ProvedClaim>,
 }
 
-/// A structure with what follows from it before any choice.
+/// A structure with the facts that follow from it before any choice.
 struct Frame<'a> {
     structure: &'a Structure,
     candidates: Vec<Vec<usize>>,
@@ -107,7 +107,7 @@ struct Frame<'a> {
 /// Verifies a certificate.
 ///
 /// # Errors
-/// The first part that does not hold, with its place.
+/// The first invalid part, with its position.
 pub fn verify(certificate: &Certificate) -> Result<Verified, CertificateError> {
     if certificate.schema != SCHEMA {
         return Err(CertificateError::Format(format!("schema {} instead of {SCHEMA}", certificate.schema)));
@@ -406,7 +406,7 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// Checks a step and returns what it proves.
+    /// Checks a step and returns its conclusions.
     fn check_step(&self, frame: &Frame<'_>, step: &Step, proved: &[Proves]) -> Result<Proves, &'static str> {
         let bounds =
             |choices: &[Choice]| frame.choose(choices).ok_or("choices that the structure does not have");
@@ -552,7 +552,8 @@ impl Context<'_> {
     }
 }
 
-/// One case for each alternative of a choice: what all of them prove, without that choice.
+/// Combines one case for each alternative of a choice: returns the conclusions that all of them have, without
+/// that choice.
 fn combine(cases: &[(&Proves, Choice)], all: Vec<ProvedClaim>) -> Proves {
     let mut result = Proves { claims: all, choices: Vec::new() };
     for (case, choice) in cases {

@@ -154,7 +154,7 @@ enum BoundName<'m> {
     Broken,
 }
 
-/// The innermost entry of [`CatCompiler::scopes`] that is visible; each knows the one around it.
+/// The innermost entry of [`CatCompiler::scopes`] that is visible; each refers to its enclosing scope.
 type ScopeId = Option<usize>;
 
 struct ScopeEntry<'m> {

@@ -48,7 +48,7 @@ pub(crate) fn lay_out_plan(
     for definition in &mut plan.definitions {
         definition.node = layout.map_node(definition.node);
     }
-    // The label of a dead node goes with it.
+    // The label of a dead node is removed with it.
     plan.labels.retain_mut(|label| {
         let place = layout.places.get(label.node.to_index()).copied().flatten();
         label.node = place.unwrap_or(label.node);

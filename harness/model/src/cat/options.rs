@@ -116,7 +116,7 @@ pub enum Instructions {
     Wgsl,
 }
 
-/// The choices of a model. The default is what Dartagnan does.
+/// The choices of a model. The defaults are those of Dartagnan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ModelOptions {
     /// `rmw=split|fused`
@@ -262,7 +262,7 @@ impl WrittenOptions {
         }
     }
 
-    /// Adds what `self` leaves open.
+    /// Adds the options that `self` does not set.
     pub(crate) fn merge_with(self, other: WrittenOptions) -> WrittenOptions {
         WrittenOptions {
             rmw: self.rmw.or(other.rmw),

@@ -352,7 +352,8 @@ impl CompiledModel {
         self.nodes[id.to_index()]
     }
 
-    /// Adds the fact that the relation of that name is transitive in all executions; returns false without the name.
+    /// Adds the fact that the relation with this name is transitive in all executions; returns false if the
+    /// name is unknown.
     pub(crate) fn require_transitive(&mut self, name: &str) -> bool {
         let definition = self.definitions.iter().rev().find(|definition| definition.name == name);
         let Some(&Definition { node, statement, .. }) = definition else { return false };

@@ -134,7 +134,7 @@ fn advance_sources(chosen: &mut [usize], sources: &[Vec<usize>]) -> bool {
     false
 }
 
-/// Goes to the next combination of orders; false after the last one, which resets each order.
+/// Advances to the next combination of orders; false after the last one, which resets each order.
 fn advance_orders(skeleton: &Skeleton, orders: &mut [Vec<usize>]) -> bool {
     orders.iter_mut().any(|order| {
         // Initial writes stay first.
@@ -166,7 +166,7 @@ mod tests {
     use super::next_permutation;
 
     #[test]
-    fn every_permutation_comes_once() {
+    fn every_permutation_occurs_once() {
         let mut items = vec![3, 5, 7, 9];
         let mut seen = std::collections::BTreeSet::from([items.clone()]);
         while next_permutation(&mut items) {

@@ -120,7 +120,7 @@ mod tests {
     use super::event_letter;
 
     #[test]
-    fn letters_go_on_after_z() {
+    fn event_labels_continue_after_z() {
         let letters: Vec<String> = [0, 25, 26, 51, 52, 701, 702].into_iter().map(event_letter).collect();
         assert_eq!(letters, ["a", "z", "aa", "az", "ba", "zz", "aaa"]);
     }

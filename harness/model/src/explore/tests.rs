@@ -16,7 +16,7 @@ use super::{ExplorationStrategy, random};
 use crate::predict::predict_with_strategy;
 use crate::{Budget, Model, Options, naive};
 
-/// Scales a number of random tests with `PROPTEST_CASES`, whose default of 256 stands for `full`.
+/// Scales a number of random tests with `PROPTEST_CASES`; its default of 256 gives `full`.
 fn case_count(full: u32) -> u32 {
     full * Config::default().cases / 256
 }
@@ -53,11 +53,11 @@ fn agrees_on(tests: &impl Strategy<Value = Test>, model: &str, ways: Exploration
             };
             let listed = (those(&|p| p.allowed), those(&|p| p.thin_air));
             let is_undone = ways.prefers_decision && !fast.complete && fast.outcomes.is_empty();
-            // Results that may lie beyond the loop bound are unknown.
+            // Results that need more iterations than the loop bound are unknown.
             let known = |found: bool| (found || fast.truncated_runs == 0).then_some(found);
             let race =
                 if slow.race == Race::Free && fast.truncated_runs > 0 { Race::Unknown } else { slow.race };
-            // Of a test that gives every location a value it is known.
+            // The answer is known for a test that initializes every location.
             let uninitialised =
                 if test.has_undefined() { known(slow.uninitialised_read) } else { Some(false) };
             let same = (fast.race, fast.race_thin_air)
@@ -75,7 +75,7 @@ fn agrees_on(tests: &impl Strategy<Value = Test>, model: &str, ways: Exploration
 }
 
 #[test]
-fn searches_alone() {
+fn searches_without_brute_force() {
     agrees("vulkan", ExplorationStrategy { brute_force: false, ..ExplorationStrategy::FULL });
     agrees("khronos-alloy", ExplorationStrategy { brute_force: false, ..ExplorationStrategy::FULL });
 }
@@ -143,7 +143,7 @@ fn outcomes_one_by_one_by_conflicts() {
     }
 }
 
-/// Longer chains of synchronization than random tests have.
+/// Tests with longer chains of synchronization than random tests.
 #[test]
 fn the_corpus_by_conflicts() {
     let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
@@ -185,7 +185,7 @@ fn questions_by_conflicts() {
 }
 
 #[test]
-fn questions_alone() {
+fn conditions_without_outcome_lists() {
     agrees(
         "vulkan",
         ExplorationStrategy {
@@ -219,7 +219,7 @@ fn questions_alone() {
 }
 
 #[test]
-fn undefined_values_in_every_way() {
+fn undefined_values_in_every_search() {
     for (steps, alone, listing) in [(u64::MAX, 0, true), (0, u64::MAX, true), (0, 0, true), (0, 0, false)] {
         let ways = ExplorationStrategy {
             brute_force: false,
@@ -232,10 +232,10 @@ fn undefined_values_in_every_way() {
     }
 }
 
-/// A cycle that permits any value, of which two are tried: a query that these cannot satisfy may be satisfied
-/// by another value.
+/// A cycle of dependencies permits any value, and two are tried. A query that fails for both may hold for
+/// another value.
 #[test]
-fn a_circle_of_any_values() {
+fn a_dependency_cycle_with_any_value() {
     let text = "VULKAN circle\n{ x = 0; y = 0; }\n\
         P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ;\n\
         ld.atom.dv.sc0 r0, x | ld.atom.dv.sc0 r0, y ;\n\
@@ -278,7 +278,7 @@ fn alike() -> impl Strategy<Value = Test> {
                 InstructionKind::Access(access) if body >= 3 => Some(access),
                 _ => None,
             }) {
-                // Two names that start with other values, or one that has an alias.
+                // Two names with different initial values, or one with an alias.
                 let swapped = if body == 3 { [2, 3] } else { [0, 2] };
                 let place = &mut access.place;
                 if let Some(at) = swapped.iter().position(|other| place.location.0 == *other) {
@@ -379,7 +379,7 @@ fn counting() -> impl Strategy<Value = Test> {
     )
 }
 
-/// Counting threads: ordered search against every candidate execution.
+/// Threads that increment a counter: the ordered search compared with every candidate execution.
 #[test]
 fn threads_that_count() {
     let ways = ExplorationStrategy {
@@ -395,10 +395,9 @@ fn threads_that_count() {
     agrees_on(&counting(), "vulkan", ExplorationStrategy { ordered_steps: 1, ..ways });
 }
 
-/// Threads that take numbers from a counter and use them as an element index, as a value to publish, or not
-/// at all.
+/// Threads that take tickets from a counter and use them as an index, as a value to store, or not at all.
 ///
-/// Optionally one more thread reads the counter, or writes it without an RMW.
+/// Optionally another thread reads the counter, or writes it without an RMW.
 fn taking() -> impl Strategy<Value = Test> {
     let one = |words: &'static [&'static str]| proptest::sample::select(words);
     let order = one(&["", "acq", "rel", "acq_rel"]);
@@ -461,7 +460,7 @@ fn taking() -> impl Strategy<Value = Test> {
     )
 }
 
-/// Ticket-taking threads: RMW chains against every candidate execution.
+/// Threads that take tickets: RMW chains compared with every candidate execution.
 #[test]
 fn threads_that_take_numbers() {
     let ways = ExplorationStrategy {
@@ -478,7 +477,7 @@ fn threads_that_take_numbers() {
     agrees_on(&taking(), "vulkan", ExplorationStrategy::FULL);
 }
 
-/// RMW chains, spin-loop reduction, the supply of values and thread order change no answer.
+/// The answers do not depend on RMW chains, spin-loop reduction, the supply of values or thread order.
 #[test]
 fn counters_change_no_answer() {
     let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
@@ -527,9 +526,9 @@ fn counters_change_no_answer() {
     }
 }
 
-/// The order of adjacent plain reads of different storages does not matter.
+/// The order of adjacent plain reads of different storages is irrelevant.
 #[test]
-fn reads_beside_one_another() {
+fn adjacent_plain_reads() {
     let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
     let one = || {
         let places = vec![(0, StorageClass::Buffer), (2, StorageClass::Workgroup), (3, StorageClass::Image)];
@@ -587,7 +586,7 @@ fn reads_beside_one_another() {
             let ways = ExplorationStrategy { symmetry: false, ..ExplorationStrategy::FULL };
             let says = |test: &Test| {
                 let said = predict_with_strategy(test, &model, &options, ways).unwrap();
-                // The weak mark depends on another model, so it is not compared.
+                // The flag `weak` depends on another model, so it is not compared.
                 let outcomes =
                     said.outcomes.into_iter().map(|(outcome, says)| (outcome, says.allowed, says.thin_air));
                 (said.race, said.race_thin_air, outcomes.collect::<HashSet<_>>(), said.consistent_executions)
@@ -654,14 +653,14 @@ fn width() -> impl Strategy<Value = (Scope, Option<StorageClassSet>)> {
     proptest::prop_oneof![one, proptest::prelude::Just((Scope::Device, None))]
 }
 
-/// Placement matters only as far as scopes are as narrow, and for control barriers.
+/// Placement affects only scopes that are narrower than it, and control barriers.
 #[test]
-fn places_that_no_scope_names() {
+fn placements_that_no_scope_distinguishes() {
     let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
     let places = proptest::collection::vec((0..2u32, 0..2u32), 3);
     let tests = (random::test(), random::test(), width(), places).prop_map(
         |(test, other, (least, classes), places)| {
-            // Longer threads, so that there are chains of several links.
+            // Longer threads, for chains of several links.
             let mut test = widened(test, least, classes);
             for (thread, more) in test.threads.iter_mut().zip(widened(other, least, classes).threads) {
                 let follows = |kind: &InstructionKind| !matches!(kind, InstructionKind::Flow(_));
@@ -713,9 +712,9 @@ fn places_that_no_scope_names() {
     }
 }
 
-/// A result for one order of symmetric threads must not be reused if the condition distinguishes them.
+/// If the condition distinguishes symmetric threads, the result for one order must not be reused for another.
 #[test]
-fn a_condition_that_tells_threads_apart() {
+fn a_condition_that_distinguishes_threads() {
     let columns = "P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 | P2@sg 0, wg 2, qf 0 ;\n\
         rmw.atom.add.dv.sc0 r0, x, 1 | rmw.atom.add.dv.sc0 r0, x, 1 | rmw.atom.add.dv.sc0 r0, x, 1 ;\n\
         bne r0, 0, LC00 | bne r0, 0, LC00 | bne r0, 0, LC00 ;\n\
@@ -730,9 +729,9 @@ fn a_condition_that_tells_threads_apart() {
     }
 }
 
-/// The answers are the same with and without thread symmetry.
+/// The answers do not depend on the use of thread symmetry.
 #[test]
-fn threads_that_are_alike() {
+fn symmetric_threads() {
     answers_are_the_same(&alike());
     answers_are_the_same(
         &(alike(), width()).prop_map(|(test, (least, classes))| widened(test, least, classes)),
@@ -767,7 +766,7 @@ fn answers_are_the_same(tests: &impl Strategy<Value = Test>) {
                         ExplorationStrategy { symmetry, ..ways },
                     )
                     .unwrap();
-                    // With ordered threads, more is known about which runs have executions.
+                    // With ordered threads, the search determines more often which runs have executions.
                     let known = in_order == 0;
                     let runs = known.then_some((prediction.runs, prediction.truncated_runs));
                     let counts = (runs, prediction.candidate_executions);

@@ -64,7 +64,7 @@ impl ProgressGuarantee {
 /// Semantics of progress models, variable so that tests can mutate it.
 #[derive(Clone, Copy)]
 pub(super) struct ProgressSemantics {
-    /// Marks the members to which a group owes progress.
+    /// Marks the members to which a group guarantees progress.
     pub(super) owed_members: fn(ProgressGuarantee, &[ThreadStatus]) -> Vec<bool>,
     /// If a group makes progress, some member does, under every guarantee.
     pub(super) some_member_progresses: bool,
@@ -81,8 +81,8 @@ impl ProgressSemantics {
     };
 }
 
-/// One guarantee per level. The guarantee of a level hands a group's progress to its members: `qf=obe`
-/// concerns workgroups, `wg=` subgroups, `sg=` invocations.
+/// One guarantee per level. The guarantee of a level is that of a group to its members: `qf=obe` concerns
+/// workgroups, `wg=` subgroups, `sg=` invocations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ProgressModel {
     /// Of the device to its queue families; fair where only other levels are named.

@@ -112,7 +112,7 @@ impl StoreHistories {
     /// Drops the first `count` writes of a history.
     fn drop_oldest(&mut self, storage: usize, count: usize) {
         self.storages[storage].drain(..count);
-        // Its predecessor is gone, so no write can be inserted between them any more.
+        // Its predecessor was removed, so no write can be inserted between them any more.
         if let Some(first) = self.storages[storage].first_mut() {
             first.attached = false;
         }
@@ -124,7 +124,8 @@ impl StoreHistories {
     /// Removes unobservable details, so that equal states coincide.
     fn normalize_histories(&mut self, code: &ProgressCode) {
         for storage in 0..self.storages.len() {
-            // A read-modify-write that stores what it read is indistinguishable from its predecessor.
+            // A read-modify-write that stores the value that it read is indistinguishable from its
+            // predecessor.
             let mut at = 1;
             while at < self.storages[storage].len() {
                 let (before, here) = (&self.storages[storage][at - 1], &self.storages[storage][at]);
@@ -274,7 +275,7 @@ impl MemoryState for StoreHistories {
         let floor = usize::from(self.threads[thread].known[storage]);
         let mut effects = Vec::new();
         if let AccessKind::Store(_) = access.kind {
-            // A store may take any place in modification order after what its thread has seen
+            // A store may have any position in modification order after the writes that its thread has seen
             // (coherence).
             for place in floor + 1..=history.len() {
                 // An RMW reads its immediate predecessor, so nothing may come between the two

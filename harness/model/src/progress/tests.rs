@@ -1,4 +1,4 @@
-//! Mutations of the progress semantics: each one flips a verdict of the corpus.
+//! Mutations of the progress semantics. Each changes a verdict of the corpus.
 
 use litmus::Test;
 
@@ -74,7 +74,7 @@ fn lobe_counts_ended_threads_as_evidence() {
 }
 
 #[test]
-fn lobe_owes_the_highest_started_thread_itself() {
+fn lobe_guarantees_the_highest_started_thread() {
     let changed = with_owed_members(|_, members| {
         let highest = members.iter().rposition(|member| member.started);
         (0..members.len()).map(|index| highest.is_some_and(|highest| index < highest)).collect()
@@ -83,7 +83,7 @@ fn lobe_owes_the_highest_started_thread_itself() {
 }
 
 #[test]
-fn lobe_looks_down() {
+fn lobe_considers_lower_threads() {
     let changed = with_owed_members(|_, members| {
         let lowest = members.iter().position(|member| member.started);
         (0..members.len()).map(|index| lowest.is_some_and(|lowest| index >= lowest)).collect()
@@ -92,7 +92,7 @@ fn lobe_looks_down() {
 }
 
 #[test]
-fn hsa_moves_on_when_the_lowest_thread_has_ended() {
+fn hsa_guarantees_the_next_thread_after_the_lowest_has_ended() {
     let changed = with_owed_members(|_, members| (0..members.len()).map(|index| index == 0).collect());
     assert!(count_changed_verdicts(&["hsa"], changed) > 0);
 }
@@ -107,7 +107,7 @@ fn hsa_starts_threads() {
 }
 
 #[test]
-fn hsa_owes_the_lowest() {
+fn hsa_guarantees_the_lowest_thread() {
     let changed = with_owed_members(|_, members| {
         let highest = members.iter().rposition(|member| member.schedulable);
         (0..members.len()).map(|index| highest == Some(index)).collect()
@@ -116,7 +116,7 @@ fn hsa_owes_the_lowest() {
 }
 
 #[test]
-fn hsa_obe_is_more_than_either() {
+fn hsa_obe_is_stronger_than_hsa_and_obe() {
     assert!(
         count_changed_verdicts(
             &["hsa-obe"],
@@ -132,7 +132,7 @@ fn hsa_obe_is_more_than_either() {
 }
 
 #[test]
-fn obe_owes_every_started_thread() {
+fn obe_guarantees_every_started_thread() {
     assert!(count_changed_verdicts(&["obe"], with_owed_members(|_, members| vec![false; members.len()])) > 0);
 }
 
@@ -165,7 +165,7 @@ fn hierarchy_levels_differ() {
 }
 
 #[test]
-fn one_assumption_of_weak_memory_each() {
+fn each_assumption_about_weak_memory_matters() {
     let memory = Model::shipped("vulkan").unwrap().unwrap();
     let sc = Model::shipped("sc").unwrap().unwrap();
     let fair = ProgressModel::uniform(ProgressGuarantee::Fair);
@@ -234,7 +234,7 @@ fn schedules_are_runs() {
     }
 }
 
-/// The threads that such a barrier waits for differ between executions.
+/// The barrier waits for different threads in different executions.
 #[test]
 fn a_barrier_of_a_subgroup_under_a_branch_is_refused() {
     let test = |branch: &str| {

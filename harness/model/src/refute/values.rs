@@ -274,7 +274,7 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
         let terms = match &skeleton.events[write].stored {
             None => Vec::new(),
             Some(Symbolic::Known(value)) => vec![(*value, RelationTerm::Yes)],
-            // A copied value needs no literals of its own.
+            // A copied value needs no additional literals.
             Some(Symbolic::Read(read)) => self.returned(usize::from(*read)),
             Some(stored) => {
                 let terms = self.one_of(self.domains.stored[write].clone());

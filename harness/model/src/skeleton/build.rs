@@ -39,7 +39,7 @@ pub(crate) fn skeletons(
     Ok(all)
 }
 
-/// The skeletons with some tangles.
+/// Returns the event structures with some tangles.
 fn tangled(
     test: &Test,
     observables: &[Observable],
@@ -101,22 +101,22 @@ fn accessed(step: &ThreadStep) -> Option<&StepAccess> {
     }
 }
 
-/// The storage of a name that is a block in workgroup memory.
+/// Returns the storage of a name that is a block in workgroup memory.
 fn block_of(test: &Test, name: LocationId) -> Option<LocationId> {
     matches!(test.location(name).reference, Some(Reference::Workgroup)).then(|| test.storage_of(name))
 }
 
-/// Extracts the part of a stored value that lies in a piece of its access.
+/// Extracts the part of a stored value that is in a piece of its access.
 fn part_of(stored: &Symbolic<u16>, piece: Piece) -> Symbolic<u16> {
     if piece.alone { stored.clone() } else { stored.clone().part(piece.before, piece.bytes) }
 }
 
-/// A skeleton on its way, with all that its events are made from.
+/// An event structure under construction, with the inputs for its events.
 #[derive(Clone)]
 struct Builder<'t> {
     test: &'t Test,
     semantic: Semantic,
-    /// The steps of each thread that are executed.
+    /// The executed steps of each thread.
     steps: Vec<&'t [ThreadStep]>,
     /// [`Test::observables`].
     observables: &'t [Observable],
@@ -128,7 +128,7 @@ struct Builder<'t> {
     marks: Vec<InstructionMark>,
     /// Results of subgroup operations.
     results: SubgroupResults,
-    /// True if no values let control take these paths.
+    /// True if no values allow control to take these paths.
     infeasible: bool,
 }
 
@@ -167,7 +167,7 @@ impl<'t> Builder<'t> {
         }
     }
 
-    /// The number of the next event.
+    /// Returns the number of the next event.
     fn here(&self) -> u16 {
         self.skeleton.events.len() as u16
     }
@@ -240,8 +240,8 @@ impl<'t> Builder<'t> {
         }
     }
 
-    /// Finds what subgroup operations give: the events that threads read with must have their numbers first, since a
-    /// lane's result is computed from what other lanes have read.
+    /// Computes the results of subgroup operations. The events of reads must be numbered before, since the
+    /// result of a lane is computed from values that other lanes have read.
     fn find_results(&mut self, paths: &[&Path], tangles: &Tangles) {
         if !self.test.has_subgroup_operations() {
             return;
@@ -303,7 +303,7 @@ impl<'t> Builder<'t> {
     }
 
     /// Returns a builder with the thread's existing events, for operations that other invocations perform for
-    /// it. Those come later.
+    /// it. Their events are later.
     fn with_own_events(&self, thread: ThreadId) -> Builder<'t> {
         let mut own = self.clone();
         for step in self.steps[usize::from(thread.0)] {
@@ -318,14 +318,15 @@ impl<'t> Builder<'t> {
         own
     }
 
-    /// Adds what the invocation does that performs a cooperative access: the access and the barriers around it.
+    /// Adds the operations of the invocation that performs a cooperative access: the access and the barriers
+    /// around it.
     fn add_company(&mut self, thread: ThreadId, access: &ThreadStep) {
         let first = self.skeleton.events.len();
         for step in self.steps[usize::from(thread.0)] {
             if std::ptr::eq(step, access) {
                 self.add_step(thread, step);
             } else if let StepKind::ControlBarrier | StepKind::Fence(..) = step.kind {
-                // The dependencies of a barrier belong to the thread itself.
+                // The dependencies of a barrier are those of the thread.
                 let step = ThreadStep { address: Vec::new(), control: Vec::new(), ..step.clone() };
                 self.add_step(thread, &step);
             }
@@ -448,7 +449,7 @@ impl<'t> Builder<'t> {
         }
     }
 
-    /// A value of a thread over the events of the execution.
+    /// Returns a value of a thread as an expression over the events of the execution.
     fn value(&self, thread: ThreadId, value: &Symbolic<LocalRead>) -> Symbolic<u16> {
         let reads = &self.reads[usize::from(thread.0)];
         value.map(&|read| reads[usize::from(read)].clone())
@@ -495,13 +496,13 @@ impl<'t> Builder<'t> {
         }
     }
 
-    /// Adds a read of a thread, and remembers the value that is read.
+    /// Adds a read of a thread, and records the value that is read.
     fn add_read(&mut self, thread: ThreadId, event: &Event, pieces: &[Piece]) {
         let value = self.push_read(event, pieces);
         self.reads[usize::from(thread.0)].push(value);
     }
 
-    /// Adds an event for each piece of a read, and gives the value that is read.
+    /// Adds an event for each piece of a read, and returns the value that is read.
     fn push_read(&mut self, event: &Event, pieces: &[Piece]) -> Symbolic<u16> {
         let first = self.here();
         for piece in pieces {
@@ -565,8 +566,7 @@ impl<'t> Builder<'t> {
             | InstructionKind::Compute(_)
             | InstructionKind::Flow(_) => {}
         }
-        // A wait's own operation takes place after what it waits for, so its mark lies before its
-        // events.
+        // The operation of a wait takes place after the awaited work, so its mark precedes its events.
         let waits = matches!(kind, InstructionKind::System(SystemOperation::Wait(_)));
         let next = if waits { before } else { self.here() };
         self.marks.push(InstructionMark { thread, instruction, next });
@@ -578,7 +578,7 @@ impl<'t> Builder<'t> {
         let with_reader = terminated
             && device_read
             && self.observables.iter().any(|o| matches!(o, Observable::Location(..)));
-        // Memory of HSA has no device domain that values must get out of.
+        // HSA memory has no device domain that values have to leave.
         if with_reader && test.dialect != Dialect::Hsa {
             let hosts = test.threads.iter().any(|thread| thread.place == ThreadPlace::Host);
             // Host writes reach the device domain in two steps: availability to the host domain,
@@ -623,8 +623,8 @@ impl<'t> Builder<'t> {
         }
     }
 
-    /// Returns true if the initial value of a component is undefined and no thread writes it: there is no
-    /// last write then.
+    /// Returns true if the initial value of a component is undefined and no thread writes it, so that there
+    /// is no last write.
     fn is_unwritten(&self, location: LocationId, component: u8) -> bool {
         let pieces = self.cells.pieces(Extent::of_component(self.test, location, component));
         let is_of_thread = |event: &Event| {
@@ -645,7 +645,7 @@ impl<'t> Builder<'t> {
         self.push_read(&event, &self.cells.pieces(extent))
     }
 
-    /// An event of the reader of final values.
+    /// Returns an event of the reader of final values.
     fn reader(&self, tags: u64) -> Event {
         let mut event = Event::new(Owner::Final, None, self.here(), None);
         event.tags.add(tags);
@@ -677,7 +677,7 @@ impl<'t> Builder<'t> {
                 }
             }
         }
-        // The reader of final values comes after every thread.
+        // The reader of final values follows every thread.
         for (to, reader) in events.iter().enumerate() {
             if reader.owner == Owner::Final {
                 for (from, event) in events.iter().enumerate() {
@@ -689,7 +689,7 @@ impl<'t> Builder<'t> {
         }
     }
 
-    /// Adds what submissions, waits, access masks, shader calls and interlocked sections relate.
+    /// Adds the relations of submissions, waits, access masks, shader calls and interlocked sections.
     fn add_system(&mut self) {
         if self.marks.is_empty() {
             return;

@@ -27,8 +27,8 @@ impl Skeleton {
             .collect()
     }
 
-    /// Returns true if a read may read from a write to its location: never from its own read-modify-write,
-    /// and from nothing but what it is forced to read from.
+    /// Returns true if a read may read from a write to its location: never from the write of the same
+    /// read-modify-write, and only from a forced source if it has one.
     pub(crate) fn may_read(&self, read: usize, write: usize) -> bool {
         let own = write == read || self.events[read].write_half.map(usize::from) == Some(write);
         !own && self.forced.iter().all(|(r, w)| usize::from(*r) != read || usize::from(*w) == write)

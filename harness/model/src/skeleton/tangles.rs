@@ -172,11 +172,11 @@ impl TangleWalker<'_> {
         (self.entering(&copies).len() == copies.len()).then_some(copies)
     }
 
-    /// Goes through a block with the lanes that have entered it.
+    /// Executes a block with the lanes that have entered it.
     ///
     /// `uniform` has the copies of all threads of the workgroup if control flow is uniform in the block. Then
     /// every block and private instruction in it starts in uniform control flow, and all lanes reconverge
-    /// behind it.
+    /// after it.
     fn walk(
         &self,
         columns: &[BlockCopy<'_>],

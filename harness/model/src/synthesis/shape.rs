@@ -89,13 +89,13 @@ pub struct Telling {
     pub release: Style,
     /// Style of acquires.
     pub acquire: Style,
-    /// True if payloads are plain accesses, guarded by what was read; else relaxed atomics.
+    /// True if payloads are plain accesses, guarded by the value read; else relaxed atomics.
     pub plain: bool,
     /// Placement of each thread.
     pub places: Vec<Placement>,
     /// Storage class of payloads.
     pub payload: StorageClass,
-    /// Storage class of what carries synchronization.
+    /// Storage class of the accesses that synchronize.
     pub carrier: StorageClass,
     /// True if each scope reaches only those that the access is for, so that chains have to do the rest; else
     /// every scope spans all threads.

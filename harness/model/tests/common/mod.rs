@@ -13,7 +13,7 @@ use proptest::prelude::*;
 
 pub mod waiting;
 
-/// Scopes, narrow ones often enough to matter.
+/// Scopes, with enough narrow ones.
 fn scope() -> impl Strategy<Value = Scope> {
     prop_oneof![
         1 => Just(Scope::Invocation),
@@ -25,7 +25,7 @@ fn scope() -> impl Strategy<Value = Scope> {
 }
 
 fn semantics(orders: &'static [Order]) -> impl Strategy<Value = Semantics> {
-    // Mostly the two classes that most accesses have, now and then any of the four.
+    // Mostly the two classes of most accesses, sometimes any of the four.
     let classes = prop_oneof![4 => 1u8..4, 1 => 1u8..16];
     (proptest::sample::select(orders), classes, any::<bool>(), any::<bool>()).prop_map(
         |(order, classes, available, visible)| {
@@ -53,7 +53,7 @@ fn access(orders: &'static [Order]) -> impl Strategy<Value = Access> {
     ]
 }
 
-/// The names: x and its alias y in class 0, z in class 1, now and then w in class 2. A name has one class.
+/// The names: x and its alias y in class 0, z in class 1, sometimes w in class 2. A name has one class.
 fn location() -> impl Strategy<Value = (u16, StorageClass)> {
     prop_oneof![
         8 => Just((0u16, StorageClass::Buffer)),
@@ -77,7 +77,7 @@ const REGISTERS: u16 = 2;
 enum RmwKind {
     Exchange,
     Fetch(ArithmeticOperation),
-    /// The expected value, and true if the failure semantics acquire as well.
+    /// The expected value, and true if the failure semantics also acquire.
     CompareExchange(i64, bool),
 }
 
@@ -115,7 +115,7 @@ fn instruction() -> impl Strategy<Value = InstructionKind> {
                     RmwKind::CompareExchange(compare, unequal) => RmwOperation::CompareExchange {
                         compare: Operand::Constant(compare),
                         value,
-                        // Never stronger than where they are equal.
+                        // The semantics for inequality are never stronger than those for equality.
                         unequal: if semantics.order.acquires() && unequal {
                             Semantics { order: Order::Acquire, make_available: false, ..semantics }
                         } else {
@@ -158,12 +158,12 @@ fn instruction() -> impl Strategy<Value = InstructionKind> {
     ]
 }
 
-/// Guard of the end of a thread by its first register.
+/// A branch at the end of a thread that tests its first register.
 #[derive(Clone, Copy, Debug)]
 struct Guard {
     relation: BranchRelation,
     constant: i64,
-    /// True if the thread goes back to its start instead of past its last instruction.
+    /// True if the branch goes to the start of the thread instead of past its last instruction.
     back: bool,
 }
 
@@ -176,7 +176,8 @@ fn guard() -> impl Strategy<Value = Guard> {
 
 type ThreadParts = (Vec<InstructionKind>, Placement, Option<Guard>);
 
-/// A thread; sometimes its last instruction is skipped, or the thread is repeated, by what its first register holds.
+/// A thread. Depending on its first register, its last instruction may be skipped, or the thread may be
+/// repeated.
 fn thread() -> impl Strategy<Value = ThreadParts> {
     let place = (prop_oneof![6 => Just(0..1u32), 1 => Just(0..2u32)].prop_flat_map(|r| r), 0..2u32, 0..2u32);
     (proptest::collection::vec(instruction(), 1..4), place, proptest::option::weighted(0.2, guard()))
@@ -185,7 +186,7 @@ fn thread() -> impl Strategy<Value = ThreadParts> {
         })
 }
 
-/// Generates a comparison of a register or a location with a small number, sometimes in a conjunction.
+/// Generates a comparison of a register or a location with a small number, or a conjunction of two.
 fn condition() -> impl Strategy<Value = Condition> {
     let term = prop_oneof![
         3 => (0..2u16, 0..REGISTERS).prop_map(|(thread, r)| Term::Register(ThreadId(thread), RegisterId(r))),
@@ -209,8 +210,8 @@ fn condition() -> impl Strategy<Value = Condition> {
 
 type SyncParts = ((u16, u16), (Option<u16>, Option<u16>));
 
-/// A random test with two or three threads, four names of three locations, a condition, and now and then a filter,
-/// system synchronization of whole threads or of single instructions, and an observed location.
+/// A random test with two or three threads, four names of three locations, and a condition. Some have a
+/// filter, system synchronization of whole threads or of single instructions, or an observed location.
 pub fn test() -> impl Strategy<Value = Test> {
     let point = || proptest::option::weighted(0.3, 0..3u16);
     (
@@ -327,7 +328,7 @@ fn build(threads: Vec<ThreadParts>, sync: Option<SyncParts>, observed: Option<u1
     }
 }
 
-/// The same with sequentially consistent operations: half of those with the strongest order that they can have.
+/// The same with sequentially consistent operations; half of these have the strongest possible order.
 pub fn sequential() -> impl Strategy<Value = Test> {
     (test(), any::<u64>()).prop_map(|(mut test, chosen)| {
         let instructions = test.threads.iter_mut().flat_map(|thread| &mut thread.instructions);
@@ -378,7 +379,7 @@ pub fn sizes() -> impl Strategy<Value = Test> {
                     (access.place.offset, access.place.scalar) = (u32::from(choice), Some(ScalarType::U8));
                 }
             }
-            // Both bytes of what is stored matter.
+            // Both bytes of the stored value are significant.
             if let AccessKind::Store(values) = &mut access.kind {
                 *values = values.map(|value| match value {
                     Operand::Constant(value) => Operand::Constant(value * 0x101),
@@ -390,8 +391,8 @@ pub fn sizes() -> impl Strategy<Value = Test> {
     })
 }
 
-/// A random test with a vector of two bytes, accessed as a whole, by a component each and, where `mixed`, by numbers of the
-/// same two bytes.
+/// A random test with a vector of two bytes, accessed as a whole, by component and, if `mixed`, by numbers of
+/// the same two bytes.
 pub fn vectors(mixed: bool) -> impl Strategy<Value = Test> {
     (test(), proptest::collection::vec(0..8u8, 24)).prop_map(move |(mut test, choices)| {
         let mut choices = choices.into_iter().cycle();
@@ -464,7 +465,8 @@ fn terms(condition: &mut Condition, change: &impl Fn(&mut Term)) {
     }
 }
 
-/// The test with an instruction for each component of a vector access. Pairs of `ssw` order whole threads.
+/// Returns the test with an instruction for each component of a vector access. Pairs of `ssw` then order
+/// whole threads.
 pub fn written_out(test: &Test) -> Test {
     let mut written = test.clone();
     for thread in &mut written.threads {
@@ -522,7 +524,7 @@ pub fn hosts() -> impl Strategy<Value = Test> {
                     _ => Access::Private,
                 };
             };
-            // Operations of the host are never conditional.
+            // Operations of the host are not conditional.
             test.threads[host].labels.clear();
             test.threads[host]
                 .instructions
@@ -632,7 +634,7 @@ pub fn cooperative() -> impl Strategy<Value = Test> {
     })
 }
 
-/// A random test as a `.test` file has it: no control flow, numbers for values, and queries.
+/// A random test in the form of a `.test` file: no control flow, constant values, and queries.
 pub fn khronos() -> impl Strategy<Value = Test> {
     let value = || prop_oneof![3 => Just(None), 2 => (0i64..4).prop_map(Some)];
     let size = || {
@@ -670,7 +672,7 @@ pub fn khronos() -> impl Strategy<Value = Test> {
                 }
                 read_values.push(thread.instructions.iter().map(|_| given.next().flatten()).collect());
             }
-            // Instruction numbers have changed, so order whole threads.
+            // Instruction numbers have changed, so pairs order whole threads.
             for sync in &mut test.system_sync {
                 (sync.from.instruction, sync.to.instruction) = (None, None);
             }

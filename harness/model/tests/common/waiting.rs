@@ -4,7 +4,7 @@
 use litmus::Test;
 use proptest::prelude::*;
 
-/// Numbers drawn one after the other.
+/// A sequence of drawn numbers.
 struct Draw(std::vec::IntoIter<u8>);
 
 impl Draw {
@@ -17,21 +17,21 @@ impl Draw {
     }
 }
 
-/// Feature that disables the reduction.
+/// A feature that disables the reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Spoiler {
-    /// An instruction after the loop of every waiting thread, or of one.
+    /// An instruction after the loop of every waiting thread, or of one thread.
     Behind(&'static str),
-    /// Something before it.
+    /// An instruction before the loop.
     Before(&'static str),
-    /// Another load in the loop, `r0` from the flag, and what ends the turn.
+    /// Another load in the loop (`r0` from the flag), and the end of the iteration.
     Loop(&'static str),
     /// Another access that sets the flag.
     Flag(&'static str),
     /// Another load of the flag.
     Load(&'static str),
     Filter(&'static str),
-    /// An order of whole threads, the fourth of which writes what others read.
+    /// An order of whole threads. The fourth thread writes a location that others read.
     Sync(&'static str),
     /// Other initial values.
     Initial(&'static str),
@@ -81,7 +81,7 @@ const SPOILERS: &[Spoiler] = &[
     Filter("filter (P0:r0 == 1 /\\ P1:r0 == 1)"),
     Filter("filter (P0:r1 == 1)"),
     Filter("filter (x == 1)"),
-    // Much has to come together for it to matter.
+    // The order matters only in combination with other features.
     Sync("{ ssw P0 P3; }"),
     Sync("{ ssw P0 P3; }"),
     Sync("{ ssw P0 P3; }"),
@@ -114,7 +114,7 @@ const CONDITIONS: &[&str] = &[
     "f == 1 /\\ P1:r0 == 1",
 ];
 
-/// Threads that wait.
+/// Generates tests with waiting threads.
 pub fn waiting() -> impl Strategy<Value = Test> {
     proptest::collection::vec(any::<u8>(), 32).prop_map(|drawn| {
         let text = text(&mut Draw(drawn.into_iter()));
@@ -125,7 +125,7 @@ pub fn waiting() -> impl Strategy<Value = Test> {
 fn text(draw: &mut Draw) -> String {
     let spoiler = (draw.below(4) > 0).then(|| SPOILERS[draw.below(SPOILERS.len())]);
     let spoils_one = draw.below(3) == 0;
-    // Most flags publish what was written before; the value that is waited for does not always come.
+    // Most flags publish earlier writes. The expected value is not always stored.
     let known = 2 + draw.below(4);
     let (data, left) = (draw.one(&DATA[..known]), draw.one(LEFT));
     let flag = match spoiler {
@@ -135,7 +135,7 @@ fn text(draw: &mut Draw) -> String {
         _ => "st.atom.rel.dv.sc0.semsc0.semav f, 1",
     };
     let leaves = ["beq r0, 0, LC00", "blt r0, 1, LC00", "bne r0, 2, LC00"];
-    // A racing load is visible after the loop too, unless no thread gets there.
+    // A racing load is also observable after the loop, unless no thread leaves it.
     let alone = matches!(spoiler, Some(Flag(_) | Load(_))) && draw.below(3) > 0;
     let leaves = leaves[if alone { 2 } else { [0, 1, 2, 0][draw.below(4)] }];
     let before = if draw.below(4) == 0 {
@@ -203,7 +203,7 @@ fn text(draw: &mut Draw) -> String {
     )
 }
 
-/// Formats the rows of a program whose columns list instructions separated by `;`.
+/// Formats the rows of a program from columns of instructions separated by `;`.
 pub fn table(columns: &[String], workgroup: impl Fn(usize) -> usize) -> String {
     let columns: Vec<Vec<&str>> = columns
         .iter()

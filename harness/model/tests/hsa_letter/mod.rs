@@ -1,7 +1,7 @@
 //! A literal implementation of the HSA model.
 //!
-//! It guesses values, enumerates the coherent order of all loads and stores, and checks the chapter's
-//! definitions one by one. It shares only the syntax tree with the engine.
+//! It guesses values, enumerates the coherent order of all loads and stores, and checks the definitions of
+//! the chapter one by one. It shares only the syntax tree with the engine.
 
 #![expect(clippy::unwrap_used, clippy::unreachable, reason = "helpers of tests")]
 
@@ -13,12 +13,12 @@ use litmus::{
     ThreadPlace,
 };
 
-/// The model's verdict on a test.
+/// The verdict on a test.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Answer {
     pub outcomes: BTreeSet<Vec<u64>>,
     pub racy: bool,
-    /// Some execution is undefined as a whole.
+    /// True if an execution is undefined as a whole.
     pub program: bool,
 }
 
@@ -33,7 +33,7 @@ struct Event {
     /// Scope level from 0 (work-item) to 4 (system).
     level: u8,
     order: Order,
-    /// Events of the thread that it depends on.
+    /// The events of the thread on which this one depends.
     depends: BTreeSet<usize>,
     decisive: bool,
 }
@@ -53,7 +53,7 @@ struct Run {
     registers: Vec<u64>,
 }
 
-/// A thread needs the value of one more read than was guessed.
+/// The thread makes one more load than there are guessed values.
 struct NeedsGuess;
 
 fn level(scope: Scope, class: StorageClass) -> u8 {
@@ -67,7 +67,7 @@ fn level(scope: Scope, class: StorageClass) -> u8 {
     if class == StorageClass::Workgroup { level.min(2) } else { level }
 }
 
-/// Runs a thread with guessed read values; `None` if an await waits for another value.
+/// Runs a thread with guessed load values; `None` if an await waits for another value.
 fn run(test: &Test, id: usize, guesses: &[u64]) -> Result<Option<Run>, NeedsGuess> {
     type Sourced = (u64, BTreeSet<usize>);
     let thread = &test.threads[id];
@@ -226,7 +226,8 @@ fn runs(test: &Test, id: usize, domain: &[u64], guesses: &mut Vec<u64>, found: &
     }
 }
 
-/// Every total order of the accesses of one location in which each load returns the last store before it.
+/// Returns every total order of the accesses of one location in which each load returns the last store before
+/// it.
 fn orders(
     events: &[Event],
     rest: &[usize],
@@ -239,7 +240,7 @@ fn orders(
         return;
     }
     for (index, &next) in rest.iter().enumerate() {
-        // Program order comes first, and a load sees what is there.
+        // Program order is preserved, and a load returns the current value.
         let early = rest.iter().any(|other| events[*other].thread == events[next].thread && *other < next);
         if early || events[next].read.is_some_and(|read| read != current) {
             continue;
@@ -294,7 +295,7 @@ fn matches(x: &Event, y: &Event) -> bool {
     x.thread == y.thread || x.special() && y.special() && same
 }
 
-/// Returns the verdict; `None` if there is more to enumerate than `limit`.
+/// Returns the verdict; `None` if there are more than `limit` candidates.
 pub fn answer(test: &Test, domain: &[u64], limit: usize) -> Option<Answer> {
     let threads: Vec<Vec<Run>> = (0..test.threads.len())
         .map(|id| {

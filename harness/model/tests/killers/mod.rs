@@ -1,4 +1,4 @@
-//! Random programs for killing mutants of a model.
+//! Random programs that may kill mutants of a model.
 
 use litmus::Test;
 use model::Model;
@@ -7,9 +7,9 @@ use proptest::test_runner::{Config, RngSeed, TestRunner};
 
 use crate::{common, random};
 
-/// Random programs in the language of a model, the same ones for the same first number: chains of availability and
-/// visibility and mixtures, chains through the host and memory dependencies, accesses of parts and of vectors,
-/// cooperative ones, calls and sections.
+/// Returns random programs in the dialect of a model, determined by the first number: chains of availability
+/// and visibility, chains through hosts and memory dependencies, accesses of parts and of vectors,
+/// cooperative accesses, calls and sections.
 pub fn programs(model: &Model, from: u64, count: u64) -> Vec<Test> {
     if model.judges(litmus::Dialect::Hsa) {
         return drawn(&random::text(2..=4, 3), from, count)
@@ -38,7 +38,7 @@ fn drawn<S: Strategy>(strategy: &S, from: u64, count: u64) -> Vec<S::Value> {
     (0..count).filter_map(|_| strategy.new_tree(&mut runner).ok()).map(|tree| tree.current()).collect()
 }
 
-/// Numbers from a seed (splitmix64).
+/// A random number generator (splitmix64).
 struct Numbers(u64);
 
 impl Numbers {
@@ -59,7 +59,7 @@ impl Numbers {
     }
 }
 
-/// A payload that goes through two to four agents, some of them host threads.
+/// Returns a program in which a payload passes through two to four agents, some of them host threads.
 pub fn host_chain(seed: u64) -> String {
     let mut numbers = Numbers(seed ^ 0x5EED);
     let count = numbers.pick(&[2, 2, 3, 3, 3, 4]);

@@ -1,10 +1,10 @@
-//! Test reduction: removes everything that a property does not depend on.
+//! Test reduction: removes everything that is irrelevant for a property.
 
 use litmus::{
     Access, AccessKind, Flow, InstructionKind, MemoryAccess, Order, Semantics, StorageClassSet, Test,
 };
 
-/// The smallest test that steps which take something away lead to from `test` and that still has the property.
+/// Returns a minimal test with the property that is reachable from `test` by removals.
 pub fn minimal(test: &Test, has_it: &dyn Fn(&Test) -> bool) -> Test {
     let mut best = test.clone();
     loop {
@@ -15,7 +15,7 @@ pub fn minimal(test: &Test, has_it: &dyn Fn(&Test) -> bool) -> Test {
     }
 }
 
-/// Every test with one thing less.
+/// Returns every test with one removal.
 fn smaller(test: &Test) -> Vec<Test> {
     let mut found = Vec::new();
     for index in 0..test.system_sync.len() {
@@ -40,7 +40,7 @@ fn smaller(test: &Test) -> Vec<Test> {
     found
 }
 
-/// The test without an instruction; `None` for a label that is jumped to.
+/// Returns the test without an instruction; `None` for the label of a jump.
 fn without(test: &Test, thread: usize, index: usize) -> Option<Test> {
     let mut less = test.clone();
     let instructions = &mut less.threads[thread].instructions;
@@ -71,7 +71,7 @@ fn without(test: &Test, thread: usize, index: usize) -> Option<Test> {
     less.system_sync.iter().all(emptied).then_some(less)
 }
 
-/// The instruction with less semantics.
+/// Returns the instruction with weaker semantics.
 fn weaker(kind: &InstructionKind) -> Vec<InstructionKind> {
     let mut found = Vec::new();
     let mut change = |edit: &dyn Fn(&mut Semantics)| {

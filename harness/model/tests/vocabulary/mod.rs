@@ -1,8 +1,8 @@
-//! Vocabulary of the models in the tests of the cat front end.
+//! Names of base sets and relations in tests of the cat front end.
 
 use model::cat::{Membership, Vocabulary};
 
-/// The names of the peers' Vulkan models.
+/// Returns the names in the Vulkan models of other tools.
 pub fn vulkan() -> Vocabulary {
     Vocabulary::new()
         .with_sets([

@@ -22,8 +22,8 @@ impl Default for SearchBounds {
 /// Verdict of the specification on a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WitnessAnswer {
-    /// The outcomes of consistent executions, including racy ones. True if only executions with self-dependent values
-    /// show the outcome.
+    /// The outcomes of consistent executions, including racy ones. True for an outcome that only executions
+    /// with self-dependent values have.
     pub outcomes: BTreeMap<Outcome, bool>,
     /// True if a consistent execution races.
     pub races: Races,
@@ -32,7 +32,7 @@ pub struct WitnessAnswer {
     pub uninitialised: bool,
     /// True if the loop bound ended a thread.
     pub cut: bool,
-    /// /// True if a thread may wait for ever at a control barrier that others skip. Such executions are ignored.
+    /// True if a thread may wait for ever at a control barrier that others skip. Such executions are ignored.
     pub stuck: bool,
 }
 

@@ -72,7 +72,7 @@ impl Frame<'_> {
         found
     }
 
-    /// Returns true if the tuples of an element hold those of an access to a cell: agent, reference and
+    /// Returns true if the tuples of an element include those of an access to a cell: agent, reference and
     /// location. VK-AVSEM-01, -03: all references in the storage classes of the semantics; VK-INST-01, -03:
     /// the reference and locations of the access.
     fn covers(&self, element: &ChainElement, access: &Operation, cell: usize) -> bool {

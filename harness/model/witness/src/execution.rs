@@ -166,7 +166,7 @@ struct CandidateExecutions<'a, 'b> {
     written: Vec<Option<(usize, usize)>>,
     /// The modification orders of all locations together.
     orders: Vec<Places>,
-    /// Location order by what synchronizes.
+    /// Location order by synchronization relation.
     known: HashMap<Relation, Rc<Vec<Relation>>>,
 }
 
@@ -442,7 +442,7 @@ impl<'a, 'b> CandidateExecutions<'a, 'b> {
             }
             for outcome in outcomes {
                 let known = self.search.answer.outcomes.entry(outcome);
-                // An outcome counts as out of thin air only if every execution that shows it is.
+                // An outcome is marked as out of thin air only if every execution with it is.
                 known.and_modify(|only| *only &= thin_air).or_insert(thin_air);
             }
         }

@@ -1,10 +1,11 @@
-//! The order that calls give to hosts and queues, derived a second time by running the streams of calls.
+//! The order of hosts and queues by their calls, derived independently by running the streams of calls.
 //!
-//! Two pieces of work are ordered if and only if the later one cannot start while the earlier one never ends. So
-//! for each piece of work, the streams run as far as they can without it. The rules are those of the chapter on
-//! synchronization: a signal waits for all earlier work of its queue, a wait holds all later work of its queue,
-//! and a barrier holds later work of its target stages until earlier work of its source stages has ended.
-//! Monotone: a run that has more signals never holds more work, so one greedy run decides each pair.
+//! Two pieces of work are ordered if and only if the later one cannot start while the earlier one never ends.
+//! So for each piece of work, the streams are run as far as possible without it. The rules are those of the
+//! chapter on synchronization: a signal waits for all earlier work of its queue, a wait holds all later work
+//! of its queue, and a barrier holds later work of its target stages until earlier work of its source stages
+//! has ended. Monotone: a run that has more signals never holds more work, so one greedy run decides each
+//! pair.
 
 use std::collections::BTreeSet;
 
@@ -252,7 +253,7 @@ pub fn ordered_by_streams(test: &Test) -> BTreeSet<(Work, Work)> {
 /// Returns the ordered pairs of work of different threads, by the relations that the parser has derived.
 pub fn ordered_by_relations(test: &Test) -> BTreeSet<(Work, Work)> {
     let work = all_work(test);
-    // Waits and submissions of hosts are events too: what comes before a wait comes before a later submission.
+    // Waits and submissions of hosts are events too: work before a wait precedes work of a later submission.
     let mut all = work.clone();
     for (id, thread) in (0..).zip(&test.threads).filter(|(_, thread)| thread.place == ThreadPlace::Host) {
         let calls = (0..).zip(&thread.instructions);

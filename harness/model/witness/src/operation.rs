@@ -12,7 +12,7 @@ use crate::tangle::DynamicInstances;
 
 /// A set of operations: bit i is operation i.
 pub type Set = u64;
-/// A relation between operations: row i holds what operation i comes before.
+/// A relation between operations: row i is the set of operations that follow operation i.
 pub type Relation = Vec<Set>;
 
 /// The operations of a set.
@@ -27,12 +27,12 @@ pub fn members(mut set: Set) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Returns true if a relation holds.
+/// Returns true if a relation includes a pair.
 pub fn holds(relation: &Relation, from: usize, to: usize) -> bool {
     relation[from] & (1 << to) != 0
 }
 
-/// Adds what follows from transitivity.
+/// Adds the pairs that follow by transitivity.
 pub fn close(relation: &mut Relation) {
     for middle in 0..relation.len() {
         let after = relation[middle];
@@ -258,7 +258,7 @@ pub struct Frame<'a> {
     pub writes: Vec<(usize, usize, usize)>,
     /// VK-PO-05.
     pub program_order: Relation,
-    /// VK-SSW-01, and what follows from transitivity.
+    /// VK-SSW-01, with its transitive closure.
     pub system: Relation,
     /// VK-MO-01.
     pub mutually_ordered: Relation,

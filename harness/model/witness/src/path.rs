@@ -352,7 +352,7 @@ struct PartialWalk {
     rounds: Vec<u32>,
 }
 
-/// All paths of a thread in which no jump goes backwards `bound` times.
+/// Returns all paths of a thread on which no jump goes backward `bound` times.
 pub fn paths(test: &Test, names: &Names, thread: ThreadId, bound: u32) -> Paths {
     let code = test.thread(thread);
     let mut path = ThreadPath::default();

@@ -1,4 +1,4 @@
-//! The random programs are deterministic and supported by the witness.
+//! The random programs are deterministic, and the witness supports them.
 
 use std::collections::BTreeMap;
 
@@ -6,13 +6,13 @@ use witness::generate::{Corner, Family, program};
 use witness::{Races, SearchBounds, TextProfile, UnsupportedTest, judge};
 
 #[test]
-fn a_seed_is_a_program() {
+fn a_seed_determines_a_program() {
     for seed in 0..200 {
         assert_eq!(program(seed), program(seed));
     }
 }
 
-/// Families and answers are mixed: neither all race nor none does.
+/// Families and answers are mixed: some programs race and some do not.
 #[test]
 fn programs_are_read_and_answered() {
     let mut free: BTreeMap<Family, (u32, u32)> = BTreeMap::new();
@@ -44,7 +44,7 @@ fn programs_are_read_and_answered() {
 
 /// For each corner case, at least a fixed percentage of programs change their answer without the feature.
 #[test]
-fn what_a_corner_is_about_decides() {
+fn each_corner_feature_affects_answers() {
     const PROGRAMS: u64 = 400;
     for corner in Corner::ALL {
         let (mut decided, mut all, mut free) = (0, 0, 0);

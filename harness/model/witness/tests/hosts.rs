@@ -1,4 +1,4 @@
-//! The order of hosts and queues: the derived relations against the streams of calls.
+//! The order of hosts and queues: the derived relations compared with an interpretation of the calls.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use litmus::{InstructionKind, SystemOperation};
@@ -14,7 +14,7 @@ fn first_seed() -> u64 {
     std::env::var("VK_LITMUS_WITNESS_SEED").map_or(0, |text| text.parse().unwrap())
 }
 
-/// Prints the pairs that only one of the two derivations orders.
+/// Checks that both derivations order the same pairs.
 #[test]
 fn hosts_and_queues_have_one_order() {
     let (mut failures, mut pairs, mut between_hosts, mut complete) = (Vec::new(), 0, 0, 0);
@@ -27,8 +27,8 @@ fn hosts_and_queues_have_one_order() {
         let (streams, relations) = (ordered_by_streams(&test), ordered_by_relations(&test));
         pairs += streams.len();
         between_hosts += streams.iter().filter(|(from, to)| from.1.is_some() && to.1.is_some()).count();
-        // Signals of columns that a host submits are not derived to come after the host's earlier work. So they
-        // leave orders out, which may report a race but accuses no device.
+        // A signal in a column that a host submits is not derived to follow earlier work of that host. A
+        // missing order may report a race, but never a violation.
         let is_submit =
             |kind: &InstructionKind| matches!(kind, InstructionKind::System(SystemOperation::Submit(_)));
         let mut instructions = test.threads.iter().flat_map(|thread| &thread.instructions);

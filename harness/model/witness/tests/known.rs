@@ -1,4 +1,4 @@
-//! Programs whose answers were derived by hand from the text.
+//! Programs with answers that were derived from the text by hand.
 #![expect(clippy::panic, clippy::unwrap_used, reason = "tests")]
 
 use litmus::Test;
@@ -13,7 +13,7 @@ fn answer(test: &Test, bound: u32) -> WitnessAnswer {
     judge(test, TextProfile::LATEST, &options).unwrap_or_else(|refusal| panic!("{}: {refusal}", test.name))
 }
 
-/// Returns true if an outcome that meets the condition is allowed, and whether only out of thin air.
+/// Returns `Some` if an allowed outcome meets the condition, with true if it is only allowed out of thin air.
 fn reached(test: &Test, answer: &WitnessAnswer) -> Option<bool> {
     let condition = &test.question.as_ref().unwrap().condition;
     let observables = test.observables();

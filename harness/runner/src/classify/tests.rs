@@ -1,4 +1,5 @@
-//! Compares the device's counts with the host's on prepared memory: expected rows and unexpected words.
+//! Compares the counts of the device with those of the host on prepared memory: expected rows and unexpected
+//! words.
 
 use std::time::Duration;
 
@@ -121,14 +122,14 @@ fn run(helper: &Helper, workgroups: u32, memory: &mut [Vec<u32>; 4]) {
     }
 }
 
-/// Returns the memory of a dispatch in which most instances are as expected, and some are not.
+/// Returns the memory of a dispatch; most instances have expected results.
 fn dispatched(case: &RowCase, counter: &Counter, odd: u32, seed: u64) -> [Vec<u32>; 4] {
     let p = parameters();
     let mut generator = Xoshiro256PlusPlus::seed_from_u64(seed);
     let instances = (p.groups * p.rounds * case.program.lanes) as usize;
     let mut word = |done: bool| {
         let chance = generator.random_range(0..1000);
-        // A dispatch with unwritten words is not counted.
+        // A dispatch with unwritten words is discarded.
         let unexpected = [DONE, !DONE, 3, 0xfeed_beef, 1 << 31];
         if chance < odd {
             unexpected[generator.random_range(0..unexpected.len())]
@@ -143,7 +144,7 @@ fn dispatched(case: &RowCase, counter: &Counter, odd: u32, seed: u64) -> [Vec<u3
     let results = (0..slots).flat_map(|slot| vec![done.contains(&(slot as u32)); instances]);
     let mut results: Vec<u32> = results.map(&mut word).collect();
     if odd > 100 {
-        // An instance that was not executed, and one that was written in part.
+        // One instance was not executed, and another was written in part.
         (0..slots).for_each(|slot| results[slot * instances + 17] = POISON);
         results[18] = POISON;
     }
@@ -155,7 +156,7 @@ fn dispatched(case: &RowCase, counter: &Counter, odd: u32, seed: u64) -> [Vec<u3
 }
 
 #[test]
-fn device_and_host_count_the_same_whatever_lies_in_memory() {
+fn device_and_host_counts_agree_on_any_memory() {
     let (mut elsewhere, mut unresolved, mut unexpected, mut discarded) = (0, 0, 0, 0);
     for (name, text) in TESTS {
         let case = case(name, text);
@@ -221,7 +222,7 @@ fn device_and_host_count_the_same_whatever_lies_in_memory() {
 }
 
 #[test]
-fn what_several_dispatches_add_up_to_does_not_depend_on_who_counts() {
+fn sums_over_dispatches_agree_between_device_and_host() {
     for (name, text) in TESTS {
         let case = case(name, text);
         for batching in [false, true] {
@@ -252,7 +253,7 @@ fn what_several_dispatches_add_up_to_does_not_depend_on_who_counts() {
 }
 
 #[test]
-fn memory_is_made_ready_for_every_instance_and_no_further() {
+fn memory_is_reset_for_exactly_the_instances() {
     for (name, text) in TESTS {
         let case = case(name, text);
         let counter = case.counter(false);
@@ -282,7 +283,7 @@ fn memory_is_made_ready_for_every_instance_and_no_further() {
     }
 }
 
-/// Surplus workgroups change no memory but the overflow word, which makes the counters invalid.
+/// Surplus workgroups only change the overflow word, which invalidates the counters.
 #[test]
 fn surplus_workgroups_add_to_the_overflow_word_only() {
     let case = case(TESTS[0].0, TESTS[0].1);
@@ -311,9 +312,9 @@ fn surplus_workgroups_add_to_the_overflow_word_only() {
     assert_eq!(classifier.received(&words, parameters().receipt()), Err(Execution::Incomplete));
 }
 
-/// The hole of an incomplete copy shows the poison that its destination held.
+/// A gap in the copy has the poison of its destination.
 #[test]
-fn poison_in_a_copy_of_locations_is_no_value() {
+fn poison_in_a_copy_of_locations_is_not_a_value() {
     let (name, text) = TESTS.iter().find(|(name, _)| *name == "float").unwrap();
     let case = case(name, text);
     let mut counter = case.counter(false);
@@ -331,7 +332,7 @@ fn poison_in_a_copy_of_locations_is_no_value() {
 }
 
 #[test]
-fn what_a_device_cannot_count_is_said() {
+fn outcomes_that_a_device_cannot_count_have_a_reason() {
     let narrow = case(
         "narrow",
         "VULKAN n { u8x4 v = 0; } P0@sg 0, wg 0, qf 0 ; st.sc0 v, {1, 2, 3, 4} ; exists (v[1] == 2)",
@@ -363,7 +364,7 @@ fn what_a_device_cannot_count_is_said() {
 
 /// Components narrower than a word are extracted from it.
 #[test]
-fn components_that_share_a_word_are_told_apart() {
+fn components_in_one_word_are_extracted() {
     let text = "VULKAN n { u8x4 v = 0; u16x3 w = 0; } P0@sg 0, wg 0, qf 0 ; st.sc0 v, {1, 2, 3, 4} ; \
                 st.sc0 w, {1, 2, 3} ; exists (v[1] == 2 /\\ v[3] == 4 /\\ w[0] == 1 /\\ w[2] == 3)";
     let case = case("narrow", text);

@@ -249,7 +249,7 @@ fn keep_tail(mut stream: impl Read, tail: &Mutex<VecDeque<u8>>) {
         let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
         tail.extend(buffer.iter().take(count));
         let surplus = tail.len().saturating_sub(STDERR_BYTES);
-        // The end is kept, because it has the message of a crash.
+        // The end of the output is kept, because it has the message of a crash.
         tail.drain(..surplus);
     }
 }

@@ -67,7 +67,8 @@ pub struct ShaderObservations {
     /// Invocations outside the dispatches of such submissions, as far as they were counted.
     #[serde(default)]
     pub outside_grid: u64,
-    /// Submissions among them of which the host read other words than the device computed its checksums over.
+    /// The number of these submissions with a checksum of the device that differs from the words that the
+    /// host read.
     #[serde(default)]
     pub misread: u64,
     /// Seconds of all submissions.
@@ -286,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn contents_are_told_by_what_differs_from_the_most_common() {
+    fn contents_are_shown_as_differences_from_the_most_common() {
         let seen = counted(&[(&[1, 2, 5], 3), (&[1, 3, 6], 1), (&[0, 0, 5], 2)]).seen();
         assert_eq!((seen.dispatches, seen.different, seen.others), (6, 3, 0));
         let counts: Vec<u64> = seen.contents.iter().map(|content| content.count).collect();
@@ -301,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_watched_word_beyond_its_buffer_is_not_of_the_next() {
+    fn a_watched_word_past_its_buffer_is_zero() {
         let mut counted = ContentCounts::new(vec![vec![0, 0], vec![5]], &[(0, 2), (1, 0), (2, 0)]);
         let mut room = counted.room();
         room.add(&[1, 2, 6]);
@@ -310,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_came_back_is_counted_apart() {
+    fn dispatches_without_results_are_counted_separately() {
         let counted = counted(&[(&[POISON, POISON, POISON], 2), (&[0, 0, 5], 1)]);
         assert_eq!(counted.dispatches(), 3);
         let seen = counted.seen();

@@ -191,7 +191,7 @@ mod tests {
 
     /// Every key is optional, and an absent key disables its stress.
     #[test]
-    fn an_empty_table_is_no_stress() {
+    fn an_empty_table_disables_stress() {
         let memory = read("").unwrap().memory_stress.unwrap();
         assert_eq!((memory.workgroups, memory.pre_stress, memory.queue_workgroups), ((0, 0), (0, 0), (0, 0)));
         assert_eq!(memory, MemoryStress::default());
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_device_does_not_have_is_reduced() {
+    fn unsupported_memory_stress_is_reduced() {
         let stress = read("workgroups = [8, 900]\nqueue_workgroups = [4, 8]").unwrap();
         let small = plan::Capabilities {
             max_workgroups: 600,

@@ -1,4 +1,4 @@
-//! A device that executes no SPIR-V: it implements the contract between kernel and runner in Rust, or follows
+//! A device that executes no SPIR-V. It implements the contract between kernel and runner in Rust, or follows
 //! a script.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "test support: a failure is the report")]
 
@@ -129,7 +129,7 @@ pub fn each_role(parameters: &Parameters, workgroups: u32, mut visit: impl FnMut
     }
 }
 
-/// Executes a dispatch with this number.
+/// Executes the dispatch with this number.
 pub type Script = Box<dyn Fn(u64, &mut Memories<'_>) -> Happening>;
 
 /// The end of a submission.
@@ -148,10 +148,10 @@ pub struct Fake {
     pub identity: Identity,
     pub capabilities: Capabilities,
     pub regroups: bool,
-    /// Executes submissions, whatever the capabilities claim.
+    /// True if it executes submissions, whatever its capabilities are.
     pub executes: bool,
     pub script: Script,
-    /// Duration of each poll.
+    /// The duration of each poll.
     pub takes: Duration,
     /// The number of submissions.
     pub submissions: Cell<u64>,
@@ -159,7 +159,7 @@ pub struct Fake {
     pub drawn: RefCell<Vec<Parameters>>,
     /// The plan that was prepared last.
     pub plan: RefCell<Plan>,
-    /// The push constants after the parameters of each dispatch: those of memory stress.
+    /// The push constants of memory stress, which follow the parameters of each dispatch.
     pub stress: RefCell<Vec<Vec<u8>>>,
     /// The number of prepared plans that were destroyed while in flight.
     pub destroyed_in_flight: Cell<u64>,
@@ -297,7 +297,7 @@ impl Prepared for FakePrepared<'_> {
                     let [locations, results, rendezvous] = &mut memories;
                     let mut own = Memories { parameters, workgroups, locations, results, rendezvous };
                     happening = (self.device.script)(number, &mut own);
-                    // The script leaves out the workgroups of memory stress.
+                    // The script omits the workgroups of memory stress.
                     let classes = (own.workgroups / parameters.groups) as usize;
                     let overflow_word = shaders::contract::overflow_word(classes as u32) as usize;
                     let overflow = rendezvous[overflow_word];

@@ -28,7 +28,7 @@ pub(super) struct Layout {
     of_step: BTreeMap<usize, Vec<usize>>,
     /// The launch of each dispatch.
     launches: Vec<LaunchPosition>,
-    /// By dispatch: references that an invocation's own cache may hold.
+    /// By dispatch: references that the cache of an invocation may contain.
     pub cached: Vec<Vec<usize>>,
     parents: [Vec<u32>; 3],
 }

@@ -1,4 +1,5 @@
-//! Translates the steps of a plan into phases: which dispatches run together, and what caches do in between.
+//! Translates the steps of a plan into phases: the dispatches that run together, and the cache operations
+//! between them.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn points_cover_the_pixels_whose_middle_they_hold() {
+    fn points_cover_pixels_whose_centre_they_contain() {
         assert_eq!(pixels(2.0, 2.0, 4.0, (64, 64)), (16, 0));
         // A point off the quad grid has a ring of helpers.
         assert_eq!(pixels(3.0, 3.0, 4.0, (64, 64)), (16, 20));
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_outside_of_the_viewport_is_not_drawn() {
+    fn points_outside_the_viewport_are_not_drawn() {
         for at in
             [[1.5, 0.0, 0.0, 1.0], [0.0, 0.0, -0.5, 1.0], [0.0, 0.0, 0.0, 0.0], [f32::NAN, 0.0, 0.0, 1.0]]
         {

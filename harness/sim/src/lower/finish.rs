@@ -1,4 +1,4 @@
-//! The last lowering pass: computes what depends on the whole kernel, such as reference properties, outermost
+//! The last lowering pass: computes properties of the whole kernel, such as reference properties, outermost
 //! loops and preserved program order.
 
 use spirv_reader::Decorations;

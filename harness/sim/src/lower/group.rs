@@ -78,7 +78,7 @@ impl Lowering<'_> {
         };
         let (first, width) = (self.value(placed, id)?, self.width_of(id));
         if kind != GroupKind::AllEqual {
-            // Reductions combine whole numbers; other operations move each word on its own.
+            // Reductions combine whole numbers; other operations move each word separately.
             let one = |word| Group { kind, to: to + word, value: first + word, argument };
             let step = if one(0).is_wide() { 2 } else { 1 };
             self.program.ops.extend((0..width).step_by(step).map(|word| Op::Group(one(word))));

@@ -1,4 +1,4 @@
-//! Dispatch of operations to their lowering, and the refusal of those that the machine lacks.
+//! Selects the lowering of each operation, and refuses unsupported operations.
 
 use spirv_reader::{ImageQuery, SpirvOperation};
 

@@ -231,7 +231,7 @@ impl Lowering<'_> {
         Ok(sum)
     }
 
-    /// Returns a constant register that holds a word.
+    /// Returns a constant register with a word.
     pub(super) fn fixed_word(&mut self, word: u32) -> Register {
         if let Some((known, _)) = self.program.constants.iter().find(|(_, value)| *value == word) {
             return *known;

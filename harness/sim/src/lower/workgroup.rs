@@ -32,8 +32,7 @@ impl Lowering<'_> {
         LoweredValue::Pointer { reference, address }
     }
 
-    /// Zero-initializes a workgroup variable. With a fault, each invocation zeroes it on its own and no
-    /// barrier follows.
+    /// Zero-initializes a workgroup variable. With a fault, each invocation zeroes it and no barrier follows.
     pub(super) fn begin_as_zero(&mut self, variable: &LoweredValue, fault: Fault) -> Result<(), LoadError> {
         let (LoweredValue::Whole { reference, .. } | LoweredValue::Pointer { reference, .. }) = *variable
         else {

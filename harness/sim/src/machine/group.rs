@@ -19,7 +19,7 @@ impl Machine {
         subgroups.dedup();
         let mut there: Vec<(usize, usize)> = Vec::new();
         let mut next = 0;
-        // Each subgroup brings other waves, whose own subgroups must have arrived, too.
+        // Each subgroup may extend to other waves, whose subgroups must also have arrived.
         while let Some(subgroup) = subgroups.get(next).copied() {
             next += 1;
             for (other, wave) in self.waves.iter().enumerate() {

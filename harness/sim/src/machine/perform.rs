@@ -26,7 +26,7 @@ impl Machine {
         }
         let reference = dispatch.bindings.get(usize::from(op.reference)).map_or(0, |bound| bound.reference);
         let mut done = mask;
-        // Before the operation itself: it may release stores that the buffer still holds.
+        // Before the operation: it may release stores that are still in the buffer.
         self.drain_store_buffers(number, slot, mask, &op, reference);
         match op.kind {
             _ if op.is_access() && op.bytes != 4 => {
@@ -53,8 +53,8 @@ impl Machine {
                 for lane in lanes(mask) {
                     let (address, ..) = wave.word_operands(slot, lane);
                     let path = &wave.paths[lane];
-                    // The own store buffer comes first; without store buffers, a value that a cache
-                    // has read ahead.
+                    // The store buffer of the group is checked first; without store buffers, a value that a
+                    // cache has prefetched.
                     let early = match buffers {
                         true => self.memory.forwarded(group, path, reference, address, level),
                         false => self.memory.found_ahead(path, reference, address),
@@ -72,7 +72,7 @@ impl Machine {
                     } else {
                         value
                     };
-                    // A value that was read ahead is dropped in the end, so that no polling loop reads it for
+                    // A prefetched value is dropped eventually, so that a polling loop does not read it for
                     // ever.
                     if ahead && (early.is_none() || self.random.chance(128)) {
                         self.memory.forget_ahead(path, reference, address);
@@ -121,7 +121,7 @@ impl Machine {
                 self.perform_section(number, mask, false);
             }
         }
-        // Applies to words and to wider numbers; the other operations acquire on their own.
+        // Applies to words and to wider numbers; the other operations acquire by themselves.
         if op.kind == MemoryOpKind::AtomicLoad && op.acquire {
             self.acquire_ahead(number, mask, &op);
         }

@@ -2,7 +2,7 @@
 //! "Fragment Shader Interlock").
 //!
 //! A wave contains at most one fragment of a pixel, so none of its lanes waits for another one. If sections
-//! are unordered, a wave enters in all its lanes at once or in none. Otherwise two waves could deadlock.
+//! are unordered, all lanes of a wave enter together; otherwise two waves could deadlock.
 
 use std::collections::HashMap;
 
@@ -44,7 +44,7 @@ impl InterlockQueue {
     fn can_enter(&self, invocation: u32, ordered: bool) -> bool {
         let pixel = self.pixels.get(&invocation).and_then(|pixel| self.fragments.get(*pixel));
         pixel.is_none_or(|(left, inside)| match ordered {
-            // Ordered sections follow primitive order; the list holds those that have not ended.
+            // Ordered sections follow primitive order; the list has those that have not ended.
             true => left.first() == Some(&invocation),
             false => inside.is_none(),
         })
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fragments_of_a_pixel_take_turns_and_others_do_not_wait() {
+    fn only_fragments_of_one_pixel_exclude_each_other() {
         let mut sections = InterlockQueue::default();
         sections.add_fragments([(5, [0, 0]), (6, [1, 0]), (3, [0, 0])].into_iter());
         assert_eq!([5, 6, 3, 9].map(|fragment| sections.count_predecessors(fragment)), [0, 0, 1, 0]);

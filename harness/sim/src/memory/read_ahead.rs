@@ -1,18 +1,19 @@
 //! Speculative atomic loads: a cache reads values ahead of branches and of acquires of narrower scopes.
 //!
-//! In some rounds each cache of one level records what later atomic loads will find, as soon as their
+//! In some rounds each cache of one level records the values for later atomic loads as soon as their
 //! addresses are known: before an earlier branch is decided, before an earlier acquire is performed. A load
-//! consumes a recorded value at most a few times. The effect is that of performing the load when the value
-//! was fetched. No race-free program can observe this:
+//! consumes a recorded value at most a few times. The load then has the value of an earlier point in time. No
+//! race-free program can observe this:
 //!
-//! - All invocations below the cache find the same value. A store, a read-modify-write, or a load that found
-//!   a newer value from below the cache ends the recorded value of that location. So values never go back.
+//! - All invocations below the cache read the same value. A store, a read-modify-write, or a load of a newer
+//!   value below the cache discards the recorded value of that location. So values never go back in
+//!   modification order.
 //! - An invocation that is ordered after a write from elsewhere has performed an acquire whose scope reaches
-//!   beyond the cache, or synchronizes with an invocation below the cache that has. Such an acquire ends all
-//!   that the cache recorded.
+//!   beyond the cache, or synchronizes with an invocation below the cache that has. Such an acquire discards
+//!   all recorded values of the cache.
 //!
-//! Only locations with a *uniform atomic scope* are read ahead: all accesses are atomic, of one word and of
-//! one scope, through one reference. No atomic store stays in a store buffer in such a round.
+//! Only locations with a *uniform atomic scope* are recorded: all accesses are atomic, of one word and of one
+//! scope, through one reference. No atomic store stays in a store buffer in such a round.
 
 use super::{Memory, Path};
 
@@ -78,7 +79,7 @@ impl Memory {
         self.ahead.level.is_some()
     }
 
-    /// Records what an atomic load of this scope would find.
+    /// Records the value that an atomic load of this scope would read.
     pub fn read_ahead(&mut self, path: &Path, reference: usize, address: u32, scope: u8) {
         let Some(level) = self.ahead.level else { return };
         // A load whose scope ends at or below the cache may see values that the cache does not.

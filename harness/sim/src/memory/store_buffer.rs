@@ -1,10 +1,10 @@
 //! Store buffers: they make atomic stores visible to some invocations before others (not multi-copy atomic).
 //!
-//! Waves are put into groups at random, round by round. An atomic store may stay in the buffer of its group
-//! for a while. Atomic loads of the group find it there, as far as both scopes reach; all other loads find
-//! the older value. A buffer holds one store per location, and the next store drains it, so stores of a group
-//! to a location are performed in order. Every release first drains the buffer of its group, since the
-//! invocation may have observed all of it.
+//! Each round assigns waves to groups at random. An atomic store may stay in the buffer of its group for some
+//! time. Atomic loads of the group whose scope and that of the store include each other read the buffered
+//! value; all other loads read the older value. A buffer holds one store per location, and the next store
+//! drains it, so stores of a group to a location are performed in order. Every release first drains the
+//! buffer of its group, since the invocation may have observed all of it.
 
 use super::{Memory, Path};
 
@@ -63,7 +63,7 @@ impl Memory {
             self.buffers.slots = vec![BufferedStore::default(); SLOTS];
         }
         let slot = Buffers::slot(group, reference, address);
-        // The slot may hold an older store to the location, or one that merely has the same hash.
+        // The slot may have an older store to the location, or to another location with the same hash.
         // Performing it early is always allowed.
         self.perform_buffered(slot);
         let pending =

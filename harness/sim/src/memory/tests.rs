@@ -1,4 +1,4 @@
-//! Tests of partly dirty lines, wide accesses, and store buffers.
+//! Tests of partially dirty lines, wide accesses and store buffers.
 
 use super::*;
 use crate::program::{DEVICE, MEMORY, QUEUE_FAMILY, WORKGROUP};
@@ -37,7 +37,7 @@ fn neighbouring_bytes_survive_each_other() {
 }
 
 #[test]
-fn what_is_published_of_a_word_is_all_that_is_dirty() {
+fn a_release_publishes_all_dirty_bytes_of_a_word() {
     let mut memory = memory();
     // A merged line is private only if all its bytes are.
     memory.store(&FIRST, 0, 2, (0x11, 0b0001), true, None);
@@ -47,7 +47,7 @@ fn what_is_published_of_a_word_is_all_that_is_dirty() {
 }
 
 #[test]
-fn an_own_cache_holds_both_words_of_a_wide_number() {
+fn the_private_cache_has_both_words_of_a_wide_number() {
     let mut memory = memory();
     memory.store(&FIRST, 0, 2, (1, WHOLE), false, None);
     memory.store(&FIRST, 0, 3, (2, WHOLE), false, None);
@@ -66,7 +66,7 @@ fn a_buffered_store_is_seen_by_its_group_as_far_as_scopes_reach() {
     assert_eq!(memory.forwarded(1, &SECOND, 0, 2, WORKGROUP), None);
     assert_eq!(memory.forwarded(0, &SECOND, 0, 2, DEVICE), None);
     assert_eq!(memory.atomic_load(&SECOND, 0, 2, DEVICE), 0);
-    // The group's next store to the location drains the buffered one.
+    // The next store of the group to the location drains the buffered one.
     memory.buffer(1, &FIRST, 0, 2, (DEVICE, 8));
     assert_eq!(memory.atomic_load(&SECOND, 0, 2, DEVICE), 7);
     memory.drain_group(0, false);
@@ -77,7 +77,7 @@ fn a_buffered_store_is_seen_by_its_group_as_far_as_scopes_reach() {
 }
 
 #[test]
-fn a_store_to_a_calm_location_may_outlast_a_release_that_reaches_its_group_alone() {
+fn a_workgroup_release_may_keep_stores_to_calm_locations_buffered() {
     let mut memory = memory();
     memory.buffer(1, &FIRST, 0, 2, (DEVICE, 7));
     memory.drain_group(1, true);
@@ -88,7 +88,7 @@ fn a_store_to_a_calm_location_may_outlast_a_release_that_reaches_its_group_alone
 }
 
 #[test]
-fn what_was_read_ahead_is_found_until_a_wide_acquire_or_a_store_from_behind_the_cache() {
+fn prefetched_values_last_until_a_wide_acquire_or_an_outside_store() {
     let mut memory = memory();
     memory.begin_ahead(Some(WORKGROUP));
     let ahead = |memory: &mut Memory| {
@@ -97,8 +97,7 @@ fn what_was_read_ahead_is_found_until_a_wide_acquire_or_a_store_from_behind_the_
     };
     assert_eq!(ahead(&mut memory), Some(0));
     assert_eq!(memory.found_ahead(&SECOND, 0, 2), None);
-    // After a write from elsewhere, a load without an acquire from beyond the cache may still find the old
-    // value.
+    // After a write by another workgroup, a load without an acquire may still return the cached value.
     memory.atomic_store(&SECOND, 0, 2, DEVICE, 5);
     memory.forget_ahead(&SECOND, 0, 2);
     memory.acquire_ahead(&FIRST, WORKGROUP);
@@ -108,7 +107,7 @@ fn what_was_read_ahead_is_found_until_a_wide_acquire_or_a_store_from_behind_the_
     assert_eq!(ahead(&mut memory), Some(5));
     memory.forget_ahead(&FIRST, 0, 2);
     assert_eq!(memory.found_ahead(&FIRST, 0, 2), None);
-    // A load that hits in the cache is not read ahead.
+    // A load that hits the cache is not prefetched.
     memory.read_ahead(&FIRST, 0, 2, WORKGROUP);
     assert_eq!(memory.found_ahead(&FIRST, 0, 2), None);
 }

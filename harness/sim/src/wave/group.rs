@@ -1,8 +1,7 @@
 //! Subgroup operations.
 //!
 //! The lanes of a subgroup are in several waves. So a wave waits at an operation until each lane of the
-//! subgroup has arrived or cannot arrive any more. Lanes exchange values; their memory operations are not
-//! waited for.
+//! subgroup has arrived or can no longer arrive. Lanes exchange values without waiting for memory operations.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 

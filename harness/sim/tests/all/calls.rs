@@ -1,5 +1,5 @@
-//! Tests with queues, host threads and API calls: every variant keeps the ordering that calls provide, and
-//! each removed call is detected.
+//! Tests with queues, host threads and API calls: calls order their accesses in every variant, and each
+//! removed call is detected.
 
 use std::ops::ControlFlow;
 
@@ -32,9 +32,9 @@ fn run(device: &SimDevice, test: &Test, count: u64, seed: u64) -> Option<Result<
     Some(runner::run_ways(device, program, &way, test, &settings, &mut Known::default(), go_on))
 }
 
-/// Runs every test, with its calls if it has any, and finds no forbidden outcome.
+/// Runs every test, with its calls if it has any, and checks that no forbidden outcome occurs.
 #[test]
-fn what_calls_order_is_ordered() {
+fn calls_order_their_accesses() {
     let device = SimDevice::new(Fault::None);
     let (mut wrong, mut as_they_stand) = (Vec::new(), 0);
     for (id, _, test) in tests() {
@@ -51,7 +51,7 @@ fn what_calls_order_is_ordered() {
     assert!(as_they_stand >= 70, "{as_they_stand}");
 }
 
-/// Calls that a test does not need, or whose removal no run shows, each with the reason.
+/// Calls that a test does not need, or whose removal no run detects, each with the reason.
 const UNSEEN: [(&str, &str, &str); 3] = [
     (
         "families/MP+timeline.steps",
@@ -62,9 +62,9 @@ const UNSEEN: [(&str, &str, &str); 3] = [
     ("families/PingPong+host.timeline", "wait t 2", "a queue and the host would do so"),
 ];
 
-/// Zero-initialization happens at the start of a dispatch, so a round without it counts no instance.
+/// Memory is zeroed at the start of a dispatch only, so a round without that counts no instances.
 #[test]
-fn zeroed_memory_is_asked_about_in_every_round() {
+fn every_round_needs_zeroed_memory() {
     let device = SimDevice::new(Fault::None);
     let entry = litmus::corpus::tests().into_iter().find(|entry| entry.id == "classes/MP+cbar.sc1").unwrap();
     let test = litmus::parse(entry.text, &entry.path).unwrap();
@@ -84,13 +84,13 @@ fn zeroed_memory_is_asked_about_in_every_round() {
     assert!(all > dispatches, "{all} rounds of {dispatches} dispatches");
 }
 
-/// Words that begin a call that may be removed.
+/// The first words of calls that may be removed.
 const DROPPED: [&str; 8] =
     ["flush", "invalidate", "submit", "wait", "barrier", "await", "avdevice", "visdevice"];
 
-/// A test without one call shows the outcome that it forbids, if the model allows that.
+/// Without one call, a test shows its forbidden outcome, if the model then allows that.
 #[test]
-fn each_call_that_is_left_out_is_seen() {
+fn each_removed_call_is_detected() {
     let device = SimDevice::new(Fault::None);
     let (mut seen, mut refused, mut needless, mut unseen) = (0, 0, Vec::new(), Vec::new());
     for (id, text, test) in tests() {
@@ -114,7 +114,8 @@ fn each_call_that_is_left_out_is_seen() {
                     cells.collect::<Vec<_>>().join("|")
                 };
                 let less: Vec<String> = text.lines().enumerate().map(without).collect();
-                // A removal can make a text invalid: a wait without its signal, or a transfer without order.
+                // Removing a call can make a text invalid: a wait without its signal, or a transfer without
+                // order.
                 let Ok(less) = litmus::parse(&less.join("\n"), &id) else {
                     refused += 1;
                     continue;

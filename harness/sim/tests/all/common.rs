@@ -22,19 +22,19 @@ pub fn cases(usual: u64) -> u64 {
     }
 }
 
-/// Returns the number of instances of each test: more in a soak.
+/// Returns the number of instances of each test; a soak has more.
 pub fn instances(usual: u64) -> u64 {
     if std::env::var_os("VK_LITMUS_SOAK").is_some() { usual * 40 } else { usual }
 }
 
-/// Returns small dispatches, so that few instances still see many schedules.
+/// Returns small dispatches, so that a few instances cover many schedules.
 pub fn stress(device: &SimDevice) -> Stress {
     let stress = Stress::for_device(device.identity(), device.capabilities()).unwrap();
     Stress { rounds: (8, 16), groups: (1, 4), groups_within: (1, 8), ..stress }
 }
 
-/// Runs a test; `None` if it has no kernel. All features are supported, but the device may be too small for a
-/// kernel.
+/// Runs a test; `None` if it has no kernel. All features are supported, but a kernel may be too large for the
+/// device.
 pub fn run(
     device: &SimDevice,
     test: &Test,
@@ -69,11 +69,11 @@ pub fn run_under(
     let needs = &test.metadata.needs;
     let lacking = runner::RunVariant::default().lacking(&program, needs, device.capabilities());
     assert!(lacking.is_none(), "{}: {lacking:?}", test.name);
-    // The step budget of the device ends hangs, however busy this host is.
+    // The step budget of the device ends hangs, independent of the load of this host.
     let patience = Duration::from_secs(3600);
     let settings =
         RunSettings { patience, ..RunSettings::new(stress, RunBudget::instances(instances), seed) };
-    // If a barrier cannot join dispatches, as between queues, use the first join that can.
+    // If a barrier cannot order the dispatches, as between queues, the first join that can is used.
     let join = match join {
         Join::Barrier if join.refused(&program).is_some() => {
             Join::ALL.into_iter().find(|way| way.refused(&program).is_none()).unwrap_or(join)
@@ -83,7 +83,7 @@ pub fn run_under(
     if join != Join::Barrier && join.refused(&program).is_some() {
         return None;
     }
-    // Memory types that the host does not reach behave alike.
+    // Memory types that the host cannot map behave the same.
     let memory = match runner::RunVariant::default().memory(&program) {
         memory @ plan::BufferMemory::Mapped(_) => memory,
         _ => plan::BufferMemory::Device,
@@ -102,7 +102,7 @@ pub fn prediction(test: &Test) -> Option<Prediction> {
     prediction.complete.then_some(prediction)
 }
 
-/// Returns the forbidden outcomes of a race-free test, and raw values that no execution has.
+/// Returns the forbidden outcomes of a race-free test, and raw values that no execution produces.
 pub fn exceptions(test: &Test, prediction: &Prediction, seen: &Observation) -> Vec<String> {
     if prediction.race != Race::Free {
         return Vec::new();

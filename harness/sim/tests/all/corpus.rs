@@ -1,4 +1,4 @@
-//! Runs the corpus: no forbidden outcome appears, and most weak outcomes that are allowed do.
+//! Runs the corpus: no forbidden outcome occurs, and most allowed weak outcomes do.
 
 use std::collections::BTreeMap;
 use std::sync::{LazyLock, OnceLock};
@@ -32,7 +32,7 @@ fn runnable_tests() -> Vec<(String, Test)> {
     let tests = litmus::corpus::tests().into_iter().filter_map(|entry| {
         let test = litmus::parse(entry.text, &entry.path).ok()?;
         if test.dialect == litmus::Dialect::Hsa {
-            // A device is asked for the lowered program, and knows no filter.
+            // A device runs the lowered program, without the filter.
             return Some((entry.id, Test { filter: None, ..litmus::lower_to_vulkan(&test).ok()?.test }));
         }
         (test.filter.is_none() && test.khronos.is_none() && test.dialect == litmus::Dialect::Vulkan)
@@ -42,11 +42,11 @@ fn runnable_tests() -> Vec<(String, Test)> {
 }
 
 #[test]
-fn nothing_forbidden_is_shown_and_most_of_what_is_weak_is() {
+fn no_forbidden_outcome_and_most_weak_outcomes_occur() {
     let device = SimDevice::new(Fault::None);
     let (mut total, mut wrong) = (0, Vec::new());
     let (mut shown, mut weak, mut never) = (0, 0, Vec::new());
-    // By folder: the number of tests that ran, and of all tests.
+    // By folder: the number of tests that ran, and the number of all tests.
     let mut folders: BTreeMap<String, (u32, u32)> = BTreeMap::new();
     for entry in CORPUS.iter() {
         let Entry { id, test, .. } = entry;
@@ -81,7 +81,7 @@ fn nothing_forbidden_is_shown_and_most_of_what_is_weak_is() {
 }
 
 #[test]
-fn no_way_to_tell_a_test_shows_anything_forbidden() {
+fn no_variant_shows_a_forbidden_outcome() {
     let device = SimDevice::new(Fault::None);
     let (mut ran, mut wrong) = (BTreeMap::new(), Vec::new());
     // A soak runs every variant of each test; otherwise each test has one in twelve.
@@ -89,7 +89,7 @@ fn no_way_to_tell_a_test_shows_anything_forbidden() {
     let entries = CORPUS.iter().filter(|entry| !entry.id.starts_with("hsa/"));
     for (index, entry) in entries.enumerate() {
         let Entry { id, test, .. } = entry;
-        // Many variants share a meaning; each meaning is predicted once.
+        // Variants with the same meaning share a prediction.
         let mut predicted: Vec<(Test, Option<Prediction>)> = Vec::new();
         for (number, (name, variant)) in shaders::variant::words().enumerate() {
             if !(index + number).is_multiple_of(share) {
@@ -140,7 +140,7 @@ const SHAPES: [&str; 18] = [
     "scopes/RMW+add-add.wg-far",
     "avvis/MP+rel-acq.av-wg-far",
     "barrier/MP+cbar.noav",
-    // Components of one access are performed one by one.
+    // The components of one access are separate operations.
     "vectors/Race+vec2-vec2.torn",
     "vectors/MP+rlx-rlx.vec4",
 ];

@@ -70,7 +70,7 @@ fn rounds_are_counted_as_batches() {
 }
 
 #[test]
-fn a_malformed_module_is_told_with_the_word() {
+fn a_malformed_module_is_reported_with_its_word() {
     let device = SimDevice::new(Fault::None);
     let good = words(SB);
     let told = |words: Vec<u32>| match device.prepare(&plan(words, 4)) {
@@ -88,7 +88,7 @@ fn a_malformed_module_is_told_with_the_word() {
 }
 
 #[test]
-fn an_instruction_that_it_lacks_is_named() {
+fn an_unsupported_instruction_is_named() {
     let device = SimDevice::new(Fault::None);
     let mut words = words(SB);
     // OpKill, as the first instruction after the header.
@@ -102,7 +102,7 @@ fn an_instruction_that_it_lacks_is_named() {
 }
 
 #[test]
-fn any_change_of_a_module_is_survived() {
+fn mutated_modules_cause_no_panic() {
     let device = SimDevice::new(Fault::None);
     let good = words(SB);
     let mut survived = 0;
@@ -112,7 +112,7 @@ fn any_change_of_a_module_is_survived() {
             words[position] ^= change;
             if let Ok(mut prepared) = device.prepare(&plan(words, 4)) {
                 prepared.submit().unwrap();
-                // Whatever the kernel does, it ends or can be abandoned.
+                // The kernel ends or can be abandoned.
                 let _ = prepared.poll(Duration::ZERO);
                 survived += 1;
             }
@@ -129,14 +129,14 @@ fn a_hang_ends_by_the_step_budget() {
 }
 
 #[test]
-fn a_lost_device_is_told() {
+fn a_lost_device_is_reported() {
     let test = litmus::parse(SB, "SB").unwrap();
     let error = run(&SimDevice::new(Fault::DeviceLost), &test, 1_000_000, 3).unwrap().unwrap_err();
     assert_eq!(error.cause.to_string(), "the device was lost during a submission");
 }
 
 #[test]
-fn nothing_is_read_while_something_runs() {
+fn reading_during_execution_is_refused() {
     let device = SimDevice::new(Fault::None);
     let mut prepared = device.prepare(&plan(words(SB), 4)).unwrap();
     assert!(matches!(prepared.poll(Duration::ZERO), Err(DeviceError::InvalidPlan(_))));

@@ -1,4 +1,4 @@
-//! Tests of faults: the suite finds each visible fault, and never accuses a sound device.
+//! Tests of faults: the suite detects each visible fault, and reports no violation of a sound device.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -48,9 +48,9 @@ fn suite() -> Vec<Case> {
     cases.collect()
 }
 
-/// Returns the effect of a fault on the suite: `expected` where some test has it, else the first effect.
+/// Returns the effect of a fault on the suite: `expected` if some test has it, else the first effect.
 ///
-/// A test with a violation moves to the front, because it often shows the next faults too.
+/// A test with a violation moves to the front, because it often detects the next faults too.
 fn find(fault: Fault, suite: &mut [Case], expected: &str, limit: Duration) -> (&'static str, String) {
     let device = SimDevice::new(fault);
     let since = Instant::now();
@@ -72,7 +72,7 @@ fn find(fault: Fault, suite: &mut [Case], expected: &str, limit: Duration) -> (&
             };
             if !by.is_empty() {
                 let first = inconclusive.get_or_insert_with(|| format!("{}: {by}", case.id));
-                // A fault may destroy the records of one test and show itself in those of another.
+                // A fault may destroy the records of one test, and be detected by those of another.
                 if expected != "violates" {
                     return ("inconclusive", first.clone());
                 }
@@ -86,13 +86,13 @@ fn find(fault: Fault, suite: &mut [Case], expected: &str, limit: Duration) -> (&
 }
 
 #[test]
-fn the_suite_finds_what_can_be_seen() {
+fn the_suite_detects_every_visible_fault() {
     let mut suite = suite();
     assert!(suite.len() > 10);
     let mut wrong = Vec::new();
     for row in FAULTS {
         let invisible = matches!(row.expect, Expect::Invisible(_));
-        // A fault that is declared invisible gets a short search.
+        // The search for a fault that is declared invisible is short.
         let limit = if invisible { Duration::from_millis(300) } else { Duration::from_secs(60) };
         let since = Instant::now();
         let (found, by) = find(row.fault, &mut suite, row.expect.word(), limit);

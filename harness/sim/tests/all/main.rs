@@ -1,5 +1,5 @@
-//! Tests of the simulated GPU against the models: its outcomes are allowed, it shows weak behaviour, and its
-//! faults are found.
+//! Tests of the simulated GPU against the models: its outcomes are allowed, weak outcomes occur, and faults
+//! are detected.
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod calls;

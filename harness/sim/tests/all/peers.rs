@@ -1,4 +1,4 @@
-//! Runs external tests from a folder that the environment names: no forbidden outcome appears.
+//! Runs the tests of other tools from a folder in an environment variable: no forbidden outcome occurs.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use sim::{Fault, SimDevice};
 use crate::common::{exceptions, instances, prediction, run};
 
 #[test]
-fn tests_of_peers_show_nothing_forbidden() {
+fn tests_of_other_tools_show_no_forbidden_outcome() {
     let Some(corpora) = std::env::var_os("VK_LITMUS_CORPORA").map(PathBuf::from) else {
         println!("1 skipped: VK_LITMUS_CORPORA is not set");
         return;
@@ -22,12 +22,12 @@ fn tests_of_peers_show_nothing_forbidden() {
         let text = std::fs::read_to_string(file).unwrap();
         let name = file.strip_prefix(&corpora).unwrap_or(file).display().to_string();
         let Ok(mut test) = litmus::parse(&text, &name) else { continue };
-        // Filtered executions still happen on the device, so only the whole program can be judged.
+        // Devices do not apply the filter, so only the whole program can be judged.
         (test.filter, test.khronos) = (None, None);
         let Some(seen) = run(&device, &test, instances(1_000), 17) else { continue };
         let seen = match seen {
             Ok(seen) => seen,
-            // A barrier that never fills, as the test documents.
+            // The test documents a barrier that is never complete.
             Err(error) => {
                 ended.push(format!("{name}: {}", error.cause));
                 continue;

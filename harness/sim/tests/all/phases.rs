@@ -1,5 +1,5 @@
 //! Random programs of several dispatches with access masks: the device runs the program that the model
-//! judges, and shows no outcome that it forbids.
+//! judges, and no forbidden outcome occurs.
 
 use litmus::{InstructionKind, Outcome, Race, Span, SyncPoint, SystemOperation, SystemSync, Test, ThreadId};
 use plan::Device;
@@ -34,7 +34,7 @@ const ACCESSES: [&str; 8] = [
     "ld.sc0 R, x",
 ];
 
-/// A thread: operations of the API before its accesses, the accesses, operations after them.
+/// A thread: API operations before its accesses, the accesses, and API operations after them.
 type Thread = (Vec<(bool, usize)>, Vec<usize>, Vec<(bool, usize)>);
 
 /// The threads of each phase, and pairs of threads that are unordered although their phases are ordered.
@@ -44,7 +44,7 @@ fn phased() -> impl Strategy<Value = Phased> {
     let half = || (any::<bool>(), 0..MASKS.len());
     let halves = move || proptest::collection::vec(half(), 0..2);
     let thread = move || (halves(), proptest::collection::vec(0..ACCESSES.len(), 1..3), halves());
-    // Prefers choices that create the intended ordering.
+    // Prefers choices that complete the intended order.
     let right = move || {
         let mask = |range: std::ops::Range<usize>| (range, Just(0)).prop_map(|(index, _)| index);
         (mask(0..8), proptest::collection::vec(0..ACCESSES.len(), 1..3), mask(0..8)).prop_map(
@@ -100,8 +100,8 @@ fn text((phases, missing): &Phased) -> String {
     )
 }
 
-/// Returns the test that the device gets. Every thread of a phase follows all threads of earlier phases, and
-/// begins with the dependency before its phase.
+/// Returns the test as recorded for the device. Every thread of a phase follows all threads of earlier
+/// phases, and begins with the dependency before its phase.
 fn recorded(test: &Test, program: &Program) -> Test {
     let mut recorded = test.clone();
     recorded.system_sync.clear();
@@ -132,7 +132,7 @@ fn recorded(test: &Test, program: &Program) -> Test {
 }
 
 #[test]
-fn the_program_that_runs_is_the_one_that_is_judged() {
+fn the_recorded_program_is_the_judged_one() {
     let wanted = cases(25);
     let device = SimDevice::new(Fault::None);
     let mut runner =
@@ -154,7 +154,7 @@ fn the_program_that_runs_is_the_one_that_is_judged() {
             of.outcomes.iter().filter(|(_, says)| says.allowed).map(|(outcome, _)| outcome.clone()).collect()
         };
         let (own, run_as) = (allowed(&judged), allowed(&as_run));
-        // The device's program never has fewer outcomes.
+        // If the original is race-free, the recorded program must be, and must allow no additional outcome.
         if judged.race == Race::Free && (as_run.race != Race::Free || run_as.iter().any(|o| !own.contains(o)))
         {
             wrong.push(format!("less is asked of devices:\n{text}"));
@@ -163,7 +163,7 @@ fn the_program_that_runs_is_the_one_that_is_judged() {
         if named && drawn.1 == 0 {
             same += 1;
             racy += u64::from(judged.race != Race::Free);
-            // With every pair of threads ordered it has no more outcomes either.
+            // If every pair of threads is ordered, both have the same outcomes.
             if (judged.race, &own) != (as_run.race, &run_as) {
                 wrong.push(format!("something else is asked of devices:\n{text}\n{own:?}\n{run_as:?}"));
             }

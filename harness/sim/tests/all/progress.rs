@@ -1,5 +1,5 @@
-//! Compares two definitions of each progress model: the scheduler hangs exactly where the checker predicts a
-//! possible hang. The checker works on source text and interleavings, the scheduler on SPIR-V with weak
+//! Compares two implementations of each progress model: the scheduler hangs exactly if the checker predicts a
+//! possible hang. The checker interprets the test by interleaving, the scheduler executes SPIR-V with weak
 //! memory.
 
 use std::time::Duration;
@@ -24,9 +24,9 @@ const MODELS: [&str; 12] = [
     "sg=hsa",
     "sg=unfair",
 ];
-/// The maximal number of submissions in which an expected hang must appear; the first hang ends the search.
+/// Maximum number of submissions in which an expected hang must occur; the first hang ends the search.
 const WALKS: u32 = 2_000;
-/// The number of submissions in which no hang may appear if none is expected.
+/// Number of submissions without a hang if none is expected.
 const WALKS_WHERE_ALL_ENDS: u32 = 25;
 /// Kernels have no divergent control barriers, and only buffer memory.
 const RULES: [&str; 3] = [

@@ -1,4 +1,4 @@
-//! Tests that every outcome of random race-free programs is allowed.
+//! Random race-free programs only have allowed outcomes.
 
 use litmus::Race;
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ use sim::{Fault, SimDevice};
 
 use crate::common::{cases, exceptions, prediction, run};
 
-/// An instruction as text; `r` numbers registers and `v` values.
+/// An instruction as text; `r` selects registers and `v` values.
 #[derive(Clone, Debug)]
 struct Line {
     kind: u8,
@@ -40,7 +40,7 @@ struct Random {
     style: u8,
     /// The kind of the locations: an index into [`DRESSES`].
     dress: usize,
-    /// Rounds of a split barrier among the lines of each thread, all in one workgroup.
+    /// Number of rounds of a split barrier in each thread, all in one workgroup.
     rounds: usize,
 }
 
@@ -85,7 +85,8 @@ fn with_split_barriers() -> impl Strategy<Value = Random> {
     })
 }
 
-/// Returns the halves of a thread's split barriers, each with the line number that it precedes.
+/// Returns the halves of the split barriers of a thread, each with the line number before which it is
+/// inserted.
 fn halves(lines: &[Line], rounds: usize, classes: &str) -> Vec<(usize, String)> {
     let of = |half: usize| &lines[half % lines.len()];
     let mut places: Vec<usize> =
@@ -102,7 +103,7 @@ fn halves(lines: &[Line], rounds: usize, classes: &str) -> Vec<(usize, String)> 
     };
     let mut halves: Vec<(usize, String)> =
         places.into_iter().enumerate().map(|(half, at)| (at, text(half))).collect();
-    // The last arrivals may stay without a wait.
+    // The last arrivals may have no wait.
     if lines[0].order == 3 {
         halves.pop();
     }
@@ -123,7 +124,7 @@ fn text(random: &Random) -> String {
             _ => (number % 2, number / 2),
         };
         let mut column = vec![format!("P{number}@sg {sg}, wg {wg}, qf 0")];
-        // No jump skips a barrier.
+        // Jumps do not skip barriers.
         let (mut register, mut guard) = (0, random.rounds > 0);
         let halves = halves(lines, random.rounds, classes);
         let before =
@@ -264,10 +265,9 @@ fn text(random: &Random) -> String {
     format!("VULKAN R {{ {declarations} }}\n{}\nexists (f == 77)", rows.join("\n"))
 }
 
-/// A regression found among 20,000 of the programs below: an acquire of two words kept stale read-ahead
-/// values.
+/// A regression found in 20,000 of the programs below: an acquire of two words kept stale prefetched values.
 #[test]
-fn an_acquire_of_two_words_is_an_acquire() {
+fn an_acquire_of_two_words_invalidates() {
     let device = SimDevice::new(Fault::None);
     for flag in ["buffer u64", "buffer f64", "buffer u32"] {
         for end in ["st.atom.wg.sc0 x, 1", "rmw.atom.wg.sc0.add r0, x, 1"] {
@@ -285,12 +285,12 @@ fn an_acquire_of_two_words_is_an_acquire() {
 }
 
 #[test]
-fn race_free_programs_show_nothing_forbidden() {
+fn race_free_programs_show_no_forbidden_outcome() {
     compare(&program(), cases(100));
 }
 
 #[test]
-fn race_free_programs_with_split_barriers_show_nothing_forbidden() {
+fn race_free_split_barrier_programs_show_no_forbidden_outcome() {
     compare(&with_split_barriers(), cases(100));
 }
 

@@ -1,4 +1,4 @@
-//! Runs whose first part shows no weak outcome that was seen before: the rest has another layout.
+//! Runs whose first part does not show a previously observed weak outcome: the rest has another layout.
 
 use std::ops::ControlFlow;
 
@@ -11,7 +11,7 @@ use crate::common::stress;
 
 const INSTANCES: u64 = 20_000;
 
-/// Runs a test of the corpus that is expected to show an outcome.
+/// Runs a corpus test with an expected outcome.
 fn run(id: &str, expected: Vec<Outcome>, seed: u64) -> (Observation, Option<SpreadPart>) {
     let all = litmus::corpus::tests();
     let entry = all.iter().find(|entry| entry.id == id).unwrap();
@@ -34,7 +34,7 @@ fn counts(seen: &Observation) -> Vec<(&Outcome, u64)> {
 }
 
 #[test]
-fn a_run_that_shows_what_is_expected_stays_as_it_is() {
+fn a_run_with_the_expected_outcome_has_one_layout() {
     let (plain, none) = run("sb/SB+rlx-rlx", Vec::new(), 1);
     let weak = outcome(&[0, 0]);
     assert!(none.is_none() && plain.histogram.counts[&weak] > 0);
@@ -42,9 +42,9 @@ fn a_run_that_shows_what_is_expected_stays_as_it_is() {
     assert_eq!((counts(&same), spread), (counts(&plain), None));
 }
 
-/// Both parts count, together as many as the budget, and the seed decides them.
+/// Both parts count, their sum is the budget, and the seed determines them.
 #[test]
-fn a_run_that_does_not_has_another_layout_for_the_rest() {
+fn a_run_without_the_expected_outcome_changes_its_layout() {
     let run = || run("sb/SB+rlx-rlx", vec![outcome(&[7, 7])], 1);
     let (seen, spread) = run();
     let spread = spread.unwrap();
@@ -56,7 +56,7 @@ fn a_run_that_does_not_has_another_layout_for_the_rest() {
     assert_eq!((counts(&again), part), (counts(&seen), Some(spread)));
 }
 
-/// An outcome that only the second part of a run shows is counted there.
+/// An outcome that only occurs in the second part of a run is counted there.
 #[test]
 fn a_rare_outcome_of_the_second_part_is_counted_there() {
     let weak = outcome(&[1, 0, 1, 0]);

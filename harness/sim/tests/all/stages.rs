@@ -1,4 +1,4 @@
-//! Tests of graphics stages: weak behaviour shows as in dispatches, repeated invocations count once, and
+//! Tests of graphics stages: weak outcomes occur as in dispatches, repeated invocations count once, and
 //! helpers have no effect.
 
 use plan::{Capabilities, Device, DeviceError, Identity, Plan, PlanStep, Prepared, Stages};
@@ -54,7 +54,7 @@ fn the_weak_shapes_show_in_every_stage() {
 }
 
 #[test]
-fn a_seed_decides_what_is_shaded_again_and_nobody_plays_twice() {
+fn repeated_invocations_follow_the_seed_and_count_once() {
     let test = of_corpus("rmw/RMW+add-add");
     let prediction = prediction(&test).unwrap();
     for stage in STAGES {
@@ -97,7 +97,7 @@ impl Device for Renamed {
     }
 }
 
-/// Interlocked sections show no forbidden outcome in pixel and sample modes; unordered sections show both
+/// Interlocked sections show no forbidden outcome in pixel and sample modes. Unordered sections show both
 /// orders.
 #[test]
 fn sections_of_one_pixel_exclude_each_other() {
@@ -197,9 +197,10 @@ fn plan_of(device: &SimDevice, stage: CarrierStage) -> Plan {
     }
 }
 
-/// The machine rasterizes and launches nothing: it refuses the outputs of mesh and task shaders by name.
+/// The machine does not rasterize primitives or launch meshes: it refuses the outputs of mesh and task
+/// shaders by name.
 #[test]
-fn what_gives_primitives_or_launches_is_refused() {
+fn outputs_of_mesh_and_task_shaders_are_refused() {
     let device = SimDevice::new(Fault::None);
     for (stage, op, told) in [
         (CarrierStage::Mesh, Op::SetMeshOutputsEXT, "OpSetMeshOutputsEXT of an operand"),

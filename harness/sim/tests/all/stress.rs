@@ -1,4 +1,4 @@
-//! Memory stress on the simulated GPU shows no forbidden outcome, hides no fault, and is determined by the
+//! Memory stress on the simulated GPU causes no forbidden outcome, hides no fault, and is determined by the
 //! seed.
 
 use litmus::{Observation, Test};
@@ -42,12 +42,12 @@ fn run(device: &SimDevice, test: &Test, count: u64, seed: u64) -> Option<Observa
 }
 
 #[test]
-fn nothing_forbidden_is_shown_under_stress() {
+fn no_forbidden_outcome_occurs_under_stress() {
     let device = SimDevice::new(Fault::None);
     assert_sound(|test| run(&device, test, instances(400), 5));
 }
 
-/// Asserts that the quick suite ends without forbidden outcomes under `run`.
+/// Checks that the quick suite completes without forbidden outcomes under `run`.
 fn assert_sound(run: impl Fn(&Test) -> Option<Observation>) {
     let (mut ran, mut wrong) = (0, Vec::new());
     for test in tests_of("quick") {
@@ -60,9 +60,9 @@ fn assert_sound(run: impl Fn(&Test) -> Option<Observation>) {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// On a full device each wait takes longer, but every dispatch ends.
+/// On a full device each wait takes longer, but every dispatch completes.
 #[test]
-fn a_full_device_ends_and_shows_nothing_forbidden() {
+fn a_full_device_completes_without_forbidden_outcomes() {
     let device = SimDevice::new(Fault::None);
     let variant: Variant = "workgroups-1024".parse().unwrap();
     assert_sound(|test| {

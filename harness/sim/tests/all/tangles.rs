@@ -1,5 +1,5 @@
-//! Subgroup operations and barriers in divergent control flow: lanes reconverge exactly as the readings of
-//! the specification allow.
+//! Subgroup operations and barriers in divergent control flow: lanes reconverge exactly as each reading of
+//! the specification allows.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use sim::{Fault, SimDevice};
 
 use crate::common::{exceptions, instances, prediction, run};
 
-/// Returns the tests with such operations or barriers, except racy ones.
+/// Returns the race-free tests with such operations or barriers.
 fn guarded() -> Vec<Test> {
     let tests = litmus::corpus::tests().into_iter().filter(|entry| entry.id.starts_with("subgroup/"));
     let parsed = tests.map(|entry| litmus::parse(entry.text, &entry.path).unwrap());
@@ -35,7 +35,7 @@ fn seen(device: &SimDevice, test: &Test) -> BTreeSet<Outcome> {
 }
 
 #[test]
-fn tangles_split_and_join_as_each_reading_has_it() {
+fn tangles_split_and_join_by_each_reading() {
     let device = SimDevice::new(Fault::None);
     let tests = guarded();
     assert!(tests.len() >= 13, "{}", tests.len());
@@ -58,7 +58,7 @@ fn tangles_split_and_join_as_each_reading_has_it() {
 }
 
 #[test]
-fn maximal_reconvergence_that_is_ignored_is_seen() {
+fn ignored_maximal_reconvergence_is_detected() {
     let device = SimDevice::new(Fault::MaximalReconvergenceIgnored);
     let mut found = Vec::new();
     for test in guarded() {
@@ -75,10 +75,9 @@ fn maximal_reconvergence_that_is_ignored_is_seen() {
     assert_eq!(found, expected);
 }
 
-/// Barriers in divergent control flow provide ordering: without waiting or memory effects, the fault is
-/// detected.
+/// Barriers in divergent control flow order accesses: a fault without waiting or memory effects is detected.
 #[test]
-fn barriers_of_tangles_that_do_nothing_are_seen() {
+fn ineffective_tangle_barriers_are_detected() {
     let promises = [
         "MP+cbar.branch",
         "MP+cbar.nested-merge.maximal",

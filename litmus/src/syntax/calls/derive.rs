@@ -64,7 +64,7 @@ type OperationList = Vec<SystemOperation>;
 
 struct CallDerivation<'a> {
     test: &'a Test,
-    /// Declared exclusive memory, in addition to what transfers name.
+    /// Declared exclusive memory, in addition to that in transfers.
     exclusive: &'a [LocationId],
     calls: &'a [ParsedCall],
     queues: Vec<QueueWork<'a>>,
@@ -425,7 +425,7 @@ impl<'a> CallDerivation<'a> {
         loop {
             let before = left.iter().map(Vec::len).sum::<usize>();
             for stream in 0..left.len() {
-                // A queue does not have what its host has yet to submit.
+                // A submission that the host has not made yet is not on its queue.
                 let submits = |call: &ParsedCall, left: &[Vec<&'a ParsedCall>]| {
                     self.submissions(call.thread).all(|(host, at)| {
                         let remaining = left.get(first_host + usize::from(host.0)).into_iter().flatten();
@@ -652,7 +652,7 @@ impl<'a> CallDerivation<'a> {
         });
         let Some(span) = span else { return Ok(()) };
         let mut awaited = Predecessors::default();
-        // Positions of the waits that add events of hosts to what comes before.
+        // Positions of the waits that add events of hosts to the earlier ones.
         let mut arrivals: Vec<usize> = Vec::new();
         for (index, item) in items.iter().enumerate() {
             if let WorkItem::Call(call) = item

@@ -97,7 +97,7 @@ pub(in crate::write) fn conclusions(report: &Report) -> Markup {
 /// Largest number of undecided tests that are listed; the filter of the tests finds the others.
 const MOST_UNDECIDED: usize = 50;
 
-/// Renders the tests without a verdict, by reason, with what to do for one.
+/// Renders the tests without a verdict, by reason, with the advice for one.
 fn undecided(report: &Report, links: &Links<'_>) -> Markup {
     let found = conclusion::undecided(report);
     let mut reasons: BTreeMap<&str, Vec<(usize, &RunLine)>> = BTreeMap::new();

@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn two_paths_to_one_node_are_no_cycle() {
+    fn two_paths_to_one_node_are_not_a_cycle() {
         let edges = [("a", "b"), ("a", "c"), ("b", "d"), ("c", "d"), ("b", "c")];
         assert_eq!(components(&edges.into()), Vec::<BTreeSet<&str>>::new());
     }

@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn facades_tests_attributes_and_members_are_no_references() {
+    fn facades_tests_attributes_and_members_are_not_references() {
         for text in [
             "pub use super::a::A;\n",
             "pub(crate) use crate::a::f;\n",

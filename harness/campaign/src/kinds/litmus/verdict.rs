@@ -310,7 +310,7 @@ mod tests {
 
     /// Messages for draws of different stages: on the results, on another buffer, and for a read.
     #[test]
-    fn results_of_two_stages_are_excused_and_nothing_else() {
+    fn only_write_hazards_on_results_are_excused() {
         let said = |kind: &str, buffer: &str| {
             format!(
                 "Validation Error: [ SYNC-HAZARD-{kind} ] | vkCmdDraw: Hazard for VkBuffer 0x42[{buffer}]"

@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_in_the_words_of_each_compiler() {
+    fn positions_in_messages_of_each_compiler() {
         let cases = [
             ("ERROR: a/k.comp:7: '' :  syntax error", Some((7, 1))),
             ("error: no definition\n  ┌─ a/k.comp:5:13\n", Some((5, 13))),
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_of_compilers_are_left_out() {
+    fn colours_of_compilers_are_removed() {
         let cases = [
             (
                 "\u{1b}[0m\u{1b}[1m\u{1b}[38;5;9merror\u{1b}[0m: no\n  ┌─ a.wgsl:1:2\r\n",

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn hlsl_is_told_from_glsl_by_its_text() {
+    fn hlsl_and_glsl_are_distinguished_by_contents() {
         let cases = [
             ("RWBuffer<uint> b : register(u0);", true),
             ("[numthreads(8, 8, 1)] void main() {}", true),

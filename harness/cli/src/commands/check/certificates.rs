@@ -19,11 +19,11 @@ use crate::output::{Data, make_folder, reject, say, write_file};
 /// The largest certificate that is read.
 const MAX_BYTES: u64 = 1 << 30;
 
-/// A file that holds no verified certificate.
+/// The reason why a file has no verified certificate.
 enum Unverified {
-    /// It cannot be read, or is not a certificate.
+    /// The file cannot be read, or is not a certificate.
     Unreadable(Failure),
-    /// A part of the certificate does not hold.
+    /// A check of the certificate failed; the text names it.
     Rejected(String),
 }
 
@@ -106,8 +106,8 @@ fn file_name(id: &str, names: &mut BTreeSet<String>) -> String {
 /// Verifies a certificate, or all of a folder.
 ///
 /// # Errors
-/// If the folder has no file or cannot be read. A file that is not a certificate is printed, and the others
-/// follow.
+/// If the folder has no file or cannot be read. A file that is not a certificate is reported, and the other
+/// files are still verified.
 pub fn verify(path: &Path) -> Result<Outcome, Failure> {
     let of_file = |path: &Path, error: std::io::Error| Failure::of_file(path, error);
     let mut files = vec![path.to_owned()];

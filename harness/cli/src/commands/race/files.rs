@@ -10,14 +10,14 @@ use crate::exit::Failure;
 
 /// A shader file.
 pub struct ShaderFile {
-    /// Its path.
+    /// The path.
     pub path: String,
-    /// True if it was found in a folder, not named.
+    /// True if it was found in a folder, false if it was named.
     pub is_found: bool,
 }
 
-/// Returns the files that arguments name. A folder stands for every shader below it, except in folders that
-/// start with a dot.
+/// Returns the files that arguments name. A folder selects every shader below it, except in folders whose
+/// name starts with a dot.
 ///
 /// # Errors
 /// If a folder has no shaders or cannot be read.

@@ -32,7 +32,7 @@ impl FileBar {
         self.0.inc(1);
     }
 
-    /// Prints without the bar in the way.
+    /// Hides the bar while `print` runs.
     pub fn suspend<R>(&self, print: impl FnOnce() -> R) -> R {
         self.0.suspend(print)
     }

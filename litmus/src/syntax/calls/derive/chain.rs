@@ -119,7 +119,7 @@ pub(super) fn chain_operations(items: &[WorkItem<'_>]) -> Derived<Option<Operati
             return Err(CallError::BrokenChain { span: *span });
         }
         if *first {
-            // Writes of a host are handled in `moved`, which knows the position of the wait for them.
+            // `moved` handles writes of a host, because it has the position of the wait for them.
             between.extend(availability_operation(source.accesses.without(AccessMask::HOST)));
         }
         if *last {

@@ -27,7 +27,7 @@ impl SheetColumn {
         format!("r{}", self.registers - 1)
     }
 
-    /// Skips the following lines unless the register holds a value.
+    /// Skips the following lines unless the register has a value.
     pub fn only_if(&mut self, register: &str, value: usize) {
         self.line(format!("bne {register}, {value}, LC9{}", self.guards));
         self.guards += 1;
@@ -95,7 +95,7 @@ impl Sheet {
         }
     }
 
-    /// The narrowest scope that holds both agents.
+    /// Returns the narrowest scope that includes both agents.
     pub fn reach(&self, a: usize, b: usize) -> &'static str {
         let (here, there) = (self.columns[a].spot, self.columns[b].spot);
         if here == there {
