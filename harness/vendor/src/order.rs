@@ -3,7 +3,7 @@
 //! A table lists what its compiler emits, or what the makers of the hardware or compiler document, with the
 //! source. Cases without a row are unknown.
 
-use crate::text::CodeOperation;
+use crate::line::CodeOperation;
 
 /// An order that a test requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -63,11 +63,6 @@ const ALLOWED: &[AllowedCycle] = &[
         reason: "to be cut: programs and the emitter of dispatches name each other",
     },
     AllowedCycle {
-        member: "harness/vendor/src/amd.rs",
-        files: 10,
-        reason: "to be cut: the table of vendors belongs in a file without their types",
-    },
-    AllowedCycle {
         member: "harness/model/witness/src/operation.rs",
         files: 4,
         reason: "one fixpoint: paths, values and tangles of operations depend on each other",
