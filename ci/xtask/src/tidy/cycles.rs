@@ -58,11 +58,6 @@ const ALLOWED: &[AllowedCycle] = &[
         reason: "to be cut: settings and stress name the classifier that reads them",
     },
     AllowedCycle {
-        member: "shaders/src/dispatch.rs",
-        files: 8,
-        reason: "to be cut: programs and the emitter of dispatches name each other",
-    },
-    AllowedCycle {
         member: "harness/model/witness/src/operation.rs",
         files: 4,
         reason: "one fixpoint: paths, values and tangles of operations depend on each other",
