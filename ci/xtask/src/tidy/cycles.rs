@@ -53,11 +53,6 @@ const ALLOWED: &[AllowedCycle] = &[
         reason: "one data type: a plan contains host threads, whose batches are made from a plan",
     },
     AllowedCycle {
-        member: "harness/runner/src/calibration.rs",
-        files: 13,
-        reason: "to be cut: settings and stress name the classifier that reads them",
-    },
-    AllowedCycle {
         member: "harness/model/witness/src/operation.rs",
         files: 4,
         reason: "one fixpoint: paths, values and tangles of operations depend on each other",
