@@ -43,11 +43,6 @@ const ALLOWED: &[AllowedCycle] = &[
         reason: "recursive descent: the parser and the parts of the grammar call each other",
     },
     AllowedCycle {
-        member: "harness/plan/src/host.rs",
-        files: 3,
-        reason: "one data type: a plan contains host threads, whose batches are made from a plan",
-    },
-    AllowedCycle {
         member: "harness/model/witness/src/operation.rs",
         files: 4,
         reason: "one fixpoint: paths, values and tangles of operations depend on each other",
