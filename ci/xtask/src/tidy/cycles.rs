@@ -42,11 +42,6 @@ const ALLOWED: &[AllowedCycle] = &[
         files: 7,
         reason: "recursive descent: the parser and the parts of the grammar call each other",
     },
-    AllowedCycle {
-        member: "harness/model/witness/src/operation.rs",
-        files: 4,
-        reason: "one fixpoint: paths, values and tangles of operations depend on each other",
-    },
 ];
 
 /// Rejects cycles of files in one crate, and entries of the list that no longer describe one.
