@@ -43,14 +43,17 @@ pub mod vector_clock;
 mod workgroup_start;
 
 use crate::error::{Problem, Refusal, SourcePosition};
-use crate::lift::{AnalysisOptions, FindingKind, InvocationId};
+use crate::finding::{FindingKind, InvocationId};
+use crate::options::AnalysisOptions;
 use crate::question;
 
 pub(crate) use final_contents::pack_texels;
 use machine::Interpreter;
 pub use sampler::{AddressMode, Sampler};
 use schedule::SchedulePolicy;
-pub(crate) use setup::{default_image, initial_texels};
+pub(crate) use setup::initial_texels;
+
+pub(crate) use crate::contents::default_image;
 use spirv_reader::{SpirvModule, Stage};
 pub(crate) use trial::{Blocked, FindingKey, LaunchProbe, Trial, TrialFinding, probe_launch, run_trial};
 
@@ -233,7 +236,7 @@ impl GridReport {
     }
 
     /// Returns an empty report for a kernel that was lifted without a walk.
-    pub(crate) fn from_lifted(lifted: &crate::lift::Lifted, entry: String) -> GridReport {
+    pub(crate) fn from_lifted(lifted: &crate::lifted::Lifted, entry: String) -> GridReport {
         let most = |of: fn(&InvocationId) -> [u32; 3]| {
             let all = lifted.invocations.iter().map(of);
             all.fold([1; 3], |all, one| [0, 1, 2].map(|axis: usize| all[axis].max(one[axis] + 1)))
@@ -463,7 +466,7 @@ fn violated_claim(
         .iter()
         .map(|((set, binding, element), offset, _)| (*set, *binding, *element, *offset))
         .collect();
-    let names = crate::dispatch::element_names(module, options, &places).unwrap_or_default();
+    let names = crate::element_names::element_names(module, options, &places).unwrap_or_default();
     let mut values = Vec::with_capacity(claim.places.len());
     let mut says = Vec::new();
     for (index, (at, offset, bytes)) in claim.places.iter().enumerate() {
@@ -498,7 +501,8 @@ fn differing_element(
             bytes.iter().rev().fold(0_u32, |all, byte| all << 8 | u32::from(*byte))
         };
         let (set, binding, element) = one.at;
-        let names = crate::dispatch::element_names(module, options, &[(set, binding, element, word as u64)]);
+        let names =
+            crate::element_names::element_names(module, options, &[(set, binding, element, word as u64)]);
         let name = names.ok()?.pop()?;
         let (one, other) = (number(one), number(other));
         Some(format!(

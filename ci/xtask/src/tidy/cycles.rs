@@ -28,8 +28,8 @@ struct AllowedCycle {
 /// The remaining cycles. Entries may only be removed, and their numbers of files may only decrease.
 const ALLOWED: &[AllowedCycle] = &[
     AllowedCycle {
-        member: "harness/frontend/src/answer.rs",
-        files: 40,
+        member: "harness/frontend/src/grid/access.rs",
+        files: 20,
         reason: "to be split into state, interpreter, race detector and scheduler",
     },
     AllowedCycle {

@@ -5,7 +5,7 @@ use litmus::{Access, Scope, StorageClass};
 use spirv_reader::MemoryOperands;
 
 use crate::error::{Problem, malformed, unsupported};
-use crate::lift::{FindingKind, InvocationId};
+use crate::finding::{FindingKind, InvocationId};
 use crate::order::access_strength;
 
 use super::happens_before::{Epoch, class_index};

@@ -2,7 +2,7 @@
 
 use spirv_reader::{SpirvOperation, is_synthetic_name};
 
-use crate::mend::accessed_variable;
+use crate::accessed::accessed_variable;
 
 use super::machine::{Interpreter, InvocationCtx};
 use super::program::TypeLayout;

@@ -7,7 +7,7 @@ use litmus::Semantics;
 use spirv_reader::{AtomicAccess, AtomicFunction, AtomicKind};
 
 use crate::error::{malformed, unsupported};
-use crate::lift::FindingKind;
+use crate::finding::FindingKind;
 use crate::order::{scope_from_number, semantics_from_number};
 
 use super::access::WORD;

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use litmus::Scope;
 use spirv_reader::{AtomicKind, SpirvOperation};
 
-use crate::lift::{FindingKind, InvocationId};
+use crate::finding::{FindingKind, InvocationId};
 
 use super::machine::{Interpreter, InvocationCtx, InvocationState, SiteFinding};
 use super::schedule::is_whole_barrier;

@@ -5,7 +5,7 @@ use rspirv::spirv::{ImageOperands, StorageClass};
 use spirv_reader::{ImageQuery, ImageSampling, TexelOperands};
 
 use crate::error::{Problem, malformed, unsupported};
-use crate::lift::FindingKind;
+use crate::finding::FindingKind;
 
 use super::compute::flatten_components;
 use super::machine::{Interpreter, InvocationCtx, Step};

@@ -16,8 +16,8 @@ use super::machine::{Interpreter, InvocationCtx, Step};
 use super::program::Inst;
 use super::trial::depends_on_control;
 use super::value::{INPUT_MASK, SCHEDULE_DEPENDENT, Taint, inputs_in};
-use crate::assumed::{AssumedInput, InputPlace, OverrideValue};
-use crate::lift::FindingKind;
+use crate::finding::FindingKind;
+use crate::input_place::{AssumedInput, InputPlace, OverrideValue};
 
 /// Upper bound on the numbers that are recorded for an input.
 const MAX_NUMBERS: usize = 48;

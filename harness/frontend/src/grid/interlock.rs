@@ -10,7 +10,7 @@ use litmus::{InterlockEnd, InterlockOrder, Scope};
 use spirv_reader::SpirvOperation;
 
 use crate::error::Refusal;
-use crate::lift::{FindingKind, InvocationId};
+use crate::finding::{FindingKind, InvocationId};
 use crate::section::{Sections, semantics};
 
 use super::happens_before::ReleaseMessage;

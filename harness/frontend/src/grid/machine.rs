@@ -13,8 +13,8 @@ use rustc_hash::FxHashMap;
 use spirv_reader::{SpirvOperation, SpirvProblem, Stage, switch_cases};
 
 use crate::error::{Problem, SourcePosition, malformed, unsupported};
+use crate::finding::{FindingKind, InvocationId};
 use crate::lacking::undefined_result;
-use crate::lift::{FindingKind, InvocationId};
 use crate::section::{Sections, Side};
 use crate::until::Until;
 

@@ -16,7 +16,7 @@ use litmus::Scope;
 use spirv_reader::{BarrierPart, SpirvOperation};
 
 use crate::error::{Problem, Refusal, SourcePosition, malformed, unsupported};
-use crate::lift::FindingKind;
+use crate::finding::FindingKind;
 use crate::order::{scope_from_number, semantics_from_number};
 use crate::until::Until;
 

@@ -8,13 +8,14 @@ use rspirv::spirv::{Op, StorageClass};
 use rustc_hash::FxHashMap;
 use spirv_reader::{BarrierPart, SpirvConstant, SpirvModule, SpirvOperation, SpirvType, Stage};
 
-use crate::assumed::{AssumedInput, InputPlace};
+use crate::address::offset_in;
+use crate::contents::{TexelInput, default_image};
+use crate::context::find_loops;
 use crate::error::{ONE_WORKGROUP, Problem, Refusal, SourcePosition, malformed, unsupported};
-use crate::foreign::offset_in;
-use crate::inputs::{ImageInput, TexelInput};
+use crate::input_place::{AssumedInput, InputPlace};
 use crate::launch::{Launch, reflected};
 use crate::layout::Specialized;
-use crate::lift::{AnalysisOptions, find_loops};
+use crate::options::AnalysisOptions;
 use crate::order::{scope_from_number, semantics_from_number};
 use crate::section::Sections;
 use crate::stage;
@@ -681,17 +682,4 @@ fn ends_in_runtime_array(program: &DecodedProgram<'_>, ty: u32) -> bool {
         }
         _ => false,
     }
-}
-
-/// Returns a zero image with a default size for its dimension.
-pub(crate) fn default_image(dimension: u32, arrayed: bool) -> ImageInput {
-    let size = match dimension {
-        // 1D and texel buffers.
-        0 | 5 => [4096, 1, 1],
-        2 => [16; 3],
-        // A cube has six faces.
-        3 => [64, 64, 6],
-        _ => [64, 64, if arrayed { 4 } else { 1 }],
-    };
-    ImageInput { size, levels: 1, texels: TexelInput::default() }
 }

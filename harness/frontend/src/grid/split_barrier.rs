@@ -8,7 +8,7 @@ use litmus::Scope;
 use spirv_reader::{BarrierPart, SpirvOperation};
 
 use crate::error::Refusal;
-use crate::lift::FindingKind;
+use crate::finding::FindingKind;
 
 use super::machine::{
     Interpreter, Invocation, InvocationCtx, InvocationState, SiteFinding, Step, StepInterrupt, WorkgroupState,

@@ -8,7 +8,7 @@
 //!
 //! A finding is sound for the walked schedule. The budget bounds the trials, so loops may be missed.
 
-use crate::lift::{FindingKind, InvocationId};
+use crate::finding::{FindingKind, InvocationId};
 
 use super::machine::{Interpreter, InvocationCtx, InvocationState, SiteFinding};
 use super::schedule::{SchedulePolicy, ScheduleRng, StarvedLanes};

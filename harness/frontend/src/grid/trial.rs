@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use spirv_reader::SpirvModule;
 
 use crate::error::Refusal;
-use crate::lift::{AnalysisOptions, FindingKind};
+use crate::finding::FindingKind;
+use crate::options::AnalysisOptions;
 
 use super::atomic::BEYOND_ASSUMED;
 use super::influence::InputInfluence;

@@ -6,7 +6,7 @@ use rspirv::spirv::{BuiltIn, StorageClass};
 use spirv_reader::{SpirvConstant, Stage};
 
 use crate::error::{Problem, malformed, unsupported};
-use crate::lift::InvocationId;
+use crate::finding::InvocationId;
 use crate::section::Side;
 use crate::stage;
 
