@@ -8,6 +8,7 @@ use rspirv::spirv::{Op, StorageClass};
 use rustc_hash::FxHashMap;
 use spirv_reader::{BarrierPart, SpirvConstant, SpirvModule, SpirvOperation, SpirvType, Stage};
 
+use super::state::{DescriptorArray, Interpreter, SHARED, TrialBudget, WalkSetup};
 use crate::address::offset_in;
 use crate::contents::{TexelInput, default_image};
 use crate::context::find_loops;
@@ -24,9 +25,10 @@ use super::happens_before::{CLASSES, class_index};
 use super::image::{TEXEL, component_bytes, texel_count};
 use super::influence::InputInfluence;
 use super::launch_taint::LaunchTaint;
-use super::machine::{Interpreter, SHARED, WalkSetup};
 use super::memory::{ImageLayout, MAX_BYTES, MemoryObject, address_of_byte as address_of};
-use super::program::{DecodedProgram, GLOBAL, TypeLayout};
+use super::program::DecodedProgram;
+use super::slots::GLOBAL;
+use super::type_layout::TypeLayout;
 use super::value::{ConcretePointer, ConcreteValue, LOCAL, Taint, input_taint};
 
 /// Size of a buffer whose content is not given.
@@ -35,16 +37,6 @@ const DEFAULT_BYTES: u64 = 64 * 1024;
 const MAX_INVOCATIONS: u64 = 1 << 20;
 /// Upper bound on the invocations of a workgroup.
 const MAX_WORKGROUP: u64 = 1 << 12;
-
-/// An array of descriptors.
-#[derive(Clone, Debug)]
-pub(super) struct DescriptorArray {
-    pub ty: u32,
-    pub element: u32,
-    pub objects: Vec<u32>,
-    /// True if its length is assumed.
-    pub assumed: bool,
-}
 
 /// The note if no push constants are given.
 const NOTHING_PUSHED: &str = "push constants are not given: zeros assumed";
@@ -162,7 +154,7 @@ pub(super) fn with_interpreter<T>(
         block_entries: vec![0; program.instruction_count()],
         is_single_invocation: all <= 1,
         largest_shadow: (0, 0),
-        trial_budget: super::subgroup_starvation::TrialBudget::default(),
+        trial_budget: TrialBudget::default(),
     };
     then(&machine)
 }
