@@ -248,13 +248,26 @@ impl GridReport {
             all.fold([1; 3], |all, one| [0, 1, 2].map(|axis: usize| all[axis].max(one[axis] + 1)))
         };
         let local_size = most(|identity| identity.local);
+        let stage = lifted.invocations.first().map(|identity| identity.stage).unwrap_or_default();
+        let grid = most(|identity| identity.workgroup);
+        let verdict = GridVerdict::Undecided;
+        GridReport { verdict, ..GridReport::new(entry, stage, (grid, local_size), lifted.subgroup_size) }
+    }
+
+    /// Returns a clean report of no schedule, for workgroups and their size.
+    fn new(
+        entry: String,
+        stage: Stage,
+        (grid, local_size): ([u32; 3], [u32; 3]),
+        subgroup_size: u32,
+    ) -> GridReport {
         GridReport {
             entry,
-            stage: lifted.invocations.first().map(|identity| identity.stage).unwrap_or_default(),
-            grid: most(|identity| identity.workgroup),
+            stage,
+            grid,
             local_size,
-            subgroup_size: lifted.subgroup_size,
-            verdict: GridVerdict::Undecided,
+            subgroup_size,
+            verdict: GridVerdict::Clean,
             refusal: None,
             findings: Vec::new(),
             is_schedule_dependent: false,
@@ -318,31 +331,9 @@ fn explore_schedules(
     let entry = module.find_entry(options.entry.as_deref())?;
     let (function, stage, name) = (entry.function, entry.shader_stage(), entry.name.clone());
     setup::with_interpreter(module, options, (function, stage), |first| {
-        let mut report = GridReport {
-            entry: name,
-            stage,
-            grid: first.setup.grid,
-            local_size: first.setup.local_size,
-            subgroup_size: first.setup.subgroup_size,
-            verdict: GridVerdict::Clean,
-            refusal: None,
-            findings: Vec::new(),
-            is_schedule_dependent: false,
-            decided_by_model: false,
-            has_partial_subgroups: false,
-            schedules: 0,
-            steps: 0,
-            accessed_bytes: 0,
-            shadow_bytes: 0,
-            final_buffers: Vec::new(),
-            two_workgroup_finding: None,
-            coverage: String::new(),
-            needs: Vec::new(),
-            order_dependent: None,
-            unreached: std::collections::BTreeSet::new(),
-            blocked: Vec::new(),
-            reached: Vec::new(),
-        };
+        let setup = first.setup;
+        let sizes = (setup.grid, setup.local_size);
+        let mut report = GridReport::new(name, stage, sizes, setup.subgroup_size);
         let mut influence = influence::InputInfluence::of_inputs(&options.assumed);
         // A claim about other memory than buffers is for the model.
         let claim = question::claim(module, options).ok().flatten();

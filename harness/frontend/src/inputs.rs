@@ -433,28 +433,19 @@ pub fn merge_options(mut first: AnalysisOptions, second: AnalysisOptions) -> Ana
     first.subgroup_size = first.subgroup_size.or(second.subgroup_size);
     first.unroll = first.unroll.or(second.unroll);
     first.assertion = first.assertion.or(second.assertion);
-    // Extending overwrites, so that the inputs of `first` win.
-    let mut push: BTreeMap<u64, u8> = second.push;
-    push.extend(first.push);
-    first.push = push;
-    let mut specialization = second.specialization;
-    specialization.extend(first.specialization);
-    first.specialization = specialization;
-    let mut buffers = second.buffers;
-    buffers.extend(first.buffers);
-    first.buffers = buffers;
-    let mut aliases = second.aliases;
-    aliases.extend(first.aliases);
-    first.aliases = aliases;
-    let mut given = second.stage_inputs;
-    given.extend(first.stage_inputs);
-    first.stage_inputs = given;
-    let mut images = second.images;
-    images.extend(first.images);
-    first.images = images;
-    let mut samplers = second.samplers;
-    samplers.extend(first.samplers);
-    first.samplers = samplers;
+    first.push = extended(second.push, first.push);
+    first.specialization = extended(second.specialization, first.specialization);
+    first.buffers = extended(second.buffers, first.buffers);
+    first.aliases = extended(second.aliases, first.aliases);
+    first.stage_inputs = extended(second.stage_inputs, first.stage_inputs);
+    first.images = extended(second.images, first.images);
+    first.samplers = extended(second.samplers, first.samplers);
     first.addresses.extend(second.addresses);
     first
+}
+
+/// Returns a map with the entries of `winner` in addition, which replace others of the same key.
+fn extended<M: IntoIterator + Extend<M::Item>>(mut map: M, winner: M) -> M {
+    map.extend(winner);
+    map
 }

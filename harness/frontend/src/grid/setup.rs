@@ -10,13 +10,14 @@ use spirv_reader::{BarrierPart, SpirvConstant, SpirvModule, SpirvOperation, Spir
 
 use super::state::{DescriptorArray, Interpreter, SHARED, TrialBudget, WalkSetup};
 use crate::address::offset_in;
+use crate::assumed::ends_in_runtime_array;
 use crate::contents::{TexelInput, default_image};
 use crate::context::find_loops;
 use crate::error::{ONE_WORKGROUP, Problem, Refusal, SourcePosition, malformed, unsupported};
 use crate::input_place::{AssumedInput, InputPlace};
 use crate::launch::{Launch, reflected};
 use crate::layout::Specialized;
-use crate::options::AnalysisOptions;
+use crate::options::{AnalysisOptions, DEFAULT_BYTES};
 use crate::order::{scope_from_number, semantics_from_number};
 use crate::section::Sections;
 use crate::stage;
@@ -31,8 +32,6 @@ use super::slots::GLOBAL;
 use super::type_layout::TypeLayout;
 use super::value::{ConcretePointer, ConcreteValue, LOCAL, Taint, input_taint};
 
-/// Size of a buffer whose content is not given.
-const DEFAULT_BYTES: u64 = 64 * 1024;
 /// Upper bound on the invocations of a grid.
 const MAX_INVOCATIONS: u64 = 1 << 20;
 /// Upper bound on the invocations of a workgroup.
@@ -527,7 +526,9 @@ impl ObjectBuilder<'_> {
             Some(bytes) => (bytes.clone(), !self.options.assumed.iter().any(assumed)),
             None if self.annotated && said.is_none() => return Err(missing_input(program.module, variable)),
             None if self.annotated => (vec![0; self.reserve_bytes(size.max(last.unwrap_or(0)))?], true),
-            None if ends_in_runtime_array(program, ty) => (vec![0; DEFAULT_BYTES.max(size) as usize], false),
+            None if ends_in_runtime_array(program.module, ty) => {
+                (vec![0; DEFAULT_BYTES.max(size) as usize], false)
+            }
             None => {
                 let room = self.reserve_bytes(size)?;
                 (vec![0; room], true)
@@ -663,15 +664,4 @@ pub(crate) fn initial_texels(given: &TexelInput, count: u64, format: Option<Texe
 /// Decodes up to 8 little-endian bytes.
 fn little_endian(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte))
-}
-
-/// Returns true if a type ends in a runtime array.
-fn ends_in_runtime_array(program: &DecodedProgram<'_>, ty: u32) -> bool {
-    match program.type_layout(ty) {
-        Ok(TypeLayout::Array { length: None, .. }) => true,
-        Ok(TypeLayout::Struct { members }) => {
-            members.last().is_some_and(|member| ends_in_runtime_array(program, member.ty))
-        }
-        _ => false,
-    }
 }
