@@ -4,7 +4,7 @@ use campaign::check::kernel::explain::explained;
 use campaign::choice;
 use campaign::compilers::{beside, targets};
 use campaign::inputs::one;
-use campaign::kinds::litmus::plan::{mark_filtered, without_filter};
+use campaign::kinds::litmus::planned::{mark_filtered, without_filter};
 use campaign::patience::patience;
 use campaign::shader::source::is_shader;
 use campaign::source::Loaded;
