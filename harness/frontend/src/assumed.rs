@@ -70,6 +70,7 @@ impl AssumedInput {
                 options.grid.map_or("one workgroup".to_owned(), |[x, y, z]| format!("{x},{y},{z}"))
             }
             InputPlace::Override(OverrideValue { value, .. }) => value.clone(),
+            InputPlace::RayQueries => options.ray_queries.unwrap_or_default().name().to_owned(),
         }
     }
 
@@ -215,6 +216,11 @@ pub(crate) fn missing_inputs(
         kind: InputKind::Other,
     });
     all.extend(overrides);
+    let traces = |one: &SpirvInstruction| matches!(module.operation(one), SpirvOperation::RayQuery { .. });
+    if options.ray_queries.is_none() && code_of(module, function).any(|one| one.code.iter().any(traces)) {
+        let name = "ray queries".to_owned();
+        all.push(AssumedInput { place: InputPlace::RayQueries, name, kind: InputKind::Other });
+    }
     all.sort_by(|one, other| one.place.cmp(&other.place));
     Ok(all)
 }

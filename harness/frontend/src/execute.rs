@@ -256,6 +256,7 @@ impl Walk<'_> {
             | SpirvOperation::ConvertPointer { .. }
             | SpirvOperation::Image { .. }
             | SpirvOperation::SampledImage { .. }
+            | SpirvOperation::RayQuery { .. }
             | SpirvOperation::ImageFetch { .. }
             | SpirvOperation::ImageSample { .. }
             | SpirvOperation::ImageQuery { .. }

@@ -31,6 +31,7 @@ mod launch_taint;
 mod machine;
 mod memory;
 mod program;
+mod ray_query;
 pub mod sampler;
 mod schedule;
 mod setup;

@@ -23,6 +23,8 @@ pub enum InputPlace {
     Constant(u32),
     /// A pipeline-overridable constant that the compiler has replaced by a value.
     Override(OverrideValue),
+    /// What ray queries hit.
+    RayQueries,
     /// The number of workgroups or their size.
     Launch(LaunchPart),
 }
@@ -105,6 +107,7 @@ impl AssumedInput {
                 "--grid X,Y,Z".to_owned()
             }
             InputPlace::Override(_) => format!("--spec {}=VALUE", self.name),
+            InputPlace::RayQueries => "--rays hit".to_owned(),
         }
     }
 }

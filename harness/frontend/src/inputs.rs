@@ -10,6 +10,7 @@ pub use crate::contents::{
 use crate::error::{self, Problem, Refusal};
 use crate::grid::Sampler;
 use crate::options::{AnalysisOptions, DEFAULT_BYTES};
+use crate::rays::RayResults;
 use spirv_reader::SpirvModule;
 pub use spirv_reader::annotations::parse_binding;
 
@@ -44,6 +45,11 @@ pub fn parse_case_file(text: &str, beside: SiblingReader<'_>) -> Result<CaseFile
             ("subgroup_size", value) => {
                 let size = as_u32(value).filter(|size| *size > 0);
                 options.subgroup_size = Some(size.ok_or_else(|| invalid_key(key, "a number of at least 1"))?);
+            }
+            ("rays", Value::String(name)) => {
+                let results = RayResults::parse(name);
+                options.ray_queries =
+                    Some(results.ok_or_else(|| invalid_key(key, "\"alternating\", \"hit\" or \"miss\""))?);
             }
             ("unroll", value) => {
                 options.unroll = Some(as_u32(value).ok_or_else(|| invalid_key(key, "a number"))?);
@@ -325,6 +331,9 @@ pub fn write_case_file(options: &AnalysisOptions) -> String {
     if let Some(size) = options.subgroup_size {
         text += &format!("subgroup_size = {size}\n");
     }
+    if let Some(results) = options.ray_queries {
+        text += &format!("rays = \"{}\"\n", results.name());
+    }
     if let Some(unroll) = options.unroll {
         text += &format!("unroll = {unroll}\n");
     }
@@ -433,6 +442,7 @@ pub fn merge_options(mut first: AnalysisOptions, second: AnalysisOptions) -> Ana
     first.subgroup_size = first.subgroup_size.or(second.subgroup_size);
     first.unroll = first.unroll.or(second.unroll);
     first.assertion = first.assertion.or(second.assertion);
+    first.ray_queries = first.ray_queries.or(second.ray_queries);
     first.push = extended(second.push, first.push);
     first.specialization = extended(second.specialization, first.specialization);
     first.buffers = extended(second.buffers, first.buffers);

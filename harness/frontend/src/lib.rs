@@ -81,6 +81,7 @@ mod outcomes;
 mod overwritten;
 mod question;
 mod quiet;
+mod rays;
 mod refine;
 mod relation;
 mod round;
@@ -118,6 +119,7 @@ pub use open::{OpenMemory, OpenPart, OpenParts};
 pub use options::{AnalysisOptions, DEFAULT_UNROLL};
 pub use outcomes::{FinalCell, FinalContent, FinalContents, final_contents};
 pub use question::{Claim, check_claim, claim, resolve_open_part};
+pub use rays::RayResults;
 pub use refine::{
     Counterexample, Refinement, RefinementCoverage, RefinementQuery, RefinementVerdict, refine,
     with_open_memory,

@@ -126,7 +126,10 @@ pub(crate) fn describe_choice(given: &AnalysisOptions, chosen: &AnalysisOptions)
                 .get(&at)
                 .is_none_or(|bytes| bytes.len() as u64 == crate::options::DEFAULT_BYTES),
             InputPlace::Image(at) => !chosen.images.contains_key(&at),
-            InputPlace::Constant(_) | InputPlace::Override(_) | InputPlace::Launch(_) => true,
+            InputPlace::Constant(_)
+            | InputPlace::Override(_)
+            | InputPlace::RayQueries
+            | InputPlace::Launch(_) => true,
         };
         if !default {
             all.push(format!("{} = {value}", input.name));

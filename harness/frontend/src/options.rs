@@ -7,6 +7,7 @@ use crate::finding::InvocationId;
 use crate::grid::Sampler;
 use crate::input_place::{AssumedInput, UnsetOverride};
 use crate::open::OpenMemory;
+use crate::rays::RayResults;
 use crate::until::Until;
 use spirv_reader::annotations::Formula;
 
@@ -46,6 +47,8 @@ pub struct AnalysisOptions {
     pub images: BTreeMap<(u32, u32), ImageInput>,
     /// Samplers by set and binding, including those of combined image samplers.
     pub samplers: BTreeMap<(u32, u32), Sampler>,
+    /// What ray queries hit. Default: [`RayResults::Alternating`], as an assumed input.
+    pub ray_queries: Option<RayResults>,
     /// Buffers that addresses point to.
     pub addresses: Vec<AddressInput>,
     /// The inputs that a case file gives, without their contents.

@@ -12,8 +12,8 @@ use crate::error::{SpirvError, SpirvProblem, unsupported};
 use crate::module::{SpirvInstruction, SpirvModule};
 use crate::operands::OperandCursor;
 use crate::operation::{
-    BallotQuery, BarrierPart, ImageQuery, ImageSampling, MatrixAccess, PointerComparison, SpirvOperation,
-    SubgroupFunction, SubgroupInstruction,
+    BallotQuery, BarrierPart, ImageQuery, ImageSampling, MatrixAccess, PointerComparison, RayQueryFunction,
+    SpirvOperation, SubgroupFunction, SubgroupInstruction,
 };
 
 impl SpirvModule {
@@ -198,6 +198,43 @@ impl<'m> SpirvOperation<'m> {
             | Op::DPdyCoarse
             | Op::FwidthCoarse => Self::Derivative { value: next()? },
             Op::ReadClockKHR => Self::ReadClock { scope: next()? },
+            Op::RayQueryInitializeKHR => {
+                Self::RayQuery { query: next()?, function: RayQueryFunction::Initialize }
+            }
+            Op::RayQueryTerminateKHR => {
+                Self::RayQuery { query: next()?, function: RayQueryFunction::Terminate }
+            }
+            Op::RayQueryGenerateIntersectionKHR => {
+                Self::RayQuery { query: next()?, function: RayQueryFunction::GenerateIntersection }
+            }
+            Op::RayQueryConfirmIntersectionKHR => {
+                Self::RayQuery { query: next()?, function: RayQueryFunction::ConfirmIntersection }
+            }
+            Op::RayQueryProceedKHR => Self::RayQuery { query: next()?, function: RayQueryFunction::Proceed },
+            Op::RayQueryGetIntersectionTypeKHR => {
+                let (query, intersection) = (next()?, next()?);
+                Self::RayQuery { query, function: RayQueryFunction::IntersectionType { intersection } }
+            }
+            Op::RayQueryGetRayTMinKHR
+            | Op::RayQueryGetRayFlagsKHR
+            | Op::RayQueryGetIntersectionTKHR
+            | Op::RayQueryGetIntersectionInstanceCustomIndexKHR
+            | Op::RayQueryGetIntersectionInstanceIdKHR
+            | Op::RayQueryGetIntersectionInstanceShaderBindingTableRecordOffsetKHR
+            | Op::RayQueryGetIntersectionGeometryIndexKHR
+            | Op::RayQueryGetIntersectionPrimitiveIndexKHR
+            | Op::RayQueryGetIntersectionBarycentricsKHR
+            | Op::RayQueryGetIntersectionFrontFaceKHR
+            | Op::RayQueryGetIntersectionCandidateAABBOpaqueKHR
+            | Op::RayQueryGetIntersectionObjectRayDirectionKHR
+            | Op::RayQueryGetIntersectionObjectRayOriginKHR
+            | Op::RayQueryGetWorldRayDirectionKHR
+            | Op::RayQueryGetWorldRayOriginKHR
+            | Op::RayQueryGetIntersectionObjectToWorldKHR
+            | Op::RayQueryGetIntersectionWorldToObjectKHR
+            | Op::RayQueryGetIntersectionTriangleVertexPositionsKHR => {
+                Self::RayQuery { query: next()?, function: RayQueryFunction::Attribute }
+            }
             Op::IsHelperInvocationEXT => Self::IsHelperInvocation,
             Op::ExtInst => return Self::decode_extended(next()?, next()?, cursor, sets),
             op if is_computation(op) => {

@@ -31,8 +31,8 @@ pub use module::{
 };
 pub use operands::{MemoryOperands, TexelOperands};
 pub use operation::{
-    BallotQuery, BarrierPart, ImageQuery, ImageSampling, MatrixAccess, PointerComparison, SpirvOperation,
-    SubgroupFunction, SubgroupInstruction, reduction_identity,
+    BallotQuery, BarrierPart, ImageQuery, ImageSampling, MatrixAccess, PointerComparison, RayQueryFunction,
+    SpirvOperation, SubgroupFunction, SubgroupInstruction, reduction_identity,
 };
 pub use stage::{BuiltInComponents, Stage};
 pub use text::{Assembled, assemble_text, decode_string, to_half_bits};

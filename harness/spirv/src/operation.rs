@@ -227,6 +227,11 @@ pub enum SpirvOperation<'m> {
         scope: u32,
     },
     IsHelperInvocation,
+    RayQuery {
+        /// A pointer to the query object.
+        query: u32,
+        function: RayQueryFunction,
+    },
     UnknownExtended {
         /// The id of the instruction set.
         set: u32,
@@ -235,6 +240,23 @@ pub enum SpirvOperation<'m> {
     Unknown {
         op: Op,
     },
+}
+
+/// The function of an instruction of a ray query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names are those of the SPIR-V specification")]
+pub enum RayQueryFunction {
+    Initialize,
+    Terminate,
+    GenerateIntersection,
+    ConfirmIntersection,
+    Proceed,
+    IntersectionType {
+        /// 0 for the candidate, 1 for the committed intersection.
+        intersection: u32,
+    },
+    /// Every other property of a ray or an intersection.
+    Attribute,
 }
 
 /// A comparison of two pointers.
@@ -414,7 +436,8 @@ impl SpirvOperation<'_> {
             | Self::Compute { .. }
             | Self::Derivative { .. }
             | Self::ReadClock { .. }
-            | Self::IsHelperInvocation => false,
+            | Self::IsHelperInvocation
+            | Self::RayQuery { .. } => false,
         }
     }
 

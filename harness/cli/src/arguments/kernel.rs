@@ -8,7 +8,7 @@ use std::sync::Arc;
 use campaign::shader::source::{Compilation, CompileCommands, parse_definitions};
 use campaign::within::path_within;
 use clap::Args;
-use frontend::{AnalysisOptions, InputMode, inputs};
+use frontend::{AnalysisOptions, InputMode, RayResults, inputs};
 use vk_litmus::{ShaderInputs, program};
 
 use crate::exit::Failure;
@@ -55,6 +55,9 @@ pub struct KernelArguments {
     /// SAMPLER is `nearest|linear[,repeat|mirror|clamp]`. Also sets the sampler of a combined image sampler.
     #[arg(long, value_name = "SET.BINDING=SAMPLER", value_parser = pair, hide_short_help = true)]
     pub sampler: Vec<(String, String)>,
+    /// Results of ray queries [default: alternating]: every second ray hits a triangle, every ray, or none.
+    #[arg(long, value_name = "alternating|hit|miss", value_parser = rays, hide_short_help = true)]
+    pub rays: Option<RayResults>,
     /// Values of inputs that no option supplies [default: auto].
     ///
     /// `auto` chooses values that reach the code and let invocations interact; `zeros` takes zeros and one workgroup.
@@ -126,6 +129,10 @@ fn subgroup_size(text: &str) -> Result<u32, String> {
     size.ok_or_else(|| "expected a power of two up to 128".to_owned())
 }
 
+fn rays(text: &str) -> Result<RayResults, String> {
+    RayResults::parse(text).ok_or_else(|| "expected alternating, hit or miss".to_owned())
+}
+
 fn pair(text: &str) -> Result<(String, String), String> {
     let (left, right) = text.split_once('=').ok_or("expected `=`")?;
     Ok((left.trim().to_owned(), right.trim().to_owned()))
@@ -194,6 +201,7 @@ impl KernelArguments {
             && self.bind.is_empty()
             && self.image.is_empty()
             && self.sampler.is_empty()
+            && self.rays.is_none()
             && self.case.is_none()
             && self.inputs.is_none()
             && self.assert.is_none()
@@ -280,6 +288,9 @@ impl KernelArguments {
         self.bind.iter().for_each(|bind| add("--bind", pair(bind)));
         self.image.iter().for_each(|image| add("--image", pair(image)));
         self.sampler.iter().for_each(|sampler| add("--sampler", pair(sampler)));
+        if let Some(rays) = self.rays {
+            add("--rays", rays.name().to_owned());
+        }
         if let Some(case) = &self.case {
             add("--case", case.display().to_string());
         }
@@ -398,6 +409,7 @@ impl KernelArguments {
                 .ok_or_else(|| wrong_value("--sampler", value, "expected a sampler such as linear,clamp"))?;
             options.samplers.insert(place, sampler);
         }
+        options.ray_queries = self.rays;
         if let Some(text) = &self.assert {
             let formula = frontend::parse_formula(text);
             options.assertion =

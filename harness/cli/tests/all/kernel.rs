@@ -168,17 +168,6 @@ fn an_undecided_answer_names_the_limit() {
             &["check"][..],
             (0, "unknown: the model cannot be used: line "),
         ),
-        (
-            "rays.comp",
-            "#extension GL_EXT_ray_query : require
-             layout(binding = 0) uniform accelerationStructureEXT scene;
-             void main() {
-                 rayQueryEXT query;
-                 rayQueryInitializeEXT(query, scene, 0, 0xff, vec3(0), 0, vec3(1), 1);
-             }",
-            &["check", "race"][..],
-            (2, "cannot lift: OpRayQueryInitializeKHR"),
-        ),
     ];
     let asked = shaders.iter().flat_map(|(name, text, commands, words)| {
         commands.iter().map(move |command| (name, text, command, words))

@@ -311,6 +311,7 @@ impl InputSearch<'_> {
                 | InputPlace::Image(_)
                 | InputPlace::Constant(_)
                 | InputPlace::Override(_)
+                | InputPlace::RayQueries
                 | InputPlace::Launch(_) => {}
             }
         }
@@ -345,7 +346,7 @@ impl InputSearch<'_> {
                     .into()
             }
             // The module has no place for another value.
-            (InputPlace::Override(_), _) => Vec::new(),
+            (InputPlace::Override(_) | InputPlace::RayQueries, _) => Vec::new(),
             (InputPlace::Length(_), _) => {
                 [self.local * 4, self.local * 16, 1 << 20].map(Candidate::Bits).into()
             }
@@ -463,6 +464,7 @@ fn set_scalar(options: &mut AnalysisOptions, input: &AssumedInput, bits: u64) {
         | InputPlace::Image(_)
         | InputPlace::Constant(_)
         | InputPlace::Override(_)
+        | InputPlace::RayQueries
         | InputPlace::Launch(_) => {}
     }
 }

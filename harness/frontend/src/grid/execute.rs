@@ -197,6 +197,9 @@ impl Interpreter<'_> {
                     _ => ConcreteValue::Bits(now, SCHEDULE_DEPENDENT),
                 }
             }
+            SpirvOperation::RayQuery { query, function } => {
+                self.execute_ray_query(here, inst, query, function)?
+            }
             SpirvOperation::UnknownExtended { set, number } => {
                 return Err(program.module.unknown_extended(set, number).into());
             }

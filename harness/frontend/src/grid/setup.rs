@@ -117,6 +117,7 @@ pub(super) fn with_interpreter<T>(
         private_variables: of_invocation,
         has_fine_ordering: has_fine_ordering(module, &specialized),
         has_mixed_visibility: has_mixed_visibility(module, &specialized),
+        ray_queries: (options.ray_queries.unwrap_or_default(), ray_taint(&options.assumed)),
         launch_taint: LaunchTaint::of_inputs(options.assumed.iter().map(AssumedInput::launch_part)),
         skip_race_checks: options.skip_race_checks,
         deadline: options.deadline.clone(),
@@ -664,4 +665,10 @@ pub(crate) fn initial_texels(given: &TexelInput, count: u64, format: Option<Texe
 /// Decodes up to 8 little-endian bytes.
 fn little_endian(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte))
+}
+
+/// Returns the taint of assumed results of ray queries; 0 if there are none.
+fn ray_taint(assumed: &[AssumedInput]) -> Taint {
+    let index = assumed.iter().position(|input| input.place == InputPlace::RayQueries);
+    index.map_or(0, input_taint)
 }

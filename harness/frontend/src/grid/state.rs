@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use spirv_reader::Stage;
 
 use crate::finding::{FindingKind, InvocationId};
+use crate::rays::{RayQueries, RayResults};
 use crate::section::{Sections, Side};
 use crate::until::Until;
 
@@ -107,6 +108,8 @@ pub(super) struct WalkSetup {
     pub has_mixed_visibility: bool,
     /// The taint of positions in the grid and in the workgroup.
     pub launch_taint: LaunchTaint,
+    /// What rays hit, and the taint of it.
+    pub ray_queries: (RayResults, Taint),
     /// True to execute without checking accesses.
     pub skip_race_checks: bool,
     /// When to give up.
@@ -166,6 +169,7 @@ pub(super) struct Invocation {
     pub last_release: u32,
     /// The position relative to the interlocked section.
     pub interlock: Side,
+    pub ray_queries: RayQueries,
     /// The last instruction of an ended invocation.
     pub last_site: u32,
     /// True if it changed nothing when it last ran and is still running.

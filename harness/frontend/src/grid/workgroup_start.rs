@@ -83,6 +83,7 @@ impl Interpreter<'_> {
                 split_counts: [(0, 0); 2],
                 last_release: 0,
                 interlock: Side::Before,
+                ray_queries: Default::default(),
                 made_no_change: false,
                 last_site: 0,
             });

@@ -142,6 +142,7 @@ impl Lowering<'_> {
             | SpirvOperation::Derivative { .. }
             | SpirvOperation::ReadClock { .. }
             | SpirvOperation::IsHelperInvocation
+            | SpirvOperation::RayQuery { .. }
             | SpirvOperation::Unknown { .. } => Err(placed.refuse("")),
         }
     }
