@@ -188,7 +188,7 @@ fn misfits(module: &SpirvModule, options: &AnalysisOptions) -> Vec<String> {
     let bindings = declared_bindings(module);
     let misfit = |(what, place): (&'static str, (u32, u32))| {
         let there = bindings.get(&place)?;
-        // A combined image sampler takes an image and a sampler, each as an input of its own.
+        // A combined image sampler takes an image and a sampler as separate inputs.
         let fits = there.contains(what) || what != BUFFER && there.contains(BOTH);
         let there: Vec<&str> = there.iter().copied().collect();
         (!fits).then(|| format!("{what} for {}.{}, which is {}", place.0, place.1, there.join(" and ")))
@@ -247,7 +247,7 @@ pub(crate) fn offset_in(specialized: &Specialized<'_>, variable: u32, at: &Addre
                 declared.class,
                 StorageClass::PushConstant | StorageClass::StorageBuffer | StorageClass::Uniform
             );
-            // An unnamed block is called by its type, or its members stand alone.
+            // An unnamed block has the name of its type, or its members have no qualifier.
             let names = [module.display_name(variable), module.display_name(declared.ty)];
             let behind = names.iter().find_map(|name| path.strip_prefix(name.as_str())?.strip_prefix('.'));
             block.then(|| member(specialized, declared.ty, behind.unwrap_or(path)))?

@@ -77,7 +77,7 @@ impl InputInfluence {
     /// Returns the inputs that decided branches, if a finding of this kind may be due to them.
     pub fn control_of(&self, kind: FindingKind) -> Vec<usize> {
         // A counter that is compared with an input orders invocations only for the right value: the last
-        // workgroup must know how many there are.
+        // workgroup needs the number of workgroups.
         let taint = if depends_on_control(kind) {
             self.control
         } else if kind.is_race() {
@@ -207,7 +207,7 @@ impl Interpreter<'_> {
                     parts
                 });
                 for (one, other) in sides[0].iter().zip(&sides[1]) {
-                    // A number that depends on the same input is no boundary for it.
+                    // A number that depends on the same input is not a boundary for it.
                     self.influence.add_numbers(one.1 & !other.1, &[other.0]);
                     self.influence.add_numbers(other.1 & !one.1, &[one.0]);
                 }
