@@ -46,6 +46,7 @@ pub mod classify;
 pub mod contract;
 mod dependency;
 mod dispatch;
+mod fixed;
 mod flow;
 mod glsl;
 pub mod host;
@@ -74,14 +75,12 @@ use rspirv::binary::Disassemble;
 use rspirv::spirv::Op;
 
 pub use contract::Parameters;
+pub use fixed::{FixedDispatch, Leaving};
 pub use kernel::{
     Binding, CompileError, CompiledKernel, ImageBinding, KernelConfig, MAXIMAL_RECONVERGENCE_FEATURE,
     Requirements, ResultSlot, Roles, SPLIT_BARRIER_FEATURE,
 };
-pub use program::{
-    Dependency, DispatchPhase, FixedDispatch, Leaving, Pipelines, Program, ProgramKernel, fixed_program,
-    program,
-};
+pub use program::{Dependency, DispatchPhase, Pipelines, Program, ProgramKernel, fixed_program, program};
 pub use stress::StressParameters;
 pub use variant::Variant;
 

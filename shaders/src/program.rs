@@ -25,10 +25,11 @@ use litmus::{
 };
 
 use crate::carrier::Carrier;
-use crate::contract::{Parameters, overflow_word, rendezvous_spacing};
+use crate::contract::{overflow_word, rendezvous_spacing};
 use crate::dependency;
 pub use crate::dependency::Dependency;
 use crate::dispatch::{self, Points, ProgramContext};
+use crate::fixed::FixedDispatch;
 use crate::host::{self, ProgramHosts};
 use crate::kernel::{CompileError, CompiledKernel, KernelConfig, ResultSlot};
 use crate::memory::Uses;
@@ -36,36 +37,6 @@ use crate::placement::WorkgroupLayout;
 use crate::queues::queues;
 use crate::rules::Rule;
 use crate::variant::{Apart, CarrierStage, Variant};
-
-/// Where kernels for reading write their results: a compiler optimizes by the uses of loaded values.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Leaving {
-    /// Each in its own word of the result buffer, as in every kernel that is dispatched.
-    #[default]
-    Words,
-    /// All results of a thread in one expression, in one word.
-    Expression,
-    /// As an output of the stage: a fragment's color, or a vertex position. No memory is written for them or
-    /// for threads without results. Compute has no outputs, so its results are lost.
-    Output,
-}
-
-/// The only dispatch of a kernel: constants instead of push constants, so that a compiler folds everything
-/// that depends on them, such as rounds, permutations and rendezvous. No slot is claimed. Such kernels are
-/// for reading and for exploring machine code.
-#[derive(Clone, Copy, Debug)]
-pub struct FixedDispatch {
-    /// Its parameters.
-    pub parameters: Parameters,
-    /// Where results are written.
-    pub results: Leaving,
-}
-
-impl FixedDispatch {
-    /// One instance.
-    pub const SINGLE: FixedDispatch =
-        FixedDispatch { parameters: Parameters::SINGLE, results: Leaving::Words };
-}
 
 /// A test as kernels, in the order of their dispatches.
 #[derive(Clone, Debug)]

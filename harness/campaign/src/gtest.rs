@@ -13,7 +13,8 @@ use results::write::gtest::{GtestCase, json, name, xml};
 
 use crate::Failure;
 use crate::book::{DEFAULT_OUT, Done};
-use crate::kinds::litmus::plan::{DeviceTest, LitmusPlan};
+use crate::kinds::litmus::plan::LitmusPlan;
+use crate::kinds::litmus::planned::DeviceTest;
 use crate::source::Loaded;
 
 /// deqp-runner and related runners set this variable for each process that they start; no other program sets

@@ -16,7 +16,8 @@ use runner::pool::{self, Calls, End, Limits, PoolEvent};
 use runner::wire::{Job, JobResult, Snapshot};
 use runner::{RunSettings, RunVariant, Stress};
 
-use crate::kinds::litmus::plan::{DeviceTest, LitmusPlan, told_for};
+use crate::kinds::litmus::plan::{LitmusPlan, told_for};
+use crate::kinds::litmus::planned::DeviceTest;
 use crate::kinds::litmus::{mutants, plausible};
 use crate::patience::patience;
 use crate::source::Loaded;

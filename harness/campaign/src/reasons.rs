@@ -11,7 +11,7 @@ use results::wire::{RunLine, VerdictWord};
 use runner::RunVariant;
 
 use crate::choice::{self, Chosen};
-use crate::kinds::litmus::plan::PlannedTest;
+use crate::kinds::litmus::planned::PlannedTest;
 use crate::patience::patience;
 use crate::source::{Loaded, Origin, TestSource};
 

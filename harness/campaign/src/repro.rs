@@ -22,7 +22,7 @@ use crate::choice::{self, Chosen};
 use crate::compilers::kernels::{GenerationTarget, bytes, numbered};
 use crate::compilers::{beside, targets};
 use crate::inputs::one;
-use crate::kinds::litmus::plan::without_filter;
+use crate::kinds::litmus::planned::without_filter;
 use crate::patience::patience;
 use crate::source::{Loaded, Origin, TestSource};
 use crate::{Failure, reasons};

@@ -2,7 +2,7 @@
 //!
 //! The [`DisassemblerDialect`] of its vendor defines how a line is read.
 
-pub use vendor::text::{CodeAccess, CodeOperation, CodePath, DisassemblerDialect, LineKind, PLAIN};
+pub use vendor::{CodeAccess, CodeOperation, CodePath, DisassemblerDialect, LineKind, PLAIN};
 
 /// Machine code as lines.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -28,7 +28,8 @@ pub(crate) struct QueueUse {
 
 /// Assigns a distinct device queue to every queue of a plan, one device family for each family number.
 ///
-/// Families in `draws` come first, then those that need the most queues.
+/// Families in `draws` come first, then those that need the most queues. Several queues get a device family
+/// without graphics if one fits: NVIDIA's driver executes the queues of its graphics family one after another.
 pub(crate) fn assign_queues(
     wanted: &[Queue],
     draws: &[u32],
@@ -55,7 +56,9 @@ pub(crate) fn assign_queues(
         let needed = demand(number);
         let draws = draws.contains(&number);
         let fits = |family: &ComputeFamily| family.queues as usize >= needed && (family.graphics || !draws);
-        let Some(found) = free.iter().position(fits) else {
+        let serial = |at: &usize| free.get(*at).is_some_and(|family| needed > 1 && family.graphics);
+        let fitting = (0..free.len()).filter(|at| free.get(*at).is_some_and(fits));
+        let Some(found) = fitting.min_by_key(serial) else {
             let kind = if draws { "compute and graphics" } else { "compute" };
             return Err(DeviceError::Unsupported(format!("{needed} {kind} queues in one queue family")));
         };
@@ -166,13 +169,14 @@ mod tests {
         // plan, families that draw, and the expected family and index of each queue, or the error.
         type Case =
             (&'static [u32], &'static [u32], &'static [u32], Result<&'static [(u32, u32)], &'static str>);
-        let table: [Case; 11] = [
+        let table: [Case; 12] = [
             (&[1], &[0], &[], Ok(&[(0, 0)])),
             (&[1], &[], &[], Ok(&[])),
             (&[1, 8], &[5, 3], &[], Ok(&[(0, 0), (1, 0)])),
             (&[1, 8], &[0, 0], &[], Ok(&[(1, 0), (1, 1)])),
             (&[16, 1], &[0, 7, 7], &[], Ok(&[(1, 0), (0, 0), (0, 1)])),
-            (&[2, 2], &[4, 9, 4, 9], &[], Ok(&[(0, 0), (1, 0), (0, 1), (1, 1)])),
+            (&[16, 8], &[0, 0], &[], Ok(&[(1, 0), (1, 1)])),
+            (&[2, 2], &[4, 9, 4, 9], &[], Ok(&[(1, 0), (0, 0), (1, 1), (0, 1)])),
             (&[8], &[0, 1], &[], Err("2 queue families with compute (it has 1)")),
             (&[2, 1], &[0, 0, 1, 1], &[], Err("2 compute queues in one queue family")),
             (&[1, 8], &[0], &[0], Ok(&[(0, 0)])),

@@ -6,17 +6,17 @@ use arithmetic::mask;
 use rspirv::spirv::{BuiltIn, StorageClass};
 use spirv_reader::{MemoryOperands, PointerComparison, SpirvInstruction, SpirvType, TypePart};
 
-use crate::emit;
+use crate::emit::{self, SCRATCH};
 use crate::error::{Problem, unsupported};
+use crate::finding::FindingKind;
 use crate::layout::is_storage_image;
-use crate::lift::FindingKind;
 use crate::order::access_strength;
 use crate::stage;
 use crate::state::PathState;
 use crate::value::{
     MemoryCell, NumberDomain, ObjectId, SymbolicNumber, SymbolicPointer, SymbolicValue, UndefOrigin, ValueSet,
 };
-use crate::walk::{SCRATCH, Step, Walk};
+use crate::walk::{Step, Walk};
 
 /// Upper bound on the scalars of one access to private memory.
 const MAX_LEAVES: usize = 1 << 14;

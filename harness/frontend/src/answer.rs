@@ -13,7 +13,8 @@ use model::{
 use spirv_reader::Stage;
 
 use crate::emit;
-use crate::lift::{FindingKind, InvocationId, LiftFinding, Lifted, LiftedCase, Spot};
+use crate::finding::{FindingKind, InvocationId, LiftFinding, Spot};
+use crate::lifted::{Lifted, LiftedCase};
 use crate::suspicion::confirmed;
 
 /// Model steps for the first check of all invocations.

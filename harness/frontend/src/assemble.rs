@@ -6,18 +6,17 @@ use litmus::{
     Dialect, Instruction, InstructionKind, Label, LabelId, Location, LocationId, LocationInit, Metadata,
     Placement, Reference, Register, RegisterInit, Scope, Span, StorageClass, Term, Test, Thread, ThreadPlace,
 };
-use spirv_reader::{SpirvType, is_synthetic_name};
 
-use crate::emit;
+use crate::accessed::accessed_variable;
+use crate::context::LiftContext;
+use crate::emit::{self, END, ENTRY};
 use crate::error::{Problem, unsupported};
-use crate::layout::Specialized;
-use crate::lift::{
-    FindingKind, InvocationId, LiftContext, LiftFinding, LiftedCase, Spot, is_descriptor_array,
-};
-use crate::mend;
+use crate::finding::{FindingKind, InvocationId, LiftFinding, Spot};
+use crate::layout::name_in;
+use crate::lifted::LiftedCase;
 use crate::question::ResolvedQuestion;
+use crate::round::{Emitted, Round, Walked};
 use crate::value::{MemoryCell, NumberDomain, SymbolicNumber};
-use crate::walk::{END, ENTRY, Emitted, Round, Walked};
 
 /// Assembles the test from the last fixpoint iteration.
 pub(crate) fn case(
@@ -400,51 +399,9 @@ fn accessed(
     for emitted in walked.iter().flat_map(|one| &one.segments).flat_map(|segment| &segment.code) {
         let cell = emit::location_of(&emitted.kind).and_then(|location| shared.get(&location));
         let Some(cell) = cell.filter(|cell| !all.contains_key(*cell)) else { continue };
-        if let Some(variable) = mend::accessed_variable(setting.module(), emitted.place) {
+        if let Some(variable) = accessed_variable(setting.module(), emitted.place) {
             all.insert(*cell, variable);
         }
     }
     all
-}
-
-/// Returns the source name of the scalar at an offset, and the rest of the offset.
-pub(crate) fn name_in(
-    specialized: &Specialized<'_>,
-    variable: u32,
-    instance: u64,
-    mut offset: u64,
-) -> (String, u64) {
-    let module = specialized.module;
-    let Some(found) = module.variables.get(&variable) else { return (module.display_name(variable), offset) };
-    let mut ty = found.ty;
-    let several = is_descriptor_array(module, variable, ty);
-    if several {
-        ty = specialized.part_of(ty, 0).map_or(ty, |part| part.ty);
-    }
-    let mut name = module.variable_name(variable, ty);
-    if several {
-        name = format!("{name}[{}]", instance.saturating_sub(1));
-    } else if instance > 0 {
-        name = format!("{name}@{instance}");
-    }
-    for _ in 0..64 {
-        if specialized.is_scalar(ty).unwrap_or(true) {
-            break;
-        }
-        let Ok(Some((index, part))) = specialized.part_at(ty, offset, u64::MAX) else { break };
-        match module.types.get(&ty) {
-            Some(SpirvType::Struct { members }) => {
-                let member =
-                    module.member_names.get(&(ty, index as u32)).filter(|name| !is_synthetic_name(name));
-                match member {
-                    Some(member) => name = format!("{name}.{member}"),
-                    None if members.len() == 1 => {}
-                    None => name = format!("{name}.{index}"),
-                }
-            }
-            _ => name = format!("{name}[{index}]"),
-        }
-        (ty, offset) = (part.ty, offset.saturating_sub(part.offset));
-    }
-    (name, offset)
 }

@@ -8,130 +8,28 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use rspirv::spirv::{Op, StorageClass};
 use spirv_reader::{SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation, SpirvType};
 
+use crate::contents::{FILL_WORDS, fill_bytes};
 use crate::dataflow::called_functions;
 use crate::error::Problem;
-use crate::inputs::{FILL_WORDS, fill_bytes};
+pub(crate) use crate::input_place::{AssumedInput, Binding, InputKind, InputPlace};
+use crate::input_place::{OverrideValue, UnsetOverride};
 use crate::launch_part::LaunchPart;
-use crate::layout::Specialized;
-use crate::lift::{AnalysisOptions, DEFAULT_BYTES, FindingKind, local_size_of};
+use crate::layout::{Specialized, local_size_of};
+use crate::options::{AnalysisOptions, DEFAULT_BYTES};
 
 /// Upper bound on the scalars of one block that are separate inputs.
 const MAX_SCALARS: usize = 48;
 /// Upper bound on the nesting of the types of a block.
 const MAX_DEPTH: u32 = 16;
-/// Set and binding of a resource.
-pub(crate) type Binding = (u32, u32);
-
-/// The place of an input that no option supplies.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum InputPlace {
-    /// A scalar of the push constants: offset and size in bytes.
-    Push(u64, u32),
-    /// A scalar of a uniform or storage buffer: set and binding, offset and size in bytes.
-    Scalar(Binding, u64, u32),
-    /// The rest of the contents of a buffer.
-    Contents(Binding),
-    /// The number of elements of a buffer.
-    Length(Binding),
-    /// Size and texels of an image.
-    Image(Binding),
-    /// A specialization constant.
-    Constant(u32),
-    /// A pipeline-overridable constant that the compiler has replaced by a value.
-    Override(OverrideValue),
-    /// The number of workgroups or their size.
-    Launch(LaunchPart),
-}
-
-/// The value of a pipeline-overridable constant that no option sets.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct OverrideValue {
-    /// The assumed value.
-    pub value: String,
-    /// True for a number that is not part of a workgroup size. Findings may exist for this number only.
-    pub is_number: bool,
-}
-
-impl OverrideValue {
-    /// Returns true if another value may remove findings of this kind.
-    ///
-    /// An array may fit only other workgroup sizes.
-    pub(crate) fn may_decide(&self, kind: FindingKind) -> bool {
-        self.is_number || matches!(kind, FindingKind::OutOfBounds | FindingKind::UndefinedBehaviour)
-    }
-}
-
-/// A pipeline-overridable constant that no option sets.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnsetOverride {
-    /// Its name.
-    pub name: String,
-    /// The value that the compiler used.
-    pub value: OverrideValue,
-}
-
-/// The kind of a scalar.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum InputKind {
-    Integer,
-    Float(u32),
-    Boolean,
-    Address,
-    Other,
-}
-
-/// An input that no option supplies.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AssumedInput {
-    /// The place.
-    pub place: InputPlace,
-    /// The source name.
-    pub name: String,
-    pub(crate) kind: InputKind,
-}
-
 impl AssumedInput {
-    /// Returns the part of the launch that the input is.
-    pub(crate) fn launch_part(&self) -> Option<LaunchPart> {
-        match self.place {
-            InputPlace::Launch(part) => Some(part),
-            _ => None,
-        }
-    }
-
-    /// Returns the option that supplies the input, with a value as an example.
-    pub fn option(&self) -> String {
-        match &self.place {
-            InputPlace::Push(offset, _) if self.kind == InputKind::Address => {
-                format!("--bind push@{offset}={}", last_name(&self.name))
-            }
-            InputPlace::Scalar((set, binding), offset, _) if self.kind == InputKind::Address => {
-                format!("--bind {set}.{binding}@{offset}={}", last_name(&self.name))
-            }
-            InputPlace::Push(offset, _) => format!("--push {offset}=VALUE"),
-            InputPlace::Scalar((set, binding), ..) | InputPlace::Contents((set, binding)) => {
-                format!("--buffer {set}.{binding}=FILE")
-            }
-            InputPlace::Length((set, binding)) => format!("--buffer {set}.{binding}=zeros:BYTES"),
-            InputPlace::Image((set, binding)) => format!("--image {set}.{binding}=WIDTHxHEIGHT"),
-            InputPlace::Constant(id) | InputPlace::Launch(LaunchPart::LocalSize(id, _)) => {
-                format!("--spec {id}=VALUE")
-            }
-            InputPlace::Launch(LaunchPart::Workgroups(_) | LaunchPart::Invocations(_)) => {
-                "--grid X,Y,Z".to_owned()
-            }
-            InputPlace::Override(_) => format!("--spec {}=VALUE", self.name),
-        }
-    }
-
     /// Describes the value in `options`.
     pub fn value(&self, options: &AnalysisOptions) -> String {
         match &self.place {
             InputPlace::Push(offset, _) if self.kind == InputKind::Address => {
-                describe_address(options, &crate::inputs::AddressTarget::Push(*offset))
+                describe_address(options, &crate::contents::AddressTarget::Push(*offset))
             }
             InputPlace::Scalar(at, offset, _) if self.kind == InputKind::Address => {
-                describe_address(options, &crate::inputs::AddressTarget::Buffer(*at, *offset))
+                describe_address(options, &crate::contents::AddressTarget::Buffer(*at, *offset))
             }
             InputPlace::Push(offset, bytes) => {
                 let byte = |at: u64| options.push.get(&at).copied().unwrap_or(0);
@@ -158,8 +56,8 @@ impl AssumedInput {
                 Some(image) => {
                     let [x, y, z] = image.size;
                     let fill = match &image.texels {
-                        crate::inputs::TexelInput::Word(word) => word.as_str(),
-                        crate::inputs::TexelInput::Bytes(_) => "bytes",
+                        crate::contents::TexelInput::Word(word) => word.as_str(),
+                        crate::contents::TexelInput::Bytes(_) => "bytes",
                     };
                     format!("{x}x{y}x{z} of {fill}")
                 }
@@ -186,7 +84,7 @@ impl AssumedInput {
     }
 }
 
-fn describe_address(options: &AnalysisOptions, at: &crate::inputs::AddressTarget) -> String {
+fn describe_address(options: &AnalysisOptions, at: &crate::contents::AddressTarget) -> String {
     let bound = options.addresses.iter().find(|address| address.at == *at);
     bound.map_or("no buffer".to_owned(), |address| {
         format!("a buffer of {} bytes of {}", address.bytes.len(), fill_word_of(&address.bytes, &[]))
@@ -205,10 +103,6 @@ pub(crate) fn fill_word_of(contents: &[u8], scalars: &[(u64, u32)]) -> &'static 
         contents.iter().zip(&filled).enumerate().all(|(at, (one, other))| one == other || own(at))
     };
     FILL_WORDS.iter().find(fits).copied().unwrap_or("bytes")
-}
-
-fn last_name(name: &str) -> &str {
-    name.rsplit('.').next().unwrap_or(name)
 }
 
 /// Returns the inputs of an entry point that the options do not supply, in the order of their places.
@@ -241,7 +135,7 @@ pub(crate) fn missing_inputs(
                     options
                         .addresses
                         .iter()
-                        .any(|known| crate::foreign::offset_in(specialized, *id, &known.at) == Some(offset))
+                        .any(|known| crate::address::offset_in(specialized, *id, &known.at) == Some(offset))
                 };
                 for scalar in scalars.into_iter().filter(|_| !reflected) {
                     // One given byte suffices: the author has considered the scalar.

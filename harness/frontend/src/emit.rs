@@ -9,7 +9,17 @@ use litmus::{
 };
 
 use crate::value::SymbolicNumber;
-use crate::walk::{COUNT, END, FIRST_SUSPICION};
+
+/// The register that selects the path with which a thread enters a segment.
+pub(crate) const ENTRY: u16 = 0;
+/// The register that counts in the loop that a path ends in at the unrolling bound.
+pub(crate) const COUNT: u16 = 1;
+/// The first number that marks a suspicion: above every value that [`COUNT`] reaches.
+pub(crate) const FIRST_SUSPICION: u64 = 1 << 16;
+/// The register for reads whose value is unused.
+pub(crate) const SCRATCH: u16 = 2;
+/// The label at the end of a thread.
+pub(crate) const END: u16 = 0;
 
 /// The target of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

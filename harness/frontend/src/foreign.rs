@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use rspirv::spirv::{Op, StorageClass};
 use spirv_reader::{SpirvModule, SpirvType};
 
+use crate::address::offset_in;
 use crate::assumed::{BlockScalar, push_scalars};
+use crate::contents::AddressTarget;
 use crate::error::{Problem, Refusal, SourcePosition};
-use crate::inputs::AddressTarget;
 use crate::layout::Specialized;
-use crate::lift::AnalysisOptions;
+use crate::options::AnalysisOptions;
 
 /// The kinds of resources at a binding.
 const BUFFER: &str = "a buffer";
@@ -80,7 +81,7 @@ fn resolve_push(module: &SpirvModule, options: &mut AnalysisOptions) -> Result<(
     let blocks = module.variables.values().filter(|variable| variable.class == StorageClass::PushConstant);
     let blocks: Vec<String> = blocks.map(|variable| module.display_name(variable.ty)).collect();
     for (given, values) in named {
-        // An unnamed block is called by its type.
+        // An unnamed block has the name of its type.
         let member = |block: &String| given.strip_prefix(block.as_str())?.strip_prefix('.');
         let is_known = scalars.iter().any(|scalar| scalar.name.starts_with(given.as_str()));
         let name = blocks.iter().find_map(member).filter(|_| !is_known).unwrap_or(&given);
@@ -230,44 +231,4 @@ fn addresses_of_nothing(module: &SpirvModule, options: &AnalysisOptions) -> Resu
     Ok(nowhere
         .map(|address| format!("an address at {}, where the kernel has no variable", address.at))
         .collect())
-}
-
-/// Returns the offset of an address in a variable; `None` if it is elsewhere.
-pub(crate) fn offset_in(specialized: &Specialized<'_>, variable: u32, at: &AddressTarget) -> Option<u64> {
-    let module = specialized.module;
-    let declared = module.variables.get(&variable)?;
-    let decorations = module.decorations_of(variable);
-    match at {
-        AddressTarget::Push(offset) => (declared.class == StorageClass::PushConstant).then_some(*offset),
-        AddressTarget::Buffer((set, binding), offset) => {
-            ((decorations.set, decorations.binding) == (Some(*set), Some(*binding))).then_some(*offset)
-        }
-        AddressTarget::Member(path) => {
-            let block = matches!(
-                declared.class,
-                StorageClass::PushConstant | StorageClass::StorageBuffer | StorageClass::Uniform
-            );
-            // An unnamed block has the name of its type, or its members have no qualifier.
-            let names = [module.display_name(variable), module.display_name(declared.ty)];
-            let behind = names.iter().find_map(|name| path.strip_prefix(name.as_str())?.strip_prefix('.'));
-            block.then(|| member(specialized, declared.ty, behind.unwrap_or(path)))?
-        }
-    }
-}
-
-/// Returns the offset of a path such as `a.b[2].c`.
-fn member(specialized: &Specialized<'_>, mut ty: u32, path: &str) -> Option<u64> {
-    let mut offset = 0_u64;
-    for word in path.split('.') {
-        let (name, elements) = word.split_at(word.find('[').unwrap_or(word.len()));
-        let mut steps = vec![specialized.module.member_by_name(ty, name)?];
-        for element in elements.split_terminator(']') {
-            steps.push(element.strip_prefix('[')?.parse().ok()?);
-        }
-        for step in steps {
-            let part = specialized.part_of(ty, step).ok()?;
-            (ty, offset) = (part.ty, offset.checked_add(part.offset)?);
-        }
-    }
-    Some(offset)
 }

@@ -6,8 +6,8 @@ use litmus::{ArithmeticOperation, BranchRelation};
 
 use crate::emit;
 use crate::error::{Problem, malformed, unsupported};
+use crate::finding::FindingKind;
 use crate::layout::known_number;
-use crate::lift::FindingKind;
 use crate::state::{PathState, RegisterDefinition};
 use crate::value::{NumberDomain, OrderRelation, SymbolicNumber, SymbolicTruth, SymbolicValue, UndefOrigin};
 use crate::walk::{Pending, Step, Stop, Walk};

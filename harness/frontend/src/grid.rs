@@ -13,6 +13,7 @@ mod access;
 mod access_names;
 mod atomic;
 mod both_branches;
+mod bytecode;
 mod compute;
 mod deadlock;
 mod decode;
@@ -23,6 +24,7 @@ pub mod happens_before;
 mod image;
 mod implicit_flow;
 mod influence;
+mod input_branches;
 mod interlock;
 mod launch_taint;
 mod machine;
@@ -32,24 +34,31 @@ pub mod sampler;
 mod schedule;
 mod setup;
 mod shadow;
+mod slots;
 mod split_barrier;
+mod state;
+mod step;
 mod subgroup;
 mod subgroup_starvation;
 mod sync;
 mod trial;
+mod type_layout;
 mod value;
 pub mod vector_clock;
 mod workgroup_start;
 
 use crate::error::{Problem, Refusal, SourcePosition};
-use crate::lift::{AnalysisOptions, FindingKind, InvocationId};
+use crate::finding::{FindingKind, InvocationId};
+use crate::options::AnalysisOptions;
 use crate::question;
 
 pub(crate) use final_contents::pack_texels;
-use machine::Interpreter;
 pub use sampler::{AddressMode, Sampler};
 use schedule::SchedulePolicy;
-pub(crate) use setup::{default_image, initial_texels};
+pub(crate) use setup::initial_texels;
+use state::Interpreter;
+
+pub(crate) use crate::contents::default_image;
 use spirv_reader::{SpirvModule, Stage};
 pub(crate) use trial::{Blocked, FindingKey, LaunchProbe, Trial, TrialFinding, probe_launch, run_trial};
 
@@ -232,19 +241,32 @@ impl GridReport {
     }
 
     /// Returns an empty report for a kernel that was lifted without a walk.
-    pub(crate) fn from_lifted(lifted: &crate::lift::Lifted, entry: String) -> GridReport {
+    pub(crate) fn from_lifted(lifted: &crate::lifted::Lifted, entry: String) -> GridReport {
         let most = |of: fn(&InvocationId) -> [u32; 3]| {
             let all = lifted.invocations.iter().map(of);
             all.fold([1; 3], |all, one| [0, 1, 2].map(|axis: usize| all[axis].max(one[axis] + 1)))
         };
         let local_size = most(|identity| identity.local);
+        let stage = lifted.invocations.first().map(|identity| identity.stage).unwrap_or_default();
+        let grid = most(|identity| identity.workgroup);
+        let verdict = GridVerdict::Undecided;
+        GridReport { verdict, ..GridReport::new(entry, stage, (grid, local_size), lifted.subgroup_size) }
+    }
+
+    /// Returns a clean report of no schedule, for workgroups and their size.
+    fn new(
+        entry: String,
+        stage: Stage,
+        (grid, local_size): ([u32; 3], [u32; 3]),
+        subgroup_size: u32,
+    ) -> GridReport {
         GridReport {
             entry,
-            stage: lifted.invocations.first().map(|identity| identity.stage).unwrap_or_default(),
-            grid: most(|identity| identity.workgroup),
+            stage,
+            grid,
             local_size,
-            subgroup_size: lifted.subgroup_size,
-            verdict: GridVerdict::Undecided,
+            subgroup_size,
+            verdict: GridVerdict::Clean,
             refusal: None,
             findings: Vec::new(),
             is_schedule_dependent: false,
@@ -308,31 +330,9 @@ fn explore_schedules(
     let entry = module.find_entry(options.entry.as_deref())?;
     let (function, stage, name) = (entry.function, entry.shader_stage(), entry.name.clone());
     setup::with_interpreter(module, options, (function, stage), |first| {
-        let mut report = GridReport {
-            entry: name,
-            stage,
-            grid: first.setup.grid,
-            local_size: first.setup.local_size,
-            subgroup_size: first.setup.subgroup_size,
-            verdict: GridVerdict::Clean,
-            refusal: None,
-            findings: Vec::new(),
-            is_schedule_dependent: false,
-            decided_by_model: false,
-            has_partial_subgroups: false,
-            schedules: 0,
-            steps: 0,
-            accessed_bytes: 0,
-            shadow_bytes: 0,
-            final_buffers: Vec::new(),
-            two_workgroup_finding: None,
-            coverage: String::new(),
-            needs: Vec::new(),
-            order_dependent: None,
-            unreached: std::collections::BTreeSet::new(),
-            blocked: Vec::new(),
-            reached: Vec::new(),
-        };
+        let setup = first.setup;
+        let sizes = (setup.grid, setup.local_size);
+        let mut report = GridReport::new(name, stage, sizes, setup.subgroup_size);
         let mut influence = influence::InputInfluence::of_inputs(&options.assumed);
         // A claim about other memory than buffers is for the model.
         let claim = question::claim(module, options).ok().flatten();
@@ -462,7 +462,7 @@ fn violated_claim(
         .iter()
         .map(|((set, binding, element), offset, _)| (*set, *binding, *element, *offset))
         .collect();
-    let names = crate::dispatch::element_names(module, options, &places).unwrap_or_default();
+    let names = crate::element_names::element_names(module, options, &places).unwrap_or_default();
     let mut values = Vec::with_capacity(claim.places.len());
     let mut says = Vec::new();
     for (index, (at, offset, bytes)) in claim.places.iter().enumerate() {
@@ -497,7 +497,8 @@ fn differing_element(
             bytes.iter().rev().fold(0_u32, |all, byte| all << 8 | u32::from(*byte))
         };
         let (set, binding, element) = one.at;
-        let names = crate::dispatch::element_names(module, options, &[(set, binding, element, word as u64)]);
+        let names =
+            crate::element_names::element_names(module, options, &[(set, binding, element, word as u64)]);
         let name = names.ok()?.pop()?;
         let (one, other) = (number(one), number(other));
         Some(format!(

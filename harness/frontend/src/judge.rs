@@ -9,14 +9,17 @@ use model::{Budget, Model};
 use spirv_reader::{SpirvModule, Stage, annotations::Annotations};
 
 use crate::answer::{ModelQuery, answer_with_model};
-use crate::assumed::{AssumedInput, InputPlace};
 use crate::choose::{COMMON_SUBGROUP_SIZES, InputChoice, InputGrid, InputMode, choose_inputs};
 use crate::error::{Problem, Refusal};
+use crate::finding::{FindingKind, InvocationId, Spot};
 use crate::grid::{
     self, GridFinding, GridReport, GridSpot, GridVerdict, NeededInput, describe_unreached, line_ranges,
 };
-use crate::lift::{AnalysisOptions, FindingKind, InvocationId, Lifted, Spot, lift};
+use crate::input_place::{AssumedInput, InputPlace};
+use crate::lift::lift;
+use crate::lifted::Lifted;
 use crate::needs::{chosen_constants, describe_choice, describe_launch, needed_inputs};
+use crate::options::AnalysisOptions;
 
 /// Upper bound on the findings that an answer lists for inputs that it needs.
 const MAX_LISTED: usize = 3;

@@ -10,7 +10,7 @@
 use rspirv::spirv::Op;
 
 use crate::error::malformed;
-use crate::lift::FindingKind;
+use crate::finding::FindingKind;
 use crate::state::PathState;
 use crate::walk::{Step, Walk};
 

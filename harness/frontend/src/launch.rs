@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use spirv_reader::{SpirvConstant, SpirvModule, annotations::Initial, number_of_extended};
 
 use crate::error::Problem;
-use crate::layout::Specialized;
-use crate::lift::{AnalysisOptions, local_size_of};
+use crate::layout::{Specialized, local_size_of};
+use crate::options::AnalysisOptions;
 
 /// The launch parameters of a kernel.
 pub(crate) struct Launch<'a> {

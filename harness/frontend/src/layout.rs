@@ -5,10 +5,10 @@ use std::ops::Deref;
 use std::rc::Rc;
 
 use arithmetic::mask;
-use rspirv::spirv::Op;
+use rspirv::spirv::{Op, StorageClass};
 use rustc_hash::FxHashMap;
 use spirv_reader::annotations::Initial;
-use spirv_reader::{ConstantValue, SpirvModule, SpirvType};
+use spirv_reader::{ConstantValue, SpirvModule, SpirvType, is_synthetic_name};
 
 use crate::error::{Problem, malformed};
 use crate::value::{SymbolicValue, UndefOrigin};
@@ -142,4 +142,70 @@ pub(crate) fn is_storage_image(module: &SpirvModule, ty: u32) -> bool {
         }
         _ => false,
     }
+}
+
+/// Returns the size of the workgroup of an entry point.
+pub(crate) fn local_size_of(
+    module: &SpirvModule,
+    by_id: &HashMap<u32, u64>,
+    by_result: &HashMap<u32, Initial>,
+    function: u32,
+) -> Result<[u32; 3], Problem> {
+    Ok(Specialized::new(module, by_id, by_result, None)?.local_size(function)?)
+}
+
+/// Returns true if a variable is an array of descriptors.
+pub(crate) fn is_descriptor_array(module: &SpirvModule, variable: u32, ty: u32) -> bool {
+    let Some(found) = module.variables.get(&variable).filter(|found| found.ty == ty) else {
+        return false;
+    };
+    let element = match module.types.get(&ty) {
+        Some(SpirvType::Array { element, .. } | SpirvType::RuntimeArray { element }) => *element,
+        _ => return false,
+    };
+    matches!(found.class, StorageClass::StorageBuffer | StorageClass::Uniform | StorageClass::UniformConstant)
+        && module.decorations_of(ty).stride.is_none()
+        && matches!(module.types.get(&element), Some(SpirvType::Struct { .. } | SpirvType::Handle(_)))
+}
+
+/// Returns the source name of the scalar at an offset, and the rest of the offset.
+pub(crate) fn name_in(
+    specialized: &Specialized<'_>,
+    variable: u32,
+    instance: u64,
+    mut offset: u64,
+) -> (String, u64) {
+    let module = specialized.module;
+    let Some(found) = module.variables.get(&variable) else { return (module.display_name(variable), offset) };
+    let mut ty = found.ty;
+    let several = is_descriptor_array(module, variable, ty);
+    if several {
+        ty = specialized.part_of(ty, 0).map_or(ty, |part| part.ty);
+    }
+    let mut name = module.variable_name(variable, ty);
+    if several {
+        name = format!("{name}[{}]", instance.saturating_sub(1));
+    } else if instance > 0 {
+        name = format!("{name}@{instance}");
+    }
+    for _ in 0..64 {
+        if specialized.is_scalar(ty).unwrap_or(true) {
+            break;
+        }
+        let Ok(Some((index, part))) = specialized.part_at(ty, offset, u64::MAX) else { break };
+        match module.types.get(&ty) {
+            Some(SpirvType::Struct { members }) => {
+                let member =
+                    module.member_names.get(&(ty, index as u32)).filter(|name| !is_synthetic_name(name));
+                match member {
+                    Some(member) => name = format!("{name}.{member}"),
+                    None if members.len() == 1 => {}
+                    None => name = format!("{name}.{index}"),
+                }
+            }
+            _ => name = format!("{name}[{index}]"),
+        }
+        (ty, offset) = (part.ty, offset.saturating_sub(part.offset));
+    }
+    (name, offset)
 }

@@ -41,6 +41,8 @@
 //! ```
 
 mod access;
+mod accessed;
+mod address;
 mod answer;
 mod assemble;
 mod assumed;
@@ -48,14 +50,19 @@ mod atomic;
 mod atomic_features;
 mod axes;
 mod choose;
+mod contents;
+mod context;
 mod dataflow;
 mod dispatch;
+mod element_names;
 mod emit;
 mod error;
 mod execute;
+mod finding;
 mod foreign;
 mod fork;
 pub mod grid;
+mod input_place;
 pub mod inputs;
 mod judge;
 mod lacking;
@@ -63,10 +70,12 @@ mod launch;
 mod launch_part;
 mod layout;
 mod lift;
+mod lifted;
 mod lint;
 mod mend;
 mod needs;
 mod open;
+mod options;
 mod order;
 mod outcomes;
 mod overwritten;
@@ -74,6 +83,7 @@ mod question;
 mod quiet;
 mod refine;
 mod relation;
+mod round;
 mod section;
 mod smallest;
 mod stage;
@@ -87,23 +97,25 @@ mod value;
 mod walk;
 
 pub use answer::{ModelAnswer, ModelQuery, RaceSpot, answer_with_model};
-pub use assumed::{AssumedInput, InputPlace, OverrideValue, UnsetOverride};
 pub use choose::{InputChoice, InputGrid, InputMode, InputNeeds, choose_inputs};
-pub use dispatch::{DispatchBuffer, DispatchImage, KernelDispatch, element_names, plan_dispatch};
+pub use dispatch::{DispatchBuffer, DispatchImage, KernelDispatch, plan_dispatch};
+pub use element_names::element_names;
 pub use error::{Problem, Refusal, read_module};
+pub use finding::{FindingKind, InvocationId, LiftFinding, Spot};
 pub use foreign::{resolve_names, unused_inputs};
+pub use input_place::{AssumedInput, InputPlace, OverrideValue, UnsetOverride};
 pub use inputs::read_bound_module;
 pub use judge::{Judged, beside_races, judge, judge_choice, open_inputs, wider};
 pub use launch_part::LaunchPart;
-pub use lift::{
-    AnalysisOptions, DEFAULT_UNROLL, FindingKind, InvocationId, LiftFinding, Lifted, LiftedCase, Spot, lift,
-};
+pub use lift::lift;
+pub use lifted::{Lifted, LiftedCase};
 pub use lint::{InvalidUse, Lint, RULES, ValidityRule, invalid_uses, lint};
 pub use mend::{
     FixResult, KernelChange, MissingSync, SuggestedChange, WalkFixes, find_missing_sync, fix_races,
     fix_walk_findings,
 };
 pub use open::{OpenMemory, OpenPart, OpenParts};
+pub use options::{AnalysisOptions, DEFAULT_UNROLL};
 pub use outcomes::{FinalCell, FinalContent, FinalContents, final_contents};
 pub use question::{Claim, check_claim, claim, resolve_open_part};
 pub use refine::{

@@ -5,6 +5,7 @@
 //! triples (at most three), so a fix of more changes is missed.
 
 mod candidates;
+mod change;
 mod edit;
 mod handover;
 mod walked;
@@ -19,13 +20,15 @@ use model::{Model, PredictError};
 use rspirv::spirv::Op;
 use spirv_reader::SpirvModule;
 
+use crate::accessed::{accessed_variable, is_shared_elsewhere};
 use crate::answer::{ModelQuery, RaceSpot, decide_with_model};
 use crate::emit::{self, Ordering};
 use crate::error::SourcePosition;
-use crate::lift::{Lifted, LiftedCase, Spot};
+use crate::finding::Spot;
+use crate::lifted::{Lifted, LiftedCase};
 
-pub use walked::{KernelChange, WalkFixes, fix_walk_findings};
-pub(crate) use walked::{accessed_variable, root_variable};
+pub use change::KernelChange;
+pub use walked::{WalkFixes, fix_walk_findings};
 
 /// Model steps for one candidate.
 const TRIAL_STEPS: u64 = 40_000;
@@ -626,7 +629,7 @@ fn candidate_changes(module: &SpirvModule, lifted: &Lifted, race: Option<&RaceSp
         }
         let first = accesses.next().filter(|_| *class != StorageClass::Workgroup || module.vulkan);
         if let Some((spot, _)) = first {
-            let left_out = blocks.iter().any(|block| walked::is_shared_elsewhere(module, *block));
+            let left_out = blocks.iter().any(|block| is_shared_elsewhere(module, *block));
             let text = language.make_coherent_text(module, &blocks, left_out);
             if module.vulkan && !left_out {
                 let name = variable_labels(module, &blocks);

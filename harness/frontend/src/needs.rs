@@ -2,9 +2,9 @@
 
 use spirv_reader::SpirvModule;
 
-use crate::assumed::{AssumedInput, InputPlace};
 use crate::grid::{Blocked, NeededInput, line_ranges};
-use crate::lift::AnalysisOptions;
+use crate::input_place::{AssumedInput, InputPlace};
+use crate::options::AnalysisOptions;
 
 /// Returns true for a descriptor of storage buffers.
 fn is_storage_buffer(module: &SpirvModule, at: (u32, u32)) -> bool {
@@ -121,9 +121,10 @@ pub(crate) fn describe_choice(given: &AnalysisOptions, chosen: &AnalysisOptions)
         let default = match input.place {
             InputPlace::Push(..) | InputPlace::Scalar(..) => value == "0",
             InputPlace::Contents(_) => value == "zeros",
-            InputPlace::Length(at) => {
-                chosen.buffers.get(&at).is_none_or(|bytes| bytes.len() as u64 == crate::lift::DEFAULT_BYTES)
-            }
+            InputPlace::Length(at) => chosen
+                .buffers
+                .get(&at)
+                .is_none_or(|bytes| bytes.len() as u64 == crate::options::DEFAULT_BYTES),
             InputPlace::Image(at) => !chosen.images.contains_key(&at),
             InputPlace::Constant(_) | InputPlace::Override(_) | InputPlace::Launch(_) => true,
         };

@@ -11,8 +11,11 @@ use spirv_reader::SpirvModule;
 
 use crate::dispatch::KernelDispatch;
 use crate::error::Refusal;
+use crate::finding::FindingKind;
 use crate::grid::{FinalBuffer, GridReport, GridVerdict};
-use crate::lift::{AnalysisOptions, FindingKind, Lifted, LiftedCase, lift};
+use crate::lift::lift;
+use crate::lifted::{Lifted, LiftedCase};
+use crate::options::AnalysisOptions;
 
 /// A number in a buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use arithmetic::mask;
 use litmus::{Comparison, Condition, Question, QuestionKind, Span, Term};
 
+use crate::context::{LiftContext, with_context};
 use crate::error::{Problem, Refusal, SourcePosition};
-use crate::lift::{AnalysisOptions, LiftContext, with_context};
 use crate::open::OpenPart;
+use crate::options::AnalysisOptions;
 use crate::order::storage_class_of;
 use crate::value::{MemoryCell, ObjectId};
 use spirv_reader::SpirvModule;

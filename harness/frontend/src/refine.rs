@@ -30,11 +30,14 @@ use model::{Budget, Model};
 use crate::choose::InputNeeds;
 use crate::dispatch::plan_dispatch;
 use crate::error::{Problem, Refusal, SourcePosition};
+use crate::finding::{FindingKind, InvocationId, Spot};
 use crate::grid::{GridReport, GridVerdict, NeededInput};
 use crate::judge::judge;
 use crate::launch::Launch;
-use crate::lift::{AnalysisOptions, FindingKind, InvocationId, Lifted, MAX_INVOCATIONS, Spot, lift};
+use crate::lift::{MAX_INVOCATIONS, lift};
+use crate::lifted::Lifted;
 use crate::open::{OpenMemory, OpenPart, OpenParts, is_open};
+use crate::options::AnalysisOptions;
 use crate::outcomes::{FinalContents, enumerate_contents};
 use crate::tried;
 use environment::{EnvironmentSearch, find_environment};
@@ -346,7 +349,7 @@ pub fn with_open_memory(
 fn open_values(modules: &[(&SpirvModule, &AnalysisOptions)]) -> Vec<u64> {
     let mut values = vec![0, 1];
     for (module, options) in modules {
-        let near = crate::lift::with_context(module, options, |setting| {
+        let near = crate::context::with_context(module, options, |setting| {
             Ok(tried::values(setting, &BTreeSet::new()))
         });
         for value in near.unwrap_or_default() {

@@ -11,8 +11,10 @@ use model::{Budget, Model};
 use spirv_reader::SpirvModule;
 
 use crate::answer::{ModelQuery, answer_with_model};
+use crate::finding::{FindingKind, Spot};
 use crate::grid::GridFinding;
-use crate::lift::{AnalysisOptions, FindingKind, Spot, lift};
+use crate::lift::lift;
+use crate::options::AnalysisOptions;
 
 /// Model steps for one candidate.
 const TRIAL_STEPS: u64 = 5_000;

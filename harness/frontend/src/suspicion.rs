@@ -10,9 +10,9 @@ use litmus::{
 };
 use model::{Budget, Model, Options, predict};
 
-use crate::emit;
-use crate::lift::{LiftFinding, Lifted, LiftedCase};
-use crate::walk::COUNT;
+use crate::emit::{self, COUNT};
+use crate::finding::LiftFinding;
+use crate::lifted::{Lifted, LiftedCase};
 
 /// Model steps for one suspicion.
 const STEPS: u64 = 50_000;

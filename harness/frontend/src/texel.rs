@@ -10,11 +10,10 @@ use rspirv::spirv::{ImageFormat, ImageOperands};
 use spirv_reader::TexelOperands;
 
 use crate::access::AccessFlags;
+use crate::contents::{ImageInput, TexelInput, default_image};
+use crate::context::LiftContext;
 use crate::error::{Problem, malformed, unsupported};
-use crate::grid::default_image;
-use crate::inputs::{ImageInput, TexelInput};
 use crate::layout::{STORAGE_IMAGE, is_storage_image};
-use crate::lift::LiftContext;
 use crate::state::PathState;
 use crate::value::{SymbolicPointer, SymbolicValue};
 use crate::walk::{Step, Walk};

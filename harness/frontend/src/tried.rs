@@ -4,13 +4,13 @@
 //! values around the constants that the code and the question compare or compute with. This is a heuristic:
 //! it may miss a value that reaches another path.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use arithmetic::Instruction;
 use rspirv::spirv::Op;
 use spirv_reader::{SpirvOperation, switch_cases};
 
-use crate::lift::LiftContext;
+use crate::context::{Assignment, LiftContext};
 use crate::value::UndefOrigin;
 
 /// Values that are combined exhaustively, for a few unspecified inputs.
@@ -19,9 +19,6 @@ const COMBINED: usize = 4;
 /// Upper bounds on further values and on assignments.
 const MAX_VALUES: usize = 24;
 const MAX_WAYS: usize = 64;
-
-/// One choice of unspecified values.
-pub(crate) type Assignment = BTreeMap<UndefOrigin, u64>;
 
 /// Returns values that may change a comparison, in addition to [`FIRST`].
 pub(crate) fn values(setting: &LiftContext<'_>, asked: &BTreeSet<u64>) -> Vec<u64> {

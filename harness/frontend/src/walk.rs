@@ -1,7 +1,5 @@
 //! Symbolic execution of one invocation: emits a litmus thread that covers every path.
 //!
-//! Long because the state of a path and its control flow belong together.
-//!
 //! Constants are folded, calls are inlined, loops are unrolled, and private memory is a map. Accesses of
 //! shared memory, barriers and branches on read values remain. A path forks on every value that a read may
 //! return (see `fork.rs`). Paths join only at control barriers: the code after a barrier is a segment, and a
@@ -10,22 +8,23 @@
 //! The set of values that a read may return over-approximates every execution ([`crate::lift`] iterates to a
 //! fixpoint). So a lifted test has every execution of the kernel within the unrolling bound.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use litmus::{ArithmeticOperation, InstructionKind, LocationId};
 use spirv_reader::{BarrierPart, SpirvInstruction, SpirvOperation, SpirvProblem, Stage, switch_cases};
 
-use crate::emit;
+use crate::context::LiftContext;
+use crate::emit::{self, COUNT, END};
 use crate::error::{Problem, Refusal, SourcePosition, malformed};
+use crate::finding::{FindingKind, InvocationId, LiftFinding};
 use crate::layout::{Specialized, part_of_value};
-use crate::lift::{FindingKind, InvocationId, LiftContext, LiftFinding};
+use crate::round::{Emitted, Knowledge, Round, Segment, Walked};
 use crate::section::Side;
 use crate::state::{ActiveLoop, PathState, SymbolicFrame};
 use crate::until::Until;
 use crate::value::{
     MemoryCell, NumberDomain, ObjectId, OrderRelation, SymbolicNumber, SymbolicTruth, SymbolicValue,
-    UndefOrigin,
 };
 
 mod barrier;
@@ -41,115 +40,9 @@ const MAX_PATHS: usize = 4_096;
 const MAX_CALLS: usize = 64;
 /// Upper bound on the instructions of a litmus thread.
 const MAX_CODE: usize = 30_000;
-
-/// The register that selects the path with which a thread enters a segment.
-pub(crate) const ENTRY: u16 = 0;
-/// The register that counts in the loop that a path ends in at the unrolling bound.
-pub(crate) const COUNT: u16 = 1;
-/// The first number that marks a suspicion: above every value that [`COUNT`] reaches.
-pub(crate) const FIRST_SUSPICION: u64 = 1 << 16;
-/// The register for reads whose value is unused.
-pub(crate) const SCRATCH: u16 = 2;
 const FIRST_FREE: u16 = 3;
-/// The label at the end of a thread.
-pub(crate) const END: u16 = 0;
 /// The label of positions that are not jump targets.
 const UNNAMED: u16 = 1;
-
-/// The threads that access a cell.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Touch {
-    /// Bit mask of the reading threads.
-    pub readers: u32,
-    pub writers: u32,
-    /// True if an access synchronizes.
-    pub has_ordering_access: bool,
-}
-
-impl Touch {
-    /// Returns true if accesses of the cell have to be events of the test.
-    pub fn is_shared(self) -> bool {
-        self.has_ordering_access || self.writers != 0 && (self.readers | self.writers).count_ones() > 1
-    }
-}
-
-/// Facts about shared memory that all threads contribute to; one iteration's result is the next one's input.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Knowledge {
-    pub domains: BTreeMap<MemoryCell, NumberDomain>,
-    pub touched: BTreeMap<MemoryCell, Touch>,
-    /// Cells that store values without a symbolic representation.
-    pub opaque: BTreeSet<MemoryCell>,
-    /// For each cell, an upper bound on the read-modify-writes of each thread.
-    pub updates: BTreeMap<MemoryCell, BTreeMap<u16, u32>>,
-    /// For each cell and value, a lower bound on the read-modify-writes needed to reach the value.
-    pub generations: BTreeMap<MemoryCell, BTreeMap<u64, u32>>,
-}
-
-impl Knowledge {
-    /// Returns an upper bound on the read-modify-writes of a cell in one execution.
-    pub fn updates_of(&self, cell: MemoryCell) -> u32 {
-        self.updates.get(&cell).map_or(0, |by_thread| by_thread.values().sum())
-    }
-
-    /// Returns a lower bound on the read-modify-writes needed to reach a value.
-    pub fn min_generation(&self, cell: MemoryCell, value: u64) -> u32 {
-        self.generations.get(&cell).and_then(|known| known.get(&value)).copied().unwrap_or(0)
-    }
-}
-
-/// A dynamic instance of a control barrier: its call stack with loop iterations, and the execution scope.
-pub(crate) type BarrierKey = (Vec<(u32, usize, Vec<u32>)>, litmus::Scope);
-
-/// The results of one fixpoint iteration over all threads.
-#[derive(Default)]
-pub(crate) struct Round {
-    pub facts: Knowledge,
-    pub locations: BTreeMap<MemoryCell, LocationId>,
-    pub barriers: BTreeMap<BarrierKey, usize>,
-    pub findings: BTreeSet<LiftFinding>,
-    /// Findings on paths that depend on read values, so that perhaps no execution reaches them.
-    pub suspicions: Vec<LiftFinding>,
-    /// Unspecified values that the kernel depends on.
-    pub undefined: BTreeSet<UndefOrigin>,
-}
-
-/// An emitted instruction with its source position.
-#[derive(Clone, Debug)]
-pub(crate) struct Emitted {
-    pub kind: InstructionKind,
-    pub line: u32,
-    pub place: SourcePosition,
-}
-
-/// The code between two control barriers.
-#[derive(Default)]
-pub(crate) struct Segment {
-    /// The barrier at its start.
-    pub barrier: Option<Emitted>,
-    pub instance: Option<usize>,
-    /// The state and entry label of each path that enters it.
-    entries: Vec<(PathState, u16)>,
-    pub code: Vec<Emitted>,
-    /// The segments that follow it.
-    pub next: BTreeSet<usize>,
-}
-
-/// The emitted code of a thread.
-pub(crate) struct Walked {
-    pub segments: Vec<Segment>,
-    pub registers: u16,
-    /// Upper bound on the writes of a path.
-    pub writes: u32,
-    pub paths: usize,
-}
-
-impl Segment {
-    /// Returns the entry label of each path that enters the segment.
-    pub fn entry_labels(&self) -> Vec<u16> {
-        self.entries.iter().map(|(_, label)| *label).collect()
-    }
-}
 
 /// Why an instruction was not completed.
 pub(crate) enum Stop {
@@ -406,7 +299,8 @@ impl<'a> Walk<'a> {
     }
 
     fn finding_here(&self, kind: FindingKind, message: String) -> LiftFinding {
-        let at = crate::lift::Spot { thread: self.thread, line: self.at.0, place: self.at.1, access: None };
+        let at =
+            crate::finding::Spot { thread: self.thread, line: self.at.0, place: self.at.1, access: None };
         LiftFinding { kind, message, at: vec![at] }
     }
 

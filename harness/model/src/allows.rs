@@ -5,6 +5,7 @@ use std::sync::Arc;
 use litmus::{Observable, Outcome, Test};
 
 use crate::budget::{Budget, BudgetTracker};
+use crate::combinations::for_each_skeleton;
 use crate::combine::{ExecutionGoal, OutcomeCollector, ValueRules};
 use crate::explore::{ExecutionQueries, ExplorationStrategy};
 use crate::few::BruteForce;
@@ -14,7 +15,7 @@ use crate::refute::GoalEvidence;
 use crate::search::StaticBounds;
 use crate::skeleton::Skeleton;
 use crate::valuation::ValueDomain;
-use crate::{Model, Options, PredictError, predict};
+use crate::{Model, Options, PredictError};
 
 /// Decides whether a model allows one outcome of a test; `None` if the budget ran out first.
 ///
@@ -110,7 +111,7 @@ impl<'t> OutcomeQuestion<'t> {
         // The preparation is not charged to the budget of a query.
         let free = BudgetTracker::new(Budget::UNLIMITED);
         let (mut grounds, mut cut) = (Vec::new(), false);
-        predict::for_each_skeleton(test, semantic, options.unroll.max(1), &mut |skeleton| {
+        for_each_skeleton(test, semantic, options.unroll.max(1), &mut |skeleton| {
             cut |= skeleton.cut;
             // Only complete runs have outcomes.
             if skeleton.terminated {

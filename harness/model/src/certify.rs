@@ -20,11 +20,13 @@ use litmus::{Outcome, Prediction, Race, Test, Undefinedness, Value};
 use self::derive::derive_structure;
 use self::search::{Finds, Goal, ProofSearch, Stop};
 use crate::budget::BudgetTracker;
+use crate::combinations::for_each_skeleton;
+use crate::constants::value_domain;
 use crate::growing::predict_growing;
 use crate::matrix::{Matrix8, Matrix16, Matrix32, Matrix64, Matrix128, Matrix256};
 use crate::prepared::PreparedPlan;
 use crate::skeleton::Skeleton;
-use crate::{Model, Options, PredictError, predict};
+use crate::{Model, Options, PredictError};
 
 /// Limit of event structures of a certificate.
 const MAX_STRUCTURES: usize = 1 << 12;
@@ -87,14 +89,14 @@ pub fn derive_structures(test: &Test, model: &Model, bound: u32) -> Result<Trust
 
 fn trusted_data(test: &Test, skeletons: &[Skeleton]) -> TrustedData {
     TrustedData {
-        domain: predict::value_domain(test).iter().map(|value| value.0).collect(),
+        domain: value_domain(test).iter().map(|value| value.0).collect(),
         structures: skeletons.iter().map(derive_structure).collect(),
     }
 }
 
 fn skeletons(test: &Test, model: &Model, bound: u32) -> Result<Vec<Skeleton>, NotCertified> {
     let mut all = Vec::new();
-    predict::for_each_skeleton(test, model.semantic(), bound, &mut |skeleton| {
+    for_each_skeleton(test, model.semantic(), bound, &mut |skeleton| {
         all.push(skeleton);
         Ok(all.len() <= MAX_STRUCTURES)
     })?;

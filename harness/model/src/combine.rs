@@ -15,10 +15,12 @@ use litmus::{
 
 pub(crate) use self::findings::{ExecutionCounts, Findings, OutcomeStatus};
 use crate::budget::BudgetTracker;
+use crate::choice::ReadChoice;
+use crate::flags::Flags;
 use crate::line::RmwChain;
 use crate::local::Solution;
 use crate::quick::QuickSet;
-use crate::search::{Flags, LeafVisitor, ReadChoice, SearchLeaf};
+use crate::search::{LeafVisitor, SearchLeaf};
 use crate::skeleton::{FinalValue, Skeleton};
 use crate::symmetry::{ConditionOrbit, SymmetryBreaking};
 use crate::valuation::{

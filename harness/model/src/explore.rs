@@ -10,11 +10,12 @@ use litmus::Outcome;
 use crate::PredictError;
 use crate::combine::{ExecutionGoal, Findings, OutcomeCollector, OutcomeStatus};
 use crate::few::BruteForce;
+use crate::flags::Flags;
 use crate::matrix::Matrix;
 use crate::prepared::PreparedPlan;
 use crate::refute::{Domains, GoalEvidence, Refuter, is_refutable, known};
 use crate::sat::Batsat;
-use crate::search::{Flags, LeafVisitor, Search, SearchLeaf, StaticBounds, step_weight};
+use crate::search::{LeafVisitor, Search, SearchLeaf, StaticBounds, step_weight};
 use crate::skeleton::Skeleton;
 use crate::symmetry::ConditionOrbit;
 

@@ -5,10 +5,11 @@
 
 use crate::PredictError;
 use crate::cat::{self, CatValue, CompiledModel, Node, apply_node_with};
+use crate::choice::{ReadChoice, base_value, initial_order};
 use crate::combine::{ExecutionGoal, Findings, OutcomeCollector};
+use crate::flags::Flags;
 use crate::matrix::Matrix;
 use crate::prepared::PreparedPlan;
-use crate::search::{Flags, ReadChoice, base_value, initial_order};
 use crate::skeleton::{FinalValue, Skeleton, Tags};
 
 /// Limit of executions that are evaluated one by one.

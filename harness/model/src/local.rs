@@ -8,11 +8,11 @@ use litmus::LocationId;
 use crate::activity::Activity;
 use crate::budget::BudgetTracker;
 use crate::cat::{CatValue, Node, NodeId};
+use crate::choice::{ReadChoice, axiom_possible, fix_next, fix_read};
 use crate::interval::{Bounds, NodeQuery, wanted_for};
 use crate::matrix::{Bits, Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix128, Matrix256};
 use crate::prepared::PreparedPlan;
 use crate::quick::{QuickMap, QuickSet};
-use crate::search::{ReadChoice, axiom_possible, fix_next, fix_read};
 use crate::skeleton::{Skeleton, Tags};
 
 /// Consistent choices for one location that agree in everything observable.

@@ -6,23 +6,22 @@ use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
 
 use include_dir::{Dir, include_dir};
-use litmus::{
-    Dialect, InstructionKind, LocationInit, MemoryAccess, Observable, Scope, StorageClassSet, Test,
-    ThreadPlace,
-};
+use litmus::{Dialect, LocationInit, MemoryAccess, Observable, Scope, StorageClassSet, Test, ThreadPlace};
 
+use crate::PredictError;
 use crate::cat::options::{
     AsmoOrder, BarrierReach, Events, FinalValueRule, InitialWrites, Instructions, Language, Orders,
     RmwEvents, Values,
 };
 use crate::cat::{self, CatErrors, ClassFamilies, CompiledModel, Membership, Vocabulary};
 use crate::cells::Extent;
+use crate::combinations::for_each_skeleton;
+use crate::flags::Flags;
 use crate::prepared::Compiled;
 use crate::quick::QuickMap;
-use crate::search::Flags;
 use crate::skeleton::{BASE_RELATIONS, BASE_SETS, Semantic};
+use crate::supported::{Extension, extension, scopes};
 use crate::system::TestFeatures;
-use crate::{PredictError, predict};
 
 /// Limit of prepared event structures per test; further ones have the same facts.
 const PREPARED: usize = 256;
@@ -198,7 +197,7 @@ impl Model {
         let queries = test.khronos.iter().flat_map(|khronos| &khronos.queries);
         let asked: Vec<Arc<Compiled>> = queries.filter_map(|query| compiled.query(&query.terms)).collect();
         let mut rest = PREPARED;
-        predict::for_each_skeleton(test, self.semantic(), 1, &mut |skeleton| {
+        for_each_skeleton(test, self.semantic(), 1, &mut |skeleton| {
             compiled.prepared(&skeleton);
             for query in &asked {
                 query.prepared(&skeleton);
@@ -348,64 +347,6 @@ fn features_of(test: &Test) -> TestFeatures {
         }
     }
     features
-}
-
-/// Returns true if the access covers neither a whole location nor a whole vector component.
-pub(crate) fn is_partial(test: &Test, access: &MemoryAccess) -> bool {
-    if access.is_vector() {
-        access.lanes().any(|lane| !Extent::of(test, &lane.place).whole)
-    } else {
-        !Extent::of(test, &access.place).whole
-    }
-}
-
-/// A feature that only models of the complete language support.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Extension {
-    /// Access masks and host operations.
-    Api,
-    /// Shader calls.
-    ShaderCall,
-    /// Interlocked sections.
-    Interlock,
-    /// Accesses to a part of a location.
-    Part,
-    /// Halves of split barriers.
-    SplitBarrier,
-}
-
-impl Extension {
-    /// Returns the text with which the feature is refused.
-    pub(crate) fn refusal(self) -> &'static str {
-        match self {
-            Extension::Api => "access masks and operations of the host under this model",
-            Extension::ShaderCall => "shader calls under this model",
-            Extension::Interlock => "interlocked sections under this model",
-            Extension::Part => "accesses to a part of a location under this model",
-            Extension::SplitBarrier => "split barriers under this model",
-        }
-    }
-}
-
-/// Returns the feature that an instruction needs beyond the common language.
-pub(crate) fn extension(test: &Test, kind: &InstructionKind) -> Option<Extension> {
-    match kind {
-        InstructionKind::Access(access) => is_partial(test, access).then_some(Extension::Part),
-        InstructionKind::System(operation) => (!operation.is_unmasked()).then_some(Extension::Api),
-        InstructionKind::ShaderCall(_) => Some(Extension::ShaderCall),
-        InstructionKind::Interlock(_) => Some(Extension::Interlock),
-        InstructionKind::SplitBarrier(_) => Some(Extension::SplitBarrier),
-        InstructionKind::Fence { .. }
-        | InstructionKind::ControlBarrier(_)
-        | InstructionKind::Subgroup(_)
-        | InstructionKind::Compute(_)
-        | InstructionKind::Flow(_) => None,
-    }
-}
-
-/// Returns the scopes of an instruction: its memory scope and its execution scope.
-pub(crate) fn scopes(kind: &InstructionKind) -> impl Iterator<Item = Scope> {
-    kind.memory_scope().into_iter().chain(kind.execution_scope())
 }
 
 /// Returns the storage classes that accesses or semantics of a test name.

@@ -9,12 +9,13 @@ use std::collections::HashSet;
 use litmus::{LocationId, Outcome, QueryTerm, Race, SatisfiabilityLine, Test, Undefinedness};
 
 use crate::cat::{self, BaseProvider, CompiledModel};
+use crate::combinations::all_skeletons;
 use crate::combine::{Findings, OutcomeStatus};
+use crate::flags::Flags;
 use crate::matrix::{Matrix, Matrix16, Matrix64, Matrix256};
-use crate::search::Flags;
 use crate::skeleton::{Semantic, Skeleton, Tags};
 use crate::valuation::{Valuation, ValueDomain, constraints_met, final_value, valuations};
-use crate::{Model, PredictError, predict};
+use crate::{Model, PredictError};
 
 /// The answer of the oracle.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,7 +77,7 @@ fn enumerate_as(
     // The engine splits locations only as far as the test's accesses distinguish them; the oracle splits
     // every byte.
     let semantic = Semantic { cells_of_bytes: true, vectors_whole, ..model.semantic() };
-    for skeleton in predict::all_skeletons(test, semantic, unroll)? {
+    for skeleton in all_skeletons(test, semantic, unroll)? {
         let done = match skeleton.len() {
             0..=16 => enumerate_one::<Matrix16>(test, model, &plan, &skeleton, &mut left, &mut found)?,
             17..=64 => enumerate_one::<Matrix64>(test, model, &plan, &skeleton, &mut left, &mut found)?,
@@ -138,7 +139,7 @@ pub fn exists(
     let plan = model.plan_for(test)?;
     let mut left = limit;
     let mut found = false;
-    for skeleton in predict::all_skeletons(test, model.semantic(), 1)? {
+    for skeleton in all_skeletons(test, model.semantic(), 1)? {
         let meets = &mut Some(false);
         let done = match skeleton.len() {
             0..=16 => meets_one::<Matrix16>(test, model, &plan, query, &skeleton, &mut left, meets)?,

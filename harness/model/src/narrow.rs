@@ -6,10 +6,10 @@
 //! bounds has. At operations without such a rule, propagation stops.
 
 use crate::cat::{AxiomKind, Node, NodeId};
+use crate::choice::ReadChoice;
 use crate::interval::Bounds;
 use crate::matrix::{Bits, Matrix};
 use crate::prepared::PreparedPlan;
-use crate::search::ReadChoice;
 
 /// Result of narrowing the bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,35 +1,32 @@
 //! Computes the prediction of a test under a model.
-//!
-//! Long because one function per strategy shares the context of a prediction.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use litmus::{
-    Condition, Dialect, Flow, InstructionKind, LocationId, LocationInit, MemoryPlace, Observable, Operand,
-    Outcome, Performer, PredictedOutcome, Prediction, Race, RegisterInit, Scope, StorageClass, Term, Test,
-    Thread, ThreadId, ThreadPlace, Undefinedness, Value,
+    InstructionKind, Observable, Outcome, PredictedOutcome, Prediction, Race, Term, Test, Thread, ThreadId,
+    Undefinedness,
 };
 
 use crate::budget::BudgetTracker;
+use crate::combinations::{for_each_combination, supported_paths};
 use crate::combine::{ExecutionCounts, Findings, OutcomeCollector, OutcomeStatus, ValueRules};
 use crate::explore::{ExplorationStrategy, explore_skeleton};
+use crate::flags::Flags;
 use crate::line::CounterLocations;
 use crate::matrix::{Matrix8, Matrix16, Matrix32, Matrix64, Matrix128, Matrix256};
-use crate::model::{extension, scopes};
-use crate::path::{Path, PathChoice, paths, paths_observing};
+use crate::path::{Path, PathChoice, paths_observing};
 use crate::prepared::Compiled;
 use crate::quick::{QuickMap, QuickSet};
-use crate::search::{Flags, step_weight};
+use crate::search::step_weight;
 use crate::sequential::{SequentialMachine, Turns};
-use crate::skeleton::{MAX_EVENTS, MAX_THREADS, Semantic, Skeleton, skeletons};
+use crate::skeleton::{Semantic, skeletons};
 use crate::supply::ValueSupply;
+use crate::supported::check_supported;
 use crate::symmetry::{ConditionOrbit, Symmetry};
-use crate::system;
 use crate::valuation::ValueDomain;
 use crate::wait::SpinLoopReduction;
-use crate::wgsl;
 use crate::{Budget, Model, PredictError};
 
 /// Options of a prediction.
@@ -569,38 +566,6 @@ fn sequentially_consistent(
     (allowed.map(|(outcome, _)| outcome).collect(), complete)
 }
 
-/// All skeletons of a test.
-pub(crate) fn all_skeletons(
-    test: &Test,
-    semantic: Semantic,
-    unroll: u32,
-) -> Result<Vec<Skeleton>, PredictError> {
-    let mut all = Vec::new();
-    for_each_skeleton(test, semantic, unroll, &mut |skeleton| {
-        all.push(skeleton);
-        Ok(true)
-    })?;
-    Ok(all)
-}
-
-pub(crate) fn for_each_skeleton(
-    test: &Test,
-    semantic: Semantic,
-    unroll: u32,
-    visit: &mut impl FnMut(Skeleton) -> Result<bool, PredictError>,
-) -> Result<(), PredictError> {
-    let paths = supported_paths(test, semantic, unroll)?;
-    let observables = test.observables();
-    for_each_combination(&paths, &mut |_, combination| {
-        for skeleton in skeletons(test, &observables, combination, semantic)? {
-            if !visit(skeleton)? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    })
-}
-
 /// Returns for each thread the registers that the question and the filter name.
 fn observed_registers(test: &Test) -> Vec<Vec<bool>> {
     let mut observed: Vec<Vec<bool>> =
@@ -618,197 +583,4 @@ fn observed_registers(test: &Test) -> Vec<Vec<bool>> {
         });
     }
     observed
-}
-
-/// Returns the paths of each thread.
-fn supported_paths(test: &Test, semantic: Semantic, unroll: u32) -> Result<Vec<Vec<Path>>, PredictError> {
-    check_supported(test, semantic)?;
-    (0..test.threads.len()).map(|thread| paths(test, ThreadId(thread as u16), unroll)).collect()
-}
-
-/// Visits every combination of one path per thread, with the path indices, while `visit` returns true.
-fn for_each_combination(
-    all: &[Vec<Path>],
-    visit: &mut impl FnMut(&[usize], &[&Path]) -> Result<bool, PredictError>,
-) -> Result<(), PredictError> {
-    let mut chosen = vec![0usize; all.len()];
-    loop {
-        let combination: Vec<&Path> = all.iter().zip(&chosen).map(|(paths, index)| &paths[*index]).collect();
-        if !visit(&chosen, &combination)? {
-            return Ok(());
-        }
-        // An odometer over the paths of all threads.
-        let mut position = 0;
-        loop {
-            let Some(index) = chosen.get_mut(position) else { return Ok(()) };
-            *index += 1;
-            if *index < all[position].len() {
-                break;
-            }
-            *index = 0;
-            position += 1;
-        }
-    }
-}
-
-/// Refuses tests that the engine cannot execute or that use features the model does not define.
-fn check_supported(test: &Test, semantic: Semantic) -> Result<(), PredictError> {
-    if test.threads.len() > MAX_THREADS {
-        return Err(PredictError::TooManyThreads { threads: test.threads.len(), bound: MAX_THREADS });
-    }
-    let instructions: usize = test.threads.iter().map(|thread| thread.instructions.len()).sum();
-    // A path may skip instructions, so that only far too many are refused here.
-    if instructions > 8 * MAX_EVENTS {
-        return Err(PredictError::TooManyEvents { events: instructions, bound: MAX_EVENTS });
-    }
-    let refuse = |what: &str| Err(PredictError::NotAvailable { what: what.to_owned() });
-    if test.has_undefined() && semantic.initial_per_name {
-        return refuse("undefined initial values under this model");
-    }
-    if test.has_sequential_operations() && !semantic.sequential_orders {
-        return refuse("sequentially consistent order under this model");
-    }
-    let mut extended = false;
-    for thread in &test.threads {
-        let host = thread.place == ThreadPlace::Host;
-        if host && !semantic.whole_language {
-            return refuse("host threads under this model");
-        }
-        extended |= host;
-        let cooperative = thread
-            .instructions
-            .iter()
-            .any(|i| i.kind.access().is_some_and(|access| access.performer == Performer::Cooperative));
-        if cooperative && !semantic.whole_language {
-            return refuse("cooperative accesses under this model");
-        }
-        for instruction in &thread.instructions {
-            let kind = &instruction.kind;
-            // The performing invocation follows the control flow of the thread.
-            if cooperative && !is_uniform_in_subgroup(kind) {
-                return refuse("cooperative accesses in a thread that branches, calls, or names a quorum");
-            }
-            let extension = extension(test, kind);
-            extended |= extension.is_some();
-            if let Some(what) = wgsl::refusal(kind).filter(|_| semantic.only_wgsl) {
-                return refuse(what);
-            }
-            if let Some(what) = extension.filter(|_| !semantic.whole_language) {
-                return refuse(what.refusal());
-            }
-            for scope in scopes(kind) {
-                match scope {
-                    Scope::CrossDevice if test.dialect != Dialect::Hsa && !host => {
-                        return refuse("cross-device scope in a shader");
-                    }
-                    Scope::ShaderCall | Scope::FragmentInterlock if !semantic.whole_language => {
-                        return refuse("scopes of shader calls and interlocked sections under this model");
-                    }
-                    Scope::Invocation
-                    | Scope::Subgroup
-                    | Scope::Workgroup
-                    | Scope::ShaderCall
-                    | Scope::FragmentInterlock
-                    | Scope::QueueFamily
-                    | Scope::Device
-                    | Scope::CrossDevice => {}
-                }
-            }
-        }
-    }
-    if semantic.whole_language {
-        check_one_class_per_name(test)?;
-    }
-    match extended.then(|| system::refusal(test)).flatten() {
-        Some(what) => refuse(what),
-        None => Ok(()),
-    }
-}
-
-/// Refuses names that are accessed through two storage classes.
-fn check_one_class_per_name(test: &Test) -> Result<(), PredictError> {
-    let mut classes: Vec<(LocationId, StorageClass)> = Vec::new();
-    for instruction in test.threads.iter().flat_map(|thread| &thread.instructions) {
-        let Some(MemoryPlace { location, class, .. }) = instruction.kind.access().map(|access| access.place)
-        else {
-            continue;
-        };
-        let known = classes.iter().find(|(known, _)| *known == location);
-        if known.is_none() {
-            classes.push((location, class));
-        } else if known.is_some_and(|(_, known)| *known != class) {
-            let name = test.location(location).name.clone();
-            return Err(PredictError::TwoStorageClasses { name, span: instruction.span });
-        }
-    }
-    Ok(())
-}
-
-/// Returns true if another invocation of the subgroup that runs the same code executes the instruction
-/// uniformly.
-#[expect(clippy::wildcard_enum_match_arm, reason = "the caller refuses by name")]
-fn is_uniform_in_subgroup(kind: &InstructionKind) -> bool {
-    match kind {
-        InstructionKind::Access(_) | InstructionKind::Fence { .. } | InstructionKind::Compute(_) => true,
-        InstructionKind::Flow(flow) => matches!(flow, Flow::Label(_) | Flow::BranchIf { .. }),
-        InstructionKind::System(operation) => operation.is_unmasked(),
-        InstructionKind::ControlBarrier(barrier) => barrier.quorum.is_none(),
-        // Instructions not known to be uniform are refused.
-        _ => false,
-    }
-}
-
-/// Returns the constants of program and conditions.
-///
-/// These are the values that may appear out of thin air, and that reads of undefined initial values may
-/// return.
-pub(crate) fn value_domain(test: &Test) -> Vec<Value> {
-    let mut constants: Vec<i64> = vec![0];
-    for thread in &test.threads {
-        for instruction in &thread.instructions {
-            constants.extend(instruction.kind.operands().into_iter().filter_map(|operand| match operand {
-                Operand::Constant(constant) => Some(constant),
-                Operand::Register(_) => None,
-            }));
-        }
-        for register in &thread.registers {
-            if let RegisterInit::Constant(constant) = register.init {
-                constants.push(constant);
-            }
-        }
-    }
-    for location in &test.locations {
-        match location.init {
-            LocationInit::Constant(constant) => {
-                constants.push(constant);
-            }
-            LocationInit::Components(list) => {
-                constants.extend(list.iter().take(usize::from(location.components)));
-            }
-            LocationInit::CopyOf(_)
-            | LocationInit::AddressOf(_)
-            | LocationInit::AliasOf(_)
-            | LocationInit::Undefined => {}
-        }
-    }
-    let mut condition = |condition: &Condition| {
-        condition.for_each_term(&mut |term| {
-            if let Term::Constant(constant) = term {
-                constants.push(*constant);
-            }
-        });
-    };
-    test.filter.iter().for_each(&mut condition);
-    test.question.iter().for_each(|question| condition(&question.condition));
-    let widest = test
-        .observables()
-        .iter()
-        .map(|observable| test.observable_type(*observable))
-        .max_by_key(|scalar| scalar.bits())
-        .unwrap_or_default();
-    let mut values: Vec<Value> =
-        constants.into_iter().map(|constant| Value::from_constant(constant, widest)).collect();
-    values.sort_unstable();
-    values.dedup();
-    values
 }

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex};
 use litmus::QueryTerm;
 
 use crate::cat::{
-    Base, ClassFamilies, CompiledModel, KnownBase, Node, NodeId, RecursionGroup, Vocabulary, specialize_plan,
+    Base, ClassFamilies, CompiledModel, KnownBase, Node, NodeId, PlanSize, RecursionGroup, Vocabulary,
+    specialize_plan,
 };
 use crate::facts::StructureFacts;
-use crate::queries::query_plan;
 use crate::quick::QuickMap;
 use crate::skeleton::Skeleton;
 
@@ -143,4 +143,34 @@ fn changing_nodes(plan: &CompiledModel) -> Vec<bool> {
         }
     }
     changing
+}
+
+/// Returns the plan whose executions meet the query; `None` if the model lacks a relation that it counts.
+fn query_plan(plan: &CompiledModel, terms: &[QueryTerm]) -> Option<CompiledModel> {
+    let mut asked = plan.clone();
+    let consistent = terms.contains(&QueryTerm::Consistent);
+    let mut index = 0;
+    asked.axioms.retain(|axiom| {
+        // Facts restrict executions even in a query without `consistent[X]`.
+        let kept = !axiom.flag && (consistent || plan.facts.contains(&index));
+        index += 1;
+        kept
+    });
+    asked.facts.clear();
+    for term in terms {
+        let (node, comparison, number) = match term {
+            QueryTerm::Consistent => continue,
+            QueryTerm::Races(comparison, number) => (races(plan)?, *comparison, *number),
+            QueryTerm::ReleaseSequences(comparison, number) => {
+                (plan.find_definition("rs")?, *comparison, *number)
+            }
+        };
+        asked.sizes.push(PlanSize { node, comparison, number });
+    }
+    Some(asked)
+}
+
+/// Returns the data-race relation of a model: its `dr` or `race`.
+fn races(plan: &CompiledModel) -> Option<NodeId> {
+    plan.find_definition("dr").or_else(|| plan.find_definition("race"))
 }

@@ -1,15 +1,15 @@
 //! Answers the SATISFIABLE and NOSOLUTION queries of `.test` files under a model.
 
-use litmus::{QueryTerm, Test};
+use litmus::Test;
 
 use crate::budget::BudgetTracker;
-use crate::cat::{CompiledModel, NodeId, PlanSize};
+use crate::combinations::all_skeletons;
 use crate::matrix::{Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix128, Matrix256};
 use crate::prepared::PreparedPlan;
 use crate::search::{Search, StaticBounds};
 use crate::skeleton::Skeleton;
 use crate::valuation::is_plain;
-use crate::{Model, Options, PredictError, predict};
+use crate::{Model, Options, PredictError};
 
 /// Checks each query of a `.test` file: SATISFIABLE if some execution meets its terms, NOSOLUTION if none
 /// does.
@@ -23,7 +23,7 @@ use crate::{Model, Options, PredictError, predict};
 ///
 /// # Errors
 ///
-/// As for [`predict`].
+/// As for [`predict`](crate::predict).
 pub fn answer_queries(
     test: &Test,
     model: &Model,
@@ -41,7 +41,7 @@ pub fn answer_queries(
             };
             let Some(compiled) = model.compiled_for(test)?.query(&query.terms) else { return Ok(None) };
             let mut answer = Some(false);
-            for skeleton in predict::all_skeletons(test, model.semantic(), options.unroll.max(1))? {
+            for skeleton in all_skeletons(test, model.semantic(), options.unroll.max(1))? {
                 if !is_plain(&skeleton) || !skeleton.constraints.is_empty() {
                     let what = "queries about a program with value-dependent control flow".to_owned();
                     return Err(PredictError::NotAvailable { what });
@@ -58,36 +58,6 @@ pub fn answer_queries(
             Ok(answer.map(|exists| query.is_correct(exists)))
         })
         .collect()
-}
-
-/// Returns the plan whose executions meet the query; `None` if the model lacks a relation that it counts.
-pub(crate) fn query_plan(plan: &CompiledModel, terms: &[QueryTerm]) -> Option<CompiledModel> {
-    let mut asked = plan.clone();
-    let consistent = terms.contains(&QueryTerm::Consistent);
-    let mut index = 0;
-    asked.axioms.retain(|axiom| {
-        // Facts restrict executions even in a query without `consistent[X]`.
-        let kept = !axiom.flag && (consistent || plan.facts.contains(&index));
-        index += 1;
-        kept
-    });
-    asked.facts.clear();
-    for term in terms {
-        let (node, comparison, number) = match term {
-            QueryTerm::Consistent => continue,
-            QueryTerm::Races(comparison, number) => (races(plan)?, *comparison, *number),
-            QueryTerm::ReleaseSequences(comparison, number) => {
-                (plan.find_definition("rs")?, *comparison, *number)
-            }
-        };
-        asked.sizes.push(PlanSize { node, comparison, number });
-    }
-    Some(asked)
-}
-
-/// Returns the data-race relation of a model: its `dr` or `race`.
-fn races(plan: &CompiledModel) -> Option<NodeId> {
-    plan.find_definition("dr").or_else(|| plan.find_definition("race"))
 }
 
 fn satisfiable(

@@ -18,7 +18,7 @@ use std::rc::Rc;
 
 use litmus::{LocationId, Value as Number};
 
-pub(crate) use self::question::{GoalEvidence, comparisons, known};
+pub(crate) use self::question::{GoalEvidence, known};
 pub(crate) use self::values::Domains;
 use crate::cat::{Axiom, AxiomKind, CatValue, Node, NodeId};
 use crate::combine::OutcomeCollector;

@@ -5,17 +5,22 @@
 //! The rest concerns one location at a time. Each location is solved separately, on matrices of its size, and
 //! the solutions are multiplied. So the cost is the sum over the locations, not their product.
 //!
-//! Long because the choices and the bounds that prune them share one state. The search is exact: it prunes only what the bounds of [`interval`](crate::interval) exclude.
+//! The search is exact: it prunes only what the bounds of [`interval`](crate::interval) exclude.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use litmus::{LocationId, Undefinedness};
+use litmus::LocationId;
 
 use crate::PredictError;
 use crate::activity::Activity;
 use crate::budget::BudgetTracker;
-use crate::cat::{Axiom, AxiomKind, Base, CatValue, CompiledModel, NodeId, NodeKind, PlanSize};
+use crate::cat::CatValue;
+use crate::choice::{
+    ReadChoice, axiom_possible, base_value, comes_first, fix_next, fix_read, initial_order, limit_read,
+    may_read, rf_may, rf_must, size_possible,
+};
+use crate::flags::Flags;
 use crate::interval::{Bounds, NodeQuery, wanted_for};
 use crate::local::{LocalPlan, LocalProblem, Solution};
 use crate::matrix::{Bits, Matrix};
@@ -23,62 +28,6 @@ use crate::narrow::{Narrowed, narrow, order};
 use crate::prepared::PreparedPlan;
 use crate::quick::QuickMap;
 use crate::skeleton::Skeleton;
-
-/// The flags that an execution raises.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Flags {
-    /// It races.
-    pub(crate) race: bool,
-    /// The execution is undefined as a whole.
-    pub(crate) undefined: bool,
-    /// The execution reads an undefined initial value.
-    pub(crate) uninitialised: bool,
-}
-
-impl Flags {
-    /// The flag of an execution that is undefined as a whole; every flag except these two is a race.
-    pub(crate) const UNDEFINED: &'static str = "undefined-execution";
-    /// The flag that every model has for tests with undefined initial values.
-    pub(crate) const UNINITIALISED: &'static str = "uninitialised-read";
-
-    /// Adds the flag of an axiom.
-    pub(crate) fn raise_axiom(&mut self, axiom: &Axiom) {
-        match axiom.name.as_deref() {
-            Some(Flags::UNDEFINED) => self.undefined = true,
-            Some(Flags::UNINITIALISED) => self.uninitialised = true,
-            _ => self.race = true,
-        }
-    }
-
-    pub(crate) fn add(&mut self, other: Flags) {
-        self.race |= other.race;
-        self.undefined |= other.undefined;
-        self.uninitialised |= other.uninitialised;
-    }
-
-    /// Returns true if the execution races or is undefined as a whole.
-    pub(crate) fn is_race(&self) -> bool {
-        self.race || self.undefined
-    }
-
-    /// Returns true if `other` has a flag that `self` lacks.
-    pub(crate) fn lacks_any_of(self, other: Flags) -> bool {
-        other.race && !self.race
-            || other.undefined && !self.undefined
-            || other.uninitialised && !self.uninitialised
-    }
-
-    /// Returns the level of undefinedness if the model defines levels; `None` also if it is unknown.
-    pub(crate) fn undefinedness(self, plan: &CompiledModel, complete: bool) -> Option<Undefinedness> {
-        let has_levels = plan.axioms.iter().any(|a| a.flag && a.name.as_deref() == Some(Flags::UNDEFINED));
-        match self {
-            _ if !has_levels => None,
-            Flags { undefined: true, .. } => Some(Undefinedness::Program),
-            Flags { race: true, .. } if complete => Some(Undefinedness::Value),
-            _ => None,
-        }
-    }
-}
 
 /// Returns the cost of a search step of an event structure with this number of events, in steps of small ones.
 pub(crate) fn step_weight(events: usize) -> u64 {
@@ -120,13 +69,6 @@ impl LeafVisitor for AnyExecution {
         self.0 = true;
         1
     }
-}
-
-/// A read and the writes it may read from.
-#[derive(Clone, Debug)]
-pub(crate) struct ReadChoice {
-    pub(crate) read: usize,
-    pub(crate) candidates: Vec<usize>,
 }
 
 /// Bounds on every relation before any `rf` or `co` choice, and the analyses that follow from them.
@@ -590,150 +532,4 @@ impl<'a, M: Matrix> Search<'a, M> {
         }
         solutions
     }
-}
-
-/// Returns true if a read may still read from a write.
-fn may_read<M: Matrix>(prepared: &PreparedPlan, bounds: &Bounds<M>, write: usize, read: usize) -> bool {
-    prepared.rf.iter().all(|id| bounds.may(*id).as_relation().is_none_or(|may| may.contains(write, read)))
-}
-
-/// Returns true if one write certainly precedes another.
-fn comes_first<M: Matrix>(prepared: &PreparedPlan, bounds: &Bounds<M>, one: usize, other: usize) -> bool {
-    prepared.co.iter().any(|id| bounds.must(*id).as_relation().is_some_and(|must| must.contains(one, other)))
-}
-
-/// Restricts `rf` to the candidates of a read.
-fn limit_read<M: Matrix>(bounds: &mut Bounds<M>, rf: NodeId, choice: &ReadChoice) {
-    let n = bounds.n;
-    if let Some(may) = bounds.may_relation(rf) {
-        (0..n).filter(|write| !choice.candidates.contains(write)).for_each(|w| may.remove(w, choice.read));
-    }
-    if let ([write], Some(must)) = (choice.candidates.as_slice(), bounds.must_relation(rf)) {
-        must.insert(*write, choice.read);
-    }
-}
-
-/// Restricts `rf` so that `read` reads from `write`.
-pub(crate) fn fix_read<M: Matrix>(bounds: &mut Bounds<M>, rf: NodeId, read: usize, write: usize) {
-    let n = bounds.n;
-    if let Some(may) = bounds.may_relation(rf) {
-        for source in 0..n {
-            if source != write {
-                may.remove(source, read);
-            }
-        }
-    }
-    if let Some(must) = bounds.must_relation(rf) {
-        must.insert(write, read);
-    }
-}
-
-/// Restricts `co` so that `write` comes before all of `remaining`.
-pub(crate) fn fix_next<M: Matrix>(bounds: &mut Bounds<M>, co: NodeId, write: usize, remaining: &[usize]) {
-    if let Some(may) = bounds.may_relation(co) {
-        for &later in remaining {
-            may.remove(later, write);
-        }
-    }
-    if let Some(must) = bounds.must_relation(co) {
-        for &later in remaining {
-            must.insert(write, later);
-        }
-    }
-}
-
-/// Returns true if some completion may satisfy the axiom, or raise the flag. Exact once every relevant choice
-/// is made.
-pub(crate) fn axiom_possible<M: Matrix>(axiom: &Axiom, bounds: &Bounds<M>) -> bool {
-    if axiom.negated {
-        // A non-emptiness axiom fails only if no pair is possible.
-        return !has_plain_value(axiom.kind, bounds.may(axiom.node));
-    }
-    has_plain_value(axiom.kind, bounds.must(axiom.node))
-}
-
-/// Returns true if some completion may have the size.
-fn size_possible<M: Matrix>(size: &PlanSize, bounds: &Bounds<M>) -> bool {
-    let count = |value: &CatValue<M>| match value {
-        CatValue::Set(set) => set.len(),
-        CatValue::Relation(relation) => relation.len(),
-    };
-    let (must, may) = (bounds.must(size.node), bounds.may(size.node));
-    // An over-approximation: not every size between the bounds need be reachable. It is exact once
-    // must and may agree.
-    (count(must)..=count(may)).any(|n| size.comparison.holds_for(n, size.number))
-}
-
-fn has_plain_value<M: Matrix>(kind: AxiomKind, value: &CatValue<M>) -> bool {
-    match (kind, value) {
-        (AxiomKind::Acyclic, CatValue::Relation(relation)) => relation.is_acyclic(),
-        (AxiomKind::Irreflexive, CatValue::Relation(relation)) => relation.is_irreflexive(),
-        (_, value) => value.is_empty(),
-    }
-}
-
-/// Returns the value of a static base.
-pub(crate) fn base_value<M: Matrix>(
-    plan: &CompiledModel,
-    skeleton: &Skeleton,
-    kind: NodeKind,
-    base: Base,
-) -> Result<CatValue<M>, PredictError> {
-    let name = plan.name_text(base.name);
-    match kind {
-        NodeKind::Set => skeleton.base_set(name, base.mask).map(CatValue::Set),
-        NodeKind::Relation => skeleton.base_relation(name).map(CatValue::Relation),
-    }
-    .ok_or_else(|| PredictError::UnknownBase { name: name.to_owned() })
-}
-
-pub(crate) fn rf_may<M: Matrix>(n: usize, reads: &[ReadChoice]) -> M {
-    M::from_pairs(
-        n,
-        reads.iter().flat_map(|choice| choice.candidates.iter().map(|write| (*write, choice.read))),
-    )
-}
-
-pub(crate) fn rf_must<M: Matrix>(n: usize, reads: &[ReadChoice]) -> M {
-    M::from_pairs(
-        n,
-        reads
-            .iter()
-            .filter(|choice| choice.candidates.len() == 1)
-            .flat_map(|choice| choice.candidates.iter().map(|write| (*write, choice.read))),
-    )
-}
-
-/// Returns the must and may bounds of `co`: initial writes first, in the order of their names.
-pub(crate) fn initial_order<M: Matrix>(skeleton: &Skeleton) -> (M, M) {
-    use crate::skeleton::Tags;
-    let n = skeleton.len();
-    let (mut must, mut may) = (M::empty(n), M::empty(n));
-    for (i, first) in skeleton.events.iter().enumerate() {
-        for (j, second) in skeleton.events.iter().enumerate() {
-            if i == j
-                || !first.tags.has(Tags::W)
-                || !second.tags.has(Tags::W)
-                || first.storage != second.storage
-                || skeleton.are_alternatives(i, j)
-            {
-                continue;
-            }
-            // Several initial writes of one storage exist only for models with one per name. Their
-            // order is fixed instead of enumerated.
-            match (first.tags.has(Tags::IW), second.tags.has(Tags::IW)) {
-                (true, false) => {
-                    must.insert(i, j);
-                    may.insert(i, j);
-                }
-                (true, true) if i < j => {
-                    must.insert(i, j);
-                    may.insert(i, j);
-                }
-                (false, false) => may.insert(i, j),
-                _ => {}
-            }
-        }
-    }
-    (must, may)
 }

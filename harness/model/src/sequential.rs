@@ -18,7 +18,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 
 use crate::budget::BudgetTracker;
 use crate::cells::Extent;
-use crate::predict::value_domain;
+use crate::constants::value_domain;
 use crate::quick::QuickSet;
 
 /// The interleaving of threads.

@@ -32,7 +32,7 @@ use litmus::{
 };
 
 use self::names::{IgnoredNames, NameMatching};
-pub(crate) use self::tellings::ConditionOrbit;
+pub(crate) use self::tellings::{ConditionOrbit, comparisons, observed};
 use crate::path::{Path, PathChoice, StepKind};
 use crate::quick::QuickSet;
 use crate::skeleton::{Owner, Semantic, Skeleton, Tags};

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use litmus::{Test, Value};
 
-use crate::predict::value_domain;
+use crate::constants::value_domain;
 use crate::skeleton::{FinalValue, Skeleton};
 use crate::symbolic::Symbolic;
 

@@ -1,5 +1,7 @@
 //! Validation of plans: internal consistency, and the device capabilities that they need.
 
+mod hosts;
+
 use crate::{
     Accesses, BufferId, BufferMemory, Capabilities, DependencyKind, DeviceError, Drawing, HostAct, ImageId,
     ImageShape, Interface, Kernel, KernelId, KernelStage, Plan, PlanStep, QueueId, Semaphore, Stages,

@@ -1,6 +1,6 @@
 //! Images of a plan: storage images and storage texel buffers with 32-bit texels.
 
-use crate::{BufferId, BufferMemory};
+use crate::resource::{BufferId, BufferMemory};
 
 /// Index into [`Plan::images`](crate::Plan::images).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

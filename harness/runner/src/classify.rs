@@ -1,28 +1,14 @@
 //! Decides whether host or device counts outcomes, and builds the counting kernels.
 
 use plan::Capabilities;
-use serde::{Deserialize, Serialize};
 use shaders::Program;
 use shaders::classify::{self, Helper, RowTable};
 
 use crate::count::Counter;
+use crate::counting::Classify;
+use crate::dispatch::Execution;
 use crate::draw::KernelLimits;
-use crate::memory::Execution;
-use crate::run::RunSettings;
-
-/// Where outcomes are counted: host, device, or both.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Classify {
-    /// The host reads the memory of every dispatch. Cheapest if host and device share a processor.
-    #[default]
-    Host,
-    /// The device counts and resets its memory, and the host reads the counters. The host also reads the
-    /// memory of dispatches with unexpected results, of the first dispatch and of random ones, to compare.
-    Device,
-    /// Both count every dispatch, and the results are compared.
-    Both,
-}
+use crate::settings::RunSettings;
 
 /// The value of a [`shaders::ResultSlot::Done`].
 pub(crate) const DONE: u32 = 0x600d_600d;

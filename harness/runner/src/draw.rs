@@ -11,7 +11,7 @@ use shaders::{CompiledKernel, ImageBinding, Parameters, Program, StressParameter
 use crate::drawn;
 use crate::error::Cause;
 use crate::host;
-use crate::run::RunSettings;
+use crate::settings::RunSettings;
 use crate::stress::{MAX_GROUPS, Pairing, Stress, meeting_turns, rounds_within};
 
 /// The maximum size of location memory in bytes.

@@ -5,7 +5,7 @@ use shaders::carrier::{Carrier, FIRST_CLAIM, ViewportLayout};
 use shaders::together::Together;
 use shaders::{CompiledKernel, DispatchPhase, Program, ProgramKernel};
 
-use crate::memory::Workgroups;
+use crate::dispatch::Workgroups;
 
 /// How the workgroups of a kernel map to a draw.
 #[derive(Clone, Copy, Debug)]

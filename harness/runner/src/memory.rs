@@ -19,6 +19,7 @@ use shaders::{Binding, CompiledKernel, ImageBinding, Parameters, Program, Progra
 use crate::accesses::accesses;
 use crate::calls::{self, OrderedCall};
 use crate::classify::Classifier;
+use crate::dispatch::{Execution, Workgroups};
 use crate::draw::KernelLimits;
 use crate::drawn::{self, Claims, Drawn};
 use crate::join::Join;
@@ -122,22 +123,6 @@ struct Dispatch {
     drawn: Option<Drawn>,
 }
 
-/// The execution of a submission by a driver, according to its receipts, overflow words and checksums.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Execution {
-    /// Exactly as requested.
-    AsAsked,
-    /// A part was omitted, repeated or changed.
-    Incomplete,
-    /// With invocations outside the grid.
-    Excessive {
-        /// The number of these invocations.
-        outside: u64,
-    },
-    /// Exactly as requested, but the host reads other words than the device has.
-    Misread,
-}
-
 /// The number of times that a drawn workgroup may leave its receipt.
 const SHADED_AGAIN: u32 = 4;
 
@@ -177,22 +162,6 @@ impl Signed {
     fn is(&self, found: u32, receipt: u32) -> bool {
         let most = if self.drawn { SHADED_AGAIN } else { 1 };
         (1..=most).any(|times| found == receipt.wrapping_mul(times))
-    }
-}
-
-/// The number of workgroups of a dispatch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Workgroups {
-    /// Workgroups of each class.
-    pub groups: u32,
-    /// Workgroups that run no thread of the test.
-    pub stress: u32,
-}
-
-impl Workgroups {
-    /// Returns the workgroups of a kernel with `classes` classes.
-    pub fn of(self, classes: u32) -> u32 {
-        self.groups * classes + self.stress
     }
 }
 

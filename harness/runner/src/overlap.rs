@@ -11,7 +11,8 @@ use shaders::variant::{CarrierStage, InterlockMode};
 use shaders::{KernelConfig, Pipelines, Variant};
 
 use crate::join::Join;
-use crate::run::{RunBudget, RunSettings, run_program};
+use crate::run::run_program;
+use crate::settings::{RunBudget, RunSettings};
 use crate::stress::Stress;
 
 /// Each thread sets its flag and polls the other's. The loops end only if both run concurrently.

@@ -21,9 +21,9 @@ use plan::{
 use serde::{Deserialize, Serialize};
 use shaders::checksum::WordRange;
 
+use crate::dispatch::Execution;
 use crate::error::Cause;
 use crate::mark::Mark;
-use crate::memory::Execution;
 use crate::readback::{ReadBuffer, ReadbackCheck};
 use crate::run::is_read_back;
 use crate::stress::Stress;

@@ -9,7 +9,7 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
-use crate::classify::Classify;
+use crate::counting::Classify;
 
 pub use memory::{MemoryStress, Pattern, Strategy};
 

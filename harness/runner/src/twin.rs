@@ -4,9 +4,9 @@
 //! and after its threads.
 
 use litmus::{
-    Access, Dialect, Instruction, InstructionKind, Location, LocationId, LocationInit, MemoryPlace, Register,
-    RegisterId, RegisterInit, ScalarType, Scope, Semantics, Span, StorageClass, SyncPoint, SystemSync, Test,
-    ThreadId, ThreadPlace,
+    Access, AccessKind, Dialect, Instruction, InstructionKind, Location, LocationId, LocationInit,
+    MemoryAccess, MemoryPlace, Operand, Register, RegisterId, RegisterInit, ScalarType, Scope, Semantics,
+    Span, StorageClass, SyncPoint, SystemSync, Test, ThreadId, ThreadPlace,
 };
 
 /// Returns a test without its control barriers and split barriers; `None` if it has none. Interlocked
@@ -67,7 +67,8 @@ const READERS: usize = 2;
 ///
 /// In up to two threads, it reads a location that an unordered thread writes, before and after all other
 /// instructions. A write between the two reads happened while the thread ran. So an outcome that no serial
-/// order of whole threads produces shows that threads overlapped.
+/// order of whole threads produces shows that threads overlapped. If no write of other threads can be noticed,
+/// they write locations that only the twin has, after their other instructions.
 ///
 /// The reads use their own references, so that a compiler cannot merge them with those of the test. Only the
 /// twin has them, so that they do not affect the test. Calls of the API stay at the start and the end of a
@@ -93,11 +94,14 @@ pub fn with_early_reads(test: &Test) -> Option<Test> {
     };
     let mut order: Vec<usize> = (0..test.threads.len()).collect();
     order.sort_by_key(|thread| !reads(thread));
-    for thread in order {
+    let written: Vec<_> = order.iter().map(|thread| written_beside(test, &unordered, *thread)).collect();
+    let marks = written.iter().all(Option::is_none);
+    for (thread, written) in order.into_iter().zip(written) {
         if readers == READERS {
             break;
         }
-        let Some((location, class)) = written_beside(test, &unordered, thread) else { continue };
+        let place = if marks { add_mark(&mut twin, &unordered, thread) } else { written };
+        let Some((location, class)) = place else { continue };
         let references =
             ["early", "late"].map(|when| add_alias(&mut twin, location, &format!("{when}{thread}")));
         let Some(twin_thread) = twin.threads.get_mut(thread) else { continue };
@@ -111,15 +115,7 @@ pub fn with_early_reads(test: &Test) -> Option<Test> {
             twin_thread.registers.push(Register { name, init: RegisterInit::Constant(0), declared: false });
             relaxed_load(register, reference, class, scope)
         });
-        // Calls between dispatches stay at their position.
-        let is_call = |instruction: &&Instruction| match &instruction.kind {
-            InstructionKind::System(operation) => !operation.is_of_host(),
-            _ => false,
-        };
-        let instructions = &twin_thread.instructions;
-        let head = instructions.iter().take_while(is_call).count();
-        let tail = instructions.iter().skip(head).rev().take_while(is_call).count();
-        let end = instructions.len() - tail;
+        let (head, end) = between_calls(&twin_thread.instructions);
         twin_thread.instructions.insert(end, late);
         twin_thread.instructions.insert(head, early);
         readers += 1;
@@ -128,30 +124,104 @@ pub fn with_early_reads(test: &Test) -> Option<Test> {
     (readers > 0).then_some(twin)
 }
 
-/// Returns a location that an unordered thread writes, with its storage class; preferably one that this
+/// Returns the range of instructions between the leading and the trailing calls of the API, which stay at
+/// their position.
+fn between_calls(instructions: &[Instruction]) -> (usize, usize) {
+    let is_call = |instruction: &&Instruction| match &instruction.kind {
+        InstructionKind::System(operation) => !operation.is_of_host(),
+        _ => false,
+    };
+    let head = instructions.iter().take_while(is_call).count();
+    let tail = instructions.iter().skip(head).rev().take_while(is_call).count();
+    (head, instructions.len() - tail)
+}
+
+/// Returns a location that an unordered thread visibly writes, with its storage class; preferably one that this
 /// thread does not write.
 fn written_beside(
     test: &Test,
     unordered: &[(ThreadId, ThreadId)],
     thread: usize,
 ) -> Option<(LocationId, StorageClass)> {
-    let written = |wanted: &dyn Fn(usize) -> bool| -> Vec<(LocationId, StorageClass)> {
+    let threads = |wanted: &dyn Fn(usize) -> bool| -> Vec<&litmus::Thread> {
         let threads = test.threads.iter().enumerate().filter(|(index, _)| wanted(*index));
-        let instructions = threads.flat_map(|(_, thread)| &thread.instructions);
-        instructions
-            .filter_map(|instruction| instruction.kind.access())
-            .filter(|access| access.writes())
-            .map(|access| (test.storage_of(access.place.location), access.place.class))
-            .collect()
+        threads.map(|(_, thread)| thread).collect()
     };
-    let own = written(&|index| index == thread);
-    let others = written(&|index| {
-        let pair = [thread.min(index), thread.max(index)];
-        unordered.iter().any(|(left, right)| [usize::from(left.0), usize::from(right.0)] == pair)
-    });
+    let place = |access: &MemoryAccess| (test.storage_of(access.place.location), access.place.class);
+    let own = threads(&|index| index == thread);
+    let own = own.iter().flat_map(|thread| &thread.instructions).filter_map(|one| one.kind.access());
+    let own: Vec<_> = own.filter(|access| access.writes()).map(place).collect();
+    let others = threads(&|index| are_unordered(unordered, thread, index));
+    let others = others.into_iter().flat_map(before_branches);
+    let others: Vec<_> = others.filter(|access| changes(test, access)).map(place).collect();
     let is_own = |location: LocationId| own.iter().any(|(known, _)| *known == location);
     // Preferably one that only others write.
     others.iter().find(|(location, _)| !is_own(*location)).or(others.first()).copied()
+}
+
+/// Returns the accesses that no branch skips.
+fn before_branches(thread: &litmus::Thread) -> impl Iterator<Item = &MemoryAccess> {
+    let straight = |one: &&Instruction| !matches!(one.kind, InstructionKind::Flow(_));
+    thread.instructions.iter().take_while(straight).filter_map(|one| one.kind.access())
+}
+
+fn are_unordered(unordered: &[(ThreadId, ThreadId)], one: usize, other: usize) -> bool {
+    let pair = [one.min(other), one.max(other)];
+    unordered.iter().any(|(left, right)| [usize::from(left.0), usize::from(right.0)] == pair)
+}
+
+/// Returns true if an access changes the initial value of its location, which an atomic load of 32 bits or more
+/// can read.
+fn changes(test: &Test, access: &MemoryAccess) -> bool {
+    let location = test.location(test.storage_of(access.place.location));
+    let initial = match location.init {
+        LocationInit::Constant(value) => Some(value),
+        _ => None,
+    };
+    let new = |value: Operand| match (value, initial) {
+        (Operand::Constant(value), Some(initial)) => value != initial,
+        (Operand::Constant(_), None) => true,
+        (Operand::Register(_), _) => false,
+    };
+    location.bytes() >= 4
+        && match &access.kind {
+            AccessKind::Store(values) => new(values.first()),
+            AccessKind::Rmw { .. } => true,
+            AccessKind::Load(_) | AccessKind::Await { .. } => false,
+        }
+}
+
+/// Adds a location that one device thread, unordered with `thread`, writes at its end; `None` if the thread has
+/// no such partner, or runs on the host.
+fn add_mark(
+    twin: &mut Test,
+    unordered: &[(ThreadId, ThreadId)],
+    thread: usize,
+) -> Option<(LocationId, StorageClass)> {
+    let on_device = |twin: &Test, index: usize| {
+        twin.threads.get(index).is_some_and(|thread| thread.place.device_placement().is_some())
+    };
+    let partner = |index: &usize| are_unordered(unordered, thread, *index) && on_device(twin, *index);
+    let writer = (0..twin.threads.len()).filter(|_| on_device(twin, thread)).find(partner)?;
+    let mark = LocationId(u16::try_from(twin.locations.len()).ok()?);
+    twin.locations.push(Location {
+        name: format!("mark{thread}"),
+        reference: None,
+        scalar: None,
+        components: 1,
+        init: LocationInit::Constant(0),
+        host: false,
+        noncoherent: false,
+        declared: true,
+        span: Span::default(),
+    });
+    let place = MemoryPlace::of(mark, StorageClass::Buffer);
+    let access = Access::Atomic { scope: Scope::QueueFamily, semantics: Semantics::default() };
+    let kind = InstructionKind::store(place, Operand::Constant(1), access);
+    let instructions = &mut twin.threads.get_mut(writer)?.instructions;
+    let (_, end) = between_calls(instructions);
+    instructions.insert(end, Instruction { kind, span: Span::default() });
+    Some((mark, StorageClass::Buffer))
 }
 
 /// Adds a reference to a location.
@@ -301,6 +371,27 @@ mod tests {
         assert_eq!([read(0), read(1), read(2)], [vec![LocationId(1); 2], vec![LocationId(0); 2], vec![]]);
         assert_eq!(twin.schedule(), test.schedule());
         assert!(twin.schedule().is_some());
+    }
+
+    /// No write of these tests can be noticed: values from registers, code behind branches, no write, 16 bits.
+    #[test]
+    fn a_mark_replaces_writes_that_cannot_be_noticed() {
+        let texts = [
+            include_str!("../../../litmus/corpus/lb/LB+data-data.litmus"),
+            include_str!("../../../litmus/corpus/lb/LB+ctrl-ctrl.litmus"),
+            include_str!("../../../litmus/corpus/race/RR+plain.litmus"),
+            include_str!("../../../litmus/corpus/types/MP+rel-acq.u16-payload.litmus"),
+        ];
+        let marks = texts.map(|text| {
+            let test = parse(text);
+            let twin = with_early_reads(&test).unwrap();
+            let marked: Vec<&str> = twin.locations.iter().map(|location| location.name.as_str()).collect();
+            let count = marked.iter().filter(|name| name.starts_with("mark") && !name.contains('_')).count();
+            assert_eq!(parse(&litmus::print(&twin)).observables().len(), twin.observables().len());
+            count
+        });
+        // The flag of the last test has 32 bits.
+        assert_eq!(marks, [2, 2, 2, 0]);
     }
 
     #[test]

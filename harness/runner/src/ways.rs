@@ -13,7 +13,8 @@ use shaders::Program;
 
 use crate::error::RunError;
 use crate::join::Join;
-use crate::run::{RunBudget, RunProgress, RunSettings, run_program};
+use crate::run::{RunProgress, run_program};
+use crate::settings::{RunBudget, RunSettings};
 use crate::stress::Stress;
 
 /// The mechanisms and the memory of a run.

@@ -1,8 +1,9 @@
 //! AMD: Mesa's RADV on its null back end or a shim; LLVM's assembly, or ACO's output without a disassembler.
 
+use crate::driver::{ChipFamily, CompileMethod, Descriptors, TextSource, Vendor};
+use crate::line::{CodeAccess, CodeOperation, CodePath, LineKind};
 use crate::order::{MissingOperation, NeedPart, NeedPlace, Order, OrderNeed, no_resource_numbers};
-use crate::text::{CodeAccess, CodeOperation, CodePath, DisassemblerDialect, LineKind, LineRule, note_rule};
-use crate::{ChipFamily, CompileMethod, Descriptors, TextSource, Vendor};
+use crate::text::{DisassemblerDialect, LineRule, note_rule};
 
 /// Mesa's RADV.
 pub const RADV: Vendor = Vendor {

@@ -1,11 +1,9 @@
 //! Apple: Mesa's Honeykrisp on the asahi shim; its disassembly, which it prints to standard output.
 
+use crate::driver::{CompileMethod, TextSource, Vendor, coded_family};
+use crate::line::{CodeOperation, CodePath, LineKind};
 use crate::order::{Order, OrderNeed, number_behind, required_between};
-use crate::text::{
-    CodeOperation, CodePath, DisassemblerDialect, LineKind, LineRule, access_rule, kind_by, note_rule,
-    order_rule,
-};
-use crate::{CompileMethod, TextSource, Vendor, coded_family};
+use crate::text::{DisassemblerDialect, LineRule, access_rule, kind_by, note_rule, order_rule};
 
 /// Mesa's Honeykrisp.
 pub const HONEYKRISP: Vendor = Vendor {

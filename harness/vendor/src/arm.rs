@@ -1,10 +1,8 @@
 //! ARM: Mesa's PanVK on the panfrost shim. Debian builds both for arm64 only.
 
-use crate::text::{
-    CodeOperation, CodePath, DisassemblerDialect, LineKind, LineRule, access_rule, kind_by, note_rule,
-    order_rule,
-};
-use crate::{CompileMethod, TextSource, Vendor, coded_family};
+use crate::driver::{CompileMethod, TextSource, Vendor, coded_family};
+use crate::line::{CodeOperation, CodePath, LineKind};
+use crate::text::{DisassemblerDialect, LineRule, access_rule, kind_by, note_rule, order_rule};
 
 /// Mesa's PanVK.
 pub const PANVK: Vendor = Vendor {

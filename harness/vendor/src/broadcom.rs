@@ -1,9 +1,8 @@
 //! Broadcom: Mesa's V3DV on the v3d shim. Debian builds both for arm64 only.
 
-use crate::text::{
-    CodeOperation, CodePath, DisassemblerDialect, LineKind, LineRule, access_rule, kind_by, order_rule,
-};
-use crate::{CompileMethod, TextSource, Vendor, single_name_family};
+use crate::driver::{CompileMethod, TextSource, Vendor, single_name_family};
+use crate::line::{CodeOperation, CodePath, LineKind};
+use crate::text::{DisassemblerDialect, LineRule, access_rule, kind_by, order_rule};
 
 /// Mesa's V3DV.
 pub const V3DV: Vendor = Vendor {

@@ -2,14 +2,12 @@
 //!
 //! Their assembly is read in the formats before and since Mesa 26.2.
 
+use crate::driver::{CompileMethod, TextSource, Vendor, single_name_family};
+use crate::line::{CodeAccess, CodeOperation, CodePath, LineKind};
 use crate::order::{
     MissingOperation, NeedPart, NeedPlace, Order, OrderNeed, number_behind, required_between,
 };
-use crate::text::{
-    CodeAccess, CodeOperation, CodePath, DisassemblerDialect, LineKind, LineRule, access_rule, kind_by,
-    note_rule, order_rule,
-};
-use crate::{CompileMethod, TextSource, Vendor, single_name_family};
+use crate::text::{DisassemblerDialect, LineRule, access_rule, kind_by, note_rule, order_rule};
 
 /// The compile method that both drivers share.
 const WAY: CompileMethod = CompileMethod::Shim {

@@ -2,12 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::driver::{ChipFamily, CompileMethod, TextSource, Vendor, coded_family};
+use crate::line::{CodeAccess, CodeOperation, CodePath, LineKind};
 use crate::order::{MissingOperation, NeedPart, NeedPlace, Order, OrderNeed, required_between};
-use crate::text::{
-    CodeAccess, CodeOperation, CodePath, DisassemblerDialect, LineKind, LineRule, access_rule, kind_by,
-    note_rule, order_rule,
-};
-use crate::{ChipFamily, CompileMethod, TextSource, Vendor, coded_family};
+use crate::text::{DisassemblerDialect, LineRule, access_rule, kind_by, note_rule, order_rule};
 
 /// Mesa's NVK.
 pub const NVK: Vendor = Vendor {

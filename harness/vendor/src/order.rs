@@ -3,7 +3,7 @@
 //! A table lists the instructions that its compiler emits, or that the vendor of the hardware or compiler
 //! documents, with the source. Cases without a row are unknown.
 
-use crate::text::CodeOperation;
+use crate::line::CodeOperation;
 
 /// An order that a test requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

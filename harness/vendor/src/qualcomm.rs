@@ -1,13 +1,11 @@
 //! Qualcomm: Mesa's Turnip on the freedreno shim; the assembly of its compiler ir3.
 
+use crate::driver::{CompileMethod, TextSource, Vendor, coded_family};
+use crate::line::{CodeOperation, CodePath, LineKind};
 use crate::order::{
     MissingOperation, NeedPart, NeedPlace, Order, OrderNeed, number_behind, required_between,
 };
-use crate::text::{
-    CodeOperation, CodePath, DisassemblerDialect, LineKind, LineRule, access_rule, kind_by, note_rule,
-    order_rule,
-};
-use crate::{CompileMethod, TextSource, Vendor, coded_family};
+use crate::text::{DisassemblerDialect, LineRule, access_rule, kind_by, note_rule, order_rule};
 
 /// Mesa's Turnip.
 pub const TURNIP: Vendor = Vendor {

@@ -4,6 +4,7 @@
 
 use std::fmt;
 
+use crate::line::{CodeAccess, CodeOperation, CodePath, LineKind};
 use crate::order::{OrderNeed, ResourceNumbers, no_resource_numbers};
 
 /// The dialect of one disassembler.
@@ -40,20 +41,6 @@ pub struct DisassemblerDialect {
     /// The prefix of block numbers.
     pub block: &'static str,
 }
-
-/// The dialect of unknown drivers: lines are not classified. Registers and blocks are recognized as in AMD's
-/// dialect.
-pub const PLAIN: DisassemblerDialect = DisassemblerDialect {
-    name: "plain",
-    rules: &[],
-    needs: &[],
-    read: |line| {
-        let text = line.trim();
-        (!text.is_empty()).then_some((text, LineKind::Other))
-    },
-    tells_memory: false,
-    ..crate::amd::DIALECT
-};
 
 /// The meaning of a part of a line.
 #[derive(Clone, Copy, Debug)]
@@ -141,55 +128,3 @@ impl PartialEq for DisassemblerDialect {
 }
 
 impl Eq for DisassemblerDialect {}
-
-/// The kind of a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum LineKind {
-    /// A jump target.
-    Label,
-    /// Accesses memory that a test could observe.
-    Access(CodeAccess),
-    /// Reads descriptors: memory that only the driver writes.
-    Descriptor,
-    /// Waits for accesses or other subgroups, or changes the state of caches.
-    Order,
-    /// A jump.
-    Jump,
-    /// Anything else.
-    Other,
-}
-
-/// An access to memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct CodeAccess {
-    /// The operation.
-    pub operation: CodeOperation,
-    /// The path to memory.
-    pub path: CodePath,
-    /// The constant part of its address in bytes, if the path has one.
-    pub offset: u64,
-}
-
-/// The operation of an access.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum CodeOperation {
-    /// Reads.
-    Load,
-    /// Writes.
-    Store,
-    /// Reads and writes atomically.
-    Atomic,
-}
-
-/// The path of an access to memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum CodePath {
-    /// A buffer by its descriptor.
-    Buffer,
-    /// Memory by its address.
-    Address,
-    /// An image, or a buffer with a format.
-    Image,
-    /// Memory of the workgroup.
-    Workgroup,
-}

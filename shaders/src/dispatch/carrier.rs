@@ -8,8 +8,8 @@ use super::DispatchEmitter;
 use super::place::InvocationStart;
 use crate::carrier::{self, Carrier, FIRST_CLAIM, FragmentOverlap, ViewportLayout};
 use crate::contract::{Arithmetic, Parameter};
+use crate::fixed::Leaving;
 use crate::module::{Module, ModuleStage};
-use crate::program::Leaving;
 use crate::stress::StressParameter;
 use crate::variant::{CarrierStage, InterlockMode};
 

@@ -19,7 +19,8 @@ use super::engine::{Engine, Made};
 use super::targets::CompilerTarget;
 use super::{CodegenRequest, CompiledTest, lines};
 use crate::compiling::KernelToCompile;
-use crate::kinds::litmus::plan::{self, LitmusPlan};
+use crate::kinds::litmus::plan::LitmusPlan;
+use crate::kinds::litmus::planned::PlannedTest;
 use crate::{Failure, probe, targets};
 
 /// Invocations of a workgroup in tests where each thread has one invocation; the default of `codegen`.
@@ -147,7 +148,7 @@ enum NoCode {
 /// Returns the kernels that the run dispatched, as the driver prints them.
 fn that_ran(
     engine: &Engine,
-    item: &plan::PlannedTest,
+    item: &PlannedTest,
     of_run: &targets::DeviceTarget,
     target: &CompilerTarget,
 ) -> Result<Vec<CodegenForm>, NoCode> {

@@ -4,6 +4,7 @@
 mod expected;
 pub mod mutants;
 pub mod plan;
+pub mod planned;
 pub mod recorded;
 mod verdict;
 
@@ -21,7 +22,8 @@ use crate::misbehave::Misbehaviour;
 use crate::run::{self, JudgedJob, RunKind};
 use crate::targets::DeviceTarget;
 use crate::workers::Task;
-use plan::{DeviceTest, LitmusPlan};
+use plan::LitmusPlan;
+use planned::DeviceTest;
 
 /// The minimum time for the tests of a device, after long predictions.
 const LEAST_TIME: Duration = Duration::from_millis(500);

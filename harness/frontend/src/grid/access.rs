@@ -4,19 +4,18 @@ use arithmetic::mask;
 use litmus::{Access, Scope, StorageClass};
 use spirv_reader::MemoryOperands;
 
+use super::shadow::{AccessRecord, AccessSite, MemoryAccessKind, RaceCheck, WORD};
 use crate::error::{Problem, malformed, unsupported};
-use crate::lift::{FindingKind, InvocationId};
+use crate::finding::{FindingKind, InvocationId};
 use crate::order::access_strength;
 
 use super::happens_before::{Epoch, class_index};
-use super::machine::{Interpreter, InvocationCtx, SHARED, Step, WorkgroupState};
 use super::memory::{MemoryObject, address_of_byte, resolve_address};
-use super::program::{DecodedProgram, Inst, ScalarKind, TypeLayout};
-use super::shadow::{AccessRecord, AccessSite, MemoryAccessKind, RaceCheck};
+use super::program::{DecodedProgram, Inst};
+use super::state::{Interpreter, InvocationCtx, SHARED, WorkgroupState};
+use super::step::Step;
+use super::type_layout::{ScalarKind, TypeLayout};
 use super::value::{ConcretePointer, ConcreteValue, INPUT_MASK, LOCAL, NULL_OBJECT, SITE_MASK, Taint};
-
-/// Bytes per word of the access history.
-pub(super) const WORD: u64 = 4;
 
 /// Returns a pointer to a part of the pointee.
 pub(super) fn part_pointer(

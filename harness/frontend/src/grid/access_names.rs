@@ -2,10 +2,10 @@
 
 use spirv_reader::{SpirvOperation, is_synthetic_name};
 
-use crate::mend::accessed_variable;
+use crate::accessed::accessed_variable;
 
-use super::machine::{Interpreter, InvocationCtx};
-use super::program::TypeLayout;
+use super::state::{Interpreter, InvocationCtx};
+use super::type_layout::TypeLayout;
 use super::value::{ConcretePointer, ConcreteValue};
 
 impl Interpreter<'_> {

@@ -7,13 +7,14 @@ use litmus::Semantics;
 use spirv_reader::{AtomicAccess, AtomicFunction, AtomicKind};
 
 use crate::error::{malformed, unsupported};
-use crate::lift::FindingKind;
+use crate::finding::FindingKind;
 use crate::order::{scope_from_number, semantics_from_number};
 
-use super::access::WORD;
-use super::machine::{Interpreter, InvocationCtx, Step};
-use super::program::{Inst, ScalarKind, TypeLayout};
-use super::shadow::MemoryAccessKind;
+use super::program::Inst;
+use super::shadow::{MemoryAccessKind, WORD};
+use super::state::{Interpreter, InvocationCtx};
+use super::step::Step;
+use super::type_layout::{ScalarKind, TypeLayout};
 use super::value::{
     ConcretePointer, ConcreteValue, INACTIVE_LANE, LOCAL, SCHEDULE_DEPENDENT, Taint, UNDEFINED,
     undefined_source,
@@ -231,7 +232,7 @@ impl Interpreter<'_> {
 
     /// Returns a key of the object that is the same for all invocations.
     pub(super) fn location_key(&self, here: &InvocationCtx<'_>, object: u32) -> (u32, u32) {
-        if object & super::machine::SHARED != 0 {
+        if object & super::state::SHARED != 0 {
             (object, here.workgroup.invocations[here.index].identity.workgroup_index)
         } else {
             (object, 0)

@@ -7,7 +7,8 @@ use spirv_reader::SpirvOperation;
 
 use crate::error::SourcePosition;
 
-use super::machine::{Interpreter, Invocation, InvocationCtx, Step, StepInterrupt};
+use super::state::{Interpreter, Invocation, InvocationCtx};
+use super::step::{Step, StepInterrupt};
 use super::value::{ConcretePointer, ConcreteValue, OPAQUE};
 
 /// Upper bound on the steps of one side.

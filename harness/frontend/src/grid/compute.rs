@@ -5,8 +5,10 @@ use spirv_reader::MemoryOperands;
 
 use crate::error::{malformed, unsupported};
 
-use super::machine::{Interpreter, InvocationCtx, Step};
-use super::program::{DecodedProgram, Inst, ScalarKind, TypeLayout};
+use super::program::{DecodedProgram, Inst};
+use super::state::{Interpreter, InvocationCtx};
+use super::step::Step;
+use super::type_layout::{ScalarKind, TypeLayout};
 use super::value::{ConcreteValue, OPAQUE, Taint, result_taint};
 
 /// Collects the components of a value in order.

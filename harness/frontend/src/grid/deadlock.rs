@@ -10,10 +10,10 @@ use std::collections::BTreeSet;
 use litmus::Scope;
 use spirv_reader::{AtomicKind, SpirvOperation};
 
-use crate::lift::{FindingKind, InvocationId};
+use super::state::{Interpreter, InvocationCtx, InvocationState, SiteFinding, SpinRead};
+use crate::finding::{FindingKind, InvocationId};
 
-use super::machine::{Interpreter, InvocationCtx, InvocationState, SiteFinding};
-use super::schedule::is_whole_barrier;
+use super::sync::is_whole_barrier;
 use super::value::ConcretePointer;
 
 /// Upper bound on the invocations of a cycle that the message names.
@@ -22,9 +22,6 @@ const MAX_NAMED: usize = 8;
 const MAX_SEPARATE: usize = 8;
 /// Upper bound on the polled locations whose last writer is looked up.
 const MAX_SPIN_READS: usize = 16;
-
-/// A read of a loop body: atomic or not, the object, and the byte.
-pub(super) type SpinRead = (bool, u32, u64);
 
 /// A location that a loop polls.
 #[derive(Clone, Debug)]

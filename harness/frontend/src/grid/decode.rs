@@ -3,87 +3,18 @@
 //! Decoding runs once per module and walk. An instruction that does not fit a [`DecodedOp`] stays undecoded,
 //! which costs speed but changes no result.
 
-use arithmetic::{Instruction, MOST, NumberShape, computation, signed};
+use arithmetic::{Instruction, MOST, computation, signed};
 use rspirv::spirv::{Op, StorageClass};
 use rustc_hash::FxHashMap;
 use spirv_reader::SpirvOperation;
 
+use super::bytecode::{
+    AccessChainOp, ArithmeticOp, BlockEdge, ConstructOp, DecodedOp, DynamicIndex, ExtractOp, ReduceOp,
+};
 use super::execute::MAX_OWN;
-use super::fast_path::DecodedOp;
-use super::program::{DecodedFunction, DecodedProgram, Inst, ScalarKind, Slots, TypeLayout};
-
-/// An edge of the control-flow graph.
-#[derive(Clone, Debug, Default)]
-pub(super) struct BlockEdge {
-    /// The target block and the position of its label.
-    pub target: u32,
-    pub position: usize,
-    /// The position after the target's phis.
-    pub first_non_phi: usize,
-    pub is_loop_header: bool,
-    /// Headers of the loops that contain the target.
-    pub enclosing_loops: Vec<u32>,
-    /// The target's phis as moves (to, from); `None` if the target lists no such predecessor.
-    pub phi_moves: Option<Vec<(u32, u32)>>,
-}
-
-/// Scalar arithmetic with any number of operands.
-#[derive(Clone, Debug)]
-pub(super) struct ArithmeticOp {
-    pub instruction: Instruction,
-    pub operands: [u32; MOST],
-    pub count: usize,
-    pub to: u32,
-    pub kind: ScalarKind,
-    pub from: u32,
-    pub bits: u32,
-}
-
-/// Construction of a composite other than a vector.
-#[derive(Clone, Debug)]
-pub(super) struct ConstructOp {
-    pub parts: Vec<Slots>,
-    pub to: u32,
-}
-
-/// A reduction over all components (dot product, matrix multiplication, packing).
-#[derive(Clone, Debug)]
-pub(super) struct ReduceOp {
-    pub instruction: Instruction,
-    pub operands: Vec<(Slots, NumberShape)>,
-    pub result: NumberShape,
-    pub to: Slots,
-}
-
-/// Extraction of a part of a composite.
-#[derive(Clone, Debug)]
-pub(super) struct ExtractOp {
-    pub of: u32,
-    pub path: Vec<u32>,
-    pub to: Slots,
-}
-
-/// An access chain with constant offset and dynamic indices.
-#[derive(Clone, Debug)]
-pub(super) struct AccessChainOp {
-    /// The pointee types before and after the chain.
-    pub base: u32,
-    pub ty: u32,
-    pub offset: u64,
-    pub coherent: bool,
-    pub beyond: bool,
-    pub stride: u64,
-    pub indices: Vec<DynamicIndex>,
-}
-
-/// A dynamic index.
-#[derive(Clone, Debug)]
-pub(super) struct DynamicIndex {
-    pub slot: u32,
-    pub bits: u32,
-    pub stride: u64,
-    pub length: Option<u64>,
-}
+use super::program::{DecodedFunction, DecodedProgram, Inst};
+use super::slots::Slots;
+use super::type_layout::{ScalarKind, TypeLayout};
 
 impl DecodedFunction<'_> {
     /// Builds the edges of the control-flow graph, given the types of the function's results.

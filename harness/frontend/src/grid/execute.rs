@@ -11,9 +11,11 @@ use crate::error::{malformed, unknown_instruction, unsupported};
 use crate::order::{scope_from_number, semantics_from_number};
 
 use super::image::NOT_SAMPLED;
-use super::machine::{Interpreter, InvocationCtx, InvocationState, Step, StepInterrupt, WorkgroupState};
-use super::program::{Inst, TypeLayout};
+use super::program::Inst;
+use super::state::{Interpreter, InvocationCtx, InvocationState, WorkgroupState};
+use super::step::{Step, StepInterrupt};
 use super::sync::restrict_to_tracked_classes;
+use super::type_layout::TypeLayout;
 use super::value::{ConcretePointer, ConcreteValue, LOCAL, OPAQUE, SCHEDULE_DEPENDENT, UNDEFINED};
 
 /// Clock ticks per executed step.

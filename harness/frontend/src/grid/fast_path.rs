@@ -3,19 +3,17 @@
 //! An operation that returns `None` has changed nothing, and the general path in `execute.rs` executes the
 //! instruction instead. Only accesses to memory without race checks are decoded.
 
-use std::rc::Rc;
-
-use arithmetic::{Computation, Instruction, MOST, NumberShape, Operand, signed};
-use rspirv::spirv::Op;
+use arithmetic::{Instruction, MOST, NumberShape, Operand, signed};
 use rustc_hash::FxHashMap;
 
+use super::bytecode::{AccessChainOp, ArithmeticOp, BlockEdge, ConstructOp, DecodedOp, ExtractOp, ReduceOp};
+use super::slots::{gather_slots, read_slot, scatter_value};
 use crate::error::malformed;
 
-use super::decode::{AccessChainOp, ArithmeticOp, BlockEdge, ConstructOp, ExtractOp, ReduceOp};
-use super::machine::{CallFrame, Interpreter, Invocation, InvocationCtx, SHARED, Step, StepInterrupt};
 use super::memory::{MemoryObject, PrivateObjects};
-use super::program::{DecodedFunction, GLOBAL, Slots};
-use super::setup::DescriptorArray;
+use super::program::DecodedFunction;
+use super::state::{CallFrame, DescriptorArray, Interpreter, Invocation, InvocationCtx, SHARED};
+use super::step::{Step, StepInterrupt};
 use super::value::{ConcretePointer, ConcreteValue, INPUT_MASK, LOCAL, Taint, result_taint};
 
 /// Upper bound on the components of all operands of a reduction.
@@ -24,151 +22,6 @@ const NO_OPERAND: Operand<'_> = Operand {
     numbers: &[],
     shape: NumberShape { kind: arithmetic::NumberKind::Bool, bits: 32, rows: 0, columns: 0 },
 };
-
-/// A pre-decoded instruction.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) enum DecodedOp {
-    /// Not decoded: the general path executes it.
-    #[default]
-    Undecoded,
-    /// Its result aliases the slots of its operands.
-    Nop,
-    /// One operation for each component of a vector.
-    PerComponent {
-        first: u32,
-        count: u32,
-    },
-    /// A binary operation on scalars, or a unary one with both operands the same.
-    Binary {
-        left: u32,
-        right: u32,
-        to: u32,
-        op: Op,
-        compute: Computation,
-    },
-    /// Other scalar arithmetic, by index into [`DecodedFunction::arithmetic`].
-    Arithmetic(u32),
-    Select {
-        condition: u32,
-        yes: u32,
-        no: u32,
-        to: u32,
-    },
-    /// A jump, by the number of the edge.
-    Jump(u32),
-    Branch {
-        condition: u32,
-        yes: u32,
-        no: u32,
-    },
-    /// A scalar load from memory that no invocation shares.
-    Load {
-        pointer: u32,
-        to: u32,
-        offset: u32,
-        bytes: u32,
-        truth: bool,
-    },
-    /// A scalar store to private memory.
-    Store {
-        pointer: u32,
-        value: u32,
-        offset: u32,
-        bytes: u32,
-    },
-    /// An access chain, by index into [`DecodedFunction::chains`].
-    AccessChain {
-        pointer: u32,
-        to: u32,
-        chain: u32,
-    },
-    /// A part of a composite, by index into [`DecodedFunction::extracts`].
-    Extract(u32),
-    /// Construction of a composite, by index into [`DecodedFunction::constructs`].
-    Construct(u32),
-    /// A reduction of all components, by index into [`DecodedFunction::reductions`].
-    Reduce(u32),
-    /// A function variable without an initializer.
-    Variable {
-        to: u32,
-        id: u32,
-        ty: u32,
-        bytes: u32,
-    },
-    /// The start of a block that is entered by fallthrough.
-    Label(u32),
-}
-
-/// Returns the value in a slot.
-#[inline]
-pub(super) fn read_slot<'v>(
-    values: &'v [ConcreteValue],
-    globals: &'v [ConcreteValue],
-    slot: u32,
-) -> Option<&'v ConcreteValue> {
-    match slot & GLOBAL {
-        0 => values.get(slot as usize),
-        _ => globals.get((slot & !GLOBAL) as usize),
-    }
-}
-
-/// Gathers the value of an id from its slots.
-pub(super) fn gather_slots(
-    values: &[ConcreteValue],
-    globals: &[ConcreteValue],
-    slots: Slots,
-) -> Option<ConcreteValue> {
-    if slots.count == 0 {
-        return read_slot(values, globals, slots.single_slot()?).cloned();
-    }
-    let parts = slots.as_slice().iter().map(|slot| read_slot(values, globals, *slot).cloned());
-    let parts = parts.collect::<Option<Rc<[ConcreteValue]>>>()?;
-    // A vector of values without bits is itself such a value.
-    let nothing = parts.iter().try_fold(0, |all: Taint, part| match part {
-        ConcreteValue::NoBits(taint) => Some(all | taint),
-        _ => None,
-    });
-    Some(nothing.map_or(ConcreteValue::Composite(parts), ConcreteValue::NoBits))
-}
-
-/// Stores a value into the slots of an id.
-pub(super) fn scatter_value(values: &mut [ConcreteValue], to: Slots, value: ConcreteValue) -> Step<()> {
-    let parts = match &value {
-        ConcreteValue::Composite(parts) if to.count > 0 => {
-            if parts.len() != usize::from(to.count) {
-                return Err(malformed("a vector of a different length").into());
-            }
-            &parts[..]
-        }
-        _ => &[],
-    };
-    for (index, slot) in to.as_slice().iter().enumerate() {
-        if let Some(place) = values.get_mut(*slot as usize) {
-            *place = parts.get(index).unwrap_or(&value).clone();
-        }
-    }
-    Ok(())
-}
-
-/// Copies slots between two frames, for arguments and results.
-pub(super) fn copy_slots(
-    globals: &[ConcreteValue],
-    values: &[ConcreteValue],
-    from: Slots,
-    into: &mut [ConcreteValue],
-    to: Slots,
-) -> Option<()> {
-    if from.count != to.count {
-        return None;
-    }
-    for (from, to) in from.as_slice().iter().zip(to.as_slice()) {
-        let value = read_slot(values, globals, *from)?.clone();
-        if let Some(place) = into.get_mut(*to as usize) {
-            *place = value;
-        }
-    }
-    Some(())
-}
 
 /// The state that a decoded operation may read and write.
 struct FastPathCtx<'m> {

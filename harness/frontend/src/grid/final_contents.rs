@@ -5,7 +5,7 @@ use litmus::StorageClass;
 
 use super::FinalBuffer;
 use super::image::TEXEL;
-use super::machine::Interpreter;
+use super::state::Interpreter;
 use super::value::{ConcreteValue, INPUT_MASK, OPAQUE, UNDEFINED};
 
 /// Packs texels as a device stores them; `None` unless a texel has 32 bits.

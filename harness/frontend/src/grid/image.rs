@@ -5,14 +5,16 @@ use rspirv::spirv::{ImageOperands, StorageClass};
 use spirv_reader::{ImageQuery, ImageSampling, TexelOperands};
 
 use crate::error::{Problem, malformed, unsupported};
-use crate::lift::FindingKind;
+use crate::finding::FindingKind;
 
 use super::compute::flatten_components;
-use super::machine::{Interpreter, InvocationCtx, Step};
 use super::memory::{ImageLayout, MemoryObject};
-use super::program::{Inst, ScalarKind};
+use super::program::Inst;
 use super::sampler::Sampler;
 use super::shadow::MemoryAccessKind;
+use super::state::{Interpreter, InvocationCtx};
+use super::step::Step;
+use super::type_layout::ScalarKind;
 use super::value::{ConcretePointer, ConcreteValue, OPAQUE, Taint};
 
 /// The note for sampled values that are not computed.

@@ -6,25 +6,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use arithmetic::Instruction;
-use rspirv::spirv::Op;
 use rustc_hash::FxHashMap;
-use spirv_reader::{SpirvOperation, switch_cases};
 
-use super::compute::flatten_components;
-use super::machine::{Interpreter, InvocationCtx, Step};
-use super::program::Inst;
-use super::trial::depends_on_control;
-use super::value::{INPUT_MASK, SCHEDULE_DEPENDENT, Taint, inputs_in};
-use crate::assumed::{AssumedInput, InputPlace, OverrideValue};
-use crate::lift::FindingKind;
+use super::value::{Taint, inputs_in};
+use crate::finding::FindingKind;
+use crate::input_place::{AssumedInput, InputPlace, OverrideValue};
 
 /// Upper bound on the numbers that are recorded for an input.
 const MAX_NUMBERS: usize = 48;
-/// Executions of a branch whose comparisons are recorded.
-const MAX_EXECUTIONS: u32 = 512;
-/// Upper bound on nested logical operations of a condition.
-const MAX_DEPTH: u32 = 4;
 
 /// The influence of assumed inputs on a walk.
 #[derive(Clone, Debug, Default)]
@@ -45,11 +34,11 @@ pub(super) struct InputInfluence {
     /// followed.
     pub outcomes: BTreeMap<(u32, bool), (u32, bool)>,
     /// The inputs of the addresses and operands at a site.
-    sites: FxHashMap<u32, Taint>,
+    pub sites: FxHashMap<u32, Taint>,
     /// The executions of each branch, by site and inputs: of few inputs in most invocations and of more in the rest.
-    executions: FxHashMap<(u32, Taint), u32>,
+    pub executions: FxHashMap<(u32, Taint), u32>,
     /// The position of the instruction that defines an id, by function and id.
-    definitions: FxHashMap<(usize, u32), Option<usize>>,
+    pub definitions: FxHashMap<(usize, u32), Option<usize>>,
 }
 
 impl InputInfluence {
@@ -77,7 +66,7 @@ impl InputInfluence {
     /// Returns the inputs that decided branches, if a finding of this kind may be due to them.
     pub fn control_of(&self, kind: FindingKind) -> Vec<usize> {
         // A counter that is compared with an input orders invocations only for the right value: the last
-        // workgroup needs the number of workgroups.
+        // workgroup must know how many there are.
         let taint = if depends_on_control(kind) {
             self.control
         } else if kind.is_race() {
@@ -100,7 +89,7 @@ impl InputInfluence {
         }
     }
 
-    fn add_numbers(&mut self, taint: Taint, numbers: &[u64]) {
+    pub fn add_numbers(&mut self, taint: Taint, numbers: &[u64]) {
         for input in inputs_in(taint, self.count) {
             let known = self.compared.entry(input).or_default();
             known.extend(numbers);
@@ -113,105 +102,20 @@ impl InputInfluence {
     }
 }
 
-impl Interpreter<'_> {
-    /// Records that the current instruction uses a value that depends on assumed inputs.
-    pub(super) fn note_inputs(&mut self, here: &InvocationCtx<'_>, taint: Taint) {
-        if taint & INPUT_MASK != 0 {
-            let site = self.current_site(&here.workgroup.invocations[here.index]);
-            *self.influence.sites.entry(site).or_default() |= taint & INPUT_MASK;
-        }
-    }
-
-    /// Records a branch, and the numbers that its condition compares assumed inputs with.
-    ///
-    /// `cases` are those of a switch.
-    pub(super) fn note_branch(
-        &mut self,
-        here: &InvocationCtx<'_>,
-        condition: u32,
-        cases: &[u32],
-    ) -> Step<()> {
-        let whole = self.value_of_id(here, condition)?.combined_taint();
-        let taint = whole & INPUT_MASK;
-        if taint == 0 || self.is_probing() {
-            return Ok(());
-        }
-        let site = self.current_site(&here.workgroup.invocations[here.index]);
-        self.influence.control |= taint;
-        // A condition that compares an input with a counter decides which invocation continues, and
-        // so how invocations synchronize.
-        if whole & SCHEDULE_DEPENDENT != 0 {
-            self.influence.synchronization |= taint;
-        }
-        *self.influence.branches.entry(site).or_default() |= taint;
-        if self.setup.launch_taint.is_tracked() && cases.is_empty() {
-            let holds = self.bits_of_id(here, condition)?.0 != 0;
-            let workgroup = here.workgroup.invocations[here.index].identity.workgroup_index;
-            let seen = self.influence.outcomes.entry((site, holds)).or_insert((workgroup, false));
-            seen.1 |= seen.0 != workgroup;
-        }
-        let executed = self.influence.executions.entry((site, taint)).or_default();
-        *executed += 1;
-        if *executed <= MAX_EXECUTIONS {
-            let literals = switch_cases(cases, self.program.number_bits(condition));
-            let literals: Vec<u64> = literals.map(|case| case.literal).collect();
-            match literals.is_empty() {
-                true => self.note_comparison(here, condition, 0),
-                false => self.influence.add_numbers(taint, &literals),
-            }
-        }
-        Ok(())
-    }
-
-    fn note_comparison(&mut self, here: &InvocationCtx<'_>, condition: u32, depth: u32) {
-        let Some(frame) = here.workgroup.invocations[here.index].frames.last() else { return };
-        let code = &self.program.functions[frame.function].code;
-        let key = (frame.function, condition);
-        let at = *self
-            .influence
-            .definitions
-            .entry(key)
-            // A linear search per condition, so its result is stored.
-            .or_insert_with(|| code.iter().position(|inst| inst.raw.result == condition));
-        let Some(inst) = at.and_then(|at| code.get(at)) else { return };
-        let (instruction, operands) = match inst.operation {
-            SpirvOperation::Compute { instruction, operands } => (instruction, operands),
-            // The comparison was stored in a variable, or made before the paths met.
-            SpirvOperation::Load { pointer, .. } if depth < MAX_DEPTH => {
-                let stored = |inst: &Inst<'_>| match inst.operation {
-                    SpirvOperation::Store { pointer: to, value, .. } if to == pointer => Some(value),
-                    _ => None,
-                };
-                code.iter().filter_map(stored).for_each(|value| self.note_comparison(here, value, depth + 1));
-                return;
-            }
-            SpirvOperation::Phi { sources } if depth < MAX_DEPTH => {
-                sources.iter().for_each(|[value, _]| self.note_comparison(here, *value, depth + 1));
-                return;
-            }
-            _ => return,
-        };
-        match instruction {
-            Instruction::Core(Op::LogicalAnd | Op::LogicalOr | Op::LogicalNot | Op::Any | Op::All)
-                if depth < MAX_DEPTH =>
-            {
-                operands.iter().for_each(|id| self.note_comparison(here, *id, depth + 1));
-            }
-            _ => {
-                let [left, right] = operands else { return };
-                let sides = [left, right].map(|id| {
-                    let mut parts = Vec::new();
-                    if let Ok(value) = self.value_of_id(here, *id) {
-                        flatten_components(&value, &mut parts);
-                    }
-                    parts
-                });
-                for (one, other) in sides[0].iter().zip(&sides[1]) {
-                    // A number that depends on the same input is not a boundary for it.
-                    self.influence.add_numbers(one.1 & !other.1, &[other.0]);
-                    self.influence.add_numbers(other.1 & !one.1, &[one.0]);
-                }
-            }
-        }
+/// Returns true if a finding of this kind may be due to a branch that an input decided.
+///
+/// A race is one for every input that leads to it, except for inputs that decide how invocations synchronize. An access out of bounds may be due to a count that the real
+/// program never has.
+fn depends_on_control(kind: FindingKind) -> bool {
+    match kind {
+        FindingKind::OutOfBounds
+        | FindingKind::UninitialisedRead
+        | FindingKind::UndefinedBehaviour
+        | FindingKind::Hang => true,
+        FindingKind::Race
+        | FindingKind::Lockstep
+        | FindingKind::UnpublishedRead
+        | FindingKind::DivergentBarrier
+        | FindingKind::Assertion => false,
     }
 }

@@ -3,31 +3,15 @@
 //! Each section acquires what the previous one released ("Fragment Shader Interlock" in the Vulkan
 //! specification).
 
-use std::collections::BTreeSet;
-use std::rc::Rc;
-
 use litmus::{InterlockEnd, InterlockOrder, Scope};
 use spirv_reader::SpirvOperation;
 
+use super::state::{Interpreter, InvocationCtx, InvocationState, PixelInterlock, WalkSetup, WorkgroupState};
 use crate::error::Refusal;
-use crate::lift::{FindingKind, InvocationId};
+use crate::finding::{FindingKind, InvocationId};
 use crate::section::{Sections, semantics};
 
-use super::happens_before::ReleaseMessage;
-use super::machine::{
-    Interpreter, InvocationCtx, InvocationState, Step, StepInterrupt, WalkSetup, WorkgroupState,
-};
-
-/// The interlock state of one pixel.
-#[derive(Clone, Debug, Default)]
-pub(super) struct PixelInterlock {
-    /// The primitive whose fragment is in its section.
-    active_primitive: Option<u32>,
-    /// The primitives whose fragments have left their section or ended.
-    finished_primitives: BTreeSet<u32>,
-    /// The release of the last section, which includes those before it.
-    last_release: Option<Rc<ReleaseMessage>>,
-}
+use super::step::{Step, StepInterrupt};
 
 impl WalkSetup {
     /// Returns true if fragments of one pixel may enter their sections in any order.

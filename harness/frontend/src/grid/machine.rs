@@ -1,29 +1,23 @@
 //! The interpreter of a grid walk: invocations, call frames and control flow.
 //!
-//! Long because the state and the control flow of all invocations belong together.
-//!
 //! One [`Interpreter`] executes one schedule. The other modules of the walk extend it: memory accesses,
 //! atomics, subgroup operations, synchronization and the scheduler.
 
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use rspirv::spirv::Op;
-use rustc_hash::FxHashMap;
-use spirv_reader::{SpirvOperation, SpirvProblem, Stage, switch_cases};
+use spirv_reader::{SpirvOperation, Stage, switch_cases};
 
+use super::state::{CallFrame, Interpreter, Invocation, InvocationCtx, InvocationState, SHARED, SiteFinding};
+use super::step::{Step, StepInterrupt};
 use crate::error::{Problem, SourcePosition, malformed, unsupported};
+use crate::finding::{FindingKind, InvocationId};
 use crate::lacking::undefined_result;
-use crate::lift::{FindingKind, InvocationId};
-use crate::section::{Sections, Side};
-use crate::until::Until;
 
-use super::fast_path::{copy_slots, gather_slots, read_slot, scatter_value};
-use super::happens_before::{HappensBeforeView, ReleaseMessage, ReleaseSet};
-use super::influence::InputInfluence;
-use super::memory::{MemoryObject, PrivateObjects};
-use super::program::{DecodedProgram, GLOBAL, Inst, Slots};
-use super::shadow::{AccessOrder, AccessRecord, InvocationNumbering, SelfVisibleWrites};
+use super::memory::MemoryObject;
+use super::program::Inst;
+use super::shadow::{AccessOrder, AccessRecord};
+use super::slots::{GLOBAL, Slots, copy_slots, gather_slots, read_slot, scatter_value};
 use super::value::{
     ConcreteValue, FIRST_SITE, LAST_SITE, LOCAL, OPAQUE, SCHEDULE_DEPENDENT, SITE_MASK, Taint, UNDEFINED,
 };
@@ -33,232 +27,6 @@ const LOCKSTEP_REASON: &str =
     "the accesses are not ordered: they are lanes of one subgroup, which need not execute in lockstep";
 /// Upper bound on nested calls.
 const MAX_CALLS: usize = 64;
-/// Tag of object numbers in workgroup memory.
-pub(super) const SHARED: u32 = 1 << 30;
-
-/// An active call.
-#[derive(Clone, Debug)]
-pub(super) struct CallFrame {
-    pub function: usize,
-    pub at: usize,
-    pub block: u32,
-    pub values: Vec<ConcreteValue>,
-    /// Headers of the enclosing loops, with the number of their current iteration.
-    pub loops: Vec<(u32, u32)>,
-    /// The caller's slots for the result.
-    result: Slots,
-    /// Number of private objects before the call.
-    locals: usize,
-    /// Number of the call stack; 0 in the entry point.
-    pub calls: u32,
-}
-
-/// The execution state of an invocation.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum InvocationState {
-    Running,
-    /// Waits at a control barrier or subgroup operation, identified by its dynamic instance.
-    Waiting(Rc<Vec<u32>>),
-    Ended,
-}
-
-/// An invocation, with its registers, private memory and view of shared memory.
-#[derive(Clone, Debug)]
-pub(super) struct Invocation {
-    pub identity: InvocationId,
-    pub number: u32,
-    pub subgroup: u32,
-    pub lane: u32,
-    pub numbering: InvocationNumbering,
-    pub frames: Vec<CallFrame>,
-    pub locals: PrivateObjects,
-    pub views: [HappensBeforeView; 3],
-    pub state: InvocationState,
-    /// Releases of fences, which later atomics and barriers carry.
-    pub pending_releases: Vec<Rc<ReleaseMessage>>,
-    /// Releases that atomics and barriers read, which later acquire fences take.
-    pub pending_acquires: Vec<Rc<ReleaseMessage>>,
-    pub acquires_are_merged: bool,
-    /// The release set that an atomic read last; it is part of `pending_acquires`.
-    pub last_received: Option<ReleaseSet>,
-    /// For each location whose atomics order only itself, the writes that are visible there.
-    pub self_visible: BTreeMap<(u32, u32, u64), SelfVisibleWrites>,
-    /// Arrivals and completed waits at split barriers, of the subgroup and of the workgroup.
-    pub split_counts: [(u32, u32); 2],
-    /// The clock: counts releases, and writes where reads have mixed visibility.
-    ///
-    /// Other invocations learn of accesses only through a release, so accesses between two releases need no
-    /// distinct times.
-    pub clock: u32,
-    /// The clock at the last release.
-    pub last_release: u32,
-    /// The position relative to the interlocked section.
-    pub interlock: Side,
-    /// The last instruction of an ended invocation.
-    pub last_site: u32,
-    /// True if it changed nothing when it last ran and is still running.
-    pub made_no_change: bool,
-}
-
-/// A workgroup, with its invocations and shared variables.
-#[derive(Clone, Debug)]
-pub(super) struct WorkgroupState {
-    pub invocations: Vec<Invocation>,
-    pub objects: Vec<MemoryObject>,
-    /// Barriers of the whole workgroup so far, for each class.
-    pub barrier_epochs: [u32; 3],
-    /// Releases of the arrivals at split barriers, by owner and round.
-    pub split_rounds: BTreeMap<(Option<u32>, u32), Vec<Rc<ReleaseMessage>>>,
-}
-
-/// A defect, with sites that are not yet resolved to source lines.
-#[derive(Clone, Debug)]
-pub(super) struct SiteFinding {
-    pub kind: FindingKind,
-    pub message: String,
-    /// Site, invocation, and for an access whether it writes.
-    pub at: Vec<(u32, InvocationId, Option<bool>)>,
-    /// The assumed inputs that the reported values or addresses depend on.
-    pub inputs: Taint,
-}
-
-/// The immutable configuration of a walk.
-pub(super) struct WalkSetup {
-    pub grid: [u32; 3],
-    /// Annotated initial values by variable: offset, bytes and number of each scalar.
-    pub annotated_values: FxHashMap<u32, Vec<(u64, u32, u64)>>,
-    pub stage: Stage,
-    /// See [`AnalysisOptions::stage_inputs`](crate::AnalysisOptions::stage_inputs).
-    pub given: BTreeMap<u32, Vec<u8>>,
-    pub local_size: [u32; 3],
-    /// The interlock mode of the entry point.
-    pub sections: Option<Sections>,
-    pub subgroup_size: u32,
-    /// Subgroups per workgroup.
-    pub subgroups: u32,
-    pub function: usize,
-    /// Variables of each workgroup and of each invocation, in the order of their objects.
-    pub workgroup_variables: Vec<u32>,
-    pub private_variables: Vec<u32>,
-    /// True if more than barriers of whole workgroups orders invocations.
-    pub has_fine_ordering: bool,
-    /// True if reads of one class differ in how far their own visibility operation reaches.
-    pub has_mixed_visibility: bool,
-    /// The taint of positions in the grid and in the workgroup.
-    pub launch_taint: super::launch_taint::LaunchTaint,
-    /// True to execute without checking accesses.
-    pub skip_race_checks: bool,
-    /// When to give up.
-    pub deadline: Option<Until>,
-}
-
-impl WalkSetup {
-    /// Returns the layout of invocation numbers.
-    pub fn numbering(&self) -> InvocationNumbering {
-        InvocationNumbering {
-            workgroup_size: self.local_size.iter().product(),
-            subgroup_size: self.subgroup_size,
-        }
-    }
-}
-
-/// The state of one walk.
-#[derive(Clone)]
-pub(super) struct Interpreter<'a> {
-    pub setup: &'a WalkSetup,
-    pub program: &'a DecodedProgram<'a>,
-    pub globals: Vec<ConcreteValue>,
-    pub objects: Vec<MemoryObject>,
-    pub descriptors: FxHashMap<u32, super::setup::DescriptorArray>,
-    /// The workgroups that have started and not ended, by index.
-    pub workgroups: FxHashMap<u32, Box<WorkgroupState>>,
-    /// The state of interlocked sections, by pixel.
-    pub pixels: BTreeMap<(u32, u32), super::interlock::PixelInterlock>,
-    /// The releases that atomics stored, by object and offset.
-    pub releases: FxHashMap<(u32, u32, u64), ReleaseSet>,
-    pub findings: Vec<SiteFinding>,
-    pub reported: std::collections::BTreeSet<(FindingKind, Vec<u32>)>,
-    /// True if the schedule decided control flow or an address.
-    pub schedule_dependent: bool,
-    /// True if a subgroup operation was executed without some lanes, running or ended.
-    pub has_partial_subgroups: bool,
-    /// The first atomic write whose order with another decides the final value, as a sentence.
-    pub unordered_write: Option<String>,
-    /// How the inputs that no option supplies influence the walk.
-    pub influence: InputInfluence,
-    /// Assumptions to mention in the coverage.
-    pub notes: std::collections::BTreeSet<String>,
-    pub steps: u64,
-    /// Number of changes of memory or state that other invocations can observe.
-    pub changes: u64,
-    /// Number of preemption points passed.
-    pub events: u64,
-    /// Number of shared memory accesses.
-    pub accesses: u64,
-    /// True if the current store writes the value that is already there.
-    pub stores_same_value: bool,
-    /// The reads of a loop body; `Some` while probing for a spin loop.
-    pub spin_reads: Option<Vec<super::deadlock::SpinRead>>,
-    /// Which lane accesses which element of a cooperative matrix.
-    pub rotation: u32,
-    /// Sites that produced undefined values, in the order of their taint bits.
-    pub undefined_sources: Vec<SiteFinding>,
-    /// Entries of each block, by the number of its label instruction; 255 and more are one.
-    pub block_entries: Vec<u8>,
-    /// True if the grid has one invocation.
-    pub is_single_invocation: bool,
-    /// The result of [`shadow_bytes`](Interpreter::shadow_bytes) for the largest ended workgroup.
-    pub largest_shadow: (u64, u64),
-    /// Frames to reuse, by function.
-    pub spare_frames: Vec<Vec<CallFrame>>,
-    /// Private objects of ended invocations, to reuse.
-    pub spare_objects: Vec<MemoryObject>,
-    /// Call stacks: the number of the caller's stack, and the site of the call.
-    pub calls: Vec<(u32, u32)>,
-    pub calls_by_site: FxHashMap<(u32, u32), u32>,
-    /// The initial contents of private variables.
-    pub private_templates: Vec<super::workgroup_start::PrivateTemplate>,
-    /// The remaining checks for starved lanes.
-    pub trial_budget: super::subgroup_starvation::TrialBudget,
-}
-
-/// Why a step did not complete.
-pub(super) enum StepInterrupt {
-    Refused(Problem),
-    Waits,
-    Ended,
-}
-
-impl From<Problem> for StepInterrupt {
-    fn from(problem: Problem) -> StepInterrupt {
-        StepInterrupt::Refused(problem)
-    }
-}
-
-impl From<SpirvProblem> for StepInterrupt {
-    fn from(problem: SpirvProblem) -> StepInterrupt {
-        StepInterrupt::Refused(problem.into())
-    }
-}
-
-pub(super) type Step<T> = Result<T, StepInterrupt>;
-
-/// An invocation together with its workgroup.
-pub(super) struct InvocationCtx<'w> {
-    pub workgroup: &'w mut WorkgroupState,
-    pub index: usize,
-}
-
-impl InvocationCtx<'_> {
-    pub fn invocation_mut(&mut self) -> &mut Invocation {
-        &mut self.workgroup.invocations[self.index]
-    }
-
-    pub fn frame_mut(&mut self) -> Step<&mut CallFrame> {
-        self.invocation_mut().frames.last_mut().ok_or(StepInterrupt::Ended)
-    }
-}
-
 impl Interpreter<'_> {
     /// Returns the value of an id.
     pub fn value_of_id(&self, here: &InvocationCtx<'_>, id: u32) -> Step<ConcreteValue> {

@@ -6,132 +6,16 @@ use rspirv::spirv::{Op, StorageClass};
 use rustc_hash::{FxHashMap, FxHashSet};
 use spirv_reader::{SpirvInstruction, SpirvModule, SpirvOperation, SpirvType, switch_cases};
 
+use super::slots::{GLOBAL, MAX_SPLIT_COMPONENTS, Slots};
+use super::type_layout::{MemberLayout, ScalarKind, TypeLayout};
 use crate::error::{Problem, SourcePosition, malformed, unsupported};
 use crate::layout::Specialized;
 
-use super::decode::{AccessChainOp, ArithmeticOp, BlockEdge, ConstructOp, ExtractOp, ReduceOp};
-use super::fast_path::DecodedOp;
+use super::bytecode::{AccessChainOp, ArithmeticOp, BlockEdge, ConstructOp, DecodedOp, ExtractOp, ReduceOp};
 use super::value::{ConcretePointer, ConcreteValue, Taint};
 
 /// Upper bound on the ids of a module.
 const MAX_IDS: usize = 1 << 22;
-/// Tag of slots that hold module-level values.
-pub(super) const GLOBAL: u32 = 1 << 31;
-/// No slot.
-pub(super) const NONE: u32 = u32::MAX;
-/// Upper bound on the components of a vector that have separate slots.
-const MAX_SPLIT_COMPONENTS: usize = 4;
-
-/// The slots of an id's value. An id that only rearranges other values aliases their slots and has none
-/// itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Slots {
-    at: [u32; MAX_SPLIT_COMPONENTS],
-    /// Number of components in separate slots; 0 for a value in one slot.
-    pub count: u8,
-}
-
-impl Slots {
-    /// An id without a value.
-    pub const EMPTY: Slots = Slots { at: [NONE; MAX_SPLIT_COMPONENTS], count: 0 };
-
-    /// Returns one slot, or `count` consecutive slots.
-    pub fn consecutive(first: u32, count: u8) -> Slots {
-        Slots { at: [0, 1, 2, 3].map(|index| first.wrapping_add(index)), count }
-    }
-
-    /// Returns all slots.
-    pub fn as_slice(&self) -> &[u32] {
-        self.at.get(..usize::from(self.count.max(1))).unwrap_or_default()
-    }
-
-    /// Returns the slot of a value in one slot.
-    pub fn single_slot(&self) -> Option<u32> {
-        (self.count == 0 && self.at[0] != NONE).then_some(self.at[0])
-    }
-
-    /// Returns the slot of a component; a value in one slot has the same for all.
-    pub fn component_slot(&self, index: usize) -> Option<u32> {
-        let all = self.as_slice();
-        all.get(if self.count == 0 { 0 } else { index }).copied().filter(|slot| *slot != NONE)
-    }
-
-    /// Combines component slots to a vector.
-    fn from_components(all: &[u32]) -> Option<Slots> {
-        let mut at = [NONE; MAX_SPLIT_COMPONENTS];
-        at.get_mut(..all.len())?.copy_from_slice(all);
-        (all.len() > 1 && !all.contains(&NONE)).then_some(Slots { at, count: all.len() as u8 })
-    }
-
-    pub fn has_value(&self) -> bool {
-        self.at[0] != NONE
-    }
-}
-
-/// The kind of a scalar.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ScalarKind {
-    Bool,
-    Integer,
-    Float,
-    Address,
-}
-
-impl ScalarKind {
-    /// Converts to the kind for arithmetic, which treats addresses as integers.
-    pub fn to_arithmetic(self) -> arithmetic::NumberKind {
-        match self {
-            ScalarKind::Bool => arithmetic::NumberKind::Bool,
-            ScalarKind::Integer | ScalarKind::Address => arithmetic::NumberKind::Integer,
-            ScalarKind::Float => arithmetic::NumberKind::Float,
-        }
-    }
-}
-
-/// The memory layout of a type.
-#[derive(Clone, Debug)]
-pub(super) enum TypeLayout {
-    Scalar {
-        kind: ScalarKind,
-        bits: u32,
-    },
-    Vector {
-        element: u32,
-        count: u32,
-        kind: ScalarKind,
-        bits: u32,
-    },
-    Matrix {
-        column: u32,
-        count: u32,
-        rows: u32,
-        bytes: u32,
-    },
-    Array {
-        element: u32,
-        stride: u64,
-        length: Option<u64>,
-    },
-    Struct {
-        members: Vec<MemberLayout>,
-    },
-    Image,
-    /// A type without bytes: samplers and cooperative matrices.
-    Handle,
-    Void,
-}
-
-/// A member of a structure.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct MemberLayout {
-    pub offset: u64,
-    pub ty: u32,
-    pub coherent: bool,
-    /// Bytes between columns or rows of a matrix member; 0 for other members.
-    pub matrix_stride: u32,
-    pub row_major: bool,
-}
-
 /// Code that no invocation reached because of one branch.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SkippedCode {

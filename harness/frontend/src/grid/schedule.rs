@@ -15,17 +15,16 @@ use std::rc::Rc;
 use litmus::Scope;
 use spirv_reader::{BarrierPart, SpirvOperation};
 
+use super::sync::{self, BarrierSemantics, is_whole_barrier};
 use crate::error::{Problem, Refusal, SourcePosition, malformed, unsupported};
-use crate::lift::FindingKind;
+use crate::finding::FindingKind;
 use crate::order::{scope_from_number, semantics_from_number};
 use crate::until::Until;
 
 use super::deadlock::SpinningInvocation;
-use super::machine::{
-    Interpreter, Invocation, InvocationCtx, InvocationState, SiteFinding, Step, StepInterrupt, WorkgroupState,
-};
 use super::program::{DecodedProgram, Inst};
-use super::sync::{self, BarrierSemantics};
+use super::state::{Interpreter, Invocation, InvocationCtx, InvocationState, SiteFinding, WorkgroupState};
+use super::step::{Step, StepInterrupt};
 use super::value::ConcreteValue;
 
 /// Steps after which an invocation is preempted.
@@ -121,11 +120,6 @@ impl ScheduleRng {
             all.swap(at, self.next_below(at + 1));
         }
     }
-}
-
-/// Returns true for a control barrier that is a single instruction.
-pub(super) fn is_whole_barrier(operation: &SpirvOperation<'_>) -> bool {
-    matches!(operation, SpirvOperation::ControlBarrier { part: BarrierPart::Whole, .. })
 }
 
 impl Interpreter<'_> {

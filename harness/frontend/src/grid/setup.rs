@@ -8,13 +8,16 @@ use rspirv::spirv::{Op, StorageClass};
 use rustc_hash::FxHashMap;
 use spirv_reader::{BarrierPart, SpirvConstant, SpirvModule, SpirvOperation, SpirvType, Stage};
 
-use crate::assumed::{AssumedInput, InputPlace};
+use super::state::{DescriptorArray, Interpreter, SHARED, TrialBudget, WalkSetup};
+use crate::address::offset_in;
+use crate::assumed::ends_in_runtime_array;
+use crate::contents::{TexelInput, default_image};
+use crate::context::find_loops;
 use crate::error::{ONE_WORKGROUP, Problem, Refusal, SourcePosition, malformed, unsupported};
-use crate::foreign::offset_in;
-use crate::inputs::{ImageInput, TexelInput};
+use crate::input_place::{AssumedInput, InputPlace};
 use crate::launch::{Launch, reflected};
 use crate::layout::Specialized;
-use crate::lift::{AnalysisOptions, find_loops};
+use crate::options::{AnalysisOptions, DEFAULT_BYTES};
 use crate::order::{scope_from_number, semantics_from_number};
 use crate::section::Sections;
 use crate::stage;
@@ -23,27 +26,16 @@ use super::happens_before::{CLASSES, class_index};
 use super::image::{TEXEL, component_bytes, texel_count};
 use super::influence::InputInfluence;
 use super::launch_taint::LaunchTaint;
-use super::machine::{Interpreter, SHARED, WalkSetup};
 use super::memory::{ImageLayout, MAX_BYTES, MemoryObject, address_of_byte as address_of};
-use super::program::{DecodedProgram, GLOBAL, TypeLayout};
+use super::program::DecodedProgram;
+use super::slots::GLOBAL;
+use super::type_layout::TypeLayout;
 use super::value::{ConcretePointer, ConcreteValue, LOCAL, Taint, input_taint};
 
-/// Size of a buffer whose content is not given.
-const DEFAULT_BYTES: u64 = 64 * 1024;
 /// Upper bound on the invocations of a grid.
 const MAX_INVOCATIONS: u64 = 1 << 20;
 /// Upper bound on the invocations of a workgroup.
 const MAX_WORKGROUP: u64 = 1 << 12;
-
-/// An array of descriptors.
-#[derive(Clone, Debug)]
-pub(super) struct DescriptorArray {
-    pub ty: u32,
-    pub element: u32,
-    pub objects: Vec<u32>,
-    /// True if its length is assumed.
-    pub assumed: bool,
-}
 
 /// The note if no push constants are given.
 const NOTHING_PUSHED: &str = "push constants are not given: zeros assumed";
@@ -161,7 +153,7 @@ pub(super) fn with_interpreter<T>(
         block_entries: vec![0; program.instruction_count()],
         is_single_invocation: all <= 1,
         largest_shadow: (0, 0),
-        trial_budget: super::subgroup_starvation::TrialBudget::default(),
+        trial_budget: TrialBudget::default(),
     };
     then(&machine)
 }
@@ -534,7 +526,9 @@ impl ObjectBuilder<'_> {
             Some(bytes) => (bytes.clone(), !self.options.assumed.iter().any(assumed)),
             None if self.annotated && said.is_none() => return Err(missing_input(program.module, variable)),
             None if self.annotated => (vec![0; self.reserve_bytes(size.max(last.unwrap_or(0)))?], true),
-            None if ends_in_runtime_array(program, ty) => (vec![0; DEFAULT_BYTES.max(size) as usize], false),
+            None if ends_in_runtime_array(program.module, ty) => {
+                (vec![0; DEFAULT_BYTES.max(size) as usize], false)
+            }
             None => {
                 let room = self.reserve_bytes(size)?;
                 (vec![0; room], true)
@@ -670,28 +664,4 @@ pub(crate) fn initial_texels(given: &TexelInput, count: u64, format: Option<Texe
 /// Decodes up to 8 little-endian bytes.
 fn little_endian(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte))
-}
-
-/// Returns true if a type ends in a runtime array.
-fn ends_in_runtime_array(program: &DecodedProgram<'_>, ty: u32) -> bool {
-    match program.type_layout(ty) {
-        Ok(TypeLayout::Array { length: None, .. }) => true,
-        Ok(TypeLayout::Struct { members }) => {
-            members.last().is_some_and(|member| ends_in_runtime_array(program, member.ty))
-        }
-        _ => false,
-    }
-}
-
-/// Returns a zero image with a default size for its dimension.
-pub(crate) fn default_image(dimension: u32, arrayed: bool) -> ImageInput {
-    let size = match dimension {
-        // 1D and texel buffers.
-        0 | 5 => [4096, 1, 1],
-        2 => [16; 3],
-        // A cube has six faces.
-        3 => [64, 64, 6],
-        _ => [64, 64, if arrayed { 4 } else { 1 }],
-    };
-    ImageInput { size, levels: 1, texels: TexelInput::default() }
 }

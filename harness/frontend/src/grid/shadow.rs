@@ -11,9 +11,10 @@ use std::collections::BTreeMap;
 use litmus::Scope;
 use rustc_hash::FxHashMap;
 
-use super::access::WORD;
 use super::happens_before::{Epoch, HappensBeforeView, domain_level, nearest_shared_domain, scope_includes};
 
+/// Bytes per word of the access history.
+pub(super) const WORD: u64 = 4;
 /// If only barriers order invocations, upper bound on the workgroups with records of one kind at a word.
 const MAX_WORKGROUPS_PER_KIND: usize = 3;
 /// If only barriers order invocations, upper bound on records of one kind and workgroup between two barriers.

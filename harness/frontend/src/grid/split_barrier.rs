@@ -8,11 +8,10 @@ use litmus::Scope;
 use spirv_reader::{BarrierPart, SpirvOperation};
 
 use crate::error::Refusal;
-use crate::lift::FindingKind;
+use crate::finding::FindingKind;
 
-use super::machine::{
-    Interpreter, Invocation, InvocationCtx, InvocationState, SiteFinding, Step, StepInterrupt, WorkgroupState,
-};
+use super::state::{Interpreter, Invocation, InvocationCtx, InvocationState, SiteFinding, WorkgroupState};
+use super::step::{Step, StepInterrupt};
 use super::sync::BarrierSemantics;
 
 /// Returns the index of an execution scope in `split_counts`.

@@ -7,8 +7,10 @@ use spirv_reader::{BallotQuery, SpirvOperation, SubgroupFunction, reduction_iden
 use crate::error::{Problem, malformed, unsupported};
 
 use super::compute::flatten_components;
-use super::machine::{Interpreter, InvocationCtx, InvocationState, Step};
-use super::program::{Inst, ScalarKind};
+use super::program::Inst;
+use super::state::{Interpreter, InvocationCtx, InvocationState};
+use super::step::Step;
+use super::type_layout::ScalarKind;
 use super::value::{ConcreteValue, INACTIVE_LANE, Taint, UNDEFINED};
 
 /// Returns the bits of a ballot.
@@ -87,7 +89,7 @@ impl Interpreter<'_> {
     /// Executes the operation at which the lanes `together` wait.
     pub(super) fn execute_collective(
         &mut self,
-        workgroup: &mut super::machine::WorkgroupState,
+        workgroup: &mut super::state::WorkgroupState,
         together: &[usize],
     ) -> Step<()> {
         let program = self.program;

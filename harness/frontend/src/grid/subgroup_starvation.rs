@@ -8,30 +8,15 @@
 //!
 //! A finding is sound for the walked schedule. The budget bounds the trials, so loops may be missed.
 
-use crate::lift::{FindingKind, InvocationId};
+use crate::finding::{FindingKind, InvocationId};
 
-use super::machine::{Interpreter, InvocationCtx, InvocationState, SiteFinding};
 use super::schedule::{SchedulePolicy, ScheduleRng, StarvedLanes};
+use super::state::{Interpreter, InvocationCtx, InvocationState, SiteFinding};
 
 /// Rounds without a change before a trial checks for a spin loop.
 const MAX_IDLE_ROUNDS: u32 = 2;
 /// Upper bound on the steps of a trial.
 const MAX_TRIAL_STEPS: u64 = 2_000_000;
-
-/// Remaining checks for lanes that wait for another lane.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct TrialBudget {
-    /// Checks for a spin loop.
-    loops: u32,
-    /// Trials without the other lanes.
-    trials: u32,
-}
-
-impl Default for TrialBudget {
-    fn default() -> TrialBudget {
-        TrialBudget { loops: 64, trials: 4 }
-    }
-}
 
 /// A spinning lane and another lane of its subgroup that can run.
 struct LaneWait {

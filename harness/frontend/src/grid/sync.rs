@@ -9,12 +9,13 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use litmus::{Order, Scope, Semantics, StorageClass, StorageClassSet};
+use spirv_reader::{BarrierPart, SpirvOperation};
 
 use super::happens_before::{
     CLASSES, DomainExtents, HappensBeforeView, OrderingState, ReleaseMessage, ReleaseSet, class_index,
     domain_level, nearest_shared_domain, scope_includes,
 };
-use super::machine::{Invocation, WorkgroupState};
+use super::state::{Invocation, WorkgroupState};
 
 /// Placeholder for the releasing invocation of a merged release.
 const MERGED_INVOCATION: u32 = u32::MAX;
@@ -449,4 +450,9 @@ pub(super) fn to_release_set(all: Vec<Rc<ReleaseMessage>>) -> ReleaseSet {
 pub(super) fn restrict_to_tracked_classes(semantics: Semantics) -> Semantics {
     let classes = CLASSES.into_iter().filter(|class| semantics.classes.contains(*class));
     Semantics { classes: classes.fold(StorageClassSet::EMPTY, StorageClassSet::with), ..semantics }
+}
+
+/// Returns true for a control barrier that is a single instruction.
+pub(super) fn is_whole_barrier(operation: &SpirvOperation<'_>) -> bool {
+    matches!(operation, SpirvOperation::ControlBarrier { part: BarrierPart::Whole, .. })
 }

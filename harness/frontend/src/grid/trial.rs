@@ -5,14 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use spirv_reader::SpirvModule;
 
 use crate::error::Refusal;
-use crate::lift::{AnalysisOptions, FindingKind};
+use crate::finding::FindingKind;
+use crate::options::AnalysisOptions;
 
 use super::atomic::BEYOND_ASSUMED;
 use super::influence::InputInfluence;
-use super::machine::Interpreter;
 use super::program::DecodedProgram;
 use super::schedule::SchedulePolicy;
 use super::setup;
+use super::state::Interpreter;
 use super::value::{Taint, inputs_in};
 
 /// A finding by kind and instructions, for comparing walks.
@@ -96,24 +97,6 @@ impl Trial {
 /// Returns the kind under which findings of different schedules are equal.
 pub(crate) fn kind_group(kind: FindingKind) -> FindingKind {
     if kind.is_race() { FindingKind::Race } else { kind }
-}
-
-/// Returns true if a finding of this kind may be due to a branch that an input decided.
-///
-/// A race is one for every input that leads to it, except for inputs that decide how invocations synchronize. An access out of bounds may be due to a count that the real
-/// program never has.
-pub(super) fn depends_on_control(kind: FindingKind) -> bool {
-    match kind {
-        FindingKind::OutOfBounds
-        | FindingKind::UninitialisedRead
-        | FindingKind::UndefinedBehaviour
-        | FindingKind::Hang => true,
-        FindingKind::Race
-        | FindingKind::Lockstep
-        | FindingKind::UnpublishedRead
-        | FindingKind::DivergentBarrier
-        | FindingKind::Assertion => false,
-    }
 }
 
 impl Blocked {

@@ -5,40 +5,22 @@ use std::collections::BTreeMap;
 use rspirv::spirv::{BuiltIn, StorageClass};
 use spirv_reader::{SpirvConstant, Stage};
 
+use super::state::{Interpreter, Invocation, InvocationState, PrivateTemplate, WorkgroupState};
 use crate::error::{Problem, malformed, unsupported};
-use crate::lift::InvocationId;
+use crate::finding::InvocationId;
 use crate::section::Side;
 use crate::stage;
 
 use super::access::{part_count, part_pointer};
-use super::fast_path::gather_slots;
-use super::machine::{Interpreter, Invocation, InvocationState, WorkgroupState};
 use super::memory::{MemoryObject, PrivateObjects};
-use super::program::{Slots, TypeLayout};
-use super::value::{ConcretePointer, ConcreteValue, Taint};
+use super::slots::{Slots, gather_slots};
+use super::type_layout::TypeLayout;
+use super::value::{ConcretePointer, ConcreteValue};
 
 /// Upper bound on the size of a workgroup variable.
 const MAX_SHARED: usize = 1 << 22;
 /// Upper bound on the size of a private variable.
 const MAX_OWN: usize = 1 << 18;
-
-/// The initial content of a private variable, shared by all invocations.
-#[derive(Clone, Debug)]
-pub(super) struct PrivateTemplate {
-    variable: u32,
-    bytes: Vec<u8>,
-    taint: Vec<Taint>,
-    /// The type of an input variable, whose content differs between invocations.
-    input: Option<u32>,
-}
-
-impl PrivateTemplate {
-    fn initialize_object(&self, object: &mut MemoryObject) {
-        (object.variable, object.has_known_length) = (self.variable, true);
-        object.bytes.clone_from(&self.bytes);
-        object.taint.clone_from(&self.taint);
-    }
-}
 
 impl Interpreter<'_> {
     /// Returns the initial state of a workgroup.

@@ -16,8 +16,9 @@ use spirv_reader::{
     BarrierPart, SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation,
 };
 
-use crate::assumed::{Binding, written_members};
+use crate::assumed::written_members;
 use crate::dataflow::{Analysis, COMPONENTS, DataFlow, Facts, is_componentwise, is_equality, is_ordering};
+use crate::input_place::Binding;
 
 /// The inputs for which the invocations of a workgroup take different sides of a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -8,7 +8,7 @@ use rspirv::spirv::{MemorySemantics, StorageClass};
 use spirv_reader::{BarrierPart, SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation};
 
 use super::semantics_of;
-use crate::mend::root_variable;
+use crate::accessed::root_variable;
 
 /// Returns the barriers in module order, each with a variable that it leaves unordered.
 pub(super) fn barriers(module: &SpirvModule) -> Vec<(&SpirvInstruction, u32)> {

@@ -7,7 +7,7 @@
 use rspirv::spirv::{MemorySemantics, StorageClass};
 
 use super::{ORDERED, ORDERS, semantics_of};
-use crate::lift::Spot;
+use crate::finding::Spot;
 use spirv_reader::{SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation, SpirvType};
 
 /// A use of memory semantics or memory operands that makes a module invalid.

@@ -7,11 +7,10 @@ use rspirv::spirv::{Op, StorageClass as Class};
 use spirv_reader::{SpirvInstruction, SpirvModule, SpirvOperation};
 
 use super::SourceLanguage;
-use super::walked::{
-    ChangeSite, KernelChange, ModuleChange, accessed_class, is_private, is_shared_elsewhere, root_variable,
-};
+use super::change::{KernelChange, ModuleChange};
+use crate::accessed::{ChangeSite, accessed_class, is_private, is_shared_elsewhere, root_variable};
+use crate::finding::FindingKind;
 use crate::grid::GridFinding;
-use crate::lift::FindingKind;
 use crate::update::{ImageUpdate, PlainUpdate, image_updates, plain_updates};
 
 /// Upper bound on the call depth at which a caller may synchronize.

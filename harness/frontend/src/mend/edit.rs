@@ -6,6 +6,7 @@ use litmus::StorageClass;
 use rspirv::spirv::{ImageFormat, MemoryAccess, MemorySemantics, Op, Scope, StorageClass as Class};
 use spirv_reader::{HEADER_WORDS, SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule, SpirvType};
 
+use crate::accessed::root_variable;
 use crate::update::{ImageUpdate, PlainUpdate};
 
 /// A module with pending edits. All positions refer to the original module.
@@ -133,7 +134,7 @@ impl<'m> ModuleEdit<'m> {
                     (Op::Load | Op::Store, [pointer, ..]) => *pointer,
                     // Copies and images have the operands elsewhere.
                     (Op::CopyMemory | Op::ImageRead | Op::ImageWrite, [pointer, ..])
-                        if super::walked::root_variable(module, function, *pointer) == Some(id) =>
+                        if root_variable(module, function, *pointer) == Some(id) =>
                     {
                         return None;
                     }
@@ -143,7 +144,7 @@ impl<'m> ModuleEdit<'m> {
                 let atomic = self.instead.get(&module.first_word(one)).is_some_and(|words| {
                     matches!(Op::from_u32(words[0] & 0xffff), Some(Op::AtomicLoad | Op::AtomicStore))
                 });
-                if !atomic && super::walked::root_variable(module, function, pointer) == Some(id) {
+                if !atomic && root_variable(module, function, pointer) == Some(id) {
                     self.publish_access(one)?;
                 }
             }

@@ -9,7 +9,8 @@ use rspirv::spirv::Op;
 use spirv_reader::SpirvOperation;
 
 use super::candidates::ModuleCandidates;
-use super::walked::{ChangeSite, KernelChange, ModuleChange, accessed_class, root_variable};
+use super::change::{KernelChange, ModuleChange};
+use crate::accessed::{ChangeSite, accessed_class, root_variable};
 
 /// Upper bound on the pairs of atomics to try.
 const MAX_HANDOVERS: usize = 24;

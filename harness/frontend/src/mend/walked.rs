@@ -6,16 +6,17 @@
 use std::collections::BTreeSet;
 
 use litmus::StorageClass;
-use rspirv::spirv::{MemoryAccess, Op, Scope, StorageClass as Class};
-use spirv_reader::{SpirvFunction, SpirvInstruction, SpirvModule, SpirvType, read_module};
+use rspirv::spirv::Scope;
+use spirv_reader::{SpirvModule, read_module};
 
 use super::candidates::ModuleCandidates;
+use super::change::{KernelChange, ModuleChange};
 use super::edit::ModuleEdit;
 use super::{SourceLanguage, find_combination};
 use crate::error::SourcePosition;
+use crate::finding::FindingKind;
 use crate::grid::{self, GridFinding, GridReport, GridVerdict};
-use crate::lift::{AnalysisOptions, FindingKind};
-use crate::update::{ImageUpdate, PlainUpdate};
+use crate::options::AnalysisOptions;
 
 /// Upper bound on the changed modules.
 const MAX_TRIALS: usize = 400;
@@ -23,46 +24,6 @@ const MAX_TRIALS: usize = 400;
 const MAX_STEPS: u64 = 40_000_000;
 /// Upper bound on the races that are fixed in sequence.
 const MAX_ROUNDS: usize = 4;
-
-/// A change of a shader.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KernelChange {
-    /// Index of the changed source line, for a declaration of an access; 0 if unknown.
-    pub line: u32,
-    /// The same as a module position.
-    pub place: SourcePosition,
-    /// The change as source text.
-    pub text: String,
-    pub(super) make: ModuleChange,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum ModuleChange {
-    /// A workgroup barrier before a word, for a class.
-    Meet(usize, StorageClass),
-    /// A subgroup barrier before a word.
-    MeetSubgroup(usize),
-    /// Memory barriers before words.
-    Fences(Vec<usize>, Vec<StorageClass>),
-    Coherent(u32),
-    /// Zeros as the initial value of a variable.
-    ZeroInitialized(u32),
-    /// Additional acquire or release semantics.
-    Ordered(ChangeSite, bool, bool, StorageClass),
-    Widened(ChangeSite),
-    Atomic(Vec<ChangeSite>, Class),
-    /// Atomic instructions instead of plain read-modify-writes of a function.
-    Update(u32, Vec<PlainUpdate>, Class),
-    /// The same for texels of images.
-    ImageUpdate(u32, Vec<ImageUpdate>),
-}
-
-/// An instruction of a function.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ChangeSite {
-    pub function: u32,
-    pub index: usize,
-}
 
 /// The fixes for a report.
 #[derive(Clone, Debug, Default)]
@@ -318,97 +279,4 @@ fn insert_barrier(
     edit.insert_memory_barrier(at, &[class])?;
     edit.insert_control_barrier(at, Scope::Workgroup, &[StorageClass::Workgroup])?;
     edit.insert_memory_barrier(at, &[class])
-}
-
-impl ChangeSite {
-    /// Returns the instruction at a module position.
-    pub(super) fn at(module: &SpirvModule, place: SourcePosition) -> Option<ChangeSite> {
-        module.functions.iter().find_map(|(function, of)| {
-            let index = of.code.iter().position(|one| one.place == place)?;
-            Some(ChangeSite { function: *function, index })
-        })
-    }
-
-    pub(super) fn instruction(self, module: &SpirvModule) -> Option<&SpirvInstruction> {
-        module.functions.get(&self.function)?.code.get(self.index)
-    }
-}
-
-/// Returns the variable that a pointer or image comes from, or the structure at an address.
-pub(crate) fn root_variable(module: &SpirvModule, function: &SpirvFunction, pointer: u32) -> Option<u32> {
-    let mut id = pointer;
-    for _ in 0..MAX_WAY {
-        if module.variables.contains_key(&id) {
-            return Some(id);
-        }
-        let made = function.code.iter().find(|one| one.result == id)?;
-        let chain = matches!(
-            made.op,
-            Op::AccessChain
-                | Op::InBoundsAccessChain
-                | Op::PtrAccessChain
-                | Op::ImageTexelPointer
-                | Op::CopyObject
-        );
-        match module.types.get(&made.ty)? {
-            SpirvType::Handle(_) if made.op == Op::Load => {}
-            // A device address has no variable; the type that it points to is used instead.
-            SpirvType::Pointer { class: Class::PhysicalStorageBuffer, to } if !chain => return Some(*to),
-            _ if chain => {}
-            _ => return None,
-        }
-        id = *module.operands_of(made).first()?;
-    }
-    None
-}
-
-/// Returns the variable that the instruction at a position accesses, or the structure at an address.
-pub(crate) fn accessed_variable(module: &SpirvModule, place: SourcePosition) -> Option<u32> {
-    let site = ChangeSite::at(module, place)?;
-    root_variable(
-        module,
-        module.functions.get(&site.function)?,
-        *module.operands_of(site.instruction(module)?).first()?,
-    )
-}
-
-/// Upper bound on the instructions between a pointer and its variable.
-const MAX_WAY: usize = 64;
-
-/// Returns whether a load or store of the Vulkan model is private.
-pub(super) fn is_private(one: &SpirvInstruction, module: &SpirvModule) -> Option<bool> {
-    let mask = match one.op {
-        Op::Load => 1,
-        Op::Store => 2,
-        _ => return None,
-    };
-    let mask = module.operands_of(one).get(mask).copied().unwrap_or(0);
-    Some(mask & MemoryAccess::NON_PRIVATE_POINTER.bits() == 0)
-}
-
-/// Returns true if some access through a variable is non-private in the Vulkan model.
-pub(super) fn is_shared_elsewhere(module: &SpirvModule, variable: u32) -> bool {
-    let of_it = |function: &SpirvFunction, one: &SpirvInstruction| {
-        let pointer = module.operands_of(one).first();
-        pointer.is_some_and(|pointer| root_variable(module, function, *pointer) == Some(variable))
-    };
-    let shared = |function: &SpirvFunction| {
-        let shared = |one: &&SpirvInstruction| is_private(one, module) == Some(false);
-        function.code.iter().filter(shared).any(|one| of_it(function, one))
-    };
-    module.vulkan && module.functions.values().any(shared)
-}
-
-/// Returns the storage class of accesses through a variable or address.
-pub(super) fn accessed_class(module: &SpirvModule, root: u32) -> Option<(StorageClass, Class)> {
-    let Some(variable) = module.variables.get(&root) else {
-        return Some((StorageClass::Buffer, Class::PhysicalStorageBuffer));
-    };
-    let class = match variable.class {
-        Class::Workgroup => StorageClass::Workgroup,
-        Class::UniformConstant | Class::Image => StorageClass::Image,
-        Class::StorageBuffer | Class::Uniform => StorageClass::Buffer,
-        _ => return None,
-    };
-    Some((class, variable.class))
 }

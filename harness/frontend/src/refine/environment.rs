@@ -20,7 +20,8 @@ use super::simulation::Mismatch;
 use crate::answer::locate_race;
 use crate::emit::{self, Target};
 use crate::error::SourcePosition;
-use crate::lift::{Lifted, LiftedCase, Spot};
+use crate::finding::Spot;
+use crate::lifted::{Lifted, LiftedCase};
 use crate::suspicion::confirmed;
 use crate::value::{NumberDomain, SymbolicNumber};
 

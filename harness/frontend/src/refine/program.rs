@@ -11,10 +11,10 @@ use spirv_reader::SpirvModule;
 
 use super::condition::{Condition, Facts, Truth};
 use super::expression::{Expression, LiveRegisters, Registers};
-use crate::emit;
-use crate::lift::{LiftedCase, Spot};
+use crate::emit::{self, COUNT};
+use crate::finding::Spot;
+use crate::lifted::LiftedCase;
 use crate::value::NumberDomain;
-use crate::walk::COUNT;
 
 /// Upper bound on the instructions between two events.
 const MAX_SILENT_STEPS: usize = 100_000;

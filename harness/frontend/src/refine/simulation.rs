@@ -32,7 +32,7 @@ use super::condition::{Condition, Facts, substitute_facts};
 use super::expression::{Expression, Symbol};
 use super::program::{CellKey, Event, Machine, Operation, Program, Step};
 use crate::error::SourcePosition;
-use crate::lift::Spot;
+use crate::finding::Spot;
 
 /// Upper bound on the events of all paths.
 const MAX_STEPS: usize = 400_000;

@@ -4,11 +4,12 @@ use std::rc::Rc;
 
 use litmus::{InterlockEnd, Scope, Semantics, SplitHalf};
 
-use super::{ENTRY, Emitted, Pending, Segment, Step, Stop, Walk};
-use crate::emit;
+use super::{Pending, Step, Stop, Walk};
+use crate::emit::{self, ENTRY};
 use crate::error::{malformed, unsupported};
-use crate::lift::FindingKind;
+use crate::finding::FindingKind;
 use crate::order::{scope_from_number, semantics_from_number};
+use crate::round::{Emitted, Segment};
 use crate::section::Sections;
 use crate::state::PathState;
 

@@ -15,12 +15,11 @@ use litmus::{Outcome, Test, Value};
 use crate::PredictError;
 use crate::budget::BudgetTracker;
 use crate::cat::{Axiom, CatValue, NodeId};
+use crate::choice::{ReadChoice, axiom_possible, base_value, fix_read, initial_order, rf_may, rf_must};
+use crate::flags::Flags;
 use crate::interval::{Bounds, NodeQuery, wanted_for};
 use crate::matrix::Matrix;
 use crate::prepared::PreparedPlan;
-use crate::search::{
-    Flags, ReadChoice, axiom_possible, base_value, fix_read, initial_order, rf_may, rf_must,
-};
 use crate::skeleton::{FinalValue, Skeleton, Tags};
 use crate::symbolic::Symbolic;
 

@@ -2,8 +2,8 @@
 
 use litmus::Outcome;
 
+use crate::flags::Flags;
 use crate::quick::QuickMap;
-use crate::search::Flags;
 
 /// The findings so far, over all event structures of a test.
 #[derive(Default)]

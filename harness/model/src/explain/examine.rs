@@ -17,11 +17,12 @@ use super::{
 };
 use crate::budget::BudgetTracker;
 use crate::cat::{self, Axiom, AxiomKind, BaseProvider, CompiledModel, Node, NodeId};
+use crate::combinations::all_skeletons;
+use crate::flags::Flags;
 use crate::matrix::{Bits, Matrix, Matrix64, Matrix256};
-use crate::search::Flags;
 use crate::skeleton::{Skeleton, Tags};
 use crate::valuation::{ValueDomain, is_plain};
-use crate::{Model, PredictError, predict};
+use crate::{Model, PredictError};
 
 /// Derived relations that are drawn if the model defines them.
 const DRAWN: [&str; 3] = ["fr", "sw", "locord"];
@@ -98,7 +99,7 @@ impl<'a> ExecutionSearch<'a> {
         Ok(ExecutionSearch {
             test,
             plan: model.plan_for(test)?,
-            skeletons: predict::all_skeletons(test, semantic, unroll)?,
+            skeletons: all_skeletons(test, semantic, unroll)?,
             options,
             purse,
             out_of_thin_air: semantic.values_free,

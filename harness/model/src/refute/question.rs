@@ -1,16 +1,18 @@
 //! Queries to the SAT encoding: the goal as a term, and the evidence for the answer.
 
-use litmus::{ConditionSide, Outcome, ResolvedCondition, Value};
+use litmus::{Outcome, ResolvedCondition, Value};
 
 use super::values::Domains;
 use super::{Refuter, RelationTerm};
 use crate::cat::Axiom;
+use crate::choice::{axiom_possible, fix_next, fix_read};
 use crate::combine::{ExecutionGoal, OutcomeCollector, ValueConstraint};
+use crate::flags::Flags;
 use crate::matrix::Matrix;
 use crate::prepared::PreparedPlan;
 use crate::sat::{Literal, Solver};
-use crate::search::{Flags, axiom_possible, fix_next, fix_read};
 use crate::skeleton::{FinalValue, Skeleton};
+use crate::symmetry::{comparisons, observed};
 use crate::valuation::{constraints_met, reads_of, valuations};
 
 /// The strongest evidence for an execution of the goal.
@@ -44,27 +46,6 @@ struct Combination {
 
 /// A predicate on the final values with these indices.
 type Test<'t> = dyn Fn(&[Value]) -> bool + 't;
-
-/// Visits the comparisons of a condition, each with the indices of its observables.
-pub(crate) fn comparisons(condition: &ResolvedCondition, visit: &mut impl FnMut(&[usize])) {
-    match condition {
-        ResolvedCondition::Known(_) => {}
-        ResolvedCondition::Compare(left, _, right) => visit(&observed([*left, *right])),
-        ResolvedCondition::And(both) | ResolvedCondition::Or(both) => {
-            comparisons(&both.0, visit);
-            comparisons(&both.1, visit);
-        }
-        ResolvedCondition::Not(inner) => comparisons(inner, visit),
-    }
-}
-
-fn observed(sides: [ConditionSide; 2]) -> Vec<usize> {
-    let index = |side| match side {
-        ConditionSide::Observed(index, _) => Some(index),
-        ConditionSide::Number(_) => None,
-    };
-    sides.into_iter().filter_map(index).collect()
-}
 
 impl Domains {
     /// Returns true if every query about the final values can be encoded.

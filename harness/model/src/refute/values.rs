@@ -7,11 +7,11 @@
 use litmus::Value;
 
 use super::{Refuter, RelationTerm};
+use crate::choice::ReadChoice;
 use crate::combine::ValueRules;
 use crate::line::RmwChain;
 use crate::matrix::Matrix;
 use crate::sat::{Literal, Solver};
-use crate::search::ReadChoice;
 use crate::skeleton::Skeleton;
 use crate::symbolic::{Constraint, Symbolic};
 use crate::valuation::reads_of;

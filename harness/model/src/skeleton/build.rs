@@ -16,9 +16,9 @@ use super::vocabulary::Tags;
 use super::{Event, ExecutedBarrierHalf, FinalValue, MAX_EVENTS, Owner, Semantic, Skeleton};
 use crate::PredictError;
 use crate::cells::{Cells, Extent, Piece};
+use crate::constants::value_domain;
 use crate::forced::forced_reads;
 use crate::path::{Path, StepAccess, StepKind, ThreadStep};
-use crate::predict::value_domain;
 use crate::symbolic::{LocalRead, Symbolic};
 use crate::system::{self, InstructionMark};
 

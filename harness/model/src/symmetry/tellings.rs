@@ -1,10 +1,9 @@
 //! The orbit of a condition under the thread symmetry group.
 
-use litmus::{Observable, Outcome, ResolvedCondition, Test};
+use litmus::{ConditionSide, Observable, Outcome, ResolvedCondition, Test};
 
 use super::Symmetry;
 use crate::quick::QuickSet;
-use crate::refute::comparisons;
 
 /// The variants of a condition under the thread symmetries.
 ///
@@ -88,4 +87,25 @@ impl ConditionOrbit {
             condition.evaluate_partial(&mut { value }) == Some(wanted)
         })
     }
+}
+
+/// Visits the comparisons of a condition, each with the indices of its observables.
+pub(crate) fn comparisons(condition: &ResolvedCondition, visit: &mut impl FnMut(&[usize])) {
+    match condition {
+        ResolvedCondition::Known(_) => {}
+        ResolvedCondition::Compare(left, _, right) => visit(&observed([*left, *right])),
+        ResolvedCondition::And(both) | ResolvedCondition::Or(both) => {
+            comparisons(&both.0, visit);
+            comparisons(&both.1, visit);
+        }
+        ResolvedCondition::Not(inner) => comparisons(inner, visit),
+    }
+}
+
+pub(crate) fn observed(sides: [ConditionSide; 2]) -> Vec<usize> {
+    let index = |side| match side {
+        ConditionSide::Observed(index, _) => Some(index),
+        ConditionSide::Number(_) => None,
+    };
+    sides.into_iter().filter_map(index).collect()
 }

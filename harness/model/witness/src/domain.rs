@@ -2,7 +2,8 @@
 
 use litmus::Scope;
 
-use crate::operation::{Frame, LEVELS, Operation, OperationKind, Relation, Set, holds, level, members};
+use crate::instances::{LEVELS, level};
+use crate::operation::{Frame, Operation, OperationKind, Relation, Set, holds, members};
 
 /// An availability or visibility operation of a shader: an element of a chain.
 #[derive(Clone, Copy, Debug)]

@@ -12,12 +12,14 @@ use litmus::{
 
 use crate::answer::{Races, SearchBounds, WitnessAnswer};
 use crate::happens::{Places, Sources};
-use crate::operation::{Frame, Instances, Relation, Set, holds, members};
-use crate::path::{Effect, LocationCell, Names, Paths, ThreadPath, paths};
+use crate::instances::Instances;
+use crate::operation::{Frame, Relation, Set, holds, members};
+use crate::path::{Names, Paths, paths};
 use crate::profile::TextProfile;
 use crate::refusal::UnsupportedTest;
 use crate::sections::fragment_orders;
 use crate::tangle::{self, DynamicInstances};
+use crate::thread_path::{Effect, LocationCell, ThreadPath};
 use crate::values::{guesses, met, numbers, value};
 
 /// State of a test before the choice of paths.

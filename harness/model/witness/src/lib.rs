@@ -35,12 +35,14 @@ mod execution;
 pub mod generate;
 mod happens;
 pub mod hosts;
+mod instances;
 mod operation;
 mod path;
 mod profile;
 mod refusal;
 mod sections;
 mod tangle;
+mod thread_path;
 mod values;
 
 use litmus::Test;

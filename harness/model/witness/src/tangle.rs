@@ -14,21 +14,10 @@ use litmus::{
     SubgroupKind, SubgroupSpan, Test, Value,
 };
 
-use crate::operation::Instances;
-use crate::path::{NodeId, ThreadPath};
+use crate::instances::Instances;
 use crate::profile::{AppendixVersion, TextProfile};
+use crate::thread_path::{NodeId, ThreadPath};
 use crate::values::value;
-
-/// A subgroup operation that a thread executes.
-#[derive(Clone, Debug)]
-pub struct Exchange {
-    /// Name of the dynamic instance; equal names are one instance.
-    pub name: String,
-    /// The computation.
-    pub kind: SubgroupKind,
-    /// Operand of the thread.
-    pub brought: Option<NodeId>,
-}
 
 /// The type of all values: 32 bits without a sign.
 pub const WORD: ScalarType = ScalarType::U32;

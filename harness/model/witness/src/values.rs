@@ -7,7 +7,7 @@ use litmus::{
     Operand, RegisterInit, RmwOperation, SubgroupKind, Term, Test, Value,
 };
 
-use crate::path::{Demand, NodeId, ThreadPath, ValueOrigin};
+use crate::thread_path::{Demand, NodeId, ThreadPath, ValueOrigin};
 
 /// The value of a node if the reads that it needs are known.
 pub fn value(path: &ThreadPath, node: NodeId, reads: &[Option<Value>]) -> Option<Value> {

@@ -11,9 +11,10 @@ use super::{OnProgress, RunProgress, RunTally, WAIT};
 use crate::classify::Classifier;
 use crate::company::DispatchDecision;
 use crate::count::{Counter, Dispatched, Unwritten, unit};
+use crate::dispatch::{Execution, Workgroups};
 use crate::error::Cause;
 use crate::host;
-use crate::memory::{Execution, ProgramPlan, Workgroups, look};
+use crate::memory::{ProgramPlan, look};
 use crate::processor;
 
 /// A dispatch in flight.

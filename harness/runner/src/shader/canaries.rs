@@ -12,7 +12,7 @@ use plan::{Buffer, BufferId, BufferMemory, DeviceError, Kernel, KernelId, Plan, 
 use shaders::canary::{OVERFLOW_WORDS, WORDS, answered, counting, counting_constants, repeats};
 
 use super::QUEUE;
-use crate::memory::Execution;
+use crate::dispatch::Execution;
 
 /// The kernel of all canaries.
 pub(super) const KERNEL: KernelId = KernelId(1);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::memory::Execution;
+use crate::dispatch::Execution;
 
 /// The maximum number of stored words of all contents.
 const KEPT_WORDS: usize = 1 << 24;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use litmus::{Access, Instruction, InstructionKind, Prediction, Test};
 
-use super::plan::{DeviceTest, PlannedTest};
+use super::planned::{DeviceTest, PlannedTest};
 
 /// Returns for each test run the ids of its mutants on the same device, in plan order.
 pub fn of(items: &[PlannedTest], cells: &[DeviceTest]) -> Vec<Vec<String>> {

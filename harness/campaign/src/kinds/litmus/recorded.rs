@@ -8,7 +8,7 @@ use model::{Budget, Options, predict, settle};
 use results::again;
 use results::wire::RunLine;
 
-use super::plan::{PlannedTest, mark_filtered};
+use super::planned::{PlannedTest, mark_filtered};
 use crate::choice::Chosen;
 use crate::patience::patience;
 

@@ -12,7 +12,8 @@ use runner::SpreadPart;
 use runner::pool::{Attempt, End, JobReport};
 use runner::wire::{JobResult, Snapshot, WireObservation};
 
-use super::plan::{DeviceTest, LitmusPlan, mark_filtered};
+use super::plan::LitmusPlan;
+use super::planned::{DeviceTest, mark_filtered};
 use super::recorded::{RECORD_PATIENCE, recompute_alone};
 use super::{Litmus, TestBudget};
 use crate::kinds::{driver_record, quoted};

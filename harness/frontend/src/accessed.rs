@@ -1,0 +1,107 @@
+//! The variables that instructions access.
+
+use litmus::StorageClass;
+use rspirv::spirv::{MemoryAccess, Op, StorageClass as Class};
+use spirv_reader::{SpirvFunction, SpirvInstruction, SpirvModule, SpirvType};
+
+use crate::error::SourcePosition;
+
+/// Upper bound on the instructions between a pointer and its variable.
+const MAX_WAY: usize = 64;
+
+/// An instruction of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ChangeSite {
+    pub function: u32,
+    pub index: usize,
+}
+
+impl ChangeSite {
+    /// Returns the instruction at a module position.
+    pub(crate) fn at(module: &SpirvModule, place: SourcePosition) -> Option<ChangeSite> {
+        module.functions.iter().find_map(|(function, of)| {
+            let index = of.code.iter().position(|one| one.place == place)?;
+            Some(ChangeSite { function: *function, index })
+        })
+    }
+
+    pub(crate) fn instruction(self, module: &SpirvModule) -> Option<&SpirvInstruction> {
+        module.functions.get(&self.function)?.code.get(self.index)
+    }
+}
+
+/// Returns the variable that a pointer or image comes from, or the structure at an address.
+pub(crate) fn root_variable(module: &SpirvModule, function: &SpirvFunction, pointer: u32) -> Option<u32> {
+    let mut id = pointer;
+    for _ in 0..MAX_WAY {
+        if module.variables.contains_key(&id) {
+            return Some(id);
+        }
+        let made = function.code.iter().find(|one| one.result == id)?;
+        let chain = matches!(
+            made.op,
+            Op::AccessChain
+                | Op::InBoundsAccessChain
+                | Op::PtrAccessChain
+                | Op::ImageTexelPointer
+                | Op::CopyObject
+        );
+        match module.types.get(&made.ty)? {
+            SpirvType::Handle(_) if made.op == Op::Load => {}
+            // A device address has no variable; the type that it points to is used instead.
+            SpirvType::Pointer { class: Class::PhysicalStorageBuffer, to } if !chain => return Some(*to),
+            _ if chain => {}
+            _ => return None,
+        }
+        id = *module.operands_of(made).first()?;
+    }
+    None
+}
+
+/// Returns the variable that the instruction at a position accesses, or the structure at an address.
+pub(crate) fn accessed_variable(module: &SpirvModule, place: SourcePosition) -> Option<u32> {
+    let site = ChangeSite::at(module, place)?;
+    root_variable(
+        module,
+        module.functions.get(&site.function)?,
+        *module.operands_of(site.instruction(module)?).first()?,
+    )
+}
+
+/// Returns whether a load or store of the Vulkan model is private.
+pub(crate) fn is_private(one: &SpirvInstruction, module: &SpirvModule) -> Option<bool> {
+    let mask = match one.op {
+        Op::Load => 1,
+        Op::Store => 2,
+        _ => return None,
+    };
+    let mask = module.operands_of(one).get(mask).copied().unwrap_or(0);
+    Some(mask & MemoryAccess::NON_PRIVATE_POINTER.bits() == 0)
+}
+
+/// Returns true if some access through a variable is non-private in the Vulkan model.
+pub(crate) fn is_shared_elsewhere(module: &SpirvModule, variable: u32) -> bool {
+    let of_it = |function: &SpirvFunction, one: &SpirvInstruction| {
+        let pointer = module.operands_of(one).first();
+        pointer.is_some_and(|pointer| root_variable(module, function, *pointer) == Some(variable))
+    };
+    let shared = |function: &SpirvFunction| {
+        let shared = |one: &&SpirvInstruction| is_private(one, module) == Some(false);
+        function.code.iter().filter(shared).any(|one| of_it(function, one))
+    };
+    module.vulkan && module.functions.values().any(shared)
+}
+
+/// Returns the storage class of accesses through a variable or address.
+pub(crate) fn accessed_class(module: &SpirvModule, root: u32) -> Option<(StorageClass, Class)> {
+    let Some(variable) = module.variables.get(&root) else {
+        return Some((StorageClass::Buffer, Class::PhysicalStorageBuffer));
+    };
+    let class = match variable.class {
+        Class::Workgroup => StorageClass::Workgroup,
+        Class::UniformConstant | Class::Image => StorageClass::Image,
+        Class::StorageBuffer | Class::Uniform => StorageClass::Buffer,
+        _ => return None,
+    };
+    Some((class, variable.class))
+}

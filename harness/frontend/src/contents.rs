@@ -1,0 +1,181 @@
+//! Contents of memory: fill words, images, and buffers behind addresses.
+
+use std::fmt;
+
+use spirv_reader::annotations::parse_binding;
+
+/// Upper bound on the size of a buffer.
+pub const MAX_BYTES: u64 = 1 << 28;
+/// Upper bound on the texels of an image.
+const MAX_TEXELS: u64 = 1 << 24;
+
+/// An image.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ImageInput {
+    /// Width, height, and depth or layers.
+    pub size: [u32; 3],
+    /// Mip levels, or elements of an image array.
+    pub levels: u32,
+    /// The contents.
+    pub texels: TexelInput,
+}
+
+impl ImageInput {
+    /// Returns an image of one to three dimensions; `None` if there are none, or if it is too large.
+    pub(crate) fn new(size: &[u32], levels: u32, texels: TexelInput) -> Option<ImageInput> {
+        let at = |axis: usize| size.get(axis).copied().unwrap_or(1);
+        let count = (0..3).fold(1_u64, |all, axis| all.saturating_mul(u64::from(at(axis))));
+        let size = (!size.is_empty() && size.len() <= 3 && (1..=MAX_TEXELS).contains(&count))
+            .then(|| [at(0), at(1), at(2)])?;
+        Some(ImageInput { size, levels, texels })
+    }
+
+    /// Parses `WIDTH`, `WIDTHxHEIGHT` or `WIDTHxHEIGHTxDEPTH`, with optional `,mips=N` and `,fill=WORD`.
+    pub fn parse(text: &str) -> Option<ImageInput> {
+        let mut parts = text.split(',');
+        let size = parts.next()?.split('x').map(|axis| axis.parse().ok()).collect::<Option<Vec<u32>>>()?;
+        let (mut levels, mut fill) = (1, "zeros");
+        for part in parts {
+            match part.split_once('=')? {
+                ("mips", count) => levels = count.parse().ok()?,
+                ("fill", word) => fill = word,
+                _ => return None,
+            }
+        }
+        fill_bytes(fill, 0)?;
+        ImageInput::new(&size, levels, TexelInput::Word(fill.to_owned()))
+    }
+}
+
+/// Returns a zero image with a default size for its dimension.
+pub(crate) fn default_image(dimension: u32, arrayed: bool) -> ImageInput {
+    let size = match dimension {
+        // 1D and texel buffers.
+        0 | 5 => [4096, 1, 1],
+        2 => [16; 3],
+        // A cube has six faces.
+        3 => [64, 64, 6],
+        _ => [64, 64, if arrayed { 4 } else { 1 }],
+    };
+    ImageInput { size, levels: 1, texels: TexelInput::default() }
+}
+
+/// The contents of an image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TexelInput {
+    /// A fill word, see [`fill_bytes`].
+    Word(String),
+    /// Four 32-bit components per texel, by row, slice and level.
+    ///
+    /// They are floats for float and normalized formats, else integers. Missing texels are zero.
+    Bytes(Vec<u8>),
+}
+
+impl Default for TexelInput {
+    fn default() -> TexelInput {
+        TexelInput::Word("zeros".to_owned())
+    }
+}
+
+impl TexelInput {
+    /// Returns `count` bytes; `None` for an unknown fill word.
+    pub fn to_bytes(&self, count: u64) -> Option<Vec<u8>> {
+        let mut bytes = match self {
+            TexelInput::Word(word) => fill_bytes(word, count)?,
+            TexelInput::Bytes(bytes) => bytes.clone(),
+        };
+        bytes.resize(usize::try_from(count.min(MAX_BYTES)).unwrap_or(usize::MAX), 0);
+        Some(bytes)
+    }
+}
+
+/// A buffer that an address points to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AddressInput {
+    /// Its name; equal names share one buffer.
+    pub name: String,
+    /// The location of the address.
+    pub at: AddressTarget,
+    /// The content.
+    pub bytes: Vec<u8>,
+}
+
+/// The location of an address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AddressTarget {
+    /// An offset in the push constants.
+    Push(u64),
+    /// An offset in the buffer of a set and binding.
+    Buffer((u32, u32), u64),
+    /// A member by its source name: `block.member`, `block.members[2].pointer`.
+    Member(String),
+}
+
+impl Default for AddressTarget {
+    fn default() -> AddressTarget {
+        AddressTarget::Push(0)
+    }
+}
+
+impl fmt::Display for AddressTarget {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AddressTarget::Push(offset) => write!(formatter, "push@{offset}"),
+            AddressTarget::Buffer((set, binding), offset) => write!(formatter, "{set}.{binding}@{offset}"),
+            AddressTarget::Member(path) => formatter.write_str(path),
+        }
+    }
+}
+
+impl AddressTarget {
+    /// Parses `push@OFFSET`, `SET.BINDING@OFFSET` or a member name; `None` if malformed.
+    pub fn parse(text: &str) -> Option<AddressTarget> {
+        match text.split_once('@') {
+            Some(("push", offset)) => offset.parse().ok().map(AddressTarget::Push),
+            Some((object, offset)) => {
+                Some(AddressTarget::Buffer(parse_binding(object)?, offset.parse().ok()?))
+            }
+            None if text.is_empty() => None,
+            None => Some(AddressTarget::Member(text.to_owned())),
+        }
+    }
+}
+
+/// The fill words.
+pub const FILL_WORDS: [&str; 7] = ["zeros", "iota", "floats", "small", "random", "spaced", "wide-floats"];
+
+/// Returns the bytes of a fill word: `zeros`, `iota`, `spaced` (multiples of 64), `small` (random numbers from 0 to
+/// 15), `random`, `floats` (from -1 to 1) or `wide-floats` (of magnitudes from 1/16 to 1024); `None` for other words.
+pub fn fill_bytes(word: &str, bytes: u64) -> Option<Vec<u8>> {
+    let words = bytes.min(MAX_BYTES).div_ceil(4);
+    let mut state = 1_u64;
+    let mut random = || {
+        // Marsaglia's xorshift64*, seeded with 1.
+        state ^= state >> 12;
+        state ^= state << 25;
+        state ^= state >> 27;
+        (state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32) as u32
+    };
+    let words: Vec<u32> = match word {
+        "zeros" => (0..words).map(|_| 0).collect(),
+        "iota" => (0..words).map(|word| word as u32).collect(),
+        "small" => (0..words).map(|_| random() % 16).collect(),
+        "random" => (0..words).map(|_| random()).collect(),
+        "spaced" => (0..words).map(|word| (word as u32).wrapping_mul(64)).collect(),
+        "wide-floats" => (0..words)
+            .map(|_| {
+                let bits = random();
+                // Four bits choose the power of two, the lowest byte the fraction, and the highest
+                // bit the sign.
+                let magnitude = f32::from(1_u16 << (bits >> 8 & 0xf).min(14)) / 16.0;
+                let fraction = 1.0 + (bits & 0xff) as f32 / 256.0;
+                (if bits >> 31 == 0 { fraction * magnitude } else { -fraction * magnitude }).to_bits()
+            })
+            .collect(),
+        "floats" => (0..words).map(|_| (random() as f32 / u32::MAX as f32 * 2.0 - 1.0).to_bits()).collect(),
+        _ => return None,
+    };
+    let mut all: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    all.truncate(usize::try_from(bytes.min(MAX_BYTES)).unwrap_or(usize::MAX));
+    Some(all)
+}

@@ -1,0 +1,306 @@
+//! The context that symbolic executors share: launch, inputs and choices of unspecified values.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
+
+use arithmetic::mask;
+use rspirv::spirv::StorageClass;
+
+use crate::contents::ImageInput;
+use crate::error::{Problem, Refusal, SourcePosition, malformed};
+use crate::layout::{Specialized, is_descriptor_array, is_storage_image, known_number, local_size_of};
+use crate::open::OpenMemory;
+use crate::options::{AnalysisOptions, DEFAULT_BYTES};
+use crate::order::storage_class_of;
+use crate::overwritten::overwritten;
+use crate::section::Sections;
+use crate::state::PathState;
+use crate::until::Until;
+use crate::value::{MemoryCell, ObjectId, UndefOrigin};
+use spirv_reader::annotations::Initial;
+use spirv_reader::{SpirvModule, SpirvOperation, SpirvType, Stage};
+
+/// One choice of unspecified values.
+pub(crate) type Assignment = BTreeMap<UndefOrigin, u64>;
+
+/// For each function and loop header, the variables that are dead there; filled on demand.
+type DeadVariables = RefCell<HashMap<(u32, u32), Rc<HashSet<u32>>>>;
+
+/// The context that all symbolic executors share.
+pub(crate) struct LiftContext<'a> {
+    pub specialized: &'a Specialized<'a>,
+    pub stage: Stage,
+    /// See [`AnalysisOptions::stage_inputs`].
+    pub stage_inputs: &'a BTreeMap<u32, Vec<u8>>,
+    pub grid: [u32; 3],
+    /// The interlock mode of the entry point.
+    pub sections: Option<Sections>,
+    pub local_size: [u32; 3],
+    pub subgroup_size: u32,
+    pub unroll: Option<u32>,
+    /// Bound on the iterations of loops that depend on read values.
+    pub unroll_open: u32,
+    /// When to give up.
+    pub deadline: Option<Until>,
+    /// True to emit accesses of unshared cells too.
+    pub keep_all: bool,
+    /// True if final buffer contents are queried.
+    pub keep_final: bool,
+    /// The memory that others write.
+    pub open: Option<&'a OpenMemory>,
+    /// Cells that the question refers to.
+    pub observed: BTreeSet<MemoryCell>,
+    pub assignment: Assignment,
+    pub inputs: HashMap<u32, &'a Initial>,
+    pub buffers: HashMap<u32, &'a [u8]>,
+    pub push: BTreeMap<u64, u64>,
+    pub push_bytes: &'a BTreeMap<u64, u8>,
+    /// Images by set and binding.
+    pub images: &'a BTreeMap<(u32, u32), ImageInput>,
+    pub annotated: bool,
+    pub canonical: HashMap<u32, u32>,
+    pub loops: HashMap<u32, HashMap<u32, (u32, usize)>>,
+    pub dead_variables: DeadVariables,
+}
+
+impl<'a> LiftContext<'a> {
+    pub fn module(&self) -> &'a SpirvModule {
+        self.specialized.module
+    }
+
+    /// Returns the variables that are dead at a loop header, or `None` without such a function.
+    pub fn dead_variables(&self, function: u32, header: u32) -> Option<Rc<HashSet<u32>>> {
+        let code = self.module().functions.get(&function)?;
+        let mut known = self.dead_variables.borrow_mut();
+        let dead = known.entry((function, header));
+        Some(dead.or_insert_with(|| Rc::new(overwritten(self.module(), code, header))).clone())
+    }
+
+    pub fn loops_of(&self, function: u32) -> &HashMap<u32, (u32, usize)> {
+        static EMPTY: std::sync::OnceLock<HashMap<u32, (u32, usize)>> = std::sync::OnceLock::new();
+        self.loops.get(&function).unwrap_or_else(|| EMPTY.get_or_init(HashMap::new))
+    }
+
+    pub fn result_type(&self, function: u32, id: u32) -> Option<u32> {
+        let module = self.module();
+        if let Some(ty) = module.functions.get(&function).and_then(|function| function.types.get(&id)) {
+            return Some(*ty);
+        }
+        module.variable_types.get(&id).copied()
+    }
+
+    /// Returns the result id of the current instruction; 0 if it has none.
+    pub fn instruction_result(&self, state: &PathState) -> u32 {
+        let Some(frame) = state.frames.last() else { return 0 };
+        let function = self.module().functions.get(&frame.function);
+        function.and_then(|function| function.code.get(frame.at)).map_or(0, |instruction| instruction.result)
+    }
+
+    /// Returns the label of a segment. Segments count down from the top, so they never meet the labels of
+    /// paths.
+    #[allow(clippy::unused_self)]
+    pub fn segment_label(&self, index: usize) -> u16 {
+        u16::MAX - index.min(usize::from(u16::MAX)) as u16
+    }
+
+    /// Returns true if a cell lies in a buffer, whose final content is observable.
+    pub fn in_buffer(&self, cell: MemoryCell) -> bool {
+        self.class_of(cell.object.variable) == Some(litmus::StorageClass::Buffer)
+    }
+
+    /// Returns the memory that others write, if a cell belongs to it.
+    pub fn open_memory(&self, cell: MemoryCell) -> Option<&'a OpenMemory> {
+        let decorations = self.module().decorations_of(cell.object.variable);
+        let binding = decorations.binding.map(|binding| (decorations.set.unwrap_or(0), binding));
+        self.open.filter(|open| open.contains(binding, cell.offset, cell.bytes))
+    }
+
+    /// Returns the storage class of a shared variable; `None` for private ones and for outputs of graphics
+    /// stages.
+    pub fn class_of(&self, variable: u32) -> Option<litmus::StorageClass> {
+        let declared = self.module().variables.get(&variable)?;
+        let class = declared.class;
+        if class == StorageClass::UniformConstant && is_storage_image(self.module(), declared.ty) {
+            return Some(litmus::StorageClass::Image);
+        }
+        let own = class == StorageClass::Output && self.stage != Stage::Compute;
+        storage_class_of(class).filter(|_| !own)
+    }
+
+    /// Returns the first variable with the same binding.
+    pub fn canonical_variable(&self, variable: u32) -> u32 {
+        self.canonical.get(&variable).copied().unwrap_or(variable)
+    }
+
+    /// Returns true if another variable has the same binding.
+    pub fn is_shared_binding(&self, variable: u32) -> bool {
+        self.canonical.values().filter(|first| **first == variable).count() > 1
+    }
+
+    pub fn invocation_count(&self) -> u32 {
+        self.local_size.iter().fold(1, |product: u32, size| product.saturating_mul(*size))
+    }
+
+    /// Returns the value chosen for an unspecified one; 0 by default.
+    pub fn assigned_value(&self, origin: UndefOrigin) -> u64 {
+        self.assignment.get(&origin).copied().unwrap_or(0)
+    }
+
+    /// Returns the value chosen for unspecified initial memory.
+    pub fn assigned_initial(&self, cell: MemoryCell) -> u64 {
+        self.assigned_value(UndefOrigin::from_cell(cell)) & mask(cell.bytes.saturating_mul(8))
+    }
+
+    pub fn is_built_in(&self, variable: u32) -> bool {
+        let input =
+            |v: &spirv_reader::GlobalVariable| v.initializer == 0 && v.class != StorageClass::Workgroup;
+        self.module().decorations_of(variable).built_in.is_some()
+            && self.module().variables.get(&variable).is_some_and(input)
+    }
+
+    pub fn is_descriptor_array(&self, variable: u32, ty: u32) -> bool {
+        is_descriptor_array(self.module(), variable, ty)
+    }
+
+    /// Returns the push constants at an offset, if known.
+    pub fn push_constant(&self, offset: u64) -> Option<u64> {
+        if let Some(value) = self.push.get(&offset) {
+            return Some(*value);
+        }
+        if self.push_bytes.is_empty() && self.annotated {
+            return None;
+        }
+        let bytes = (0..8).map(|at| self.push_bytes.get(&offset.saturating_add(at)).copied().unwrap_or(0));
+        Some(bytes.enumerate().fold(0, |all, (at, byte)| all | u64::from(byte) << (8 * at)))
+    }
+
+    /// Returns the initial content of a cell; `None` if unspecified.
+    pub fn initial_value(&self, cell: MemoryCell) -> Result<Option<u64>, Problem> {
+        let module = self.module();
+        let variable = cell.object.variable;
+        let Some(declared) = module.variables.get(&variable).copied() else { return Ok(None) };
+        let mut ty = declared.ty;
+        if cell.object.instance > 0 && self.is_descriptor_array(variable, ty) {
+            ty = self.specialized.part_of(ty, 0)?.ty;
+        }
+        if let Some(initial) = self.inputs.get(&variable) {
+            let value = self.specialized.initial_at(initial, ty, cell.offset)?;
+            return Ok(value
+                .as_ref()
+                .and_then(known_number)
+                .map(|value| value & mask(cell.bytes.saturating_mul(8))));
+        }
+        if let Some(bytes) = self.buffers.get(&variable) {
+            let at = |index: u64| {
+                let index = usize::try_from(cell.offset.saturating_add(index)).unwrap_or(usize::MAX);
+                bytes.get(index).copied().unwrap_or(0)
+            };
+            return Ok(Some(
+                (0..u64::from(cell.bytes)).fold(0, |all, index| all | u64::from(at(index)) << (8 * index)),
+            ));
+        }
+        if declared.initializer != 0 {
+            let Some(value) = self.specialized.constant_value(declared.initializer) else {
+                return Err(malformed("an initializer that is not a constant"));
+            };
+            return Ok(known_number(&self.specialized.scalar_at(value, ty, cell.offset)?));
+        }
+        let zero = matches!(declared.class, StorageClass::StorageBuffer | StorageClass::Uniform)
+            || is_storage_image(module, declared.ty);
+        Ok((zero && !self.annotated).then_some(0))
+    }
+
+    /// Returns the length of a runtime array at an offset of an object.
+    pub fn array_length(&self, object: ObjectId, start: u64, stride: u64) -> u64 {
+        let stride = stride.max(1);
+        if let Some(bytes) = self.buffers.get(&object.variable) {
+            return (bytes.len() as u64).saturating_sub(start) / stride;
+        }
+        let declared = self.module().variables.get(&object.variable);
+        if let (Some(declared), Some(initial)) = (declared, self.inputs.get(&object.variable)) {
+            let bytes = self.shaped_bytes(initial, declared.ty, start);
+            return bytes.map_or(u64::from(u32::MAX), |bytes| bytes / stride);
+        }
+        if self.annotated { u64::from(u32::MAX) } else { DEFAULT_BYTES.saturating_sub(start) / stride }
+    }
+
+    /// Returns the size of the array there. A view of the same buffer may have elements of another size.
+    fn shaped_bytes(&self, initial: &Initial, ty: u32, start: u64) -> Option<u64> {
+        let (mut initial, mut ty, mut start) = (initial, ty, start);
+        for _ in 0..64 {
+            let Initial::Parts(parts) = initial else { return None };
+            if matches!(self.module().types.get(&ty), Some(SpirvType::RuntimeArray { .. })) && start == 0 {
+                let stride = self.specialized.part_of(ty, 0).ok()?.stride.unwrap_or(1);
+                return Some((parts.len() as u64).saturating_mul(stride));
+            }
+            let (index, part) = self.specialized.part_at(ty, start, parts.len() as u64).ok()??;
+            (initial, ty, start) = (parts.get(index as usize)?, part.ty, start - part.offset);
+        }
+        None
+    }
+}
+
+/// Calls `then` with a context that has only the layout of a module, to look up names.
+pub(crate) fn with_context<T>(
+    module: &SpirvModule,
+    options: &AnalysisOptions,
+    then: impl FnOnce(&LiftContext<'_>) -> Result<T, Refusal>,
+) -> Result<T, Refusal> {
+    let nowhere = |problem: Problem| problem.located_at(SourcePosition::Module);
+    let entry = module.find_entry(options.entry.as_deref())?;
+    let (function, stage) = (entry.function, entry.shader_stage());
+    let (by_id, by_result) = (&options.specialization, HashMap::new());
+    let local_size = local_size_of(module, by_id, &by_result, function).map_err(nowhere)?;
+    let specialized = Specialized::new(module, by_id, &by_result, Some(local_size)).map_err(nowhere)?;
+    then(&LiftContext {
+        specialized: &specialized,
+        stage,
+        stage_inputs: &options.stage_inputs,
+        sections: None,
+        grid: options.grid.unwrap_or([1; 3]),
+        local_size,
+        subgroup_size: options.subgroup_size.unwrap_or(1).max(1),
+        unroll: options.unroll,
+        unroll_open: options.open_bodies(),
+        deadline: None,
+        keep_all: false,
+        keep_final: false,
+        open: options.open.as_ref(),
+        observed: BTreeSet::new(),
+        assignment: Assignment::new(),
+        inputs: HashMap::new(),
+        buffers: HashMap::new(),
+        push: BTreeMap::new(),
+        push_bytes: &options.push,
+        images: &options.images,
+        annotated: false,
+        canonical: HashMap::new(),
+        loops: HashMap::new(),
+        dead_variables: RefCell::default(),
+    })
+}
+
+/// Returns the loops of each function: header, merge block (0 if undeclared), and last back edge.
+pub(crate) fn find_loops(module: &SpirvModule) -> HashMap<u32, HashMap<u32, (u32, usize)>> {
+    let mut all = HashMap::new();
+    for (id, function) in &module.functions {
+        let mut found: HashMap<u32, (u32, usize)> = HashMap::new();
+        let mut block = 0;
+        for (at, instruction) in function.code.iter().enumerate() {
+            match module.operation(instruction) {
+                SpirvOperation::Label => block = instruction.result,
+                SpirvOperation::LoopMerge { merge, .. } => found.entry(block).or_default().0 = merge,
+                _ => {}
+            }
+            for target in module.successors(&function.types, instruction) {
+                if function.labels.get(&target).is_some_and(|position| *position <= at) {
+                    let entry = found.entry(target).or_default();
+                    entry.1 = entry.1.max(at);
+                }
+            }
+        }
+        all.insert(*id, found);
+    }
+    all
+}

@@ -1,0 +1,85 @@
+//! Findings: their kinds, and the invocations and positions involved.
+
+use crate::error::SourcePosition;
+use spirv_reader::Stage;
+
+/// The class of a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FindingKind {
+    /// Two unordered conflicting accesses.
+    Race,
+    /// A race between lanes of one subgroup that only lockstep execution would order.
+    Lockstep,
+    /// A write happens before a read, but is not available or not visible to it.
+    UnpublishedRead,
+    /// Some invocations of the execution scope do not execute an instance of a control barrier.
+    DivergentBarrier,
+    /// An access beyond the end of an array.
+    OutOfBounds,
+    /// Something depends on an uninitialized value.
+    UninitialisedRead,
+    /// An instruction without a defined result is executed.
+    UndefinedBehaviour,
+    /// An invocation never ends.
+    Hang,
+    /// A claim about the final contents does not hold.
+    Assertion,
+}
+
+impl FindingKind {
+    /// Returns the name in output.
+    pub fn name(self) -> &'static str {
+        match self {
+            FindingKind::Race => "race",
+            FindingKind::Lockstep => "lockstep",
+            FindingKind::UnpublishedRead => "unpublished-read",
+            FindingKind::DivergentBarrier => "divergent-barrier",
+            FindingKind::OutOfBounds => "out-of-bounds",
+            FindingKind::UninitialisedRead => "uninitialised-read",
+            FindingKind::UndefinedBehaviour => "undefined-behaviour",
+            FindingKind::Hang => "hang",
+            FindingKind::Assertion => "assertion",
+        }
+    }
+
+    /// Returns true for races and for reads of unpublished writes.
+    pub fn is_race(self) -> bool {
+        matches!(self, FindingKind::Race | FindingKind::Lockstep | FindingKind::UnpublishedRead)
+    }
+}
+
+/// The position of an invocation in the grid.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InvocationId {
+    /// `WorkgroupId`.
+    pub workgroup: [u32; 3],
+    /// `LocalInvocationId`.
+    pub local: [u32; 3],
+    pub(crate) workgroup_index: u32,
+    pub(crate) local_index: u32,
+    pub(crate) stage: Stage,
+}
+
+/// A source position of a finding, with the invocation that executes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Spot {
+    /// Index of the invocation.
+    pub thread: u16,
+    /// Index of the source line; 0 if unknown.
+    pub line: u32,
+    /// The position in the module.
+    pub place: SourcePosition,
+    /// For an access, true if it writes.
+    pub access: Option<bool>,
+}
+
+/// A defect that the lifter found without a model.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LiftFinding {
+    /// The class of the defect.
+    pub kind: FindingKind,
+    /// The description, as one sentence.
+    pub message: String,
+    /// The positions involved.
+    pub at: Vec<Spot>,
+}

@@ -1,0 +1,119 @@
+//! Records the assumed inputs that decide branches, addresses and operands.
+
+use arithmetic::Instruction;
+use rspirv::spirv::Op;
+use spirv_reader::{SpirvOperation, switch_cases};
+
+use super::compute::flatten_components;
+use super::program::Inst;
+use super::state::{Interpreter, InvocationCtx};
+use super::step::Step;
+use super::value::{INPUT_MASK, SCHEDULE_DEPENDENT, Taint};
+
+/// Executions of a branch whose comparisons are recorded.
+const MAX_EXECUTIONS: u32 = 512;
+/// Upper bound on nested logical operations of a condition.
+const MAX_DEPTH: u32 = 4;
+
+impl Interpreter<'_> {
+    /// Records that the current instruction uses a value that depends on assumed inputs.
+    pub(super) fn note_inputs(&mut self, here: &InvocationCtx<'_>, taint: Taint) {
+        if taint & INPUT_MASK != 0 {
+            let site = self.current_site(&here.workgroup.invocations[here.index]);
+            *self.influence.sites.entry(site).or_default() |= taint & INPUT_MASK;
+        }
+    }
+
+    /// Records a branch, and the numbers that its condition compares assumed inputs with.
+    ///
+    /// `cases` are those of a switch.
+    pub(super) fn note_branch(
+        &mut self,
+        here: &InvocationCtx<'_>,
+        condition: u32,
+        cases: &[u32],
+    ) -> Step<()> {
+        let whole = self.value_of_id(here, condition)?.combined_taint();
+        let taint = whole & INPUT_MASK;
+        if taint == 0 || self.is_probing() {
+            return Ok(());
+        }
+        let site = self.current_site(&here.workgroup.invocations[here.index]);
+        self.influence.control |= taint;
+        // A condition that compares an input with a counter decides which invocation continues, and
+        // so how invocations synchronize.
+        if whole & SCHEDULE_DEPENDENT != 0 {
+            self.influence.synchronization |= taint;
+        }
+        *self.influence.branches.entry(site).or_default() |= taint;
+        if self.setup.launch_taint.is_tracked() && cases.is_empty() {
+            let holds = self.bits_of_id(here, condition)?.0 != 0;
+            let workgroup = here.workgroup.invocations[here.index].identity.workgroup_index;
+            let seen = self.influence.outcomes.entry((site, holds)).or_insert((workgroup, false));
+            seen.1 |= seen.0 != workgroup;
+        }
+        let executed = self.influence.executions.entry((site, taint)).or_default();
+        *executed += 1;
+        if *executed <= MAX_EXECUTIONS {
+            let literals = switch_cases(cases, self.program.number_bits(condition));
+            let literals: Vec<u64> = literals.map(|case| case.literal).collect();
+            match literals.is_empty() {
+                true => self.note_comparison(here, condition, 0),
+                false => self.influence.add_numbers(taint, &literals),
+            }
+        }
+        Ok(())
+    }
+
+    fn note_comparison(&mut self, here: &InvocationCtx<'_>, condition: u32, depth: u32) {
+        let Some(frame) = here.workgroup.invocations[here.index].frames.last() else { return };
+        let code = &self.program.functions[frame.function].code;
+        let key = (frame.function, condition);
+        let at = *self
+            .influence
+            .definitions
+            .entry(key)
+            // A linear search per condition, so its result is stored.
+            .or_insert_with(|| code.iter().position(|inst| inst.raw.result == condition));
+        let Some(inst) = at.and_then(|at| code.get(at)) else { return };
+        let (instruction, operands) = match inst.operation {
+            SpirvOperation::Compute { instruction, operands } => (instruction, operands),
+            // The comparison was stored in a variable, or made before the paths met.
+            SpirvOperation::Load { pointer, .. } if depth < MAX_DEPTH => {
+                let stored = |inst: &Inst<'_>| match inst.operation {
+                    SpirvOperation::Store { pointer: to, value, .. } if to == pointer => Some(value),
+                    _ => None,
+                };
+                code.iter().filter_map(stored).for_each(|value| self.note_comparison(here, value, depth + 1));
+                return;
+            }
+            SpirvOperation::Phi { sources } if depth < MAX_DEPTH => {
+                sources.iter().for_each(|[value, _]| self.note_comparison(here, *value, depth + 1));
+                return;
+            }
+            _ => return,
+        };
+        match instruction {
+            Instruction::Core(Op::LogicalAnd | Op::LogicalOr | Op::LogicalNot | Op::Any | Op::All)
+                if depth < MAX_DEPTH =>
+            {
+                operands.iter().for_each(|id| self.note_comparison(here, *id, depth + 1));
+            }
+            _ => {
+                let [left, right] = operands else { return };
+                let sides = [left, right].map(|id| {
+                    let mut parts = Vec::new();
+                    if let Ok(value) = self.value_of_id(here, *id) {
+                        flatten_components(&value, &mut parts);
+                    }
+                    parts
+                });
+                for (one, other) in sides[0].iter().zip(&sides[1]) {
+                    // A number that depends on the same input is not a boundary for it.
+                    self.influence.add_numbers(one.1 & !other.1, &[other.0]);
+                    self.influence.add_numbers(other.1 & !one.1, &[one.0]);
+                }
+            }
+        }
+    }
+}

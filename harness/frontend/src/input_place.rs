@@ -1,0 +1,114 @@
+//! The inputs of a kernel as places in its module, and the options that supply them.
+
+use crate::finding::FindingKind;
+use crate::launch_part::LaunchPart;
+
+/// Set and binding of a resource.
+pub(crate) type Binding = (u32, u32);
+
+/// The place of an input that no option supplies.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum InputPlace {
+    /// A scalar of the push constants: offset and size in bytes.
+    Push(u64, u32),
+    /// A scalar of a uniform or storage buffer: set and binding, offset and size in bytes.
+    Scalar(Binding, u64, u32),
+    /// The rest of the contents of a buffer.
+    Contents(Binding),
+    /// The number of elements of a buffer.
+    Length(Binding),
+    /// Size and texels of an image.
+    Image(Binding),
+    /// A specialization constant.
+    Constant(u32),
+    /// A pipeline-overridable constant that the compiler has replaced by a value.
+    Override(OverrideValue),
+    /// The number of workgroups or their size.
+    Launch(LaunchPart),
+}
+
+/// The value of a pipeline-overridable constant that no option sets.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct OverrideValue {
+    /// The assumed value.
+    pub value: String,
+    /// True for a number that is not part of a workgroup size. Findings may exist for this number only.
+    pub is_number: bool,
+}
+
+impl OverrideValue {
+    /// Returns true if another value may remove findings of this kind.
+    ///
+    /// An array may fit only other workgroup sizes.
+    pub(crate) fn may_decide(&self, kind: FindingKind) -> bool {
+        self.is_number || matches!(kind, FindingKind::OutOfBounds | FindingKind::UndefinedBehaviour)
+    }
+}
+
+/// A pipeline-overridable constant that no option sets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnsetOverride {
+    /// Its name.
+    pub name: String,
+    /// The value that the compiler used.
+    pub value: OverrideValue,
+}
+
+/// The kind of a scalar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum InputKind {
+    Integer,
+    Float(u32),
+    Boolean,
+    Address,
+    Other,
+}
+
+/// An input that no option supplies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AssumedInput {
+    /// The place.
+    pub place: InputPlace,
+    /// The source name.
+    pub name: String,
+    pub(crate) kind: InputKind,
+}
+
+impl AssumedInput {
+    /// Returns the part of the launch that the input is.
+    pub(crate) fn launch_part(&self) -> Option<LaunchPart> {
+        match self.place {
+            InputPlace::Launch(part) => Some(part),
+            _ => None,
+        }
+    }
+
+    /// Returns the option that supplies the input, with a value as an example.
+    pub fn option(&self) -> String {
+        match &self.place {
+            InputPlace::Push(offset, _) if self.kind == InputKind::Address => {
+                format!("--bind push@{offset}={}", last_name(&self.name))
+            }
+            InputPlace::Scalar((set, binding), offset, _) if self.kind == InputKind::Address => {
+                format!("--bind {set}.{binding}@{offset}={}", last_name(&self.name))
+            }
+            InputPlace::Push(offset, _) => format!("--push {offset}=VALUE"),
+            InputPlace::Scalar((set, binding), ..) | InputPlace::Contents((set, binding)) => {
+                format!("--buffer {set}.{binding}=FILE")
+            }
+            InputPlace::Length((set, binding)) => format!("--buffer {set}.{binding}=zeros:BYTES"),
+            InputPlace::Image((set, binding)) => format!("--image {set}.{binding}=WIDTHxHEIGHT"),
+            InputPlace::Constant(id) | InputPlace::Launch(LaunchPart::LocalSize(id, _)) => {
+                format!("--spec {id}=VALUE")
+            }
+            InputPlace::Launch(LaunchPart::Workgroups(_) | LaunchPart::Invocations(_)) => {
+                "--grid X,Y,Z".to_owned()
+            }
+            InputPlace::Override(_) => format!("--spec {}=VALUE", self.name),
+        }
+    }
+}
+
+fn last_name(name: &str) -> &str {
+    name.rsplit('.').next().unwrap_or(name)
+}

@@ -1,0 +1,89 @@
+//! Options of an analysis.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::contents::{AddressInput, ImageInput};
+use crate::finding::InvocationId;
+use crate::grid::Sampler;
+use crate::input_place::{AssumedInput, UnsetOverride};
+use crate::open::OpenMemory;
+use crate::until::Until;
+use spirv_reader::annotations::Formula;
+
+/// Default bound on the iterations of loops that depend on read values.
+pub const DEFAULT_UNROLL: u32 = 2;
+/// Size of a buffer whose content is not given.
+pub(crate) const DEFAULT_BYTES: u64 = 64 * 1024;
+
+/// Options of an analysis: the grid, the inputs, the claim and the bounds.
+#[derive(Clone, Debug, Default)]
+pub struct AnalysisOptions {
+    /// The entry point; may be omitted if there is only one.
+    pub entry: Option<String>,
+    /// Workgroups of the dispatch. Default: the annotations, else one.
+    pub grid: Option<[u32; 3]>,
+    /// Invocations per subgroup. Default: the annotations, else the whole workgroup.
+    pub subgroup_size: Option<u32>,
+    /// Specialization constants by `SpecId`.
+    pub specialization: HashMap<u32, u64>,
+    /// Bytes of push constants by offset.
+    pub push: BTreeMap<u64, u8>,
+    /// Numbers of push constants by the name of a member; see [`resolve_names`](crate::resolve_names).
+    pub named_push: BTreeMap<String, Vec<String>>,
+    /// Inputs of vertices and fragments by location, concatenated for all invocations and repeated if too
+    /// short. Other inputs are unknown.
+    pub stage_inputs: BTreeMap<u32, Vec<u8>>,
+    /// Buffer contents by the name of the buffer; see [`resolve_names`](crate::resolve_names).
+    pub named_buffers: BTreeMap<String, Vec<u8>>,
+    /// Buffer contents by set and binding.
+    pub buffers: BTreeMap<(u32, u32), Vec<u8>>,
+    /// Descriptors that are bound to the buffer of another one, by set and binding; see
+    /// [`read_bound_module`](crate::read_bound_module).
+    pub aliases: BTreeMap<(u32, u32), (u32, u32)>,
+    /// The pipeline-overridable constants whose values the compiler assumed.
+    pub unset_overrides: Vec<UnsetOverride>,
+    /// Images by set and binding.
+    pub images: BTreeMap<(u32, u32), ImageInput>,
+    /// Samplers by set and binding, including those of combined image samplers.
+    pub samplers: BTreeMap<(u32, u32), Sampler>,
+    /// Buffers that addresses point to.
+    pub addresses: Vec<AddressInput>,
+    /// The inputs that a case file gives, without their contents.
+    pub case_inputs: Option<Box<AnalysisOptions>>,
+    /// The inputs that no option supplies. The other fields hold assumed values for them, and a walk tracks
+    /// what these decide.
+    pub assumed: Vec<AssumedInput>,
+    /// Bound on the iterations of every loop. Default: only loops that depend on read values are bounded, by
+    /// [`AnalysisOptions::open_bodies`].
+    pub unroll: Option<u32>,
+    /// Bound on the iterations of loops that depend on read values. Default: [`DEFAULT_UNROLL`].
+    pub open_bodies: Option<u32>,
+    /// A claim about every final state.
+    pub assertion: Option<Formula>,
+    /// True to ignore the annotated filter.
+    pub ignore_filter: bool,
+    /// True to emit accesses of unshared cells too, for callers that change the test and query the model
+    /// again.
+    pub keep_all: bool,
+    /// True to keep every write to a buffer observable, for callers that enumerate final contents.
+    pub keep_final: bool,
+    /// True to execute without checking accesses, to measure its cost.
+    pub skip_race_checks: bool,
+    /// Number of schedules to explore even after a finding. Default: a few, until something is found.
+    pub schedules: Option<u64>,
+    /// Seed of the random schedules.
+    pub seed: u64,
+    /// The invocations to lift, as if no others existed. Default: all.
+    pub only_invocations: Vec<InvocationId>,
+    /// When to give up with [`Problem::OutOfTime`](crate::Problem::OutOfTime). Default: never.
+    pub deadline: Option<Until>,
+    /// The memory that others write during the kernel, and what they write. Default: none.
+    pub open: Option<OpenMemory>,
+}
+
+impl AnalysisOptions {
+    /// Returns the bound on the iterations of loops that depend on read values.
+    pub fn open_bodies(&self) -> u32 {
+        self.open_bodies.unwrap_or(DEFAULT_UNROLL)
+    }
+}

@@ -1,0 +1,105 @@
+//! The results of one fixpoint iteration: the emitted code of threads, and facts about shared memory.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use litmus::{InstructionKind, LocationId};
+
+use crate::error::SourcePosition;
+use crate::finding::LiftFinding;
+use crate::state::PathState;
+use crate::value::{MemoryCell, NumberDomain, UndefOrigin};
+
+/// The results of one fixpoint iteration over all threads.
+#[derive(Default)]
+pub(crate) struct Round {
+    pub facts: Knowledge,
+    pub locations: BTreeMap<MemoryCell, LocationId>,
+    pub barriers: BTreeMap<BarrierKey, usize>,
+    pub findings: BTreeSet<LiftFinding>,
+    /// Findings on paths that depend on read values, so that perhaps no execution reaches them.
+    pub suspicions: Vec<LiftFinding>,
+    /// Unspecified values that the kernel depends on.
+    pub undefined: BTreeSet<UndefOrigin>,
+}
+
+/// Facts about shared memory that all threads contribute to; one iteration's result is the next one's input.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Knowledge {
+    pub domains: BTreeMap<MemoryCell, NumberDomain>,
+    pub touched: BTreeMap<MemoryCell, Touch>,
+    /// Cells that store values without a symbolic representation.
+    pub opaque: BTreeSet<MemoryCell>,
+    /// For each cell, an upper bound on the read-modify-writes of each thread.
+    pub updates: BTreeMap<MemoryCell, BTreeMap<u16, u32>>,
+    /// For each cell and value, a lower bound on the read-modify-writes needed to reach the value.
+    pub generations: BTreeMap<MemoryCell, BTreeMap<u64, u32>>,
+}
+
+impl Knowledge {
+    /// Returns an upper bound on the read-modify-writes of a cell in one execution.
+    pub fn updates_of(&self, cell: MemoryCell) -> u32 {
+        self.updates.get(&cell).map_or(0, |by_thread| by_thread.values().sum())
+    }
+
+    /// Returns a lower bound on the read-modify-writes needed to reach a value.
+    pub fn min_generation(&self, cell: MemoryCell, value: u64) -> u32 {
+        self.generations.get(&cell).and_then(|known| known.get(&value)).copied().unwrap_or(0)
+    }
+}
+
+/// The threads that access a cell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Touch {
+    /// Bit mask of the reading threads.
+    pub readers: u32,
+    pub writers: u32,
+    /// True if an access synchronizes.
+    pub has_ordering_access: bool,
+}
+
+impl Touch {
+    /// Returns true if accesses of the cell have to be events of the test.
+    pub fn is_shared(self) -> bool {
+        self.has_ordering_access || self.writers != 0 && (self.readers | self.writers).count_ones() > 1
+    }
+}
+
+/// A dynamic instance of a control barrier: its call stack with loop iterations, and the execution scope.
+pub(crate) type BarrierKey = (Vec<(u32, usize, Vec<u32>)>, litmus::Scope);
+
+/// The emitted code of a thread.
+pub(crate) struct Walked {
+    pub segments: Vec<Segment>,
+    pub registers: u16,
+    /// Upper bound on the writes of a path.
+    pub writes: u32,
+    pub paths: usize,
+}
+
+/// The code between two control barriers.
+#[derive(Default)]
+pub(crate) struct Segment {
+    /// The barrier at its start.
+    pub barrier: Option<Emitted>,
+    pub instance: Option<usize>,
+    /// The state and entry label of each path that enters it.
+    pub entries: Vec<(PathState, u16)>,
+    pub code: Vec<Emitted>,
+    /// The segments that follow it.
+    pub next: BTreeSet<usize>,
+}
+
+impl Segment {
+    /// Returns the entry label of each path that enters the segment.
+    pub fn entry_labels(&self) -> Vec<u16> {
+        self.entries.iter().map(|(_, label)| *label).collect()
+    }
+}
+
+/// An emitted instruction with its source position.
+#[derive(Clone, Debug)]
+pub(crate) struct Emitted {
+    pub kind: InstructionKind,
+    pub line: u32,
+    pub place: SourcePosition,
+}

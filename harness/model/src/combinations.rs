@@ -1,0 +1,75 @@
+//! The combinations of one path per thread, and their event structures.
+
+use litmus::{Test, ThreadId};
+
+use crate::PredictError;
+use crate::path::{Path, paths};
+use crate::skeleton::{Semantic, Skeleton, skeletons};
+use crate::supported::check_supported;
+
+/// All skeletons of a test.
+pub(crate) fn all_skeletons(
+    test: &Test,
+    semantic: Semantic,
+    unroll: u32,
+) -> Result<Vec<Skeleton>, PredictError> {
+    let mut all = Vec::new();
+    for_each_skeleton(test, semantic, unroll, &mut |skeleton| {
+        all.push(skeleton);
+        Ok(true)
+    })?;
+    Ok(all)
+}
+
+pub(crate) fn for_each_skeleton(
+    test: &Test,
+    semantic: Semantic,
+    unroll: u32,
+    visit: &mut impl FnMut(Skeleton) -> Result<bool, PredictError>,
+) -> Result<(), PredictError> {
+    let paths = supported_paths(test, semantic, unroll)?;
+    let observables = test.observables();
+    for_each_combination(&paths, &mut |_, combination| {
+        for skeleton in skeletons(test, &observables, combination, semantic)? {
+            if !visit(skeleton)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    })
+}
+
+/// Returns the paths of each thread.
+pub(crate) fn supported_paths(
+    test: &Test,
+    semantic: Semantic,
+    unroll: u32,
+) -> Result<Vec<Vec<Path>>, PredictError> {
+    check_supported(test, semantic)?;
+    (0..test.threads.len()).map(|thread| paths(test, ThreadId(thread as u16), unroll)).collect()
+}
+
+/// Visits every combination of one path per thread, with the path indices, while `visit` returns true.
+pub(crate) fn for_each_combination(
+    all: &[Vec<Path>],
+    visit: &mut impl FnMut(&[usize], &[&Path]) -> Result<bool, PredictError>,
+) -> Result<(), PredictError> {
+    let mut chosen = vec![0usize; all.len()];
+    loop {
+        let combination: Vec<&Path> = all.iter().zip(&chosen).map(|(paths, index)| &paths[*index]).collect();
+        if !visit(&chosen, &combination)? {
+            return Ok(());
+        }
+        // An odometer over the paths of all threads.
+        let mut position = 0;
+        loop {
+            let Some(index) = chosen.get_mut(position) else { return Ok(()) };
+            *index += 1;
+            if *index < all[position].len() {
+                break;
+            }
+            *index = 0;
+            position += 1;
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! The features of a test that not every model defines, and the tests that a model refuses.
+
+#![deny(clippy::wildcard_enum_match_arm)]
+
+use litmus::{
+    Dialect, Flow, InstructionKind, LocationId, MemoryAccess, MemoryPlace, Performer, Scope, StorageClass,
+    Test, ThreadPlace,
+};
+
+use crate::PredictError;
+use crate::cells::Extent;
+use crate::skeleton::{MAX_EVENTS, MAX_THREADS, Semantic};
+use crate::system;
+use crate::wgsl;
+
+/// Refuses tests that the engine cannot execute or that use features the model does not define.
+pub(crate) fn check_supported(test: &Test, semantic: Semantic) -> Result<(), PredictError> {
+    if test.threads.len() > MAX_THREADS {
+        return Err(PredictError::TooManyThreads { threads: test.threads.len(), bound: MAX_THREADS });
+    }
+    let instructions: usize = test.threads.iter().map(|thread| thread.instructions.len()).sum();
+    // A path may skip instructions, so that only far too many are refused here.
+    if instructions > 8 * MAX_EVENTS {
+        return Err(PredictError::TooManyEvents { events: instructions, bound: MAX_EVENTS });
+    }
+    let refuse = |what: &str| Err(PredictError::NotAvailable { what: what.to_owned() });
+    if test.has_undefined() && semantic.initial_per_name {
+        return refuse("undefined initial values under this model");
+    }
+    if test.has_sequential_operations() && !semantic.sequential_orders {
+        return refuse("sequentially consistent order under this model");
+    }
+    let mut extended = false;
+    for thread in &test.threads {
+        let host = thread.place == ThreadPlace::Host;
+        if host && !semantic.whole_language {
+            return refuse("host threads under this model");
+        }
+        extended |= host;
+        let cooperative = thread
+            .instructions
+            .iter()
+            .any(|i| i.kind.access().is_some_and(|access| access.performer == Performer::Cooperative));
+        if cooperative && !semantic.whole_language {
+            return refuse("cooperative accesses under this model");
+        }
+        for instruction in &thread.instructions {
+            let kind = &instruction.kind;
+            // The performing invocation follows the control flow of the thread.
+            if cooperative && !is_uniform_in_subgroup(kind) {
+                return refuse("cooperative accesses in a thread that branches, calls, or names a quorum");
+            }
+            let extension = extension(test, kind);
+            extended |= extension.is_some();
+            if let Some(what) = wgsl::refusal(kind).filter(|_| semantic.only_wgsl) {
+                return refuse(what);
+            }
+            if let Some(what) = extension.filter(|_| !semantic.whole_language) {
+                return refuse(what.refusal());
+            }
+            for scope in scopes(kind) {
+                match scope {
+                    Scope::CrossDevice if test.dialect != Dialect::Hsa && !host => {
+                        return refuse("cross-device scope in a shader");
+                    }
+                    Scope::ShaderCall | Scope::FragmentInterlock if !semantic.whole_language => {
+                        return refuse("scopes of shader calls and interlocked sections under this model");
+                    }
+                    Scope::Invocation
+                    | Scope::Subgroup
+                    | Scope::Workgroup
+                    | Scope::ShaderCall
+                    | Scope::FragmentInterlock
+                    | Scope::QueueFamily
+                    | Scope::Device
+                    | Scope::CrossDevice => {}
+                }
+            }
+        }
+    }
+    if semantic.whole_language {
+        check_one_class_per_name(test)?;
+    }
+    match extended.then(|| system::refusal(test)).flatten() {
+        Some(what) => refuse(what),
+        None => Ok(()),
+    }
+}
+
+/// Refuses names that are accessed through two storage classes.
+fn check_one_class_per_name(test: &Test) -> Result<(), PredictError> {
+    let mut classes: Vec<(LocationId, StorageClass)> = Vec::new();
+    for instruction in test.threads.iter().flat_map(|thread| &thread.instructions) {
+        let Some(MemoryPlace { location, class, .. }) = instruction.kind.access().map(|access| access.place)
+        else {
+            continue;
+        };
+        let known = classes.iter().find(|(known, _)| *known == location);
+        if known.is_none() {
+            classes.push((location, class));
+        } else if known.is_some_and(|(_, known)| *known != class) {
+            let name = test.location(location).name.clone();
+            return Err(PredictError::TwoStorageClasses { name, span: instruction.span });
+        }
+    }
+    Ok(())
+}
+
+/// Returns true if another invocation of the subgroup that runs the same code executes the instruction
+/// uniformly.
+#[expect(clippy::wildcard_enum_match_arm, reason = "the caller refuses by name")]
+fn is_uniform_in_subgroup(kind: &InstructionKind) -> bool {
+    match kind {
+        InstructionKind::Access(_) | InstructionKind::Fence { .. } | InstructionKind::Compute(_) => true,
+        InstructionKind::Flow(flow) => matches!(flow, Flow::Label(_) | Flow::BranchIf { .. }),
+        InstructionKind::System(operation) => operation.is_unmasked(),
+        InstructionKind::ControlBarrier(barrier) => barrier.quorum.is_none(),
+        // Instructions not known to be uniform are refused.
+        _ => false,
+    }
+}
+
+/// Returns true if the access covers neither a whole location nor a whole vector component.
+fn is_partial(test: &Test, access: &MemoryAccess) -> bool {
+    if access.is_vector() {
+        access.lanes().any(|lane| !Extent::of(test, &lane.place).whole)
+    } else {
+        !Extent::of(test, &access.place).whole
+    }
+}
+
+/// A feature that only models of the complete language support.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extension {
+    /// Access masks and host operations.
+    Api,
+    /// Shader calls.
+    ShaderCall,
+    /// Interlocked sections.
+    Interlock,
+    /// Accesses to a part of a location.
+    Part,
+    /// Halves of split barriers.
+    SplitBarrier,
+}
+
+impl Extension {
+    /// Returns the text with which the feature is refused.
+    pub(crate) fn refusal(self) -> &'static str {
+        match self {
+            Extension::Api => "access masks and operations of the host under this model",
+            Extension::ShaderCall => "shader calls under this model",
+            Extension::Interlock => "interlocked sections under this model",
+            Extension::Part => "accesses to a part of a location under this model",
+            Extension::SplitBarrier => "split barriers under this model",
+        }
+    }
+}
+
+/// Returns the feature that an instruction needs beyond the common language.
+pub(crate) fn extension(test: &Test, kind: &InstructionKind) -> Option<Extension> {
+    match kind {
+        InstructionKind::Access(access) => is_partial(test, access).then_some(Extension::Part),
+        InstructionKind::System(operation) => (!operation.is_unmasked()).then_some(Extension::Api),
+        InstructionKind::ShaderCall(_) => Some(Extension::ShaderCall),
+        InstructionKind::Interlock(_) => Some(Extension::Interlock),
+        InstructionKind::SplitBarrier(_) => Some(Extension::SplitBarrier),
+        InstructionKind::Fence { .. }
+        | InstructionKind::ControlBarrier(_)
+        | InstructionKind::Subgroup(_)
+        | InstructionKind::Compute(_)
+        | InstructionKind::Flow(_) => None,
+    }
+}
+
+/// Returns the scopes of an instruction: its memory scope and its execution scope.
+pub(crate) fn scopes(kind: &InstructionKind) -> impl Iterator<Item = Scope> {
+    kind.memory_scope().into_iter().chain(kind.execution_scope())
+}
