@@ -162,8 +162,8 @@ impl<'w> Book<'w> {
 
     /// Ends the log and returns the folder, all lines, and the result of printing those that were missing.
     ///
-    /// A failed print is returned rather than raised: the terminal may be gone, and the folder is still
-    /// finished.
+    /// A failed print is part of the result: the terminal may be closed, and the folder is completed
+    /// nevertheless.
     pub fn close(self) -> (Folder, Vec<RunLine>, Result<(), Failure>) {
         let known: Vec<RunLine> = self.lines.iter().flatten().cloned().collect();
         let all = self.folder.plan().completed(&known);

@@ -42,7 +42,7 @@ pub fn in_order_on<T: Sync, R: Send, E>(
                 loop {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     let Some(item) = items.get(index) else { return };
-                    // The receiver is gone if the delivery failed.
+                    // The receiver was dropped if the delivery failed.
                     if sender.send((index, work(item))).is_err() {
                         return;
                     }

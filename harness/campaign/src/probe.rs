@@ -32,7 +32,7 @@ pub struct DeviceList {
 /// Problems with the drivers of a machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trouble {
-    /// Why there is no Vulkan device.
+    /// The reason why there is no Vulkan device.
     pub no_driver: Option<String>,
     /// Driver files that the loader ignores, with the reason.
     pub unusable: Vec<String>,

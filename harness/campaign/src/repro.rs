@@ -49,7 +49,7 @@ pub struct Repro<'a> {
 struct ReproSubject {
     loaded: Loaded,
     variant: RunVariant,
-    /// The program that is judged: what devices run, in the Vulkan memory model and without a filter.
+    /// The judged program: the program that devices run, in the Vulkan memory model and without a filter.
     judged: Test,
     /// The text of the program.
     text: String,

@@ -20,7 +20,7 @@ pub(crate) fn offset_in(specialized: &Specialized<'_>, variable: u32, at: &Addre
                 declared.class,
                 StorageClass::PushConstant | StorageClass::StorageBuffer | StorageClass::Uniform
             );
-            // An unnamed block is called by its type, or its members stand alone.
+            // An unnamed block has the name of its type, or its members have no qualifier.
             let names = [module.display_name(variable), module.display_name(declared.ty)];
             let behind = names.iter().find_map(|name| path.strip_prefix(name.as_str())?.strip_prefix('.'));
             block.then(|| member(specialized, declared.ty, behind.unwrap_or(path)))?

@@ -139,7 +139,7 @@ pub(crate) fn missing_inputs(
                         .any(|known| crate::address::offset_in(specialized, *id, &known.at) == Some(offset))
                 };
                 for scalar in scalars.into_iter().filter(|_| !reflected) {
-                    // One given byte suffices: the author knows of the scalar.
+                    // One given byte suffices: the author has considered the scalar.
                     let given = (0..u64::from(scalar.bytes))
                         .any(|at| options.push.contains_key(&(scalar.offset + at)));
                     if !given && !bound(scalar.offset) {

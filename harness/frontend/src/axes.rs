@@ -47,7 +47,7 @@ impl AxisUse {
                 SpirvOperation::Compute { operands, .. } if is_ordering(one.op) => {
                     usage.compared |= flow.merged(operands);
                 }
-                // Local memory, and masks of memory operands, are no use.
+                // Local memory and masks of memory operands are irrelevant.
                 SpirvOperation::Load { pointer, .. } | SpirvOperation::Store { pointer, .. }
                     if flow.is_local(pointer) => {}
                 SpirvOperation::Load { pointer, .. } => usage.access(at.site, flow.address(pointer)),

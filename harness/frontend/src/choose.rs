@@ -229,7 +229,7 @@ impl InputChoice {
         if inputs.is_empty() && control.is_empty() {
             return false;
         }
-        // A lock that is taken from the start is no deadlock of the shader.
+        // A lock that is initially taken is not a deadlock of the shader.
         if found.kind == FindingKind::Hang && !is_conventional {
             return true;
         }
@@ -241,7 +241,7 @@ impl InputChoice {
         let relevant: Vec<&(AnalysisOptions, Trial)> = self.trials.iter().filter(is_relevant).collect();
         let key: FindingKey = found.key();
         let everywhere = relevant.iter().all(|(_, trial)| trial.findings.contains_key(&key));
-        // An uninitialized value is undefined whatever it is computed with.
+        // A computation with an uninitialized value is undefined for all inputs.
         if inputs.is_empty() || found.kind == FindingKind::UninitialisedRead {
             return !everywhere;
         }
@@ -256,7 +256,8 @@ impl InputChoice {
         };
         let place = |input: &usize| options.assumed.get(*input).map(|input| &input.place);
         let is_contents = |input: &&usize| matches!(place(input), Some(InputPlace::Contents(_)));
-        // Elements that were always equal say nothing of others, nor does the one value of an override.
+        // Elements that were always equal give no information about others, nor does the single value of an
+        // override.
         let is_alone =
             |input: &&usize| is_contents(input) || matches!(place(input), Some(InputPlace::Override(_)));
         let is_varied = distinct(&inputs) >= ROBUST_TRIALS

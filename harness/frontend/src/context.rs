@@ -241,7 +241,7 @@ impl<'a> LiftContext<'a> {
     }
 }
 
-/// Calls `then` with a context that knows only the layout of a module, to look up names.
+/// Calls `then` with a context that has only the layout of a module, to look up names.
 pub(crate) fn with_context<T>(
     module: &SpirvModule,
     options: &AnalysisOptions,

@@ -24,7 +24,7 @@ pub(crate) trait Analysis {
 
     /// Returns the least upper bound.
     fn join(&self, first: Self::Fact, second: Self::Fact) -> Self::Fact;
-    /// Returns the facts of a built-in variable, if the analysis knows it.
+    /// Returns the facts of a built-in variable, if the analysis supports it.
     fn built_in(&self, built_in: BuiltIn) -> Option<Facts<Self::Fact>>;
     /// Returns the fact of a constant.
     fn constant(&self) -> Self::Fact;

@@ -81,7 +81,7 @@ fn resolve_push(module: &SpirvModule, options: &mut AnalysisOptions) -> Result<(
     let blocks = module.variables.values().filter(|variable| variable.class == StorageClass::PushConstant);
     let blocks: Vec<String> = blocks.map(|variable| module.display_name(variable.ty)).collect();
     for (given, values) in named {
-        // An unnamed block is called by its type.
+        // An unnamed block has the name of its type.
         let member = |block: &String| given.strip_prefix(block.as_str())?.strip_prefix('.');
         let is_known = scalars.iter().any(|scalar| scalar.name.starts_with(given.as_str()));
         let name = blocks.iter().find_map(member).filter(|_| !is_known).unwrap_or(&given);
@@ -189,7 +189,7 @@ fn misfits(module: &SpirvModule, options: &AnalysisOptions) -> Vec<String> {
     let bindings = declared_bindings(module);
     let misfit = |(what, place): (&'static str, (u32, u32))| {
         let there = bindings.get(&place)?;
-        // A combined image sampler takes an image and a sampler, each as an input of its own.
+        // A combined image sampler takes an image and a sampler as separate inputs.
         let fits = there.contains(what) || what != BUFFER && there.contains(BOTH);
         let there: Vec<&str> = there.iter().copied().collect();
         (!fits).then(|| format!("{what} for {}.{}, which is {}", place.0, place.1, there.join(" and ")))

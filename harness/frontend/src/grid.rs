@@ -1,10 +1,9 @@
 //! Dynamic race detection over a whole grid: happens-before by vector clocks, one walk per schedule.
 //!
 //! Every invocation is executed with concrete inputs. Two conflicting accesses race if neither happens before
-//! the other in the walked schedule, however far apart in time they were executed. The clocks follow
-//! FastTrack (Flanagan and Freund, PLDI 2009, <https://doi.org/10.1145/1542476.1542490>), extended by barrier
-//! epochs and by the availability and visibility operations of the Vulkan memory model (appendix "Memory
-//! Model").
+//! the other in the walked schedule, independent of the time between them. The clocks follow FastTrack
+//! (Flanagan and Freund, PLDI 2009, <https://doi.org/10.1145/1542476.1542490>), extended by barrier epochs
+//! and by the availability and visibility operations of the Vulkan memory model (appendix "Memory Model").
 //!
 //! A reported race is a race of the walked schedule. If no schedule-dependent value decides control flow, an
 //! address or an acquire, one walk covers every schedule. Otherwise several schedules are tried. Races of

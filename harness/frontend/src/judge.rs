@@ -290,7 +290,7 @@ pub fn wider(module: &SpirvModule, options: &AnalysisOptions) -> Option<String> 
     let stage = module.find_entry(options.entry.as_deref()).ok()?.shader_stage();
     let (grid, words) = wider_grid(stage);
     let report = grid::analyze_grid(module, &AnalysisOptions { grid: Some(grid), ..options.clone() }).ok()?;
-    // A stride that suits one workgroup says nothing about two.
+    // A stride that is suitable for one workgroup may not be for two.
     let found = report.findings.iter().find(|found| found.inputs.is_empty())?;
     Some(format!("the grid is not given: with {words}: {}", found.message))
 }

@@ -65,7 +65,8 @@ pub struct AnalysisOptions {
     pub assertion: Option<Formula>,
     /// True to ignore the annotated filter.
     pub ignore_filter: bool,
-    /// True to emit accesses of unshared cells too, for callers that change the test and ask again.
+    /// True to emit accesses of unshared cells too, for callers that change the test and query the model
+    /// again.
     pub keep_all: bool,
     /// True to keep every write to a buffer observable, for callers that enumerate final contents.
     pub keep_final: bool,

@@ -52,7 +52,7 @@ impl GenerationTarget {
         };
         let stress = stress.map_err(Failure::environment_error)?;
         let config = listed.map_or(KernelConfig::PLAIN, |listed| stress.kernel_config(&listed.capabilities));
-        // A reader wants the code of the test, without memory stress.
+        // The printed code is that of the test, without memory stress.
         Ok(GenerationTarget { target, config: KernelConfig { stressed: false, ..config }, stress })
     }
 }

@@ -328,7 +328,7 @@ fn to_binary(file: &str, bytes: &[u8]) -> Result<Vec<u8>, Failure> {
             .map_err(|refusal| Failure::input_message(placed_refusal_text(file, &refusal.into())))?;
         assembled.words
     };
-    // Older tools refuse source languages that they do not know.
+    // Older tools refuse unknown source languages.
     let mut at = HEADER_WORDS;
     while let Some(first) = words.get(at).copied() {
         if first & 0xffff == OP_SOURCE

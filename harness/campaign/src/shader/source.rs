@@ -355,7 +355,7 @@ impl ShaderSource<'_> {
             match compiler.compile(self, unit) {
                 Ok(Some(module)) => return Ok(module),
                 Ok(None) => {}
-                // Another compiler may accept the source: dxc knows newer HLSL, and tint more of WGSL.
+                // Another compiler may accept the source: dxc supports newer HLSL, and tint more of WGSL.
                 Err(wrong @ (SourceError::Wrong { .. } | SourceError::EntryNotCompiled { .. })) => {
                     match refused {
                         Some(_) => others.push(compiler.program),

@@ -1,8 +1,8 @@
 //! A larger launch for code that the chosen number or size of workgroups keeps from being reached.
 //!
-//! A probe ([`crate::grid::probe_launch`]) tracks which branches the position in the grid decides, and the numbers
-//! that it is compared with. These give the next launches, the smallest first. What stays unreached is reported with
-//! the option that supplies the launch.
+//! A probe ([`crate::grid::probe_launch`]) tracks which branches the position in the grid decides, and the
+//! numbers that it is compared with. These numbers determine the next launches, the smallest first. Code that
+//! stays unreached is reported with the option that sets the launch.
 
 use std::collections::{BTreeMap, BTreeSet};
 

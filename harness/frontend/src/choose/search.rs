@@ -257,7 +257,7 @@ impl InputSearch<'_> {
         }
     }
 
-    /// Binds each address to a buffer of its own.
+    /// Binds each address to a separate buffer.
     fn bind_addresses(&self, options: &mut AnalysisOptions) {
         let addresses: Vec<AssumedInput> =
             options.assumed.iter().filter(|input| input.kind == InputKind::Address).cloned().collect();

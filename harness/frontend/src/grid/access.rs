@@ -179,7 +179,7 @@ impl Interpreter<'_> {
             }
             TypeLayout::Vector { count, kind: ScalarKind::Integer | ScalarKind::Float, bits, .. } => {
                 let (count, bytes) = (*count, bits.div_ceil(8));
-                // Private memory needs no race check, so its vectors are read at once.
+                // Private memory needs no race check, so its vectors are read as a whole.
                 if let Some(object) = self.private_object(here, pointer, count * bytes) {
                     let part = |index: u32| {
                         let (bits, taint) =
@@ -351,7 +351,7 @@ impl Interpreter<'_> {
         ) = (self.program.type_layout(pointer.ty)?, value)
         {
             let bytes = bits.div_ceil(8);
-            // A private vector is written at once: private memory takes part in no race.
+            // A private vector is written as a whole: private memory takes part in no race.
             let whole = parts.iter().all(|part| matches!(part, ConcreteValue::Bits(..)));
             if whole
                 && pointer.object & LOCAL != 0

@@ -316,8 +316,8 @@ impl Interpreter<'_> {
                 DecodedOp::Jump(edge) => edge,
                 DecodedOp::Branch { condition, yes, no } => {
                     match read_slot(&frame.values, globals, condition) {
-                        // A tainted condition goes to the general path, which records what it
-                        // decides.
+                        // The general path executes a branch on a tainted condition, and records its
+                        // dependence.
                         Some(ConcreteValue::Bits(holds, 0)) => {
                             if *holds != 0 {
                                 yes

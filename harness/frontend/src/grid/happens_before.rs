@@ -162,8 +162,7 @@ impl HappensBeforeClock {
                 Rc::make_mut(known).workgroups.advance_to(theirs, other.barrier_epoch);
             }
         }
-        // And conversely: the other side may know of later barriers of this workgroup than this
-        // clock.
+        // And conversely: the other side may include later barriers of this workgroup than this clock.
         if mine != theirs
             && let Some(others) = &self.components
         {
@@ -330,8 +329,8 @@ impl OrderingState {
         }
         let mut joins = JoinCache::default();
         for (known, others) in self.available_mut().iter_mut().zip(brought.iter()) {
-            // A write that is available in a domain which the two do not share says nothing about
-            // this invocation.
+            // A write that is available in a domain without both invocations need not be available to this
+            // one.
             for at in nearest.max(SUBGROUP)..=DEVICE {
                 joins.join_cached(&mut known[at - 1], mine, &others[at - 1], theirs);
             }
@@ -359,8 +358,8 @@ impl OrderingState {
         let (mut joins, workgroup) = (JoinCache::default(), around.workgroup);
         let mut itself = HappensBeforeClock::default();
         time.into_iter().for_each(|time| itself.advance_invocation(around.invocation, time));
-        // A write with an availability operation of its own at level `own` is available in that
-        // domain once it happens before. The operation extends it from there.
+        // A write with an availability operation at level `own` is available in that domain once it happens
+        // before. The operation extends it from there.
         for own in 0..level {
             let mut narrower = self.before.restrict_to_domain(own, around);
             joins.join_cached(&mut narrower, workgroup, &itself, workgroup);
@@ -413,8 +412,8 @@ impl HappensBeforeView {
             let base = own.min(level);
             let by_itself = self.ordering.before.restrict_to_domain(base, around);
             let mut wider = HappensBeforeClock::default();
-            // From wide to narrow: what is available in a domain becomes available in the domains
-            // inside it, and in the end visible to the invocation.
+            // From wide to narrow: writes that are available in a domain become available in the domains
+            // inside it, and finally visible to the invocation.
             for at in (0..=level).rev() {
                 let here = match at {
                     0 => &mut Rc::make_mut(self.visible.get_or_insert_with(Rc::default))[own],
@@ -431,7 +430,7 @@ impl HappensBeforeView {
 
     /// Returns true if a write is available in a domain that both invocations share.
     ///
-    /// `known` is true if the write happens before; `own` is the level of its own availability operation.
+    /// `known` is true if the write happens before; `own` is the level of the write's availability operation.
     pub fn is_available(
         &self,
         workgroup: u32,

@@ -1,4 +1,4 @@
-//! Images: a texel occupies four components of 32 bits or two of 64, whatever its format stores.
+//! Images: a texel occupies four components of 32 bits or two of 64, for every format.
 
 use arithmetic::{TexelFormat, bits_of, float_of, mask};
 use rspirv::spirv::{ImageOperands, StorageClass};

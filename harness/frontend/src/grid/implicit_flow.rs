@@ -1,9 +1,10 @@
-//! Code that is not reached because of an implicit flow: a branch chose a value that a later branch tests.
+//! Code that is not reached because of an implicit flow: a branch determined a value that a later branch
+//! tests.
 //!
-//! Taint follows explicit flows alone. In `bool hit = false; if (mode == 7) hit = true; if (hit) …`, and in a call
-//! that returns early, the second condition has no taint. An unreached block behind a condition that may join
-//! values counts as decided by each input whose branches all invocations took to one side. That may name an input
-//! too many.
+//! Taint follows only explicit flows. In `bool hit = false; if (mode == 7) hit = true; if (hit) …`, and in a
+//! call that returns early, the second condition has no taint. An unreached block behind a condition that may
+//! join values counts as decided by each input whose branches all invocations took to one side. That may name
+//! an input too many.
 
 use std::collections::BTreeSet;
 

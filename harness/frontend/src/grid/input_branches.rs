@@ -109,7 +109,7 @@ impl Interpreter<'_> {
                     parts
                 });
                 for (one, other) in sides[0].iter().zip(&sides[1]) {
-                    // A number that depends on the same input is no boundary for it.
+                    // A number that depends on the same input is not a boundary for it.
                     self.influence.add_numbers(one.1 & !other.1, &[other.0]);
                     self.influence.add_numbers(other.1 & !one.1, &[one.0]);
                 }

@@ -177,8 +177,8 @@ impl Interpreter<'_> {
             .at
             .iter()
             .map(|(site, ..)| match self.program.source_place(*site) {
-                // Sites without a line are distinguished by their number; the tag keeps them apart
-                // from lines.
+                // Sites without a line are distinguished by their number; the tag distinguishes them from
+                // lines.
                 (0, _) => *site | GLOBAL,
                 (line, _) => line,
             })
@@ -218,7 +218,7 @@ impl Interpreter<'_> {
             _ if (earlier.0.epoch.workgroup, earlier.0.subgroup)
                 == (later.0.epoch.workgroup, later.0.subgroup) =>
             {
-                // One instruction executed by all lanes at once is unordered even in lockstep.
+                // One instruction executed by all lanes together is unordered even in lockstep.
                 let lockstep =
                     earlier.0.site.instruction != later.0.site.instruction && self.setup.subgroups > 1;
                 match lockstep {

@@ -413,9 +413,8 @@ impl Interpreter<'_> {
                 _ => return Ok(false),
             }
         }
-        // Of several dynamic instances, the earliest one is completed first.
-        // The smallest dynamic instance is the earliest position, so lanes that are behind
-        // catch up before others go on.
+        // Of several dynamic instances, the earliest one is completed first. The smallest dynamic instance is
+        // the earliest position, so lagging lanes catch up before others continue.
         let Some((instance, _, site)) = waiting.iter().min_by_key(|one| one.0.clone()).cloned() else {
             return Ok(false);
         };
@@ -536,7 +535,7 @@ impl Interpreter<'_> {
             let Some(frame) = here.workgroup.invocations[here.index].frames.last() else { break };
             let at = frame.at;
             let code = self.program.functions.get(frame.function).map_or(&[][..], |function| &function.code);
-            // These wait for other invocations, so that a loop around them is no spin loop.
+            // These wait for other invocations, so a loop around them is not a spin loop.
             let meets = |inst: &Inst<'_>| {
                 let is_arrival = matches!(
                     inst.operation,

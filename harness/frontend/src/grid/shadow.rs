@@ -71,7 +71,7 @@ pub(super) struct AccessSite {
 }
 
 impl AccessSite {
-    /// Returns true if a record of one can stand for the other, whatever their position.
+    /// Returns true if a record of one can represent the other, at any position.
     fn has_same_kind(&self, other: &AccessSite) -> bool {
         self.kind == other.kind && self.mask == other.mask
     }
@@ -376,8 +376,8 @@ impl ShadowCell {
             self.publish_earlier_writes(new, sight);
         }
         let mut mine = self.groups.iter_mut().filter(|group| group.site.has_same_kind(&way));
-        // The new record stands for the invocation's previous one of the same kind: whatever is
-        // ordered after the new access is ordered after both.
+        // The new record replaces the previous one of the same kind and invocation: accesses that are ordered
+        // after the new access are ordered after both.
         if let Some(group) = mine.find(|group| group.lane_bit(moment.invocation) != 0) {
             if group.time == moment.time && group.barrier_epoch == moment.barrier_epoch && group.site == way {
                 return;
@@ -398,7 +398,7 @@ impl ShadowCell {
         }
     }
 
-    /// Drops earlier accesses for which a new write stands.
+    /// Drops earlier accesses that a new write represents.
     fn drop_covered(&mut self, new: &AccessRecord, sight: RaceCheck<'_>) {
         let plain = MemoryAccessKind { writes: false, atomic: false, published: false, ..new.site.kind };
         let read = AccessRecord { site: AccessSite { kind: plain, ..new.site }, ..*new };

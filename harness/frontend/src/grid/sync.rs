@@ -166,8 +166,8 @@ impl Invocation {
 
     /// Makes an atomic's earlier writes to the same location visible.
     ///
-    /// An acquire from an atomic at the same location orders the location itself, whatever classes the
-    /// semantics name.
+    /// An acquire from an atomic at the same location orders the location itself, independent of the storage
+    /// classes of the semantics.
     pub fn acquire_self_visible(
         &mut self,
         place: (u32, u32, u64),

@@ -187,7 +187,8 @@ pub(crate) struct LaunchProbe {
     pub steps: u64,
 }
 
-/// Walks a kernel in one schedule, with at most `most` steps; `learn` is told if the walk reached its end.
+/// Walks a kernel in one schedule, with at most `most` steps; `learn` is called with true if the walk reached
+/// its end.
 ///
 /// A walk that a limit ended still shows what its inputs reach.
 fn walk_once<T>(

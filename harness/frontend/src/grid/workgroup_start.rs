@@ -210,7 +210,7 @@ impl Interpreter<'_> {
         };
         let scalar = |number: u32| ConcreteValue::Bits(u64::from(number), marks[0]);
         let lane = me.local_index % setup.subgroup_size;
-        // A mask of lanes has four words of 32 bits, whatever the size of the subgroup.
+        // A mask of lanes has four words of 32 bits, for every size of the subgroup.
         let lanes = |from: u32, to: u32| {
             let bits = |word: u32| {
                 let mine = |lane: &u32| lane / 32 == word;
@@ -219,7 +219,7 @@ impl Interpreter<'_> {
             ConcreteValue::from_components((0..4).map(bits))
         };
         let size = setup.subgroup_size;
-        // In stages behind others or with vertex input, the value exists, but it is not known.
+        // In later stages or with vertex input, the value exists but is unknown.
         let not_given = match setup.stage {
             Stage::Compute | Stage::Task => super::value::UNDEFINED,
             Stage::Vertex | Stage::Fragment | Stage::Mesh => super::value::OPAQUE,

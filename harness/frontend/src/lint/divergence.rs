@@ -1,12 +1,13 @@
 //! Control barriers in divergent control flow, by a uniformity analysis.
 //!
-//! A data-flow analysis ([`crate::dataflow`]) finds the conditions that differ between invocations of a workgroup. A barrier is
-//! reported if it depends on such a branch by control dependence (Ferrante, Ottenstein and Warren, TOPLAS 1987,
-//! <https://doi.org/10.1145/24039.24041>), which covers selections, early returns and loops. WGSL rejects the same
-//! programs (WGSL, section 15.2).
+//! A data-flow analysis ([`crate::dataflow`]) finds the conditions that differ between invocations of a
+//! workgroup. A barrier is reported if it depends on such a branch by control dependence (Ferrante,
+//! Ottenstein and Warren, TOPLAS 1987, <https://doi.org/10.1145/24039.24041>), which covers selections, early
+//! returns and loops. WGSL rejects the same programs (WGSL, section 15.2).
 //!
-//! The rule is quiet where the analysis does not know: values from memory at the same address for all invocations that the
-//! shader writes, from images and from subgroup operations, and values that only a divergent branch makes differ.
+//! The rule does not report conditions that the analysis cannot classify: values from memory at the same
+//! address for all invocations that the shader writes, from images and from subgroup operations, and values
+//! that only a divergent branch makes differ.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 

@@ -120,7 +120,7 @@ struct FixSearch<'a> {
 
 type FoundFix = (Vec<KernelChange>, Vec<GridFinding>);
 
-/// Returns true if a finding is gone and no new one appeared.
+/// Returns true if a finding was removed and no new one appeared.
 fn has_fewer_findings(found: &[GridFinding], target: &GridFinding, before: &[&GridFinding]) -> bool {
     found
         .iter()

@@ -312,8 +312,7 @@ impl<'a> Simulation<'a> {
                     Step::Unsupported(what) => return Err(NoProof::Limit(what)),
                 });
                 ahead = 0;
-                // Every cycle goes backward somewhere, so comparing states only there finds each
-                // repetition.
+                // Every cycle has a backward jump, so comparing states only there finds each repetition.
                 if self.after.loops && state.after.at <= from {
                     return self.prove(state, depth + 1);
                 }
@@ -520,7 +519,7 @@ impl<'a> Simulation<'a> {
     }
 }
 
-/// Remembers the value of an access of AFTER.
+/// Records the value of an access of AFTER.
 fn note_repeatable(state: &mut State, event: &Event) {
     let Some(cell) = event.cell.clone().filter(|_| event.is_plain()) else {
         return state.repeatable.clear();
