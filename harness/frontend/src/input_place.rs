@@ -23,7 +23,7 @@ pub enum InputPlace {
     Constant(u32),
     /// A pipeline-overridable constant that the compiler has replaced by a value.
     Override(OverrideValue),
-    /// What ray queries hit.
+    /// The results of ray queries.
     RayQueries,
     /// The number of workgroups or their size.
     Launch(LaunchPart),

@@ -47,7 +47,7 @@ pub struct AnalysisOptions {
     pub images: BTreeMap<(u32, u32), ImageInput>,
     /// Samplers by set and binding, including those of combined image samplers.
     pub samplers: BTreeMap<(u32, u32), Sampler>,
-    /// What ray queries hit. Default: [`RayResults::Alternating`], as an assumed input.
+    /// The results of ray queries. Default: [`RayResults::Alternating`], as an assumed input.
     pub ray_queries: Option<RayResults>,
     /// Buffers that addresses point to.
     pub addresses: Vec<AddressInput>,

@@ -1,4 +1,4 @@
-//! What rays hit, and the state of ray queries. A walk has no geometry, so an option or an assumption decides.
+//! The results and the state of ray queries. A walk has no geometry, so an option or an assumption decides.
 
 use std::collections::BTreeMap;
 

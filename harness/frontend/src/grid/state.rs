@@ -108,7 +108,7 @@ pub(super) struct WalkSetup {
     pub has_mixed_visibility: bool,
     /// The taint of positions in the grid and in the workgroup.
     pub launch_taint: LaunchTaint,
-    /// What rays hit, and the taint of it.
+    /// The results of ray queries, and their taint.
     pub ray_queries: (RayResults, Taint),
     /// True to execute without checking accesses.
     pub skip_race_checks: bool,
