@@ -10,7 +10,7 @@ use spirv_reader::{SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule, 
 
 use crate::dataflow::called_functions;
 use crate::error::Problem;
-use crate::inputs::{FILL_WORDS, fill_bytes};
+use crate::inputs::{AddressTarget, FILL_WORDS, fill_bytes};
 use crate::launch_part::LaunchPart;
 use crate::layout::Specialized;
 use crate::lift::{AnalysisOptions, DEFAULT_BYTES, FindingKind, local_size_of};
@@ -48,16 +48,31 @@ pub enum InputPlace {
 pub struct OverrideValue {
     /// The assumed value.
     pub value: String,
-    /// True for a number that is not part of a workgroup size. Findings may exist for this number only.
-    pub is_number: bool,
+    /// Which findings may exist for this value only.
+    pub role: OverrideRole,
+}
+
+/// The findings that a constant decides which the compiler has replaced by a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum OverrideRole {
+    /// Anything, as a number that is not part of a workgroup size does.
+    Number,
+    /// Which arrays fit, as a workgroup size does.
+    Size,
+    /// Which variables are initialized, as the definition of one of several preprocessor names does.
+    Definition,
 }
 
 impl OverrideValue {
     /// Returns true if another value may remove findings of this kind.
-    ///
-    /// An array may fit only other workgroup sizes.
     pub(crate) fn may_decide(&self, kind: FindingKind) -> bool {
-        self.is_number || matches!(kind, FindingKind::OutOfBounds | FindingKind::UndefinedBehaviour)
+        match self.role {
+            OverrideRole::Number => true,
+            OverrideRole::Size => {
+                matches!(kind, FindingKind::OutOfBounds | FindingKind::UndefinedBehaviour)
+            }
+            OverrideRole::Definition => kind == FindingKind::UninitialisedRead,
+        }
     }
 }
 
@@ -120,19 +135,19 @@ impl AssumedInput {
             InputPlace::Launch(LaunchPart::Workgroups(_) | LaunchPart::Invocations(_)) => {
                 "--grid X,Y,Z".to_owned()
             }
+            InputPlace::Override(OverrideValue { role: OverrideRole::Definition, .. }) => {
+                format!("-D {}", self.name.split(' ').next().unwrap_or_default())
+            }
             InputPlace::Override(_) => format!("--spec {}=VALUE", self.name),
         }
     }
 
     /// Describes the value in `options`.
     pub fn value(&self, options: &AnalysisOptions) -> String {
+        if let Some(at) = self.address_target() {
+            return describe_address(options, &at);
+        }
         match &self.place {
-            InputPlace::Push(offset, _) if self.kind == InputKind::Address => {
-                describe_address(options, &crate::inputs::AddressTarget::Push(*offset))
-            }
-            InputPlace::Scalar(at, offset, _) if self.kind == InputKind::Address => {
-                describe_address(options, &crate::inputs::AddressTarget::Buffer(*at, *offset))
-            }
             InputPlace::Push(offset, bytes) => {
                 let byte = |at: u64| options.push.get(&at).copied().unwrap_or(0);
                 self.number((0..u64::from(*bytes)).map(|at| byte(offset + at)))
@@ -175,6 +190,37 @@ impl AssumedInput {
         }
     }
 
+    /// Returns true for the contents of a buffer, which an address may point to.
+    pub(crate) fn is_contents(&self) -> bool {
+        matches!(self.place, InputPlace::Contents(_)) || self.kind == InputKind::Address
+    }
+
+    /// Returns true for an address, and for the second half of one that the code composes of two integers.
+    pub(crate) fn is_in_address(&self, assumed: &[AssumedInput]) -> bool {
+        let half = match self.place {
+            InputPlace::Push(offset, _) => offset.checked_sub(4).map(AddressTarget::Push),
+            InputPlace::Scalar(at, offset, _) => {
+                offset.checked_sub(4).map(|offset| AddressTarget::Buffer(at, offset))
+            }
+            _ => None,
+        };
+        let is_second = || assumed.iter().any(|other| other.address_target() == half);
+        self.address_target().is_some() || half.is_some() && is_second()
+    }
+
+    /// Returns the place of an address.
+    pub(crate) fn address_target(&self) -> Option<AddressTarget> {
+        match self.place {
+            InputPlace::Push(offset, _) if self.kind == InputKind::Address => {
+                Some(AddressTarget::Push(offset))
+            }
+            InputPlace::Scalar(at, offset, _) if self.kind == InputKind::Address => {
+                Some(AddressTarget::Buffer(at, offset))
+            }
+            _ => None,
+        }
+    }
+
     fn number(&self, bytes: impl DoubleEndedIterator<Item = u8>) -> String {
         // Little-endian, as in memory.
         let bits = bytes.rev().fold(0_u64, |all, byte| all << 8 | u64::from(byte));
@@ -186,7 +232,12 @@ impl AssumedInput {
     }
 }
 
-fn describe_address(options: &AnalysisOptions, at: &crate::inputs::AddressTarget) -> String {
+/// Returns the index of the address at a place.
+pub(crate) fn address_input(assumed: &[AssumedInput], at: &AddressTarget) -> Option<usize> {
+    assumed.iter().position(|input| input.address_target().as_ref() == Some(at))
+}
+
+fn describe_address(options: &AnalysisOptions, at: &AddressTarget) -> String {
     let bound = options.addresses.iter().find(|address| address.at == *at);
     bound.map_or("no buffer".to_owned(), |address| {
         format!("a buffer of {} bytes of {}", address.bytes.len(), fill_word_of(&address.bytes, &[]))
@@ -532,11 +583,26 @@ pub(crate) fn atomic_bindings(module: &SpirvModule, function: u32) -> HashSet<Bi
     all
 }
 
+/// Returns true if an entry point accesses memory behind an address atomically.
+pub(crate) fn has_atomic_pointees(module: &SpirvModule, function: u32) -> bool {
+    code_of(module, function).any(|function| {
+        function.code.iter().any(|one| {
+            let SpirvOperation::Atomic(access) = module.operation(one) else { return false };
+            let ty = function.types.get(&access.pointer).and_then(|ty| module.types.get(ty));
+            matches!(ty, Some(SpirvType::Pointer { class: StorageClass::PhysicalStorageBuffer, .. }))
+        })
+    })
+}
+
 /// Returns the buffers that an entry point writes, each with the member of its block, or `None` if the member is
-/// unknown.
+/// unknown. Atomics count if `atomically`.
 ///
 /// A pointer that is passed to a function counts as written.
-pub(crate) fn written_members(module: &SpirvModule, function: u32) -> HashSet<(Binding, Option<u64>)> {
+pub(crate) fn written_members(
+    module: &SpirvModule,
+    function: u32,
+    atomically: bool,
+) -> HashSet<(Binding, Option<u64>)> {
     let mut all = HashSet::new();
     for function in code_of(module, function) {
         let roots = PointerRoots::of(module, function);
@@ -547,7 +613,7 @@ pub(crate) fn written_members(module: &SpirvModule, function: u32) -> HashSet<(B
                 | SpirvOperation::CopyMemory { target: pointer, .. }
                 | SpirvOperation::CopyMemorySized { target: pointer, .. }
                 | SpirvOperation::ComputeAndStore { pointer, .. } => vec![pointer],
-                SpirvOperation::Atomic(access) if access.kind.writes() => vec![access.pointer],
+                SpirvOperation::Atomic(access) if atomically && access.kind.writes() => vec![access.pointer],
                 _ => Vec::new(),
             };
             for pointer in pointers {

@@ -46,6 +46,7 @@ use crate::error::{Problem, Refusal, SourcePosition};
 use crate::lift::{AnalysisOptions, FindingKind, InvocationId};
 use crate::question;
 
+pub(crate) use access::NO_BUFFER;
 pub(crate) use final_contents::pack_texels;
 use machine::Interpreter;
 pub use sampler::{AddressMode, Sampler};
@@ -149,13 +150,17 @@ impl NeededInput {
 
     /// Returns a grid that decides a finding.
     pub(crate) fn grid_of(value: String) -> NeededInput {
-        NeededInput {
-            name: "grid".to_owned(),
-            value,
-            option: "--grid X,Y,Z".to_owned(),
-            lines: String::new(),
-            is_contents: false,
-        }
+        NeededInput::of_finding("grid".to_owned(), value, "--grid X,Y,Z".to_owned())
+    }
+
+    /// Returns a subgroup size that decides a finding.
+    pub(crate) fn subgroup_size(value: String) -> NeededInput {
+        NeededInput::of_finding("subgroup size".to_owned(), value, "--subgroup-size N".to_owned())
+    }
+
+    /// Returns an input that decides a finding.
+    pub(crate) fn of_finding(name: String, value: String, option: String) -> NeededInput {
+        NeededInput { name, value, option, lines: String::new(), is_contents: false }
     }
 }
 

@@ -87,7 +87,7 @@ mod value;
 mod walk;
 
 pub use answer::{ModelAnswer, ModelQuery, RaceSpot, answer_with_model};
-pub use assumed::{AssumedInput, InputPlace, OverrideValue, UnsetOverride};
+pub use assumed::{AssumedInput, InputPlace, OverrideRole, OverrideValue, UnsetOverride};
 pub use choose::{InputChoice, InputGrid, InputMode, InputNeeds, choose_inputs};
 pub use dispatch::{DispatchBuffer, DispatchImage, KernelDispatch, element_names, plan_dispatch};
 pub use error::{Problem, Refusal, read_module};

@@ -4,6 +4,7 @@
 //! ships. Every answer contains the compiler's name, version and flags. If a compiler refuses a source, the
 //! next installed one is tried. A source of HLSL, Slang or Unity has a module for each entry point.
 
+mod alternatives;
 mod cache;
 mod compilers;
 mod definitions;
@@ -247,7 +248,7 @@ impl ShaderSource<'_> {
             let tree = IncludeTree::read(Path::new(file), &text, &given.includes);
             (OverrideValues::default(), tree)
         };
-        let source = ShaderSource {
+        let mut source = ShaderSource {
             file,
             language,
             text,
@@ -257,7 +258,16 @@ impl ShaderSource<'_> {
             tree,
             overrides,
         };
+        source.note_missing_definitions();
         Ok(source)
+    }
+
+    /// Adds the definitions that the source expects to the constants without a value.
+    fn note_missing_definitions(&mut self) {
+        if self.language != ShaderLanguage::Wgsl {
+            let whole = self.whole_text();
+            self.overrides.unset = alternatives::missing_definitions(&whole, &self.given.defines);
+        }
     }
 
     /// Repeats an attempt with each folder that makes a missing include file found.
@@ -274,6 +284,7 @@ impl ShaderSource<'_> {
             let Some(folder) = folder.filter(|folder| !self.given.includes.contains(folder)) else { break };
             self.given.includes.push(folder);
             self.tree = IncludeTree::read(Path::new(self.file), &self.text, &self.given.includes);
+            self.note_missing_definitions();
         }
         attempt(self)
     }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use spirv_reader::SpirvModule;
 
+use crate::assumed::{OverrideRole, OverrideValue};
 use crate::error::Refusal;
 use crate::lift::{AnalysisOptions, FindingKind};
 
@@ -143,7 +144,10 @@ pub(super) fn blocked_lines(
     };
     let mut all: Vec<Blocked> = influence.branches.iter().filter_map(blocked).collect();
     all.extend(implicitly_blocked(program, influence, reached, &all));
-    if influence.overrides.is_empty() {
+    let is_value = |(_, value): &&(usize, OverrideValue)| value.role != OverrideRole::Definition;
+    let overrides: Vec<usize> =
+        influence.overrides.iter().filter(is_value).map(|(index, _)| *index).collect();
+    if overrides.is_empty() {
         return all;
     }
     // No branch on an override is left, so each other line may be unreached because of it.
@@ -158,8 +162,7 @@ pub(super) fn blocked_lines(
         }
     }
     if !lines.is_empty() {
-        let inputs = influence.overrides.iter().map(|(index, _)| *index).collect();
-        all.push(Blocked { inputs, lines, blocks });
+        all.push(Blocked { inputs: overrides, lines, blocks });
     }
     all
 }
