@@ -236,6 +236,12 @@ impl InputChoice {
         if found.kind == FindingKind::Hang && !is_conventional {
             return true;
         }
+        // Without counters and flags, a loop that reads contents ends by the contents, as a linked list does.
+        let is_walk = found.kind == FindingKind::Hang && self.conventions.inputs.is_empty();
+        let is_buffer = |input: &usize| options.assumed.get(*input).is_some_and(AssumedInput::is_contents);
+        if is_walk && inputs.iter().any(is_buffer) {
+            return true;
+        }
         // With a lock that is taken from the start, nothing is known of the others.
         let is_relevant = |(options, trial): &&(AnalysisOptions, Trial)| {
             let convention = !is_conventional || self.conventions.hold_for(options);
