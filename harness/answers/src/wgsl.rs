@@ -6,7 +6,7 @@
 #[cfg(feature = "naga")]
 mod compile;
 
-use frontend::{OverrideValue, UnsetOverride};
+use frontend::{OverrideRole, OverrideValue, UnsetOverride};
 
 use crate::scan::{has_word, words};
 
@@ -132,13 +132,13 @@ fn assumed_value(declared: &OverrideDeclaration, plain: &str) -> OverrideValue {
     let dimension = sizes
         .flat_map(|(size, _)| size.split(',').enumerate())
         .find(|(_, size)| has_word(size, &declared.name));
-    let (value, is_number) = match (declared.kind.as_str(), dimension) {
-        ("bool", _) => ("false", false),
-        (_, Some((0, _))) => ("64", false),
-        (_, Some(_)) => ("1", false),
-        _ => ("1", true),
+    let (value, role) = match (declared.kind.as_str(), dimension) {
+        ("bool", _) => ("false", OverrideRole::Size),
+        (_, Some((0, _))) => ("64", OverrideRole::Size),
+        (_, Some(_)) => ("1", OverrideRole::Size),
+        _ => ("1", OverrideRole::Number),
     };
-    OverrideValue { value: value.to_owned(), is_number }
+    OverrideValue { value: value.to_owned(), role }
 }
 
 #[cfg(test)]

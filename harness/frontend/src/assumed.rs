@@ -8,10 +8,10 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use rspirv::spirv::{Op, StorageClass};
 use spirv_reader::{SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation, SpirvType};
 
-use crate::contents::{FILL_WORDS, fill_bytes};
+use crate::contents::{AddressTarget, FILL_WORDS, fill_bytes};
 use crate::dataflow::called_functions;
 use crate::error::Problem;
-pub(crate) use crate::input_place::{AssumedInput, Binding, InputKind, InputPlace};
+use crate::input_place::{AssumedInput, Binding, InputKind, InputPlace};
 use crate::input_place::{OverrideValue, UnsetOverride};
 use crate::launch_part::LaunchPart;
 use crate::layout::{Specialized, local_size_of};
@@ -24,13 +24,10 @@ const MAX_DEPTH: u32 = 16;
 impl AssumedInput {
     /// Describes the value in `options`.
     pub fn value(&self, options: &AnalysisOptions) -> String {
+        if let Some(at) = self.address_target() {
+            return describe_address(options, &at);
+        }
         match &self.place {
-            InputPlace::Push(offset, _) if self.kind == InputKind::Address => {
-                describe_address(options, &crate::contents::AddressTarget::Push(*offset))
-            }
-            InputPlace::Scalar(at, offset, _) if self.kind == InputKind::Address => {
-                describe_address(options, &crate::contents::AddressTarget::Buffer(*at, *offset))
-            }
             InputPlace::Push(offset, bytes) => {
                 let byte = |at: u64| options.push.get(&at).copied().unwrap_or(0);
                 self.number((0..u64::from(*bytes)).map(|at| byte(offset + at)))
@@ -74,6 +71,37 @@ impl AssumedInput {
         }
     }
 
+    /// Returns true for the contents of a buffer, which an address may point to.
+    pub(crate) fn is_contents(&self) -> bool {
+        matches!(self.place, InputPlace::Contents(_)) || self.kind == InputKind::Address
+    }
+
+    /// Returns true for an address, and for the second half of one that the code composes of two integers.
+    pub(crate) fn is_in_address(&self, assumed: &[AssumedInput]) -> bool {
+        let half = match self.place {
+            InputPlace::Push(offset, _) => offset.checked_sub(4).map(AddressTarget::Push),
+            InputPlace::Scalar(at, offset, _) => {
+                offset.checked_sub(4).map(|offset| AddressTarget::Buffer(at, offset))
+            }
+            _ => None,
+        };
+        let is_second = || assumed.iter().any(|other| other.address_target() == half);
+        self.address_target().is_some() || half.is_some() && is_second()
+    }
+
+    /// Returns the place of an address.
+    pub(crate) fn address_target(&self) -> Option<AddressTarget> {
+        match self.place {
+            InputPlace::Push(offset, _) if self.kind == InputKind::Address => {
+                Some(AddressTarget::Push(offset))
+            }
+            InputPlace::Scalar(at, offset, _) if self.kind == InputKind::Address => {
+                Some(AddressTarget::Buffer(at, offset))
+            }
+            _ => None,
+        }
+    }
+
     fn number(&self, bytes: impl DoubleEndedIterator<Item = u8>) -> String {
         // Little-endian, as in memory.
         let bits = bytes.rev().fold(0_u64, |all, byte| all << 8 | u64::from(byte));
@@ -85,7 +113,12 @@ impl AssumedInput {
     }
 }
 
-fn describe_address(options: &AnalysisOptions, at: &crate::contents::AddressTarget) -> String {
+/// Returns the index of the address at a place.
+pub(crate) fn address_input(assumed: &[AssumedInput], at: &AddressTarget) -> Option<usize> {
+    assumed.iter().position(|input| input.address_target().as_ref() == Some(at))
+}
+
+fn describe_address(options: &AnalysisOptions, at: &AddressTarget) -> String {
     let bound = options.addresses.iter().find(|address| address.at == *at);
     bound.map_or("no buffer".to_owned(), |address| {
         format!("a buffer of {} bytes of {}", address.bytes.len(), fill_word_of(&address.bytes, &[]))
@@ -432,11 +465,26 @@ pub(crate) fn atomic_bindings(module: &SpirvModule, function: u32) -> HashSet<Bi
     all
 }
 
+/// Returns true if an entry point accesses memory behind an address atomically.
+pub(crate) fn has_atomic_pointees(module: &SpirvModule, function: u32) -> bool {
+    code_of(module, function).any(|function| {
+        function.code.iter().any(|one| {
+            let SpirvOperation::Atomic(access) = module.operation(one) else { return false };
+            let ty = function.types.get(&access.pointer).and_then(|ty| module.types.get(ty));
+            matches!(ty, Some(SpirvType::Pointer { class: StorageClass::PhysicalStorageBuffer, .. }))
+        })
+    })
+}
+
 /// Returns the buffers that an entry point writes, each with the member of its block, or `None` if the member is
-/// unknown.
+/// unknown. Atomics count if `atomically`.
 ///
 /// A pointer that is passed to a function counts as written.
-pub(crate) fn written_members(module: &SpirvModule, function: u32) -> HashSet<(Binding, Option<u64>)> {
+pub(crate) fn written_members(
+    module: &SpirvModule,
+    function: u32,
+    atomically: bool,
+) -> HashSet<(Binding, Option<u64>)> {
     let mut all = HashSet::new();
     for function in code_of(module, function) {
         let roots = PointerRoots::of(module, function);
@@ -447,7 +495,7 @@ pub(crate) fn written_members(module: &SpirvModule, function: u32) -> HashSet<(B
                 | SpirvOperation::CopyMemory { target: pointer, .. }
                 | SpirvOperation::CopyMemorySized { target: pointer, .. }
                 | SpirvOperation::ComputeAndStore { pointer, .. } => vec![pointer],
-                SpirvOperation::Atomic(access) if access.kind.writes() => vec![access.pointer],
+                SpirvOperation::Atomic(access) if atomically && access.kind.writes() => vec![access.pointer],
                 _ => Vec::new(),
             };
             for pointer in pointers {

@@ -18,17 +18,19 @@ use spirv_reader::{GlobalVariable, SpirvModule, SpirvOperation, SpirvType};
 use self::launch::{LaunchLimit, LaunchSearch, MissingLaunch};
 use self::search::InputSearch;
 use crate::assumed::{
-    AssumedInput, Binding, InputPlace, atomic_bindings, ends_in_runtime_array, local_size_constants,
-    missing_inputs, missing_launch, written_members,
+    atomic_bindings, ends_in_runtime_array, has_atomic_pointees, local_size_constants, missing_inputs,
+    missing_launch, written_members,
 };
 use crate::axes::{AxisUse, grid_axis, local_axis};
 use crate::dispatch::uses_subgroups;
 use crate::error::{Problem, Refusal, SourcePosition};
-use crate::grid::{Blocked, FindingKey, GridFinding, NeededInput, Trial};
+use crate::finding::FindingKind;
+use crate::grid::{Blocked, FindingKey, GridFinding, NO_BUFFER, NeededInput, Trial};
+use crate::input_place::{AssumedInput, Binding, InputPlace, OverrideRole, OverrideValue};
 use crate::launch::Launch;
-use crate::layout::Specialized;
-use crate::lift::{AnalysisOptions, DEFAULT_BYTES, FindingKind, local_size_of};
+use crate::layout::{Specialized, local_size_of};
 use crate::needs::{describe_choice, needed_inputs};
+use crate::options::{AnalysisOptions, DEFAULT_BYTES};
 
 /// Upper bound on the bytes of a buffer whose contents are chosen.
 const MAX_BLOCK: u64 = 1 << 24;
@@ -184,14 +186,8 @@ impl InputChoice {
     /// Returns what to supply to reach the code that no chosen launch reaches; `reached` are the blocks of all walks.
     pub(crate) fn needed_launch(&self, module: &SpirvModule, reached: &[bool]) -> Vec<NeededInput> {
         let Some(options) = self.choices.first() else { return Vec::new() };
-        let mut all: Vec<NeededInput> = Vec::new();
         let limits = self.launch.limits.iter().filter(|limit| !limit.blocked.is_covered(reached));
-        for needed in limits.map(|limit| limit.needed_input(module, options)) {
-            if !all.contains(&needed) {
-                all.push(needed);
-            }
-        }
-        all
+        launch::needed_launch(limits, module, options)
     }
 
     /// Returns true if the analysis may use more workgroups than one for these options.
@@ -223,14 +219,29 @@ impl InputChoice {
         }
         let is_conventional = self.conventions.hold_for(options);
         let (mut inputs, mut control) = (found.inputs.clone(), found.control.clone());
+        let writes_alone = found.kind.is_race() && found.at.iter().all(|spot| spot.access == Some(true));
         if is_conventional {
-            self.conventions.remove_settled(found.kind, &mut inputs, &mut control);
+            self.conventions.remove_settled((found.kind, !writes_alone), &mut inputs, &mut control);
+        }
+        // Counters, flags and locks that no dispatch starts with let invocations pass that have to wait.
+        if !is_conventional && found.kind.is_race() {
+            let key = found.key();
+            let has_zeros = |(options, trial): &&(AnalysisOptions, Trial)| {
+                self.conventions.hold_for(options) && trial.findings.contains_key(&key)
+            };
+            return !self.trials.iter().any(|trial| has_zeros(&trial));
         }
         if inputs.is_empty() && control.is_empty() {
             return false;
         }
         // A lock that is initially taken is not a deadlock of the shader.
         if found.kind == FindingKind::Hang && !is_conventional {
+            return true;
+        }
+        // Without counters and flags, a loop that reads contents ends by the contents, as a linked list does.
+        let is_walk = found.kind == FindingKind::Hang && self.conventions.inputs.is_empty();
+        let is_buffer = |input: &usize| options.assumed.get(*input).is_some_and(AssumedInput::is_contents);
+        if is_walk && inputs.iter().any(is_buffer) {
             return true;
         }
         // With a lock that is taken from the start, nothing is known of the others.
@@ -241,6 +252,18 @@ impl InputChoice {
         let relevant: Vec<&(AnalysisOptions, Trial)> = self.trials.iter().filter(is_relevant).collect();
         let key: FindingKey = found.key();
         let everywhere = relevant.iter().all(|(_, trial)| trial.findings.contains_key(&key));
+        let place = |input: &usize| options.assumed.get(*input).map(|input| &input.place);
+        let is_definition = |input: &usize| {
+            let role = |value: &OverrideValue| value.role == OverrideRole::Definition;
+            matches!(place(input), Some(InputPlace::Override(value)) if role(value))
+        };
+        if inputs.iter().any(is_definition) {
+            return true;
+        }
+        // No number that was tried is an address.
+        if !inputs.is_empty() && found.message.ends_with(NO_BUFFER) {
+            return true;
+        }
         // A computation with an uninitialized value is undefined for all inputs.
         if inputs.is_empty() || found.kind == FindingKind::UninitialisedRead {
             return !everywhere;
@@ -254,8 +277,8 @@ impl InputChoice {
                 .map(|(options, _)| inputs.iter().map(|input| value(input, options)).collect::<Vec<_>>());
             values.collect::<BTreeSet<_>>().len()
         };
-        let place = |input: &usize| options.assumed.get(*input).map(|input| &input.place);
-        let is_contents = |input: &&usize| matches!(place(input), Some(InputPlace::Contents(_)));
+        let is_contents =
+            |input: &&usize| options.assumed.get(**input).is_some_and(AssumedInput::is_contents);
         // Elements that were always equal give no information about others, nor does the single value of an
         // override.
         let is_alone =
@@ -264,10 +287,17 @@ impl InputChoice {
             && inputs.iter().filter(is_alone).all(|input| distinct(&[*input]) >= ROBUST_TRIALS);
         // No choice of contents meets what positions, offsets or lists of indices have in common: the elements
         // may be a permutation. An update at such a place races for any two equal elements.
-        let writes_alone = found.kind.is_race() && found.at.iter().all(|spot| spot.access == Some(true));
         let is_beyond = (found.kind == FindingKind::OutOfBounds || writes_alone)
             && inputs.iter().any(|input| is_contents(&input));
         !everywhere || !is_varied || is_beyond || found.kind == FindingKind::UndefinedBehaviour
+    }
+
+    /// Returns true if an access may be out of bounds only in the chosen grid.
+    ///
+    /// An array of a fixed length may fit one workgroup along some axis.
+    pub(crate) fn may_exceed_by_grid(&self, found: &GridFinding, options: &AnalysisOptions) -> bool {
+        let is_wide = options.grid.is_some_and(|grid| grid != [1; 3]);
+        self.launch.is_grid_free && is_wide && found.kind == FindingKind::OutOfBounds
     }
 
     /// Returns true if a trial reached the code of a finding without it.
@@ -290,16 +320,15 @@ impl InputChoice {
         let Some((options, first)) = self.choices.first().zip(self.chosen.first()) else {
             return (Vec::new(), message);
         };
-        let is_contents = |input: &AssumedInput| matches!(input.place, InputPlace::Contents(_));
-        let is_buffer = |input: &usize| options.assumed.get(*input).is_some_and(is_contents);
+        let is_buffer = |input: &usize| options.assumed.get(*input).is_some_and(AssumedInput::is_contents);
         let numbers = |options: &AnalysisOptions| -> Vec<String> {
-            let inputs = options.assumed.iter().filter(|input| !is_contents(input));
+            let inputs = options.assumed.iter().filter(|input| !input.is_contents());
             inputs.map(|input| input.value(options)).collect()
         };
         // What is read beyond the assumed length counts among the contents.
         let is_part = |input: &usize| {
-            let place = options.assumed.get(*input).map(|input| &input.place);
-            matches!(place, Some(InputPlace::Contents(_) | InputPlace::Length(_)))
+            let part = options.assumed.get(*input);
+            part.is_some_and(|part| part.is_contents() || matches!(part.place, InputPlace::Length(_)))
         };
         for (options, trial) in self.trials.iter().filter(|(_, trial)| trial.is_complete) {
             for (key, found) in &trial.findings {
@@ -332,22 +361,33 @@ pub(crate) struct Conventions {
     inputs: BTreeSet<usize>,
     /// Those among them that the kernel only reads. Another kernel sets such a flag.
     only_read: BTreeSet<usize>,
+    /// The arrays. Another kernel may have set their elements to the start of each bin of a sort.
+    arrays: BTreeSet<usize>,
 }
 
 impl Conventions {
     /// Returns true if the convention decides which value of an input a finding of this kind is judged with.
     ///
     /// A race is one for the first dispatch. A kernel that polls a flag without setting it hangs only if no other
-    /// kernel sets the flag, so its hang depends on an input.
-    fn settle(&self, kind: FindingKind, input: usize) -> bool {
-        let of_kind = kind.is_race() || kind == FindingKind::Hang && !self.only_read.contains(&input);
+    /// kernel sets the flag, so its hang depends on an input. So do writes that race with each other at places that
+    /// the elements of an array give.
+    fn settle(&self, kind: FindingKind, has_read: bool, input: usize) -> bool {
+        let of_kind = match kind {
+            FindingKind::Hang => !self.only_read.contains(&input),
+            _ => kind.is_race() && (has_read || !self.arrays.contains(&input)),
+        };
         of_kind && self.inputs.contains(&input)
     }
 
     /// Removes the inputs that the convention decides from those of a finding.
-    fn remove_settled(&self, kind: FindingKind, inputs: &mut Vec<usize>, control: &mut Vec<usize>) {
-        inputs.retain(|input| !self.settle(kind, *input));
-        control.retain(|input| !self.settle(kind, *input));
+    fn remove_settled(
+        &self,
+        (kind, has_read): (FindingKind, bool),
+        inputs: &mut Vec<usize>,
+        control: &mut Vec<usize>,
+    ) {
+        inputs.retain(|input| !self.settle(kind, has_read, *input));
+        control.retain(|input| !self.settle(kind, true, *input));
     }
 
     /// Returns true if these inputs are zeros.
@@ -447,7 +487,8 @@ fn search_inputs(
     }
     let [x, y, z] = [0, 1, 2].map(|axis: usize| u64::from(launch.grid[axis] * launch.local_size[axis]));
     let atomics: BTreeSet<Binding> = atomic_bindings(module, function).into_iter().collect();
-    let written = written_members(module, function);
+    let written = written_members(module, function, true);
+    let stored = written_members(module, function, false);
     let is_only_read = |input: &AssumedInput| {
         let InputPlace::Scalar(at, offset, _) = input.place else { return false };
         let member = member_at(module, &specialized, at, offset);
@@ -461,11 +502,21 @@ fn search_inputs(
         let inputs = start.assumed.iter().enumerate();
         inputs.filter(|(_, input)| keep(input)).map(|(index, _)| index).collect()
     };
-    let conventions = Conventions { inputs: select(&is_counter), only_read: select(&is_only_read) };
+    // What the kernel stores itself is no result of another one.
+    let is_array = |input: &AssumedInput| match input.place {
+        InputPlace::Contents(at) => is_counter(input) && !stored.iter().any(|(own, _)| *own == at),
+        _ => false,
+    };
+    let conventions = Conventions {
+        inputs: select(&is_counter),
+        only_read: select(&is_only_read),
+        arrays: select(&is_array),
+    };
     let mut search = InputSearch {
         module,
         conventions,
         atomics,
+        has_atomic_pointees: has_atomic_pointees(module, function),
         sizes: [x, y, z],
         local: u64::from(launch.local_size.iter().product::<u32>()),
         trials: Vec::new(),

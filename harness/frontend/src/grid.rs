@@ -53,13 +53,13 @@ use crate::finding::{FindingKind, InvocationId};
 use crate::options::AnalysisOptions;
 use crate::question;
 
+pub(crate) use access::NO_BUFFER;
 pub(crate) use final_contents::pack_texels;
 pub use sampler::{AddressMode, Sampler};
 use schedule::SchedulePolicy;
 pub(crate) use setup::initial_texels;
 use state::Interpreter;
 
-pub(crate) use crate::contents::default_image;
 use spirv_reader::{SpirvModule, Stage};
 pub(crate) use trial::{Blocked, FindingKey, LaunchProbe, Trial, TrialFinding, probe_launch, run_trial};
 
@@ -158,13 +158,17 @@ impl NeededInput {
 
     /// Returns a grid that decides a finding.
     pub(crate) fn grid_of(value: String) -> NeededInput {
-        NeededInput {
-            name: "grid".to_owned(),
-            value,
-            option: "--grid X,Y,Z".to_owned(),
-            lines: String::new(),
-            is_contents: false,
-        }
+        NeededInput::of_finding("grid".to_owned(), value, "--grid X,Y,Z".to_owned())
+    }
+
+    /// Returns a subgroup size that decides a finding.
+    pub(crate) fn subgroup_size(value: String) -> NeededInput {
+        NeededInput::of_finding("subgroup size".to_owned(), value, "--subgroup-size N".to_owned())
+    }
+
+    /// Returns an input that decides a finding.
+    pub(crate) fn of_finding(name: String, value: String, option: String) -> NeededInput {
+        NeededInput { name, value, option, lines: String::new(), is_contents: false }
     }
 }
 

@@ -34,16 +34,31 @@ pub enum InputPlace {
 pub struct OverrideValue {
     /// The assumed value.
     pub value: String,
-    /// True for a number that is not part of a workgroup size. Findings may exist for this number only.
-    pub is_number: bool,
+    /// The findings that may exist for this value only.
+    pub role: OverrideRole,
+}
+
+/// The findings that a constant decides which the compiler has replaced by a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum OverrideRole {
+    /// All findings: a number that is not part of a workgroup size.
+    Number,
+    /// Accesses out of bounds: a workgroup size, which an array may have to fit.
+    Size,
+    /// Uninitialized variables: the definition of one of several preprocessor names.
+    Definition,
 }
 
 impl OverrideValue {
     /// Returns true if another value may remove findings of this kind.
-    ///
-    /// An array may fit only other workgroup sizes.
     pub(crate) fn may_decide(&self, kind: FindingKind) -> bool {
-        self.is_number || matches!(kind, FindingKind::OutOfBounds | FindingKind::UndefinedBehaviour)
+        match self.role {
+            OverrideRole::Number => true,
+            OverrideRole::Size => {
+                matches!(kind, FindingKind::OutOfBounds | FindingKind::UndefinedBehaviour)
+            }
+            OverrideRole::Definition => kind == FindingKind::UninitialisedRead,
+        }
     }
 }
 
@@ -105,6 +120,9 @@ impl AssumedInput {
             }
             InputPlace::Launch(LaunchPart::Workgroups(_) | LaunchPart::Invocations(_)) => {
                 "--grid X,Y,Z".to_owned()
+            }
+            InputPlace::Override(OverrideValue { role: OverrideRole::Definition, .. }) => {
+                format!("-D {}", self.name.split(' ').next().unwrap_or_default())
             }
             InputPlace::Override(_) => format!("--spec {}=VALUE", self.name),
             InputPlace::RayQueries => "--rays hit".to_owned(),

@@ -84,6 +84,7 @@ pub fn judge_choice(
         .partition(|found| !choice.depends_on_values(found, &first));
     let (mut due_to_grid, mut certain): (Vec<_>, Vec<_>) =
         certain.into_iter().partition(|found| choice.is_due_to_grid(found, &first));
+    due_to_grid.extend(take_due_to_wide_grid(module, &first, choice, &mut certain));
     let due_to_subgroups = take_due_to_subgroup_size(module, (given, &first), &report, &mut certain);
     let noted = describe_unreached(module, &report.unreached);
     let mut others = Vec::new();
@@ -109,6 +110,7 @@ pub fn judge_choice(
                 found.push(one);
             }
         }
+        due_to_grid.extend(take_due_to_wide_grid(module, &other, choice, &mut found));
         // The choice to report is the first one with a certain finding.
         if certain.is_empty() && !found.is_empty() {
             options = other.clone();
@@ -168,13 +170,7 @@ pub fn judge_choice(
         (due_to_subgroups.first(), certain.is_empty(), first.subgroup_size)
     {
         report.coverage += &format!("; the subgroup size is not given: with {size}: {}", found.message);
-        report.needs.push(NeededInput {
-            name: "subgroup size".to_owned(),
-            value: size.to_string(),
-            option: "--subgroup-size N".to_owned(),
-            lines: String::new(),
-            is_contents: false,
-        });
+        report.needs.push(NeededInput::subgroup_size(size.to_string()));
     }
     if needs_grid && report.verdict == GridVerdict::NeedsInputs {
         report.needs.push(NeededInput::grid());
@@ -203,23 +199,58 @@ pub fn judge_choice(
     Ok(Judged { report, options, chosen })
 }
 
-/// Returns the inputs that keep code from being reached, as [`judge_choice`] finds them with every input that it tries.
+/// Returns the inputs that keep code or findings from being reached, as [`judge_choice`] finds them with every input
+/// that it tries.
 ///
-/// `check` and `explain`, which are about one choice of inputs, need them too. Returns `None` if the walk reaches no
-/// answer, or every line.
+/// `check` and `explain` are about one choice of inputs, `own`, and have found it clean. Returns `None` if the walk
+/// reaches no answer, or is clean too.
 pub fn open_inputs(
     module: &SpirvModule,
-    given: &AnalysisOptions,
+    (given, own): (&AnalysisOptions, &AnalysisOptions),
     mode: InputMode,
     (model, budget): (&Model, Budget<'_>),
 ) -> Option<Vec<NeededInput>> {
     let given = AnalysisOptions { assertion: None, ..given.clone() };
     let judged = choose_inputs(module, &given, mode, InputGrid::Chosen)
-        .and_then(|choice| judge_choice(module, &given, &choice, model, budget));
-    let mut needs =
-        judged.ok().filter(|judged| judged.report.verdict == GridVerdict::NeedsInputs)?.report.needs;
-    needs.retain(|needed| !needed.lines.is_empty());
+        .and_then(|choice| judge_choice(module, &given, &choice, model, budget))
+        .ok()?;
+    let mut needs = match judged.report.verdict {
+        GridVerdict::NeedsInputs => judged.report.needs,
+        GridVerdict::Racy => differing_inputs(module, own, &judged.options),
+        GridVerdict::Clean | GridVerdict::Undecided => Vec::new(),
+    };
+    // The caller knows the contents that decide its own answer.
+    needs.retain(|needed| !needed.lines.is_empty() || !needed.is_contents);
     Some(needs).filter(|needs| !needs.is_empty())
+}
+
+/// Returns the inputs that were chosen differently, with their values in `own`.
+fn differing_inputs(
+    module: &SpirvModule,
+    own: &AnalysisOptions,
+    other: &AnalysisOptions,
+) -> Vec<NeededInput> {
+    let mut all = Vec::new();
+    if own.grid != other.grid {
+        let [x, y, z] = own.grid.unwrap_or([1; 3]);
+        all.push(match own.grid {
+            Some(_) => NeededInput::grid_of(format!("{x},{y},{z}")),
+            None => NeededInput::grid(),
+        });
+    }
+    if own.subgroup_size != other.subgroup_size {
+        let size = own.subgroup_size.map_or("that of the device".to_owned(), |size| size.to_string());
+        all.push(NeededInput::subgroup_size(size));
+    }
+    let constants = chosen_constants(module, own, other);
+    all.extend(constants.into_iter().map(|needed| NeededInput { value: "its default".to_owned(), ..needed }));
+    let changed = other.assumed.iter().filter(|input| {
+        !matches!(input.place, InputPlace::Constant(_)) && input.value(own) != input.value(other)
+    });
+    all.extend(
+        changed.map(|input| NeededInput::of_finding(input.name.clone(), input.value(own), input.option())),
+    );
+    all
 }
 
 /// Describes a finding with its lines.
@@ -227,6 +258,31 @@ fn place_finding(module: &SpirvModule, found: &GridFinding) -> String {
     let lines = line_ranges(module, &found.at.iter().map(|spot| spot.line).collect());
     let lines = lines.map_or(String::new(), |lines| format!(" ({lines})"));
     format!("{}{lines}", found.message)
+}
+
+/// Removes and returns the accesses that are within bounds in one workgroup, unless the grid is given.
+fn take_due_to_wide_grid(
+    module: &SpirvModule,
+    chosen: &AnalysisOptions,
+    choice: &InputChoice,
+    findings: &mut Vec<GridFinding>,
+) -> Vec<GridFinding> {
+    if !findings.iter().any(|found| choice.may_exceed_by_grid(found, chosen)) {
+        return Vec::new();
+    }
+    let narrow = AnalysisOptions { grid: Some([1; 3]), ..chosen.clone() };
+    let Ok(report) = grid::analyze_grid(module, &narrow) else { return Vec::new() };
+    let is_complete = matches!(report.verdict, GridVerdict::Clean | GridVerdict::Racy);
+    let is_due = |found: &GridFinding| {
+        let mut blocks = found.blocks.iter();
+        is_complete
+            && choice.may_exceed_by_grid(found, chosen)
+            && blocks.all(|block| report.reached.get(*block as usize) == Some(&true))
+            && !report.findings.iter().any(|other| other.key() == found.key())
+    };
+    let (due, stay) = std::mem::take(findings).into_iter().partition(is_due);
+    *findings = stay;
+    due
 }
 
 /// Removes and returns the findings that another common subgroup size does not have, unless the size is given.

@@ -104,7 +104,7 @@ pub use element_names::element_names;
 pub use error::{Problem, Refusal, read_module};
 pub use finding::{FindingKind, InvocationId, LiftFinding, Spot};
 pub use foreign::{resolve_names, unused_inputs};
-pub use input_place::{AssumedInput, InputPlace, OverrideValue, UnsetOverride};
+pub use input_place::{AssumedInput, InputPlace, OverrideRole, OverrideValue, UnsetOverride};
 pub use inputs::read_bound_module;
 pub use judge::{Judged, beside_races, judge, judge_choice, open_inputs, wider};
 pub use launch_part::LaunchPart;

@@ -34,6 +34,7 @@ pub(crate) fn needed_inputs(
             option: input.option(),
             lines,
             is_contents: match input.place {
+                _ if input.is_contents() && input.address_target().is_some() => true,
                 InputPlace::Contents(at) | InputPlace::Scalar(at, ..) => is_storage_buffer(module, at),
                 _ => false,
             },
@@ -77,12 +78,8 @@ pub(crate) fn chosen_constants(
         decorated.map(|(result, _)| module.display_name(*result)).min().unwrap_or_default()
     };
     all.into_iter()
-        .map(|(id, value)| NeededInput {
-            name: name(*id),
-            value: value.to_string(),
-            option: format!("--spec {id}=VALUE"),
-            lines: String::new(),
-            is_contents: false,
+        .map(|(id, value)| {
+            NeededInput::of_finding(name(*id), value.to_string(), format!("--spec {id}=VALUE"))
         })
         .collect()
 }

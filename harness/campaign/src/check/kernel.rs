@@ -173,7 +173,7 @@ pub fn check_module(
                 let (until, stop) = (Some(Until::new(patience(left))), patience(left));
                 let given = AnalysisOptions { deadline: until, ..given };
                 let limits = (model, Budget::until(&stop));
-                let open = frontend::open_inputs(&module, &given, asked.inputs, limits);
+                let open = frontend::open_inputs(&module, (&given, &options), asked.inputs, limits);
                 needs.inputs = open.unwrap_or(needs.inputs);
             }
             note_needs(file, &mut checked, needs);

@@ -4,6 +4,7 @@
 //! ships. Every answer contains the compiler's name, version and flags. If a compiler refuses a source, the
 //! next installed one is tried. A source of HLSL, Slang or Unity has a module for each entry point.
 
+mod alternatives;
 mod cache;
 mod compilers;
 mod definitions;
@@ -25,13 +26,16 @@ use answers::wgsl::{self, OverrideValues};
 use compilers::{COMPILERS, Compiler};
 use entry_points::EntryPoint;
 use frontend::UnsetOverride;
-use includes::{IncludeTree, find_folder, folder_of};
+use includes::{IncludeTree, decode_text, find_folder, folder_of};
 use scan::{has_function, has_word, without_comments};
 use stage::{COMPUTE, ShaderLanguage, SourceStage};
 
 pub use definitions::{CommandFlags, CompileCommands, parse_definitions};
 pub use error::SourceError;
 pub(crate) use process::run_to_end;
+
+/// The maximum number of include folders that are found for a source.
+const MAX_FOUND_FOLDERS: usize = 16;
 
 /// Extensions of SPIR-V, binary and text.
 const MODULES: [&str; 2] = ["spv", "spvasm"];
@@ -92,6 +96,8 @@ struct ShaderSource<'a> {
     /// The text, preprocessed if a command for that is given.
     text: String,
     is_preprocessed: bool,
+    /// True if the text is that of the file without its byte order mark, which glslang rejects.
+    has_byte_order_mark: bool,
     given: Compilation,
     tree: IncludeTree,
     overrides: OverrideValues,
@@ -131,15 +137,16 @@ pub fn load_all(file: &str, given: &Compilation) -> Vec<Result<SourceModule, Sou
         let module = |bytes| SourceModule { bytes, compiler: None, entry: None, unset: Vec::new() };
         return vec![bytes.map(module)];
     }
-    let prepared = ShaderSource::read(file, given).and_then(|source| {
-        let units = source.units()?;
+    let prepared = ShaderSource::read(file, given).and_then(|mut source| {
+        let units = source.with_found_folders(|source| source.units())?;
         Ok((source, units))
     });
-    let (source, units) = match prepared {
+    let (mut source, units) = match prepared {
         Ok(prepared) => prepared,
         Err(error) => return vec![Err(error)],
     };
-    let mut all: Vec<_> = units.iter().map(|unit| source.compile(unit)).collect();
+    let mut compile = |unit| source.with_found_folders(|source| source.compile(unit));
+    let mut all: Vec<_> = units.iter().map(&mut compile).collect();
     // The scan for entry points ignores `#if`, so some of its functions may not exist.
     if all.iter().any(Result::is_ok) {
         all.retain(|module| !matches!(module, Err(SourceError::EntryNotCompiled { .. })));
@@ -185,13 +192,13 @@ fn no_entry_point(file: &str, wanted: Option<&str>, known: Vec<String>) -> Sourc
 pub fn compile_changed(file: &str, text: &str, entry: Option<&str>, given: &Compilation) -> Option<Vec<u8>> {
     let given = Compilation { is_cached: false, ..given.clone() };
     let mut source = ShaderSource::read(file, &given).ok().filter(|source| !source.is_preprocessed)?;
-    text.clone_into(&mut source.text);
-    let mut units = source.units().ok()?;
+    source.text = decode_text(text.as_bytes()).0;
+    let mut units = source.with_found_folders(|source| source.units()).ok()?;
     units.retain(|unit| unit.entry.as_deref() == entry);
     let [unit] = &mut units[..] else { return None };
     // The text of a unit is written where the compiler reads it.
-    unit.text.get_or_insert_with(|| text.to_owned());
-    Some(source.compile(unit).ok()?.bytes)
+    unit.text.get_or_insert_with(|| source.text.clone());
+    Some(source.with_found_folders(|source| source.compile(unit)).ok()?.bytes)
 }
 
 /// Returns the text of a source that fixes may change; `None` for SPIR-V and for preprocessed sources.
@@ -223,8 +230,9 @@ impl ShaderSource<'_> {
                 };
                 (process::preprocess(file, command, &given.defines).map_err(failed)?, true)
             }
-            None => (String::from_utf8_lossy(&bytes).into_owned(), false),
+            None => (decode_text(&bytes).0, false),
         };
+        let has_byte_order_mark = decode_text(&bytes).1;
         let plain = without_comments(&text);
         if language == ShaderLanguage::Glsl && stage::is_hlsl(&plain) {
             language = ShaderLanguage::Hlsl;
@@ -240,7 +248,45 @@ impl ShaderSource<'_> {
             let tree = IncludeTree::read(Path::new(file), &text, &given.includes);
             (OverrideValues::default(), tree)
         };
-        Ok(ShaderSource { file, language, text, is_preprocessed, given, tree, overrides })
+        let mut source = ShaderSource {
+            file,
+            language,
+            text,
+            is_preprocessed,
+            has_byte_order_mark,
+            given,
+            tree,
+            overrides,
+        };
+        source.note_missing_definitions();
+        Ok(source)
+    }
+
+    /// Adds the definitions that the source expects to the constants without a value.
+    fn note_missing_definitions(&mut self) {
+        if self.language != ShaderLanguage::Wgsl {
+            let whole = self.whole_text();
+            self.overrides.unset = alternatives::missing_definitions(&whole, &self.given.defines);
+        }
+    }
+
+    /// Repeats an attempt with each folder that makes a missing include file found.
+    fn with_found_folders<T>(
+        &mut self,
+        attempt: impl Fn(&Self) -> Result<T, SourceError>,
+    ) -> Result<T, SourceError> {
+        for _ in 0..MAX_FOUND_FOLDERS {
+            let header = match attempt(self) {
+                Err(SourceError::MissingInclude { header, .. }) => header,
+                done => return done,
+            };
+            let folder = find_folder(Path::new(self.file), &header);
+            let Some(folder) = folder.filter(|folder| !self.given.includes.contains(folder)) else { break };
+            self.given.includes.push(folder);
+            self.tree = IncludeTree::read(Path::new(self.file), &self.text, &self.given.includes);
+            self.note_missing_definitions();
+        }
+        attempt(self)
     }
 
     /// Returns true if the files that the scan found are all that a compiler can read.
@@ -253,7 +299,7 @@ impl ShaderSource<'_> {
 
     /// Returns true if the text of a unit is not that of the file.
     fn is_changed(&self, unit: &CompileUnit) -> bool {
-        self.is_preprocessed || unit.text.is_some()
+        self.is_preprocessed || self.has_byte_order_mark || unit.text.is_some()
     }
 
     /// Writes a changed text into a folder. Returns the path of the text to compile.
@@ -298,7 +344,7 @@ impl ShaderSource<'_> {
         }
         let whole = self.whole_text();
         let is_complete = self.tree.missing.is_empty() && !self.tree.has_macro;
-        if is_complete && !has_word(&whole, "main") && extension(self.file) == "glsl" {
+        if is_complete && !has_word(&whole, "main") {
             let what = "no function `main`; expected a shader, not a file for others to include".to_owned();
             return Err(SourceError::NoEntryPoint { file: self.file.to_owned(), what });
         }
@@ -397,17 +443,12 @@ impl ShaderSource<'_> {
                 searched.push(folder);
             }
         }
-        let hint = match find_folder(Path::new(self.file), &missing.header) {
-            Some(folder) => format!("it is below another folder: pass `-I {}`", folder.display()),
-            None => "expected it in a folder that you name: pass `-I DIR`".to_owned(),
-        };
         Some(SourceError::MissingInclude {
             file: self.file.to_owned(),
             includer: missing.includer.clone(),
             line: missing.line,
             header: missing.header.clone(),
             searched: searched.join(", "),
-            hint,
         })
     }
 }

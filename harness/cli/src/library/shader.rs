@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use answers::{placed_refusal_text, source_place};
 use campaign::Failure;
 use campaign::shader::source::{Compilation, SourceError, SourceModule, load_all};
-use frontend::{Lint, SpirvModule};
+use frontend::{Lint, OverrideRole, SpirvModule};
 use results::wire::{FindingPlace, FindingRecord, RejectedLine};
 
 use super::error::{Error, ErrorKind};
@@ -189,7 +189,8 @@ impl ShaderModule {
     /// assert_eq!(ShaderModule::from_spirv("race", []).assumed_constants().count(), 0);
     /// ```
     pub fn assumed_constants(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.source.unset.iter().map(|unset| (unset.name.as_str(), unset.value.value.as_str()))
+        let constants = self.source.unset.iter().filter(|unset| unset.value.role != OverrideRole::Definition);
+        constants.map(|unset| (unset.name.as_str(), unset.value.value.as_str()))
     }
 
     /// Returns the names of the entry points.

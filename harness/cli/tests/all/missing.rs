@@ -99,9 +99,10 @@ fn unreached_code_is_named_with_its_option() {
     }
 }
 
-/// If `race` names lines that no input reaches, no command reports the shader race-free.
+/// No command calls a shader race-free that `race` calls racy or in need of inputs, other than contents of a buffer that
+/// decide a finding: `check` and `explain` are about one choice of them.
 #[test]
-fn every_command_needs_inputs_for_unreached_lines() {
+fn no_command_is_clean_where_race_is_not() {
     if !installed("glslangValidator") || !installed("naga") {
         return;
     }
@@ -109,24 +110,27 @@ fn every_command_needs_inputs_for_unreached_lines() {
     for entry in fs::read_dir(folder()).unwrap() {
         let file = entry.unwrap().path();
         let text = fs::read_to_string(&file).unwrap();
-        if comment(&text, "expect:") != Some("needs-inputs") {
+        if !matches!(comment(&text, "expect:"), Some("needs-inputs" | "racy")) {
             continue;
         }
         let arguments = comment(&text, "args:").unwrap_or_default();
         let mut race = vk_litmus(["race", "--format", "json"]);
         let race = Ran::of(race.arg(&file).args(arguments.split_whitespace()));
         let needs = race.json_lines()[0]["needs"].as_array().cloned().unwrap_or_default();
-        if needs.iter().all(|needed| needed["lines"].as_str().is_none_or(str::is_empty)) {
+        let is_buffer = |needed: &serde_json::Value| {
+            needed["lines"] == "" && needed["option"].as_str().is_some_and(|option| option.starts_with("--b"))
+        };
+        if !needs.is_empty() && needs.iter().all(is_buffer) {
             continue;
         }
         for command in ["check", "explain"] {
             let mut command_line = vk_litmus([command]);
             let ran = Ran::of(command_line.arg(&file).args(arguments.split_whitespace()));
-            assert_eq!(ran.code, 3, "{command} {}: {ran:?}", file.display());
+            assert!([1, 3].contains(&ran.code), "{command} {}: {ran:?}", file.display());
         }
         files += 1;
     }
-    assert!(files > 5);
+    assert!(files > 20);
 }
 
 /// Each kind of answer has the input, the assumed value, the lines and the option.

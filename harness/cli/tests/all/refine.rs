@@ -228,7 +228,16 @@ fn stores_through_an_alias_affect_loads() {
     // buffer.
     let far = two_buffers(folder.path(), "far.comp", "y[3] = 7u; y[1] = 5u; a = x[1];");
     for (case, holds) in [(&alias, true), (&reversed, true), (&apart, false)] {
-        let check = Ran::of(&mut vk_litmus(["check", &far, "--case", case, "--assert", "0.2[0] == 5"]));
+        let check = Ran::of(&mut vk_litmus([
+            "check",
+            &far,
+            "--grid",
+            "1",
+            "--case",
+            case,
+            "--assert",
+            "0.2[0] == 5",
+        ]));
         assert_eq!(check.code, i32::from(!holds), "{case}: {check:?}");
         let race = Ran::of(&mut vk_litmus(["race", &far, "--grid", "1", "--case", case]));
         assert_eq!(race.code, 0, "{case}: {race:?}");

@@ -9,10 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use spirv_reader::SpirvModule;
 
 use super::search::{InputSearch, adds, rescale};
-use crate::assumed::{AssumedInput, InputPlace};
 use crate::grid::{Blocked, LaunchProbe, NeededInput, line_ranges, probe_launch};
+use crate::input_place::{AssumedInput, InputPlace};
 use crate::launch_part::LaunchPart;
-use crate::lift::AnalysisOptions;
+use crate::options::AnalysisOptions;
 
 /// Upper bounds on the invocations of a chosen launch, on the steps of one probe, and of all probes.
 const MAX_INVOCATIONS: u64 = 1 << 16;
@@ -38,22 +38,40 @@ pub(super) struct LaunchLimit {
     pub blocked: Blocked,
     /// The part of the launch to supply.
     pub part: AssumedInput,
-    /// The option that supplies it.
-    pub option: String,
+    /// The grid that may reach it, if the position is compared with a number.
+    pub grid: Option<[u64; 3]>,
 }
 
-impl LaunchLimit {
-    /// Returns the input to supply for the lines that `options` does not reach.
-    pub fn needed_input(&self, module: &SpirvModule, options: &AnalysisOptions) -> NeededInput {
-        let lines = line_ranges(module, &self.blocked.lines);
-        NeededInput {
-            name: self.part.name.clone(),
-            value: self.part.value(options),
-            option: self.option.clone(),
-            lines: lines.unwrap_or_else(|| "code without line numbers".to_owned()),
-            is_contents: false,
+/// Returns what to supply for the lines that `options` does not reach: each part of the launch once.
+pub(super) fn needed_launch<'l>(
+    limits: impl Iterator<Item = &'l LaunchLimit>,
+    module: &SpirvModule,
+    options: &AnalysisOptions,
+) -> Vec<NeededInput> {
+    let mut parts: Vec<(&AssumedInput, [u64; 3], BTreeSet<u32>)> = Vec::new();
+    let assumed = options.grid.unwrap_or([1; 3]).map(u64::from);
+    for limit in limits {
+        let at = parts.iter().position(|(part, ..)| part.name == limit.part.name).unwrap_or(parts.len());
+        if at == parts.len() {
+            parts.push((&limit.part, assumed, BTreeSet::new()));
         }
+        let (_, grid, lines) = &mut parts[at];
+        let wanted = limit.grid.unwrap_or(assumed);
+        grid.iter_mut().zip(wanted).for_each(|(known, wanted)| *known = wanted.max(*known));
+        lines.extend(&limit.blocked.lines);
     }
+    let needed = parts.into_iter().map(|(part, grid, lines)| NeededInput {
+        name: part.name.clone(),
+        value: part.value(options),
+        // The assumed grid is large enough for the comparisons, so that other numbers decide too.
+        option: match grid == assumed {
+            true => part.option(),
+            false => format!("--grid {},{},{}", grid[0], grid[1], grid[2]),
+        },
+        lines: line_ranges(module, &lines).unwrap_or_else(|| "code without line numbers".to_owned()),
+        is_contents: false,
+    });
+    needed.collect()
 }
 
 /// The launch as far as no option supplies it.
@@ -227,7 +245,7 @@ impl LaunchSearch<'_, '_> {
         (!axes.is_empty()).then(|| AnalysisOptions { grid: Some(grid), ..options.clone() })
     }
 
-    /// Returns the option that may reach blocked code.
+    /// Returns the launch that may reach blocked code.
     fn limit(
         &self,
         options: &AnalysisOptions,
@@ -237,21 +255,18 @@ impl LaunchSearch<'_, '_> {
         let at = *blocked.inputs.first()?;
         let part = self.launch.parts.get(at)?.clone();
         let largest = compared.get(&at).and_then(|numbers| numbers.last().copied());
-        let option = match (&part.place, largest.filter(|number| *number < u64::from(u32::MAX))) {
+        let wanted = match (&part.place, largest.filter(|number| *number < u64::from(u32::MAX))) {
             (InputPlace::Launch(LaunchPart::Workgroups(axis)), Some(number)) => Some((*axis, number + 1)),
             (InputPlace::Launch(LaunchPart::Invocations(axis)), Some(number)) => {
                 Some((*axis, number / u64::from(self.launch.local_size[*axis]).max(1) + 1))
             }
             _ => None,
         };
-        let option = option.map_or_else(
-            || part.option(),
-            |(axis, count)| {
-                let mut grid = options.grid.unwrap_or([1; 3]).map(u64::from);
-                grid[axis] = count.max(grid[axis]);
-                format!("--grid {},{},{}", grid[0], grid[1], grid[2])
-            },
-        );
-        Some(LaunchLimit { blocked: blocked.clone(), part, option })
+        let grid = wanted.map(|(axis, count)| {
+            let mut grid = options.grid.unwrap_or([1; 3]).map(u64::from);
+            grid[axis] = count.max(grid[axis]);
+            grid
+        });
+        Some(LaunchLimit { blocked: blocked.clone(), part, grid })
     }
 }

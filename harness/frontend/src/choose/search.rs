@@ -7,10 +7,10 @@ use rspirv::spirv::{Op, StorageClass};
 use spirv_reader::{SpirvModule, SpirvType};
 
 use super::{Conventions, InputChoice, LaunchChoice};
-use crate::assumed::{AssumedInput, Binding, InputKind, InputPlace};
-use crate::grid::{Trial, TrialFinding, run_trial};
-use crate::inputs::{AddressInput, AddressTarget, ImageInput, TexelInput, fill_bytes};
-use crate::lift::{AnalysisOptions, DEFAULT_BYTES};
+use crate::contents::{AddressInput, ImageInput, TexelInput, default_image, fill_bytes};
+use crate::grid::{NO_BUFFER, Trial, TrialFinding, run_trial};
+use crate::input_place::{AssumedInput, Binding, InputKind, InputPlace};
+use crate::options::{AnalysisOptions, DEFAULT_BYTES};
 
 /// Upper bounds on the trials, on the steps of one trial and of all.
 const MAX_TRIALS: usize = 120;
@@ -18,6 +18,8 @@ const MAX_TRIAL_STEPS: u64 = 3_000_000;
 const MAX_STEPS: u64 = 100_000_000;
 /// Upper bound on the choices that are kept, each of which reaches further blocks.
 const MAX_CHOICES: usize = 6;
+/// Trials in which accesses through integers show that these are addresses.
+const MAX_ADDRESS_TRIALS: usize = 4;
 /// The bytes of buffers where longer ones exceed the steps of a trial.
 const SHORT_BYTES: usize = 2048;
 /// Trials in which floats differ from each other in value and sign.
@@ -32,6 +34,8 @@ pub(super) struct InputSearch<'m> {
     pub(super) module: &'m SpirvModule,
     /// Buffers with counters, flags or locks, which start as zeros.
     pub(super) atomics: BTreeSet<Binding>,
+    /// True if the code accesses memory behind an address atomically: all of that starts as zeros.
+    pub(super) has_atomic_pointees: bool,
     /// The inputs that start as zeros.
     pub(super) conventions: Conventions,
     /// Invocations by axis.
@@ -49,7 +53,7 @@ fn is_settled(trial: &Trial) -> bool {
 impl InputSearch<'_> {
     /// Returns the trials that reach the most, the primary one first, or none if the first has an error.
     pub(super) fn run(&mut self, mut start: AnalysisOptions) -> Option<Vec<usize>> {
-        self.bind_addresses(&mut start);
+        self.find_integer_addresses(&mut start);
         let mut best: Option<usize> = None;
         let count = self.sizes.iter().copied().max().unwrap_or(1);
         let whole = self.sizes.iter().product::<u64>();
@@ -129,7 +133,26 @@ impl InputSearch<'_> {
             *other = self.settle_findings(*other);
         }
         others.retain(|other| adds(&self.trials[*other].1.reached, &self.trials[primary].1.reached));
-        Some(std::iter::once(primary).chain(others).collect())
+        let mut all: Vec<usize> = std::iter::once(primary).chain(others).collect();
+        all.extend(self.shared_trial(&all).filter(|_| all.len() < MAX_CHOICES));
+        Some(all)
+    }
+
+    /// Returns the trial in which several invocations enter the most blocks that at most one enters in all the others.
+    ///
+    /// A count of 1 reaches all code of `if (i >= count) return;`, but lets no two invocations interact.
+    fn shared_trial(&self, others: &[usize]) -> Option<usize> {
+        let is_shared =
+            |at: usize, block: usize| self.trials[at].1.entries.get(block).is_some_and(|n| *n > 1);
+        let gain = |at: usize| {
+            let blocks = 0..self.trials[at].1.entries.len();
+            let more = blocks
+                .filter(|block| is_shared(at, *block) && !others.iter().any(|at| is_shared(*at, *block)));
+            more.count()
+        };
+        let is_regular = |at: &usize| self.trials[*at].1.is_complete && self.is_conventional(*at);
+        let regular = (0..self.trials.len()).filter(is_regular);
+        regular.max_by_key(|at| (gain(*at), self.rank(*at))).filter(|at| gain(*at) > 0)
     }
 
     /// Returns the choice of some trials, the primary one first. `is_unchanged` if the launch is that of the options.
@@ -188,8 +211,9 @@ impl InputSearch<'_> {
     pub(super) fn try_within(&mut self, options: AnalysisOptions, most: u64) -> Option<usize> {
         let mut trial = run_trial(self.module, &options, most).ok()?;
         if self.conventions.hold_for(&options) {
-            for ((kind, _), TrialFinding { inputs, control, .. }) in trial.findings.iter_mut() {
-                self.conventions.remove_settled(*kind, inputs, control);
+            for ((kind, _), found) in trial.findings.iter_mut() {
+                let TrialFinding { inputs, control, has_read, .. } = found;
+                self.conventions.remove_settled((*kind, *has_read), inputs, control);
             }
         }
         // Even a short trial has the cost of its setup.
@@ -226,7 +250,7 @@ impl InputSearch<'_> {
 
     fn is_contents(&self, input: usize) -> bool {
         let assumed = self.trials.first().and_then(|(options, _)| options.assumed.get(input));
-        assumed.is_some_and(|input| matches!(input.place, InputPlace::Contents(_) | InputPlace::Image(_)))
+        assumed.is_some_and(|input| input.is_contents() || matches!(input.place, InputPlace::Image(_)))
     }
 
     /// Varies the inputs of suspicious findings until fewer are left.
@@ -257,16 +281,54 @@ impl InputSearch<'_> {
         }
     }
 
-    /// Binds each address to a separate buffer.
+    /// Binds addresses. Integers of 64 bits, and the first of two, count as addresses if the code accesses memory
+    /// through them.
+    fn find_integer_addresses(&mut self, start: &mut AnalysisOptions) {
+        let size = |input: &AssumedInput| match input.place {
+            InputPlace::Push(_, bytes) | InputPlace::Scalar(_, _, bytes)
+                if input.kind == InputKind::Integer =>
+            {
+                bytes
+            }
+            _ => 0,
+        };
+        let is_candidate = |all: &[AssumedInput], at: usize| {
+            let [this, next] = [at, at + 1].map(|at| all.get(at).map_or(0, size));
+            let is_pair = |all: &[AssumedInput]| {
+                let [first, second] = [at, at + 1].map(|at| all.get(at).map_or("", |one| one.name.as_str()));
+                first.strip_suffix(".x").is_some_and(|name| second.strip_suffix(".y") == Some(name))
+            };
+            this == 8 || this == 4 && next == 4 && is_pair(all)
+        };
+        let count = self.sizes.iter().copied().max().unwrap_or(1);
+        for _ in 0..MAX_ADDRESS_TRIALS {
+            self.bind_addresses(start);
+            if !(0..start.assumed.len()).any(|at| is_candidate(&start.assumed, at)) {
+                return;
+            }
+            let options = self.uniform_choice(start, (count, 1.0), false);
+            let Ok(trial) = run_trial(self.module, &options, MAX_TRIAL_STEPS) else { return };
+            self.steps += trial.steps.max(10_000);
+            let through = trial.findings.values().filter(|found| found.message.ends_with(NO_BUFFER));
+            let mut inputs: BTreeSet<usize> =
+                through.flat_map(|found| found.inputs.iter().copied()).collect();
+            inputs.retain(|at| is_candidate(&start.assumed, *at));
+            if inputs.is_empty() {
+                return;
+            }
+            inputs.into_iter().for_each(|at| start.assumed[at].kind = InputKind::Address);
+        }
+    }
+
+    /// Binds each address that has no buffer to a separate one.
     fn bind_addresses(&self, options: &mut AnalysisOptions) {
         let addresses: Vec<AssumedInput> =
             options.assumed.iter().filter(|input| input.kind == InputKind::Address).cloned().collect();
         for (number, input) in addresses.iter().enumerate() {
-            let at = match input.place {
-                InputPlace::Push(offset, _) => AddressTarget::Push(offset),
-                InputPlace::Scalar(at, offset, _) => AddressTarget::Buffer(at, offset),
-                _ => continue,
-            };
+            let Some(at) = input.address_target() else { continue };
+            if options.addresses.iter().any(|known| known.at == at) {
+                continue;
+            }
             let bytes = fill_bytes("zeros", DEFAULT_BYTES).unwrap_or_default();
             let name = format!("{}{number}", input.name.rsplit('.').next().unwrap_or_default());
             options.addresses.push(AddressInput { name, at, bytes });
@@ -296,6 +358,11 @@ impl InputSearch<'_> {
                     let texels = TexelInput::Word("iota".to_owned());
                     if let Some(size) = size {
                         options.images.insert(*at, ImageInput { size, levels: 1, texels });
+                    }
+                }
+                InputPlace::Push(..) | InputPlace::Scalar(..) if input.kind == InputKind::Address => {
+                    if contents {
+                        self.set_pointee(&mut options, input, "iota");
                     }
                 }
                 InputPlace::Push(..) | InputPlace::Scalar(..) if number > 0 => {
@@ -340,7 +407,8 @@ impl InputSearch<'_> {
         let options = &self.trials[base].0;
         let Some(assumed) = options.assumed.get(input) else { return Vec::new() };
         let mut all: Vec<Candidate> = match (&assumed.place, assumed.kind) {
-            (InputPlace::Contents(_) | InputPlace::Image(_), _) => {
+            (_, InputKind::Address) if self.has_atomic_pointees => Vec::new(),
+            (InputPlace::Contents(_) | InputPlace::Image(_), _) | (_, InputKind::Address) => {
                 ["iota", "small", "floats", "random", "spaced", "wide-floats", "zeros"]
                     .map(|word| Candidate::Fill(word.to_owned()))
                     .into()
@@ -393,10 +461,18 @@ impl InputSearch<'_> {
             (InputPlace::Constant(id), Candidate::Bits(bits)) => {
                 options.specialization.insert(*id, *bits);
             }
+            (_, Candidate::Fill(word)) => self.set_pointee(&mut options, &assumed, word),
             (_, Candidate::Bits(bits)) => set_scalar(&mut options, &assumed, *bits),
-            _ => {}
         }
         options
+    }
+
+    /// Fills the buffer that an address points to, unless counters or locks may be in it.
+    fn set_pointee(&self, options: &mut AnalysisOptions, input: &AssumedInput, word: &str) {
+        let Some(at) = input.address_target().filter(|_| !self.has_atomic_pointees) else { return };
+        for address in options.addresses.iter_mut().filter(|address| address.at == at) {
+            address.bytes = fill_bytes(word, address.bytes.len() as u64).unwrap_or_default();
+        }
     }
 }
 
@@ -498,5 +574,5 @@ fn default_size(module: &SpirvModule, at: Binding) -> Option<[u32; 3]> {
     }
     let handle = module.handles.get(&ty)?;
     let [_, dimension, _, arrayed, ..] = handle[..] else { return None };
-    Some(crate::grid::default_image(dimension, arrayed != 0).size)
+    Some(default_image(dimension, arrayed != 0).size)
 }

@@ -17,6 +17,8 @@ use super::step::Step;
 use super::type_layout::{ScalarKind, TypeLayout};
 use super::value::{ConcretePointer, ConcreteValue, INPUT_MASK, LOCAL, NULL_OBJECT, SITE_MASK, Taint};
 
+/// The end of the description of an access through an address that no buffer has.
+pub(crate) const NO_BUFFER: &str = "through an address that points to no buffer";
 /// Returns a pointer to a part of the pointee.
 pub(super) fn part_pointer(
     program: &DecodedProgram<'_>,
@@ -260,7 +262,7 @@ impl Interpreter<'_> {
         self.note_inputs(here, pointer.taint);
         let Some(object) = self.object_mut(here, pointer.object) else {
             self.check_control_dependence(here, pointer.taint & !SITE_MASK, "an address")?;
-            let message = "a read through an address that points to no buffer".to_owned();
+            let message = format!("a read {NO_BUFFER}");
             let lacks = self.undefined_result(here, (FindingKind::OutOfBounds, message), Some(false));
             let taint = pointer.taint & SITE_MASK | lacks;
             return Ok(self.zero_value(pointer.ty, kind, taint));
@@ -408,11 +410,7 @@ impl Interpreter<'_> {
         }
         let probes = self.is_probing();
         let Some(object) = self.object_mut(here, pointer.object) else {
-            self.report_here(
-                here,
-                FindingKind::OutOfBounds,
-                "a write through an address that points to no buffer".to_owned(),
-            );
+            self.report_here(here, FindingKind::OutOfBounds, format!("a write {NO_BUFFER}"));
             return Ok(());
         };
         if pointer.out_of_bounds || !object.contains_range(pointer.offset, bytes) {

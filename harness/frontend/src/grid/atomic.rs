@@ -10,13 +10,14 @@ use crate::error::{malformed, unsupported};
 use crate::finding::FindingKind;
 use crate::order::{scope_from_number, semantics_from_number};
 
+use super::access::NO_BUFFER;
 use super::program::Inst;
 use super::shadow::{MemoryAccessKind, WORD};
 use super::state::{Interpreter, InvocationCtx};
 use super::step::Step;
 use super::type_layout::{ScalarKind, TypeLayout};
 use super::value::{
-    ConcretePointer, ConcreteValue, INACTIVE_LANE, LOCAL, SCHEDULE_DEPENDENT, Taint, UNDEFINED,
+    ConcretePointer, ConcreteValue, INACTIVE_LANE, INPUT_MASK, LOCAL, SCHEDULE_DEPENDENT, Taint, UNDEFINED,
     undefined_source,
 };
 
@@ -87,12 +88,8 @@ impl Interpreter<'_> {
         self.observe_undefined(value_taint | expected_taint);
         let bytes = bits / 8;
         let Some(object) = self.object_mut(here, pointer.object) else {
-            self.report_here(
-                here,
-                FindingKind::OutOfBounds,
-                "an atomic through an address that points to no buffer".to_owned(),
-            );
-            return self.set_result(here, inst, ConcreteValue::Bits(0, UNDEFINED));
+            self.report_here(here, FindingKind::OutOfBounds, format!("an atomic {NO_BUFFER}"));
+            return self.set_result(here, inst, ConcreteValue::Bits(0, pointer.taint & INPUT_MASK));
         };
         if pointer.out_of_bounds || !object.contains_range(pointer.offset, bytes) {
             if object.has_known_length || object.is_beyond_any_object(&pointer, bytes) {
@@ -101,7 +98,8 @@ impl Interpreter<'_> {
             } else {
                 self.note_unknown_length(here, &pointer);
             }
-            return self.set_result(here, inst, ConcreteValue::Bits(0, UNDEFINED));
+            // The access is reported, or within a longer buffer.
+            return self.set_result(here, inst, ConcreteValue::Bits(0, pointer.taint & INPUT_MASK));
         }
         let (old, old_taint) = object.read_scalar(pointer.offset, bytes);
         let class = object.class;
@@ -117,7 +115,8 @@ impl Interpreter<'_> {
             AtomicKind::Update { function, .. } => function.apply(old, value, bits),
         };
         // The result of an exchange may be unused, but later operations observe what it stored.
-        let used = matches!(kind, AtomicKind::CompareExchange { .. } | AtomicKind::Update { .. });
+        let clears = matches!(kind, AtomicKind::Update { function: AtomicFunction::And, .. } if value == 0);
+        let used = matches!(kind, AtomicKind::CompareExchange { .. } | AtomicKind::Update { .. }) && !clears;
         if (value_taint | expected_taint) & UNDEFINED != 0 || used && old_taint & UNDEFINED != 0 {
             let message = match used && old_taint & UNDEFINED != 0 {
                 true if old_taint & INACTIVE_LANE == 0 => {
@@ -214,6 +213,7 @@ impl Interpreter<'_> {
             } else {
                 stays
             };
+            let stays = if clears { stays & !UNDEFINED } else { stays };
             taint |= if reads && !alone { SCHEDULE_DEPENDENT } else { 0 };
             if writes {
                 self.changes += u64::from(new != old);
@@ -225,7 +225,8 @@ impl Interpreter<'_> {
             && pointer.object & LOCAL != 0
             && let Some(object) = self.object_mut(here, pointer.object)
         {
-            object.write_scalar(pointer.offset, bytes, new, taint);
+            let stays = if clears { taint & !UNDEFINED } else { taint };
+            object.write_scalar(pointer.offset, bytes, new, stays);
         }
         self.set_result(here, inst, ConcreteValue::Bits(old, taint))
     }

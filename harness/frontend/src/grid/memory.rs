@@ -15,16 +15,19 @@ const MAX_SPARE: usize = 256;
 /// before the start and return.
 const ADDRESS_BITS: u32 = 32;
 const MIDDLE: u64 = 1 << (ADDRESS_BITS - 1);
+/// The number of address ranges before that of the first object. No small number is an address.
+const UNUSED_RANGES: u32 = 0x7000;
 
 /// Returns the address of a byte of an object.
 pub(super) fn address_of_byte(object: u32, offset: u64) -> u64 {
-    // Object 0 starts at a nonzero address, so that no object contains the null address.
-    ((u64::from(object) + 1) << ADDRESS_BITS).wrapping_add(MIDDLE).wrapping_add(offset)
+    let range = u64::from(object) + u64::from(UNUSED_RANGES);
+    (range << ADDRESS_BITS).wrapping_add(MIDDLE).wrapping_add(offset)
 }
 
 /// Returns the object that contains an address, and the wrapping byte offset.
 pub(super) fn resolve_address(address: u64) -> (Option<u32>, u64) {
-    let object = u32::try_from(address >> ADDRESS_BITS).ok().and_then(|number| number.checked_sub(1));
+    let object =
+        u32::try_from(address >> ADDRESS_BITS).ok().and_then(|range| range.checked_sub(UNUSED_RANGES));
     (object, (address & (2 * MIDDLE - 1)).wrapping_sub(MIDDLE))
 }
 
@@ -142,6 +145,15 @@ impl MemoryObject {
     ) -> MemoryObject {
         let taint = vec![UNDEFINED; bytes];
         MemoryObject { taint, ..MemoryObject::new(variable, name, class, vec![0; bytes]) }
+    }
+
+    /// Marks the contents with the taint of an assumed input, if they are one.
+    pub fn into_input(mut self, taint: Option<Taint>) -> MemoryObject {
+        if let Some(taint) = taint {
+            self.has_known_length = false;
+            self.add_taint(0, self.bytes.len() as u64, taint);
+        }
+        self
     }
 
     /// Adds taint to a range of bytes.

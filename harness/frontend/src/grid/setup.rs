@@ -10,7 +10,7 @@ use spirv_reader::{BarrierPart, SpirvConstant, SpirvModule, SpirvOperation, Spir
 
 use super::state::{DescriptorArray, Interpreter, SHARED, TrialBudget, WalkSetup};
 use crate::address::offset_in;
-use crate::assumed::ends_in_runtime_array;
+use crate::assumed::{address_input, ends_in_runtime_array};
 use crate::contents::{TexelInput, default_image};
 use crate::context::find_loops;
 use crate::error::{ONE_WORKGROUP, Problem, Refusal, SourcePosition, malformed, unsupported};
@@ -174,7 +174,7 @@ fn taint_assumed_inputs(
             .get(&object.variable)
             .is_some_and(|variable| variable.class == StorageClass::PushConstant);
         let mut rest = 0;
-        for (index, input) in assumed.iter().enumerate() {
+        for (index, input) in assumed.iter().enumerate().filter(|(_, input)| !input.is_in_address(assumed)) {
             let taint = input_taint(index);
             match input.place {
                 InputPlace::Push(offset, bytes) if pushed => object.add_taint(offset, bytes.into(), taint),
@@ -614,7 +614,9 @@ impl ObjectBuilder<'_> {
                 None => {
                     self.reserve_bytes(address.bytes.len() as u64)?;
                     let class = Some(litmus::StorageClass::Buffer);
-                    self.push_object(MemoryObject::new(0, address.name.clone(), class, address.bytes.clone()))
+                    let object = MemoryObject::new(0, address.name.clone(), class, address.bytes.clone());
+                    let input = address_input(&options.assumed, &address.at);
+                    self.push_object(object.into_input(input.map(input_taint)))
                 }
             };
             named.insert(&address.name, number);

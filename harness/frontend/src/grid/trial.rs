@@ -6,6 +6,7 @@ use spirv_reader::SpirvModule;
 
 use crate::error::Refusal;
 use crate::finding::FindingKind;
+use crate::input_place::{OverrideRole, OverrideValue};
 use crate::options::AnalysisOptions;
 
 use super::atomic::BEYOND_ASSUMED;
@@ -126,7 +127,10 @@ pub(super) fn blocked_lines(
     };
     let mut all: Vec<Blocked> = influence.branches.iter().filter_map(blocked).collect();
     all.extend(implicitly_blocked(program, influence, reached, &all));
-    if influence.overrides.is_empty() {
+    let is_value = |(_, value): &&(usize, OverrideValue)| value.role != OverrideRole::Definition;
+    let overrides: Vec<usize> =
+        influence.overrides.iter().filter(is_value).map(|(index, _)| *index).collect();
+    if overrides.is_empty() {
         return all;
     }
     // No branch on an override is left, so each other line may be unreached because of it.
@@ -141,8 +145,7 @@ pub(super) fn blocked_lines(
         }
     }
     if !lines.is_empty() {
-        let inputs = influence.overrides.iter().map(|(index, _)| *index).collect();
-        all.push(Blocked { inputs, lines, blocks });
+        all.push(Blocked { inputs: overrides, lines, blocks });
     }
     all
 }

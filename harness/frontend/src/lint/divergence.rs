@@ -37,7 +37,7 @@ pub(super) fn barriers(module: &SpirvModule) -> Vec<(&SpirvInstruction, &SpirvIn
     });
     let mut found: BTreeMap<_, (&SpirvInstruction, &SpirvInstruction, Divergence)> = BTreeMap::new();
     for (entry, size) in sizes.filter(|(_, size)| size.iter().product::<u32>() > 1) {
-        let written = written_members(module, entry).into_iter().map(|(binding, _)| binding).collect();
+        let written = written_members(module, entry, true).into_iter().map(|(binding, _)| binding).collect();
         let flow = DataFlow::solve(module, entry, None, UniformityAnalysis { module, size, written });
         for (barrier, branch, divergence) in DivergentBarriers::of(&flow).find() {
             let known = found.entry(barrier.place).or_insert((barrier, branch, divergence));

@@ -138,7 +138,7 @@ fn explain_module(
             let (until, stop) = (Some(Until::new(patience(time))), patience(time));
             let given = AnalysisOptions { deadline: until, ..given };
             let limits = (model, Budget::until(&stop));
-            let open = frontend::open_inputs(&module, &given, inputs, limits);
+            let open = frontend::open_inputs(&module, (&given, &options), inputs, limits);
             needs.inputs = open.unwrap_or(needs.inputs);
         }
         if needs.inputs.is_empty() || ended == CommandOutcome::RuleBroken && !needs.decide_findings {

@@ -24,6 +24,8 @@ pub struct Compiler {
     /// Additional arguments if registers of several kinds (`t0`, `u0`) share a binding: they shift the
     /// bindings of each kind.
     apart: &'static [&'static str],
+    /// Additional arguments for GLSL of OpenGL.
+    opengl: &'static [&'static str],
     /// The flags for a definition and for an include folder, if it has a preprocessor.
     preprocessor: Option<[&'static str; 2]>,
     /// The flag for the value of a pipeline-overridable constant.
@@ -84,6 +86,29 @@ const GLSLANG_APART: &[&str] = &[
 const DXC_APART: &[&str] =
     &["-fvk-t-shift", "100", "all", "-fvk-s-shift", "200", "all", "-fvk-u-shift", "300", "all"];
 
+/// Collects uniforms outside of blocks in a block, and separates the bindings of each kind of resource, which OpenGL
+/// counts separately: 0 for uniform blocks, 100 for textures, 200 for images, 300 for storage buffers.
+const GLSLANG_OPENGL: &[&str] = &[
+    "-R",
+    "--auto-map-bindings",
+    "--auto-map-locations",
+    "--shift-sampler-binding",
+    "100",
+    "--shift-texture-binding",
+    "100",
+    "--shift-image-binding",
+    "200",
+    "--shift-ssbo-binding",
+    "300",
+];
+/// The messages of glslang about code that OpenGL allows and Vulkan does not.
+const OPENGL_ONLY: [&str; 4] = [
+    "'non-opaque uniforms outside a block' : not allowed when using GLSL for Vulkan",
+    "requires layout(binding=X)",
+    "SPIR-V requires location",
+    "'atomic counter types' : not allowed when using GLSL for Vulkan",
+];
+
 /// The flags of most preprocessors.
 const PREPROCESSOR: Option<[&str; 2]> = Some(["-D", "-I"]);
 
@@ -94,6 +119,7 @@ pub const COMPILERS: [Compiler; 10] = [
         language: ShaderLanguage::Glsl,
         flags: GLSLANG,
         apart: &[],
+        opengl: GLSLANG_OPENGL,
         preprocessor: PREPROCESSOR,
         override_flag: None,
         install: "the package glslang-tools, or the Vulkan SDK",
@@ -104,6 +130,7 @@ pub const COMPILERS: [Compiler; 10] = [
         language: ShaderLanguage::Glsl,
         flags: GLSLANG,
         apart: &[],
+        opengl: GLSLANG_OPENGL,
         preprocessor: PREPROCESSOR,
         override_flag: None,
         install: "the Vulkan SDK",
@@ -114,6 +141,7 @@ pub const COMPILERS: [Compiler; 10] = [
         language: ShaderLanguage::Glsl,
         flags: &["--target-env=vulkan1.3", "-fshader-stage={glslc}", "-g", "{in}", "-o", "{out}"],
         apart: &[],
+        opengl: &[],
         preprocessor: PREPROCESSOR,
         override_flag: None,
         install: "the package glslc, or the Vulkan SDK",
@@ -124,6 +152,7 @@ pub const COMPILERS: [Compiler; 10] = [
         language: ShaderLanguage::Hlsl,
         flags: GLSLANG_HLSL,
         apart: GLSLANG_APART,
+        opengl: &[],
         preprocessor: PREPROCESSOR,
         override_flag: None,
         install: "the package glslang-tools, or the Vulkan SDK",
@@ -134,6 +163,7 @@ pub const COMPILERS: [Compiler; 10] = [
         language: ShaderLanguage::Hlsl,
         flags: GLSLANG_HLSL,
         apart: GLSLANG_APART,
+        opengl: &[],
         preprocessor: PREPROCESSOR,
         override_flag: None,
         install: "the Vulkan SDK",
@@ -144,6 +174,7 @@ pub const COMPILERS: [Compiler; 10] = [
         language: ShaderLanguage::Hlsl,
         flags: SLANGC_HLSL,
         apart: DXC_APART,
+        opengl: &[],
         preprocessor: PREPROCESSOR,
         override_flag: None,
         install: "the Vulkan SDK",
@@ -166,6 +197,7 @@ pub const COMPILERS: [Compiler; 10] = [
             "{out}",
         ],
         apart: DXC_APART,
+        opengl: &[],
         preprocessor: PREPROCESSOR,
         override_flag: None,
         install: "the Vulkan SDK",
@@ -176,6 +208,7 @@ pub const COMPILERS: [Compiler; 10] = [
         language: ShaderLanguage::Slang,
         flags: SLANGC,
         apart: &[],
+        opengl: &[],
         preprocessor: PREPROCESSOR,
         override_flag: None,
         install: "the Vulkan SDK",
@@ -186,6 +219,7 @@ pub const COMPILERS: [Compiler; 10] = [
         language: ShaderLanguage::Wgsl,
         flags: &["-g", "{in}", "{out}"],
         apart: &[],
+        opengl: &[],
         preprocessor: None,
         override_flag: Some("--override"),
         install: "`cargo install naga-cli`",
@@ -196,6 +230,7 @@ pub const COMPILERS: [Compiler; 10] = [
         language: ShaderLanguage::Wgsl,
         flags: &["--format", "spirv", "{in}", "-o", "{out}"],
         apart: &[],
+        opengl: &[],
         preprocessor: None,
         override_flag: Some("--overrides"),
         install: "Dawn",
@@ -213,7 +248,7 @@ impl Compiler {
     }
 
     /// Compiles a unit of a source; returns `None` if the compiler is not installed. If registers of
-    /// different kinds share a binding, a second call separates them.
+    /// different kinds share a binding, or the source is for OpenGL, a second call has further arguments.
     pub fn compile(
         &self,
         source: &ShaderSource<'_>,
@@ -221,7 +256,14 @@ impl Compiler {
     ) -> Result<Option<SourceModule>, SourceError> {
         let named = source.given.compiler.as_deref();
         let Some(program) = find_program(named.unwrap_or(self.program)) else { return Ok(None) };
-        let module = self.compile_with(&program, source, unit, &[])?;
+        let module = match self.compile_with(&program, source, unit, &[]) {
+            Err(SourceError::Wrong { said, .. })
+                if !self.opengl.is_empty() && OPENGL_ONLY.iter().any(|only| said.contains(only)) =>
+            {
+                return self.compile_with(&program, source, unit, self.opengl).map(Some);
+            }
+            compiled => compiled?,
+        };
         if !self.apart.is_empty() && has_shared_binding(&module.bytes) {
             return self.compile_with(&program, source, unit, self.apart).map(Some);
         }
@@ -279,19 +321,16 @@ impl Compiler {
             return Err(failed("cannot be started".to_owned()));
         };
         let said = said.replace(&input, file);
-        if said.contains(NO_ENTRY_POINT) {
-            let entry = unit.entry.clone().unwrap_or_else(|| "main".to_owned());
-            return Err(SourceError::EntryNotCompiled {
-                file: file.to_owned(),
-                compiler: self.program,
-                entry,
-            });
-        }
         if !status.success() {
             let said = cleaned(&said, file);
             let (line, column) = place(&said, file).unwrap_or((1, 1));
             let (file, compiler) = (file.to_owned(), self.program);
             return Err(SourceError::Wrong { file, line, column, compiler, said, others: String::new() });
+        }
+        if said.contains(NO_ENTRY_POINT) {
+            let (file, compiler) = (file.to_owned(), self.program);
+            let entry = unit.entry.clone().unwrap_or_else(|| "main".to_owned());
+            return Err(SourceError::EntryNotCompiled { file, compiler, entry });
         }
         let mut bytes = fs::read(out).map_err(|error| failed(format!("wrote no module: {error}")))?;
         if input != file {

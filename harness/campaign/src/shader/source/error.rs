@@ -39,15 +39,8 @@ pub enum SourceError {
     )]
     EntryNotCompiled { file: String, compiler: &'static str, entry: String },
     /// An included file is missing.
-    #[error("{}:{line}: include file `{header}` not found; searched {searched}; {hint}", includer.display())]
-    MissingInclude {
-        file: String,
-        includer: PathBuf,
-        line: u32,
-        header: String,
-        searched: String,
-        hint: String,
-    },
+    #[error("{}:{line}: include file `{header}` not found; searched {searched}; expected it in a folder that you name: pass `-I DIR`", includer.display())]
+    MissingInclude { file: String, includer: PathBuf, line: u32, header: String, searched: String },
     /// The command of `--preprocess` failed.
     #[error("{said}{file}: `{command}` {what}; expected the source text on standard output or in {{out}}")]
     Preprocess { file: String, command: String, what: String, said: String },

@@ -76,7 +76,7 @@ impl IncludeTree {
                 if fs::metadata(&path).is_ok_and(|file| file.len() <= MAX_BYTES)
                     && let Ok(bytes) = fs::read(&path)
                 {
-                    let text = String::from_utf8_lossy(&bytes).into_owned();
+                    let text = decode_text(&bytes).0;
                     tree.files.push(IncludedFile { path: path.clone(), text: text.clone() });
                     open.push((path, text));
                 }
@@ -84,6 +84,12 @@ impl IncludeTree {
         }
         tree
     }
+}
+
+/// Returns a text without its byte order mark, and true if it has one.
+pub fn decode_text(bytes: &[u8]) -> (String, bool) {
+    let rest = bytes.strip_prefix("\u{feff}".as_bytes());
+    (String::from_utf8_lossy(rest.unwrap_or(bytes)).into_owned(), rest.is_some())
 }
 
 /// Returns the folder of a file, which is `.` for a bare name.
