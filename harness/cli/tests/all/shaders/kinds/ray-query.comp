@@ -1,5 +1,5 @@
 // --grid 1
-// Ray queries are not followed.
+// Every second ray hits.
 #version 460
 #extension GL_EXT_ray_query : require
 layout(local_size_x = 32) in;
