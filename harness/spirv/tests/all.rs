@@ -67,7 +67,8 @@ fn operands_have_names() {
         ("%x = OpExtInst %u %glsl UMin %c %c", "Compute { instruction: Extended(UMin), operands: [c, c] }"),
         ("%x = OpExtInst %u %glsl Modf %c %c", "ComputeAndStore { instruction: Modf, value: c, pointer: c }"),
         ("%x = OpSignBitSet %u %c", "Compute { instruction: Core(SignBitSet), operands: [c] }"),
-        ("%x = OpRayQueryProceedKHR %u %c", "Unknown { op: RayQueryProceedKHR }"),
+        ("%x = OpRayQueryProceedKHR %u %c", "RayQuery { query: c, function: Proceed }"),
+        ("OpEmitVertex", "Unknown { op: EmitVertex }"),
     ];
     for (code, expected) in table {
         assert_eq!(decoded(code), expected, "{code}");
