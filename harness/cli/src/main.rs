@@ -12,6 +12,7 @@ mod output;
 mod patterns;
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::FromArgMatches;
@@ -48,8 +49,8 @@ fn main() -> ExitCode {
 
 /// Returns the arguments of the process, with the implied command if they name none.
 ///
-/// A Google Test runner starts the program with only `--gtest_*` flags, which implies `run`. A shader implies
-/// `race --lint`, and a litmus test `check`.
+/// A Google Test runner starts the program with only `--gtest_*` flags, which implies `run`. A litmus test implies
+/// `check`, and a shader or another file `race --lint`, which refuses files that are not shaders.
 fn words(mut words: Vec<OsString>) -> Vec<OsString> {
     let is_flag = |word: &OsString, start: &str| word.to_str().is_some_and(|word| word.starts_with(start));
     let rest = words.get(1..).unwrap_or_default();
@@ -58,14 +59,15 @@ fn words(mut words: Vec<OsString>) -> Vec<OsString> {
     {
         words.insert(1, "run".into());
     }
-    let first = words.iter().skip(1).position(|word| !is_flag(word, "-")).map(|index| index + 1);
+    let is_value = |index: usize| words.get(index - 1).is_some_and(|word| word == "--max-memory");
+    let first = (1..words.len()).find(|index| !is_flag(&words[*index], "-") && !is_value(*index));
     let name = first.and_then(|index| words.get(index)).and_then(|word| word.to_str()).unwrap_or_default();
     let implied: &[&str] = if help::command().find_subcommand(name).is_some() {
         &[]
-    } else if campaign::shader::source::is_shader(name) {
-        &["race", "--lint"]
     } else if name.ends_with(".litmus") {
         &["check"]
+    } else if campaign::shader::source::is_shader(name) || Path::new(name).is_file() {
+        &["race", "--lint"]
     } else {
         &[]
     };

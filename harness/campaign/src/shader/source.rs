@@ -211,10 +211,10 @@ impl ShaderSource<'_> {
     /// Reads a source and the files that it includes, and expands it with the command for that.
     fn read<'a>(file: &'a str, given: &Compilation) -> Result<ShaderSource<'a>, SourceError> {
         let wrong = |error| SourceError::File { file: file.to_owned(), error };
+        let bytes = fs::read(file).map_err(wrong)?;
         let Some(mut language) = stage::language(extension(file)) else {
             return Err(SourceError::NoShader { file: file.to_owned() });
         };
-        let bytes = fs::read(file).map_err(wrong)?;
         let mut given = given.clone();
         if let Some(flags) = given.commands.as_ref().and_then(|commands| commands.flags_of(Path::new(file))) {
             let CommandFlags { defines, includes, entry } = flags.clone();

@@ -1,6 +1,5 @@
 //! `lint`: findings in a shader that hold for every dispatch.
 
-use campaign::shader::source::is_shader;
 use results::wire::{FindingRecord, LINT_SCHEMA, LintLine};
 use vk_litmus::{ShaderModule, program};
 
@@ -21,11 +20,6 @@ pub fn lint(arguments: &LintArguments, quiet: bool) -> Result<Outcome, Failure> 
     let mut text = String::new();
     let compilation = program::compile_options(arguments.kernel.compilation()?);
     for file in &arguments.shaders {
-        if !is_shader(file) {
-            return Err(Failure::input_message(format!(
-                "{file}: unknown shader extension; expected .comp or another GLSL stage, .hlsl, .compute, .slang, .wgsl, .spv or .spvasm"
-            )));
-        }
         let mut findings: Vec<FindingRecord> = Vec::new();
         for shader in ShaderModule::load(file, &compilation) {
             let shader = shader.map_err(program::failure)?;
