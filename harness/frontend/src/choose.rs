@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use rspirv::spirv::StorageClass;
 use spirv_reader::{GlobalVariable, SpirvModule, SpirvOperation, SpirvType};
 
-use self::launch::{LaunchLimit, LaunchSearch, MissingLaunch};
+use self::launch::{LaunchFindings, LaunchSearch, MissingLaunch};
 use self::search::InputSearch;
 use crate::assumed::{
     atomic_bindings, ends_in_runtime_array, has_atomic_pointees, local_size_constants, missing_inputs,
@@ -81,8 +81,7 @@ struct LaunchChoice {
     /// True for the axes of the workgroup whose size was chosen.
     local_axes: [bool; 3],
     axes: AxisUse,
-    /// The code that no chosen launch reaches.
-    limits: Vec<LaunchLimit>,
+    found: LaunchFindings,
 }
 
 impl LaunchChoice {
@@ -155,11 +154,18 @@ impl InputChoice {
         Some(covered)
     }
 
-    /// Returns the axes that a race exists in only because of the chosen grid or local size.
+    /// Returns true if a race exists only because of the chosen grid or local size.
     ///
-    /// These are the axes in which its invocations differ, if neither address depends on them and the kernel uses
-    /// another axis: it may be meant for one workgroup in them.
+    /// A smaller grid may lack it, because computations reduce positions of the chosen one to the same result. Or its
+    /// invocations differ in axes that neither address depends on, and the kernel uses another axis: it may be meant
+    /// for one workgroup in them.
     pub(crate) fn is_due_to_grid(&self, found: &GridFinding, options: &AnalysisOptions) -> bool {
+        let wrapping = self.launch.found.wrapping_grid;
+        if wrapping.is_some() && options.grid == wrapping && found.kind.is_race() {
+            let key = found.key();
+            let mut smaller = self.trials.iter().filter(|(options, _)| options.grid != wrapping);
+            return !smaller.any(|(_, trial)| trial.findings.contains_key(&key));
+        }
         let ([first, second], true, Some(grid)) = (&found.at[..], found.kind.is_race(), options.grid) else {
             return false;
         };
@@ -186,7 +192,7 @@ impl InputChoice {
     /// Returns what to supply to reach the code that no chosen launch reaches; `reached` are the blocks of all walks.
     pub(crate) fn needed_launch(&self, module: &SpirvModule, reached: &[bool]) -> Vec<NeededInput> {
         let Some(options) = self.choices.first() else { return Vec::new() };
-        let limits = self.launch.limits.iter().filter(|limit| !limit.blocked.is_covered(reached));
+        let limits = self.launch.found.limits.iter().filter(|limit| !limit.blocked.is_covered(reached));
         launch::needed_launch(limits, module, options)
     }
 
@@ -530,12 +536,12 @@ fn search_inputs(
     });
     let launch = MissingLaunch { parts, local_size: launch.local_size, is_free, synchronizes };
     let Some(mut all) = search.run(start) else { return Ok(InputChoice::fixed(options.clone())) };
-    let limits = match launch.parts.is_empty() {
-        true => Vec::new(),
+    let found = match launch.parts.is_empty() {
+        true => LaunchFindings::default(),
         false => LaunchSearch { search: &mut search, launch: &launch, steps: 0 }.extend_choices(&mut all),
     };
     let choice = search.finish(&all, is_unchanged);
-    Ok(InputChoice { launch: LaunchChoice { limits, ..choice.launch }, ..choice })
+    Ok(InputChoice { launch: LaunchChoice { found, ..choice.launch }, ..choice })
 }
 
 /// Returns true if neither options nor annotations restrict the grid.

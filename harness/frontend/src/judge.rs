@@ -82,9 +82,10 @@ pub fn judge_choice(
     let (certain, mut dependent): (Vec<_>, Vec<_>) = std::mem::take(&mut report.findings)
         .into_iter()
         .partition(|found| !choice.depends_on_values(found, &first));
-    let (mut due_to_grid, mut certain): (Vec<_>, Vec<_>) =
+    let (due_to_grid, mut certain): (Vec<_>, Vec<_>) =
         certain.into_iter().partition(|found| choice.is_due_to_grid(found, &first));
-    due_to_grid.extend(take_due_to_wide_grid(module, &first, choice, &mut certain));
+    let wide = take_due_to_wide_grid(module, &first, choice, &mut certain);
+    let mut due_to_grid: Vec<_> = due_to_grid.into_iter().chain(wide).map(|one| (one, first.grid)).collect();
     let due_to_subgroups = take_due_to_subgroup_size(module, (given, &first), &report, &mut certain);
     let noted = describe_unreached(module, &report.unreached);
     let mut others = Vec::new();
@@ -105,12 +106,13 @@ pub fn judge_choice(
                 // Where other values reached the code without it, they are the answer.
                 dependent.extend(Some(one).filter(|one| !choice.is_refuted(one)));
             } else if choice.is_due_to_grid(&one, &other) {
-                due_to_grid.push(one);
+                due_to_grid.push((one, other.grid));
             } else {
                 found.push(one);
             }
         }
-        due_to_grid.extend(take_due_to_wide_grid(module, &other, choice, &mut found));
+        let wide = take_due_to_wide_grid(module, &other, choice, &mut found);
+        due_to_grid.extend(wide.into_iter().map(|one| (one, other.grid)));
         // The choice to report is the first one with a certain finding.
         if certain.is_empty() && !found.is_empty() {
             options = other.clone();
@@ -159,7 +161,7 @@ pub fn judge_choice(
     } else if needs_grid || !due_to_grid.is_empty() || !due_to_subgroups.is_empty() {
         report.verdict = GridVerdict::NeedsInputs;
     }
-    if let (Some(found), true, Some([x, y, z])) = (due_to_grid.first(), certain.is_empty(), first.grid) {
+    if let (Some((found, Some([x, y, z]))), true) = (due_to_grid.first(), certain.is_empty()) {
         let grid = format!("{x},{y},{z}");
         let words = format!("the grid is not given: with --grid {grid}: {}", found.message);
         report.coverage += &format!("; {words}");

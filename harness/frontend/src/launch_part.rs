@@ -10,3 +10,13 @@ pub enum LaunchPart {
     /// The size of workgroups along the given axes, by the specialization constant that sets it.
     LocalSize(u32, [bool; 3]),
 }
+
+impl LaunchPart {
+    /// Returns the axis of a number of workgroups.
+    pub(crate) fn grid_axis(self) -> Option<usize> {
+        match self {
+            LaunchPart::Workgroups(axis) | LaunchPart::Invocations(axis) => Some(axis),
+            LaunchPart::LocalSize(..) => None,
+        }
+    }
+}

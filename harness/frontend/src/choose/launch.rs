@@ -22,6 +22,8 @@ const MAX_STEPS: u64 = 15_000_000;
 const MAX_ROUNDS: usize = 4;
 /// Upper bound on the launches that are tried in one round.
 const MAX_CANDIDATES: usize = 10;
+/// Upper bound on the launches that are tried for coinciding positions.
+const MAX_WRAPPING: usize = 3;
 /// Upper bound on the numbers that are used at each end of those compared with.
 const MAX_NUMBERS: usize = 4;
 /// Workgroups behind the first one that meets a comparison: the next meets a strict one, and another shares its code.
@@ -40,6 +42,15 @@ pub(super) struct LaunchLimit {
     pub part: AssumedInput,
     /// The grid that may reach it, if the position is compared with a number.
     pub grid: Option<[u64; 3]>,
+}
+
+/// The results of a search for launches.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LaunchFindings {
+    /// The code that no launch reaches.
+    pub limits: Vec<LaunchLimit>,
+    /// A grid with races that the smaller ones lack: computations reduce its positions to the same result.
+    pub wrapping_grid: Option<[u32; 3]>,
 }
 
 /// Returns what to supply for the lines that `options` does not reach: each part of the launch once.
@@ -93,9 +104,9 @@ pub(super) struct LaunchSearch<'s, 'm> {
 }
 
 impl LaunchSearch<'_, '_> {
-    /// Adds choices with a larger launch, and returns what no launch reaches.
-    pub fn extend_choices(&mut self, choices: &mut Vec<usize>) -> Vec<LaunchLimit> {
-        let mut limits = Vec::new();
+    /// Adds choices with a larger launch.
+    pub fn extend_choices(&mut self, choices: &mut Vec<usize>) -> LaunchFindings {
+        let (mut limits, mut wrapping) = (Vec::new(), Vec::new());
         let mut covered: Vec<bool> = Vec::new();
         for at in choices.iter() {
             let reached = &self.search.trials[*at].1.reached;
@@ -104,24 +115,62 @@ impl LaunchSearch<'_, '_> {
         }
         for at in choices.clone() {
             let start = self.search.trials[at].0.clone();
-            let (options, left) = self.widen(&start, &mut covered);
+            let (options, left, launches) = self.widen(&start, &mut covered);
             limits.extend(left);
+            wrapping.extend(launches);
             if options.grid != start.grid || options.specialization != start.specialization {
                 choices.extend(self.search.try_within(options, MAX_PROBE_STEPS));
             }
         }
         limits.retain(|limit| !limit.blocked.is_covered(&covered));
-        limits
+        LaunchFindings { limits, wrapping_grid: self.add_wrapping(wrapping, choices) }
     }
 
-    /// Returns options with a launch that reaches more, and what it does not reach.
+    /// Adds the first of some launches that shows a race which the choices lack, and returns its grid.
+    fn add_wrapping(&mut self, launches: Vec<AnalysisOptions>, choices: &mut Vec<usize>) -> Option<[u32; 3]> {
+        for launch in launches.into_iter().take(MAX_WRAPPING) {
+            let most = MAX_PROBE_STEPS.min(MAX_STEPS.saturating_sub(self.steps));
+            let grid = launch.grid.filter(|_| most > 0 && !self.search.is_late())?;
+            let Some(at) = self.search.try_within(launch, most) else { continue };
+            let trial = &self.search.trials[at].1;
+            self.steps += trial.steps.max(10_000);
+            let is_known =
+                |key| choices.iter().any(|at| self.search.trials[*at].1.findings.contains_key(key));
+            if trial.is_complete && trial.findings.keys().any(|key| key.0.is_race() && !is_known(key)) {
+                choices.push(at);
+                return Some(grid);
+            }
+        }
+        None
+    }
+
+    /// Returns launches in which computations give several positions one result, the largest first.
+    fn wrapping_launches(&self, options: &AnalysisOptions, probe: &LaunchProbe) -> Vec<AnalysisOptions> {
+        let mut all: BTreeMap<u64, AnalysisOptions> = BTreeMap::new();
+        for (at, numbers) in probe.reductions.iter().filter(|_| self.launch.is_free) {
+            let Some(InputPlace::Launch(part)) = self.launch.parts.get(*at).map(|part| &part.place) else {
+                continue;
+            };
+            let Some(axis) = part.grid_axis() else { continue };
+            let now = u64::from(options.grid.unwrap_or([1; 3])[axis]);
+            for value in self.solved_values(*part, axis, numbers).into_iter().filter(|value| *value > now) {
+                let launch = self.with_value(options, *part, value);
+                all.entry(self.invocation_count(&launch)).or_insert(launch);
+            }
+        }
+        let fitting = all.into_iter().rev().filter(|(count, _)| *count <= MAX_INVOCATIONS);
+        fitting.map(|(_, launch)| launch).collect()
+    }
+
+    /// Returns options with a launch that reaches more, what it does not reach, and the launches in which its positions
+    /// may coincide.
     fn widen(
         &mut self,
         start: &AnalysisOptions,
         covered: &mut [bool],
-    ) -> (AnalysisOptions, Vec<LaunchLimit>) {
+    ) -> (AnalysisOptions, Vec<LaunchLimit>, Vec<AnalysisOptions>) {
         let mut options = start.clone();
-        let Some(mut probe) = self.probe(&options) else { return (options, Vec::new()) };
+        let Some(mut probe) = self.probe(&options) else { return (options, Vec::new(), Vec::new()) };
         for _ in 0..MAX_ROUNDS {
             // Code without effects matters if it leads past a barrier or a subgroup operation.
             let is_relevant = |blocked: &&Blocked| {
@@ -148,7 +197,7 @@ impl LaunchSearch<'_, '_> {
         }
         let with_effects = probe.blocked.iter().filter(|blocked| !blocked.lines.is_empty());
         let limits = with_effects.filter_map(|blocked| self.limit(&options, blocked, &probe.compared));
-        (options.clone(), limits.collect())
+        (options.clone(), limits.collect(), self.wrapping_launches(&options, &probe))
     }
 
     fn probe(&mut self, options: &AnalysisOptions) -> Option<LaunchProbe> {
@@ -190,24 +239,28 @@ impl LaunchSearch<'_, '_> {
 
     /// Returns values of a part of the launch that may change the outcome of a comparison with one of the numbers.
     fn values(&self, part: LaunchPart, options: &AnalysisOptions, numbers: &BTreeSet<u64>) -> Vec<u64> {
-        let ends = numbers.iter().take(MAX_NUMBERS).chain(numbers.iter().rev().take(MAX_NUMBERS));
-        let ends = ends.copied().filter(|number| *number <= u64::from(u32::MAX));
-        let (axis, by_workgroup) = match part {
-            LaunchPart::Workgroups(axis) => (axis, true),
-            LaunchPart::Invocations(axis) => (axis, false),
-            LaunchPart::LocalSize(_, axes) => {
-                let several = axes.iter().filter(|axis| **axis).count() > 1;
-                return if several { PLANE_SIZES.to_vec() } else { LINE_SIZES.to_vec() };
-            }
+        let Some(axis) = part.grid_axis() else {
+            let LaunchPart::LocalSize(_, axes) = part else { return Vec::new() };
+            let several = axes.iter().filter(|axis| **axis).count() > 1;
+            return if several { PLANE_SIZES.to_vec() } else { LINE_SIZES.to_vec() };
         };
         let now = u64::from(options.grid.unwrap_or([1; 3])[axis]);
+        let mut all = self.solved_values(part, axis, numbers);
+        all.extend(GROWTH.map(|factor| now * factor));
+        all.into_iter().filter(|value| *value > now).collect()
+    }
+
+    /// Returns the numbers of workgroups along an axis with which positions go beyond the numbers.
+    fn solved_values(&self, part: LaunchPart, axis: usize, numbers: &BTreeSet<u64>) -> BTreeSet<u64> {
+        let ends = numbers.iter().take(MAX_NUMBERS).chain(numbers.iter().rev().take(MAX_NUMBERS));
+        let ends = ends.copied().filter(|number| *number <= u64::from(u32::MAX));
         let local = u64::from(self.launch.local_size[axis]).max(1);
-        let solved = ends.flat_map(|number| {
+        let by_workgroup = matches!(part, LaunchPart::Workgroups(_));
+        ends.flat_map(|number| {
             let whole = Some(number + MORE).filter(|_| by_workgroup);
             whole.into_iter().chain([number / local + MORE])
-        });
-        let all: BTreeSet<u64> = solved.chain(GROWTH.map(|factor| now * factor)).collect();
-        all.into_iter().filter(|value| *value > now).collect()
+        })
+        .collect()
     }
 
     fn with_value(&self, options: &AnalysisOptions, part: LaunchPart, value: u64) -> AnalysisOptions {
@@ -236,10 +289,8 @@ impl LaunchSearch<'_, '_> {
     /// Returns a launch in which several workgroups may see the outcomes of branches that one saw alone.
     fn shared_launch(&self, options: &AnalysisOptions, probe: &LaunchProbe) -> Option<AnalysisOptions> {
         let grid = options.grid.filter(|_| self.launch.is_free)?;
-        let axes = probe.alone.values().flatten().filter_map(|at| match self.launch.parts.get(*at)?.place {
-            InputPlace::Launch(LaunchPart::Workgroups(axis) | LaunchPart::Invocations(axis)) => Some(axis),
-            _ => None,
-        });
+        let parts = probe.alone.values().flatten().filter_map(|at| self.launch.parts.get(*at)?.launch_part());
+        let axes = parts.filter_map(LaunchPart::grid_axis);
         let axes: BTreeSet<usize> = axes.filter(|axis| grid[*axis] == 2).collect();
         let grid = [0, 1, 2].map(|axis| grid[axis] + u32::from(axes.contains(&axis)));
         (!axes.is_empty()).then(|| AnalysisOptions { grid: Some(grid), ..options.clone() })

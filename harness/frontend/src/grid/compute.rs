@@ -9,7 +9,7 @@ use super::program::{DecodedProgram, Inst};
 use super::state::{Interpreter, InvocationCtx};
 use super::step::Step;
 use super::type_layout::{ScalarKind, TypeLayout};
-use super::value::{ConcreteValue, OPAQUE, Taint, result_taint};
+use super::value::{ConcreteValue, INPUT_MASK, OPAQUE, Taint, result_taint};
 
 /// Collects the components of a value in order.
 pub(super) fn flatten_components(value: &ConcreteValue, out: &mut Vec<(u64, Taint)>) {
@@ -50,6 +50,9 @@ impl Interpreter<'_> {
         }
         let arguments = &arguments[..operands.len()];
         let taint = arguments.iter().fold(0, |all, argument| all | argument.combined_taint());
+        if taint & INPUT_MASK != 0 && self.setup.launch_taint.is_tracked() {
+            self.note_reduction(instruction, arguments);
+        }
         if !instruction.is_componentwise() {
             return match self.compute_reduction(inst, instruction, operands, arguments)? {
                 Some(value) => Ok(value),

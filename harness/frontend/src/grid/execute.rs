@@ -16,7 +16,9 @@ use super::state::{Interpreter, InvocationCtx, InvocationState, WorkgroupState};
 use super::step::{Step, StepInterrupt};
 use super::sync::restrict_to_tracked_classes;
 use super::type_layout::TypeLayout;
-use super::value::{ConcretePointer, ConcreteValue, LOCAL, OPAQUE, SCHEDULE_DEPENDENT, UNDEFINED};
+use super::value::{
+    ConcretePointer, ConcreteValue, INPUT_MASK, LOCAL, OPAQUE, SCHEDULE_DEPENDENT, UNDEFINED,
+};
 
 /// Clock ticks per executed step.
 const TICKS: u64 = 16;
@@ -345,7 +347,11 @@ impl Interpreter<'_> {
         no: u32,
     ) -> Step<ConcreteValue> {
         let (yes, no) = (self.value_of_id(here, yes)?, self.value_of_id(here, no)?);
-        match self.value_of_id(here, condition)? {
+        let holds = self.value_of_id(here, condition)?;
+        if holds.combined_taint() & INPUT_MASK != 0 && self.setup.launch_taint.is_tracked() {
+            self.note_selection(here, condition);
+        }
+        match holds {
             ConcreteValue::Bits(condition, taint) => {
                 let chosen = if condition != 0 { yes } else { no };
                 Ok(chosen.with_taint(taint))

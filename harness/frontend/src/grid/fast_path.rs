@@ -10,6 +10,7 @@ use super::bytecode::{AccessChainOp, ArithmeticOp, BlockEdge, ConstructOp, Decod
 use super::slots::{gather_slots, read_slot, scatter_value};
 use crate::error::malformed;
 
+use super::launch_taint::reduces_positions;
 use super::memory::{MemoryObject, PrivateObjects};
 use super::program::DecodedFunction;
 use super::state::{CallFrame, DescriptorArray, Interpreter, Invocation, InvocationCtx, SHARED};
@@ -33,6 +34,8 @@ struct FastPathCtx<'m> {
     spare: &'m mut Vec<MemoryObject>,
     /// Descriptor arrays, whose elements the general path selects.
     descriptors: &'m FxHashMap<u32, DescriptorArray>,
+    /// True in a probe of the launch, where the general path records computations on positions.
+    tracks_launch: bool,
 }
 
 impl FastPathCtx<'_> {
@@ -57,6 +60,8 @@ impl FastPathCtx<'_> {
                 // Most values have no taint, and then no result has.
                 let taint = if x | y == 0 {
                     0
+                } else if self.is_recorded(Instruction::Core(op), x | y) {
+                    return None;
                 } else {
                     result_taint(Instruction::Core(op), &[(a, x), (b, y)], u32::BITS)
                 };
@@ -64,10 +69,17 @@ impl FastPathCtx<'_> {
             }
             DecodedOp::Arithmetic(number) => {
                 let numbers = self.function.arithmetic.get(number as usize)?;
-                (numbers.to, numbers.evaluate(value)?)
+                let result = numbers.evaluate(value)?;
+                if self.is_recorded(numbers.instruction, result.combined_taint()) {
+                    return None;
+                }
+                (numbers.to, result)
             }
             DecodedOp::Select { condition, yes, no, to } => {
                 let ConcreteValue::Bits(holds, taint) = *value(condition)? else { return None };
+                if self.tracks_launch && taint & INPUT_MASK != 0 {
+                    return None;
+                }
                 (to, value(if holds != 0 { yes } else { no })?.clone().with_taint(taint))
             }
             DecodedOp::Load { pointer, to, offset, bytes, truth } => {
@@ -142,6 +154,10 @@ impl FastPathCtx<'_> {
         };
         *values.get_mut(to as usize)? = result;
         Some(())
+    }
+
+    fn is_recorded(&self, instruction: Instruction, taint: Taint) -> bool {
+        self.tracks_launch && taint & INPUT_MASK != 0 && reduces_positions(instruction)
     }
 
     /// Recursion through a second function lets the compiler inline [`Self::execute_op`].
@@ -295,7 +311,8 @@ impl Interpreter<'_> {
         let (globals, objects) = (&self.globals[..], &self.objects[..]);
         let descriptors = &self.descriptors;
         let spare = &mut self.spare_objects;
-        let mut scene = FastPathCtx { function, globals, objects, locals, spare, descriptors };
+        let tracks_launch = self.setup.launch_taint.is_tracked();
+        let mut scene = FastPathCtx { function, globals, objects, locals, spare, descriptors, tracks_launch };
         let mut done = 0;
         let mut followed = Ok(());
         while done < most {

@@ -33,6 +33,9 @@ pub(super) struct InputInfluence {
     /// In a probe of the launch, the workgroups that saw each outcome of a branch: the first, and true if others
     /// followed.
     pub outcomes: BTreeMap<(u32, bool), (u32, bool)>,
+    /// In a probe of the launch, the numbers by which computations reduce positions of each input, such as a
+    /// modulus: positions that differ by more may have one result.
+    pub reductions: BTreeMap<usize, BTreeSet<u64>>,
     /// The inputs of the addresses and operands at a site.
     pub sites: FxHashMap<u32, Taint>,
     /// The executions of each branch, by site and inputs: of few inputs in most invocations and of more in the rest.
@@ -90,14 +93,23 @@ impl InputInfluence {
     }
 
     pub fn add_numbers(&mut self, taint: Taint, numbers: &[u64]) {
-        for input in inputs_in(taint, self.count) {
-            let known = self.compared.entry(input).or_default();
-            known.extend(numbers);
-            // The smallest and the largest numbers are the boundaries.
-            while known.len() > MAX_NUMBERS {
-                let middle = known.iter().nth(MAX_NUMBERS / 2).copied().unwrap_or_default();
-                known.remove(&middle);
-            }
+        add_numbers(&mut self.compared, &inputs_in(taint, self.count), numbers);
+    }
+
+    /// Records numbers that reduce the positions of inputs.
+    pub fn add_reductions(&mut self, taint: Taint, numbers: &[u64]) {
+        add_numbers(&mut self.reductions, &inputs_in(taint, self.count), numbers);
+    }
+}
+
+fn add_numbers(all: &mut BTreeMap<usize, BTreeSet<u64>>, inputs: &[usize], numbers: &[u64]) {
+    for input in inputs {
+        let known = all.entry(*input).or_default();
+        known.extend(numbers);
+        // The smallest and the largest numbers are the boundaries.
+        while known.len() > MAX_NUMBERS {
+            let middle = known.iter().nth(MAX_NUMBERS / 2).copied().unwrap_or_default();
+            known.remove(&middle);
         }
     }
 }

@@ -5,10 +5,11 @@ use rspirv::spirv::Op;
 use spirv_reader::{SpirvOperation, switch_cases};
 
 use super::compute::flatten_components;
+use super::launch_taint::reduces_positions;
 use super::program::Inst;
 use super::state::{Interpreter, InvocationCtx};
 use super::step::Step;
-use super::value::{INPUT_MASK, SCHEDULE_DEPENDENT, Taint};
+use super::value::{ConcreteValue, INPUT_MASK, SCHEDULE_DEPENDENT, Taint};
 
 /// Executions of a branch whose comparisons are recorded.
 const MAX_EXECUTIONS: u32 = 512;
@@ -63,6 +64,39 @@ impl Interpreter<'_> {
             }
         }
         Ok(())
+    }
+
+    /// In a probe of the launch, records the numbers by which a computation reduces positions.
+    pub(super) fn note_reduction(&mut self, instruction: Instruction, operands: &[ConcreteValue]) {
+        let ([left, right, ..], true) = (operands, reduces_positions(instruction)) else { return };
+        // Of a shift of 32 bits, the number of results.
+        let number_of = |other: u64| match instruction {
+            Instruction::Core(Op::ShiftRightLogical) => 1 << 32_u32.saturating_sub(other as u32),
+            _ => other,
+        };
+        // The upper bound of a clamp is its third operand.
+        let bound = operands.get(2).unwrap_or(right);
+        let [mut one, mut other] = [const { Vec::new() }; 2];
+        flatten_components(left, &mut one);
+        flatten_components(bound, &mut other);
+        for (one, other) in one.iter().zip(&other) {
+            for (position, number) in [(one, other), (other, one)] {
+                let taint = position.1 & !number.1 & INPUT_MASK;
+                if taint != 0 {
+                    self.influence.add_reductions(taint, &[number_of(number.0)]);
+                }
+            }
+        }
+    }
+
+    /// In a probe of the launch, records the numbers with which the condition of a selection compares positions.
+    pub(super) fn note_selection(&mut self, here: &InvocationCtx<'_>, condition: u32) {
+        let compared = std::mem::take(&mut self.influence.compared);
+        self.note_comparison(here, condition, 0);
+        let found = std::mem::replace(&mut self.influence.compared, compared);
+        for (input, numbers) in found {
+            self.influence.reductions.entry(input).or_default().extend(numbers);
+        }
     }
 
     fn note_comparison(&mut self, here: &InvocationCtx<'_>, condition: u32, depth: u32) {

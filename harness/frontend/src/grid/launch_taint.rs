@@ -2,10 +2,23 @@
 //!
 //! Only a probe of the launch marks them ([`super::trial::probe_launch`]). Other walks stay on the fast path.
 
-use rspirv::spirv::BuiltIn;
+use arithmetic::Instruction;
+use rspirv::spirv::{BuiltIn, GlslStd450Op, Op};
 
 use super::value::{Taint, input_taint};
 use crate::launch_part::LaunchPart;
+
+/// Returns true for computations with one result for positions that differ by more than an operand: a modulus, a
+/// mask, an upper bound, and a shift, which ends a hash.
+pub(super) fn reduces_positions(instruction: Instruction) -> bool {
+    matches!(
+        instruction,
+        Instruction::Core(Op::UMod | Op::SMod | Op::SRem | Op::BitwiseAnd | Op::ShiftRightLogical)
+            | Instruction::Extended(
+                GlslStd450Op::UMin | GlslStd450Op::SMin | GlslStd450Op::UClamp | GlslStd450Op::SClamp,
+            )
+    )
+}
 
 /// The taint of positions, by axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -25,6 +25,8 @@ pub(super) struct SkippedCode {
     pub lines: BTreeSet<u32>,
     /// The source lines of instructions with effects that other invocations can observe.
     pub effects: BTreeSet<u32>,
+    /// True if it ends the invocation or returns from the function.
+    pub returns: bool,
 }
 
 /// A decoded instruction.
@@ -535,6 +537,7 @@ impl<'m> DecodedProgram<'m> {
                 if self.has_effect(inst) {
                     found.effects.insert(inst.raw.line);
                 }
+                found.returns |= inst.operation.is_terminator() && !inst.operation.is_branch();
                 left.extend(successors(inst).into_iter().filter_map(skipped));
             }
         }

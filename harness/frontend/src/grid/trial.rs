@@ -180,6 +180,8 @@ pub(crate) struct LaunchProbe {
     pub blocked: Vec<Blocked>,
     /// The numbers that each part is compared with.
     pub compared: BTreeMap<usize, BTreeSet<u64>>,
+    /// The numbers by which computations and selections reduce positions of each part.
+    pub reductions: BTreeMap<usize, BTreeSet<u64>>,
     /// The outcomes of branches, by site.
     pub outcomes: BTreeSet<(u32, bool)>,
     /// The outcomes that one workgroup alone saw, with the parts that decide them.
@@ -236,11 +238,23 @@ pub(crate) fn probe_launch(
             let taint = influence.branches.get(&at.0).copied().unwrap_or_default();
             (*at, parts(taint))
         });
+        // A branch that skips code without effects selects a value, such as a place.
+        let mut reductions = influence.reductions.clone();
+        for (site, taint) in &influence.branches {
+            let skipped = program.skipped_by(*site, &reached);
+            if !skipped.blocks.is_empty() && skipped.effects.is_empty() && !skipped.returns {
+                for part in parts(*taint) {
+                    let numbers = influence.compared.get(&part).into_iter().flatten();
+                    reductions.entry(part).or_default().extend(numbers);
+                }
+            }
+        }
         let mut all: Vec<Blocked> = influence.branches.iter().filter_map(blocked).collect();
         all.extend(implicitly_blocked(program, influence, &reached, &all));
         LaunchProbe {
             blocked: all,
             compared: influence.compared.clone(),
+            reductions,
             outcomes: influence.outcomes.keys().copied().collect(),
             alone: alone.collect(),
             is_complete,
