@@ -337,12 +337,13 @@ fn judge_widened(
     Ok((report, options))
 }
 
-/// Repeats the walk with two workgroups if no grid was given, and describes the first finding.
+/// Repeats the walk with two workgroups if neither an option nor an annotation gives the grid, and describes the
+/// first finding.
 ///
 /// A single workgroup shares memory with no other. For graphics stages these are two vertices, or two
 /// fragments of each of two pixels.
 pub fn wider(module: &SpirvModule, options: &AnalysisOptions) -> Option<String> {
-    if options.grid.is_some() {
+    if options.grid.is_some() || module.annotations.config.is_some() {
         return None;
     }
     let stage = module.find_entry(options.entry.as_deref()).ok()?.shader_stage();
