@@ -508,7 +508,7 @@ fn search_inputs(
         let inputs = start.assumed.iter().enumerate();
         inputs.filter(|(_, input)| keep(input)).map(|(index, _)| index).collect()
     };
-    // What the kernel stores itself is no result of another one.
+    // Another kernel does not compute what this one stores.
     let is_array = |input: &AssumedInput| match input.place {
         InputPlace::Contents(at) => is_counter(input) && !stored.iter().any(|(own, _)| *own == at),
         _ => false,

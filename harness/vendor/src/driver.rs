@@ -17,7 +17,7 @@ pub struct Vendor {
     pub library: &'static str,
     /// The methods of compiling for absent hardware; the first supported one is used.
     pub ways: &'static [CompileMethod],
-    /// How to install the driver and the shim.
+    /// The commands that install the driver and the shim.
     pub install: &'static str,
     /// Additional environment variables. Caches are disabled because they would hide crashes and times.
     pub settings: &'static [(&'static str, &'static str)],

@@ -46,7 +46,7 @@ pub(super) struct Interpreter<'a> {
     pub has_partial_subgroups: bool,
     /// The first atomic write whose order with another decides the final value, as a sentence.
     pub unordered_write: Option<String>,
-    /// How the inputs that no option supplies influence the walk.
+    /// The influence of the inputs that no option supplies.
     pub influence: InputInfluence,
     /// Assumptions to mention in the coverage.
     pub notes: BTreeSet<String>,
