@@ -179,6 +179,7 @@ pub fn refused_line(file: &str, entry: &str, options: &AnalysisOptions, why: Str
         file: file.to_owned(),
         entry: entry.to_owned(),
         grid: options.grid.unwrap_or([1; 3]),
+        workgroups: options.workgroups.clone(),
         local_size: None,
         subgroup_size: options.subgroup_size.unwrap_or_default(),
         verdict: RaceVerdict::Refused,
@@ -195,12 +196,17 @@ pub fn refused_line(file: &str, entry: &str, options: &AnalysisOptions, why: Str
 
 /// Converts a report to its published line.
 pub fn race_line(file: &str, module: &SpirvModule, report: GridReport) -> RaceLine {
-    let invocations = report.grid.iter().chain(&report.local_size).map(|count| u64::from(*count)).product();
+    let workgroups = match report.workgroups.len() {
+        0 => report.grid.iter().fold(1, |all: u64, count| all.saturating_mul(u64::from(*count))),
+        count => count as u64,
+    };
+    let invocations = report.local_size.iter().fold(workgroups, |all, size| all * u64::from(*size));
     RaceLine {
         schema: RACE_SCHEMA.to_owned(),
         file: file.to_owned(),
         entry: report.entry,
         grid: report.grid,
+        workgroups: report.workgroups,
         local_size: Some(report.local_size),
         subgroup_size: report.subgroup_size,
         verdict: match report.verdict {

@@ -25,9 +25,9 @@ use crate::axes::{AxisUse, grid_axis, local_axis};
 use crate::dispatch::uses_subgroups;
 use crate::error::{Problem, Refusal, SourcePosition};
 use crate::finding::FindingKind;
-use crate::grid::{Blocked, FindingKey, GridFinding, NO_BUFFER, NeededInput, Trial};
+use crate::grid::{Blocked, FindingKey, GridFinding, MAX_INVOCATIONS, NO_BUFFER, NeededInput, Trial};
 use crate::input_place::{AssumedInput, Binding, InputPlace, OverrideRole, OverrideValue};
-use crate::launch::Launch;
+use crate::launch::{Launch, end_coordinates, positions_at};
 use crate::layout::{Specialized, local_size_of};
 use crate::needs::{describe_choice, needed_inputs};
 use crate::options::{AnalysisOptions, DEFAULT_BYTES};
@@ -194,6 +194,11 @@ impl InputChoice {
         let Some(options) = self.choices.first() else { return Vec::new() };
         let limits = self.launch.found.limits.iter().filter(|limit| !limit.blocked.is_covered(reached));
         launch::needed_launch(limits, module, options)
+    }
+
+    /// Returns true if steps or time ended the search for launches.
+    pub(crate) fn is_launch_search_cut_off(&self) -> bool {
+        self.launch.found.is_cut_off
     }
 
     /// Returns true if the analysis may use more workgroups than one for these options.
@@ -437,6 +442,9 @@ pub fn choose_inputs(
         }
         let local_size = local_size_of(module, &start.specialization, &Default::default(), function);
         let invocations = local_size.map_or(1, |size| size.iter().product());
+        if stage.has_workgroups() {
+            start.workgroups = running_in_large_grid(&start, invocations);
+        }
         start.subgroup_size = start
             .subgroup_size
             .or(Some(COMMON_SUBGROUP_SIZES[0]).filter(|size| is_subgroup_free && invocations > *size));
@@ -444,8 +452,13 @@ pub fn choose_inputs(
     };
     let search_for = |axes: AxisUse| -> Result<InputChoice, Refusal> {
         let (start, local_axes) = launch_for(&axes);
-        let parts =
-            if stage.has_workgroups() { missing_launch(module, options, function) } else { Vec::new() };
+        // Of a grid that is too large for a walk, the workgroups that run are chosen.
+        let is_sampled = start.workgroups != options.workgroups;
+        let grid = options.grid.filter(|_| !is_sampled);
+        let parts = match stage.has_workgroups() {
+            true => missing_launch(module, &AnalysisOptions { grid, ..options.clone() }, function),
+            false => Vec::new(),
+        };
         let choice = search_inputs(module, options, start, function, (parts, is_launch_free))?;
         let launch = LaunchChoice { is_grid_free, local_axes, axes, ..choice.launch };
         Ok(InputChoice { launch, ..choice })
@@ -491,7 +504,8 @@ fn search_inputs(
             start.buffers.insert(at, vec![0; bytes as usize]);
         }
     }
-    let [x, y, z] = [0, 1, 2].map(|axis: usize| u64::from(launch.grid[axis] * launch.local_size[axis]));
+    let [x, y, z] =
+        [0, 1, 2].map(|axis: usize| u64::from(launch.grid[axis]) * u64::from(launch.local_size[axis]));
     let atomics: BTreeSet<Binding> = atomic_bindings(module, function).into_iter().collect();
     let written = written_members(module, function, true);
     let stored = written_members(module, function, false);
@@ -528,7 +542,9 @@ fn search_inputs(
         trials: Vec::new(),
         steps: 0,
     };
-    let is_unchanged = start.grid == options.grid && start.specialization == options.specialization;
+    let is_unchanged = start.grid == options.grid
+        && start.workgroups == options.workgroups
+        && start.specialization == options.specialization;
     let mut code = module.functions.values().flat_map(|function| &function.code);
     let synchronizes = code.any(|one| {
         let operation = module.operation(one);
@@ -536,12 +552,27 @@ fn search_inputs(
     });
     let launch = MissingLaunch { parts, local_size: launch.local_size, is_free, synchronizes };
     let Some(mut all) = search.run(start) else { return Ok(InputChoice::fixed(options.clone())) };
-    let found = match launch.parts.is_empty() {
-        true => LaunchFindings::default(),
-        false => LaunchSearch { search: &mut search, launch: &launch, steps: 0 }.extend_choices(&mut all),
+    let is_sampled = search.trials.iter().any(|(start, _)| start.workgroups != options.workgroups);
+    let mut launches = LaunchSearch { search: &mut search, launch: &launch, steps: 0, is_cut_off: false };
+    let found = match (launch.parts.is_empty(), is_sampled) {
+        (true, _) => LaunchFindings::default(),
+        (false, true) => launches.extend_running(&mut all),
+        (false, false) => launches.extend_choices(&mut all),
     };
     let choice = search.finish(&all, is_unchanged);
     Ok(InputChoice { launch: LaunchChoice { found, ..choice.launch }, ..choice })
+}
+
+/// Returns the workgroups that run: those at both ends of each axis, if the grid is too large for a walk.
+///
+/// An assertion is about the contents that the whole grid leaves.
+fn running_in_large_grid(start: &AnalysisOptions, local: u32) -> Vec<[u32; 3]> {
+    let grid = start.grid.unwrap_or([1; 3]);
+    let all = grid.iter().fold(u64::from(local), |all, count| all.saturating_mul(u64::from(*count)));
+    match all > MAX_INVOCATIONS && start.workgroups.is_empty() && start.assertion.is_none() {
+        true => positions_at(&grid.map(end_coordinates)),
+        false => start.workgroups.clone(),
+    }
 }
 
 /// Returns true if neither options nor annotations restrict the grid.

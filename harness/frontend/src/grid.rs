@@ -57,7 +57,7 @@ pub(crate) use access::NO_BUFFER;
 pub(crate) use final_contents::pack_texels;
 pub use sampler::{AddressMode, Sampler};
 use schedule::SchedulePolicy;
-pub(crate) use setup::initial_texels;
+pub(crate) use setup::{MAX_INVOCATIONS, initial_texels};
 use state::Interpreter;
 
 use spirv_reader::{SpirvModule, Stage};
@@ -198,6 +198,8 @@ pub struct GridReport {
     pub local_size: [u32; 3],
     /// Invocations per subgroup.
     pub subgroup_size: u32,
+    /// The workgroups that ran, by their position in the grid; empty if all did.
+    pub workgroups: Vec<[u32; 3]>,
     /// The outcome.
     pub verdict: GridVerdict,
     /// The limit or unsupported feature that ended the walk, if any.
@@ -271,6 +273,7 @@ impl GridReport {
             grid,
             local_size,
             subgroup_size,
+            workgroups: Vec::new(),
             verdict: GridVerdict::Clean,
             refusal: None,
             findings: Vec::new(),
@@ -338,6 +341,7 @@ fn explore_schedules(
         let setup = first.setup;
         let sizes = (setup.grid, setup.local_size);
         let mut report = GridReport::new(name, stage, sizes, setup.subgroup_size);
+        report.workgroups.clone_from(&setup.running);
         let mut influence = influence::InputInfluence::of_inputs(&options.assumed);
         // A claim about other memory than buffers is for the model.
         let claim = question::claim(module, options).ok().flatten();
@@ -613,7 +617,7 @@ fn describe_coverage(
     unordered: bool,
     notes: std::collections::BTreeSet<String>,
 ) -> String {
-    let workgroups: u64 = report.grid.iter().map(|n| u64::from(*n)).product();
+    let workgroups = report.grid.iter().fold(1_u64, |all, n| all.saturating_mul(u64::from(*n)));
     let each: u64 = report.local_size.iter().map(|n| u64::from(*n)).product();
     let why = match unordered {
         true => "interlock sections may execute in any order",
@@ -631,7 +635,11 @@ fn describe_coverage(
     };
     let invocations = report.stage.describe_count(report.grid).unwrap_or_else(|| {
         let plural = if workgroups == 1 { "" } else { "s" };
-        format!("{workgroups} workgroup{plural} of {each}, subgroups of {}", report.subgroup_size)
+        let running = match report.workgroups.len() {
+            0 => String::new(),
+            count => format!("{count} of "),
+        };
+        format!("{running}{workgroups} workgroup{plural} of {each}, subgroups of {}", report.subgroup_size)
     });
     let mut all = format!("these inputs, {invocations}, loops not bounded, {orders}");
     for note in notes {

@@ -42,6 +42,12 @@ pub fn parse_case_file(text: &str, beside: SiblingReader<'_>) -> Result<CaseFile
                 let grid = as_u32_list(grid).and_then(|grid| <[u32; 3]>::try_from(grid).ok());
                 options.grid = Some(grid.ok_or_else(|| invalid_key(key, "three numbers"))?);
             }
+            ("workgroups", Value::Array(positions)) => {
+                let position = |value: &Value| <[u32; 3]>::try_from(as_u32_list(value.as_array()?)?).ok();
+                let positions = positions.iter().map(position).collect::<Option<Vec<_>>>();
+                options.workgroups =
+                    positions.ok_or_else(|| invalid_key(key, "positions such as [0, 0, 0]"))?;
+            }
             ("subgroup_size", value) => {
                 let size = as_u32(value).filter(|size| *size > 0);
                 options.subgroup_size = Some(size.ok_or_else(|| invalid_key(key, "a number of at least 1"))?);
@@ -328,6 +334,9 @@ pub fn write_case_file(options: &AnalysisOptions) -> String {
     if let Some(grid) = options.grid {
         text += &format!("grid = {grid:?}\n");
     }
+    if !options.workgroups.is_empty() {
+        text += &format!("workgroups = {:?}\n", options.workgroups);
+    }
     if let Some(size) = options.subgroup_size {
         text += &format!("subgroup_size = {size}\n");
     }
@@ -439,6 +448,9 @@ pub fn merge_options(mut first: AnalysisOptions, second: AnalysisOptions) -> Ana
     }));
     first.entry = first.entry.or(second.entry);
     first.grid = first.grid.or(second.grid);
+    if first.workgroups.is_empty() {
+        first.workgroups = second.workgroups;
+    }
     first.subgroup_size = first.subgroup_size.or(second.subgroup_size);
     first.unroll = first.unroll.or(second.unroll);
     first.assertion = first.assertion.or(second.assertion);

@@ -85,7 +85,12 @@ pub fn judge_choice(
     let (due_to_grid, mut certain): (Vec<_>, Vec<_>) =
         certain.into_iter().partition(|found| choice.is_due_to_grid(found, &first));
     let wide = take_due_to_wide_grid(module, &first, choice, &mut certain);
-    let mut due_to_grid: Vec<_> = due_to_grid.into_iter().chain(wide).map(|one| (one, first.grid)).collect();
+    let with_grid = |found: GridFinding, options: &AnalysisOptions| {
+        let grid = describe_grid(options, &found);
+        (found, grid)
+    };
+    let mut due_to_grid: Vec<_> =
+        due_to_grid.into_iter().chain(wide).map(|one| with_grid(one, &first)).collect();
     let due_to_subgroups = take_due_to_subgroup_size(module, (given, &first), &report, &mut certain);
     let noted = describe_unreached(module, &report.unreached);
     let mut others = Vec::new();
@@ -106,17 +111,18 @@ pub fn judge_choice(
                 // Where other values reached the code without it, they are the answer.
                 dependent.extend(Some(one).filter(|one| !choice.is_refuted(one)));
             } else if choice.is_due_to_grid(&one, &other) {
-                due_to_grid.push((one, other.grid));
+                due_to_grid.push(with_grid(one, &other));
             } else {
                 found.push(one);
             }
         }
         let wide = take_due_to_wide_grid(module, &other, choice, &mut found);
-        due_to_grid.extend(wide.into_iter().map(|one| (one, other.grid)));
+        due_to_grid.extend(wide.into_iter().map(|one| with_grid(one, &other)));
         // The choice to report is the first one with a certain finding.
         if certain.is_empty() && !found.is_empty() {
             options = other.clone();
-            (report.grid, report.local_size) = (more.grid, more.local_size);
+            (report.grid, report.workgroups) = (more.grid, more.workgroups);
+            report.local_size = more.local_size;
         }
         others.push(other);
         for found in found {
@@ -161,12 +167,11 @@ pub fn judge_choice(
     } else if needs_grid || !due_to_grid.is_empty() || !due_to_subgroups.is_empty() {
         report.verdict = GridVerdict::NeedsInputs;
     }
-    if let (Some((found, Some([x, y, z]))), true) = (due_to_grid.first(), certain.is_empty()) {
-        let grid = format!("{x},{y},{z}");
+    if let (Some((found, Some(grid))), true) = (due_to_grid.first(), certain.is_empty()) {
         let words = format!("the grid is not given: with --grid {grid}: {}", found.message);
         report.coverage += &format!("; {words}");
         report.two_workgroup_finding = Some(words);
-        report.needs.push(NeededInput::grid_of(grid));
+        report.needs.push(NeededInput::grid_of(grid.clone()));
     }
     if let (Some(found), true, Some(size)) =
         (due_to_subgroups.first(), certain.is_empty(), first.subgroup_size)
@@ -179,6 +184,8 @@ pub fn judge_choice(
     }
     if report.verdict != GridVerdict::Clean {
         report.order_dependent = None;
+    } else if choice.is_launch_search_cut_off() {
+        report.coverage += "; the search for grids in which positions coincide was cut off";
     }
     report.findings = certain;
     let mut chosen = describe_choice(given, &first);
@@ -255,6 +262,17 @@ fn differing_inputs(
     all
 }
 
+/// Returns the grid of a finding, with the workgroups that take part in it if not all of the grid run.
+fn describe_grid(options: &AnalysisOptions, found: &GridFinding) -> Option<String> {
+    let [x, y, z] = options.grid?;
+    let mut running: Vec<[u32; 3]> = found.at.iter().map(|spot| spot.invocation.workgroup).collect();
+    running.sort_unstable();
+    running.dedup();
+    running.retain(|_| !options.workgroups.is_empty());
+    let running = running.into_iter().map(|[x, y, z]| format!(" --workgroup {x},{y},{z}"));
+    Some(format!("{x},{y},{z}{}", running.collect::<String>()))
+}
+
 /// Describes a finding with its lines.
 fn place_finding(module: &SpirvModule, found: &GridFinding) -> String {
     let lines = line_ranges(module, &found.at.iter().map(|spot| spot.line).collect());
@@ -272,7 +290,7 @@ fn take_due_to_wide_grid(
     if !findings.iter().any(|found| choice.may_exceed_by_grid(found, chosen)) {
         return Vec::new();
     }
-    let narrow = AnalysisOptions { grid: Some([1; 3]), ..chosen.clone() };
+    let narrow = AnalysisOptions { grid: Some([1; 3]), workgroups: Vec::new(), ..chosen.clone() };
     let Ok(report) = grid::analyze_grid(module, &narrow) else { return Vec::new() };
     let is_complete = matches!(report.verdict, GridVerdict::Clean | GridVerdict::Racy);
     let is_due = |found: &GridFinding| {

@@ -1,8 +1,8 @@
 //! The launch of a kernel: sizes, constants and initial contents, from options and annotations.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use spirv_reader::{SpirvConstant, SpirvModule, annotations::Initial, number_of_extended};
+use spirv_reader::{SpirvConstant, SpirvModule, Stage, annotations::Initial, number_of_extended};
 
 use crate::error::Problem;
 use crate::layout::{Specialized, local_size_of};
@@ -73,6 +73,43 @@ impl<'a> Launch<'a> {
         }
         Ok(Launch { inputs, by_id, by_result, local_size, grid, config, annotated })
     }
+}
+
+/// Returns the workgroups that options let run, or none if all run.
+///
+/// At any time of a dispatch, an implementation may not have started some workgroups yet. So what the others do alone is
+/// a part of an execution of the whole grid.
+pub(crate) fn running_workgroups(
+    options: &AnalysisOptions,
+    stage: Stage,
+    grid: [u32; 3],
+) -> Result<Vec<[u32; 3]>, Problem> {
+    if !options.workgroups.is_empty() && !stage.has_workgroups() {
+        return Err(Problem::Input("workgroups are chosen, and the stage has none".to_owned()));
+    }
+    let mut chosen = options.workgroups.clone();
+    chosen.sort_unstable_by_key(|[x, y, z]| [*z, *y, *x]);
+    chosen.dedup();
+    let is_outside = |at: &&[u32; 3]| at.iter().zip(grid).any(|(own, count)| *own >= count);
+    match chosen.iter().find(is_outside) {
+        Some([x, y, z]) => Err(Problem::Input(format!(
+            "workgroup {x},{y},{z} is not in the grid {},{},{}; give a larger --grid",
+            grid[0], grid[1], grid[2]
+        ))),
+        None => Ok(chosen),
+    }
+}
+
+/// Returns the positions with the given coordinates, in the order of linear indices: x varies fastest.
+pub(crate) fn positions_at(coordinates: &[BTreeSet<u32>; 3]) -> Vec<[u32; 3]> {
+    let [xs, ys, zs] = coordinates;
+    let planes = zs.iter().flat_map(|z| ys.iter().map(move |y| (*y, *z)));
+    planes.flat_map(|(y, z)| xs.iter().map(move |x| [*x, y, z])).collect()
+}
+
+/// Returns the coordinates of the first two and of the last workgroup along an axis.
+pub(crate) fn end_coordinates(count: u32) -> BTreeSet<u32> {
+    [0, 1, count.saturating_sub(1)].into_iter().filter(|at| *at < count).collect()
 }
 
 /// Returns the push constants that clspv's reflection defines: sizes and offsets of the grid.

@@ -12,7 +12,7 @@ use crate::assemble;
 use crate::context::{Assignment, LiftContext, find_loops};
 use crate::error::{ONE_WORKGROUP, Problem, Refusal, SourcePosition, malformed};
 use crate::finding::{InvocationId, LiftFinding};
-use crate::launch::{Launch, reflected};
+use crate::launch::{Launch, positions_at, reflected, running_workgroups};
 use crate::layout::Specialized;
 use crate::lifted::{Lifted, LiftedCase};
 use crate::options::AnalysisOptions;
@@ -54,7 +54,9 @@ fn lift_entry(
     let specialized =
         Specialized::new(module, &by_id, &by_result, config.map(|_| local_size)).map_err(nowhere)?;
     let invocations = match options.only_invocations.len() {
-        0 => enumerate_invocations(grid, local_size, stage).map_err(nowhere)?,
+        0 => running_workgroups(options, stage, grid)
+            .and_then(|running| enumerate_invocations(grid, running, local_size, stage))
+            .map_err(nowhere)?,
         1..=MAX_INVOCATIONS => options.only_invocations.clone(),
         _ => {
             return Err(Problem::Budget { what: "invocations", bound: MAX_INVOCATIONS }
@@ -275,30 +277,31 @@ fn check_overlaps(setting: &LiftContext<'_>, touched: &BTreeMap<MemoryCell, Touc
     Ok(())
 }
 
+/// Lists the invocations of the workgroups at `running`, or of the whole grid if that is empty.
 fn enumerate_invocations(
     grid: [u32; 3],
+    running: Vec<[u32; 3]>,
     local: [u32; 3],
     stage: Stage,
 ) -> Result<Vec<InvocationId>, Problem> {
-    let count = grid.iter().chain(&local).try_fold(1_u64, |product, n| product.checked_mul(u64::from(*n)));
-    if count.is_none_or(|count| count > MAX_INVOCATIONS as u64) {
-        let bound = MAX_INVOCATIONS;
-        let each = local.iter().try_fold(1_u64, |product, n| product.checked_mul(u64::from(*n)));
-        let alone = each.is_none_or(|each| each > bound as u64);
-        let what = if alone { ONE_WORKGROUP } else { "invocations" };
-        return Err(Problem::Budget { what, bound });
+    let count = |size: [u32; 3]| size.iter().fold(1_u64, |all, one| all.saturating_mul(u64::from(*one)));
+    let (each, bound) = (count(local), MAX_INVOCATIONS as u64);
+    let workgroups = if running.is_empty() { count(grid) } else { running.len() as u64 };
+    if each.saturating_mul(workgroups) > bound {
+        let what = if each > bound { ONE_WORKGROUP } else { "invocations" };
+        return Err(Problem::Budget { what, bound: MAX_INVOCATIONS });
     }
-    let each = |size: [u32; 3]| {
-        (0..size[2])
-            .flat_map(move |z| (0..size[1]).flat_map(move |y| (0..size[0]).map(move |x| [x, y, z])))
-            .enumerate()
-    };
-    let mut all = Vec::new();
-    for (workgroup_index, workgroup) in each(grid) {
-        for (local_index, local) in each(local) {
-            let (workgroup_index, local_index) = (workgroup_index as u32, local_index as u32);
-            all.push(InvocationId { workgroup, local, workgroup_index, local_index, stage });
-        }
-    }
-    Ok(all)
+    let running =
+        if running.is_empty() { positions_at(&grid.map(|count| (0..count).collect())) } else { running };
+    let locals = positions_at(&local.map(|count| (0..count).collect()));
+    let invocations = (0..).zip(running).flat_map(|(workgroup_index, workgroup)| {
+        (0..).zip(&locals).map(move |(local_index, local)| InvocationId {
+            workgroup,
+            local: *local,
+            workgroup_index,
+            local_index,
+            stage,
+        })
+    });
+    Ok(invocations.collect())
 }

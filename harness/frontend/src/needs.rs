@@ -90,13 +90,23 @@ fn is_number(input: &AssumedInput) -> bool {
 
 /// Upper bound on the inputs that a line lists.
 const MAX_LISTED: usize = 12;
+/// Upper bound on the workgroups that a line lists.
+const MAX_LISTED_WORKGROUPS: usize = 6;
 
 /// Lists grid, subgroup size and specialization constants that differ from those of other options.
 pub(crate) fn describe_launch(given: &AnalysisOptions, chosen: &AnalysisOptions) -> Vec<String> {
     let mut all = Vec::new();
+    let mut grid = String::new();
     if let Some([x, y, z]) = chosen.grid.filter(|grid| given.grid != Some(*grid)) {
-        all.push(format!("--grid {x},{y},{z}"));
+        grid = format!("--grid {x},{y},{z}");
     }
+    if given.workgroups != chosen.workgroups {
+        for [x, y, z] in chosen.workgroups.iter().take(MAX_LISTED_WORKGROUPS) {
+            grid += &format!(" --workgroup {x},{y},{z}");
+        }
+        grid += if chosen.workgroups.len() > MAX_LISTED_WORKGROUPS { " …" } else { "" };
+    }
+    all.extend(Some(grid.trim_start().to_owned()).filter(|grid| !grid.is_empty()));
     if let Some(size) = chosen.subgroup_size.filter(|size| given.subgroup_size != Some(*size)) {
         all.push(format!("--subgroup-size {size}"));
     }

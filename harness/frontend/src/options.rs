@@ -23,6 +23,8 @@ pub struct AnalysisOptions {
     pub entry: Option<String>,
     /// Workgroups of the dispatch. Default: the annotations, else one.
     pub grid: Option<[u32; 3]>,
+    /// The workgroups that a walk runs, by their position in the grid; the others do not start. Default: all.
+    pub workgroups: Vec<[u32; 3]>,
     /// Invocations per subgroup. Default: the annotations, else the whole workgroup.
     pub subgroup_size: Option<u32>,
     /// Specialization constants by `SpecId`.

@@ -19,6 +19,9 @@ pub struct RaceLine {
     pub entry: String,
     /// Number of workgroups.
     pub grid: [u32; 3],
+    /// The workgroups that ran, by their position in the grid; absent if all did.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workgroups: Vec<[u32; 3]>,
     /// Invocations per workgroup; null if the kernel was refused.
     pub local_size: Option<[u32; 3]>,
     /// Invocations per subgroup; 0 if the kernel was refused and none were requested.

@@ -23,6 +23,9 @@ pub struct KernelArguments {
     /// Number of workgroups; the local size comes from the module.
     #[arg(long, value_name = "X,Y,Z", value_parser = parse_grid)]
     pub grid: Option<[u32; 3]>,
+    /// Only run this workgroup of the grid, and others that are given; for grids too large for a walk.
+    #[arg(long, value_name = "X,Y,Z", value_parser = position, hide_short_help = true)]
+    pub workgroup: Vec<[u32; 3]>,
     /// Invocations per subgroup [default: the workgroup size].
     #[arg(long, value_name = "N", value_parser = subgroup_size, hide_short_help = true)]
     pub subgroup_size: Option<u32>,
@@ -111,14 +114,25 @@ pub enum InputWord {
 }
 
 fn parse_grid(text: &str) -> Result<[u32; 3], String> {
-    let numbers: Vec<u32> = text.split(',').map_while(|part| part.trim().parse().ok()).collect();
-    if numbers.contains(&0) {
+    let grid = up_to_three(text, 1)?;
+    if grid.contains(&0) {
         return Err("every dimension needs at least one workgroup".to_owned());
     }
-    match numbers[..] {
-        [x] => Ok([x, 1, 1]),
-        [x, y] => Ok([x, y, 1]),
-        [x, y, z] => Ok([x, y, z]),
+    Ok(grid)
+}
+
+/// Parses the position of a workgroup in the grid.
+fn position(text: &str) -> Result<[u32; 3], String> {
+    up_to_three(text, 0)
+}
+
+/// Parses one to three numbers; the others are `rest`.
+fn up_to_three(text: &str, rest: u32) -> Result<[u32; 3], String> {
+    let numbers: Result<Vec<u32>, _> = text.split(',').map(|part| part.trim().parse()).collect();
+    match numbers.as_deref() {
+        Ok([x]) => Ok([*x, rest, rest]),
+        Ok([x, y]) => Ok([*x, *y, rest]),
+        Ok([x, y, z]) => Ok([*x, *y, *z]),
         _ => Err("expected one to three numbers, such as 4,1,1".to_owned()),
     }
 }
@@ -194,6 +208,7 @@ impl KernelArguments {
     pub fn is_empty(&self) -> bool {
         self.entry.is_none()
             && self.grid.is_none()
+            && self.workgroup.is_empty()
             && self.subgroup_size.is_none()
             && self.spec.is_empty()
             && self.push.is_empty()
@@ -279,6 +294,7 @@ impl KernelArguments {
         if let Some([x, y, z]) = self.grid {
             add("--grid", format!("{x},{y},{z}"));
         }
+        self.workgroup.iter().for_each(|[x, y, z]| add("--workgroup", format!("{x},{y},{z}")));
         if let Some(size) = self.subgroup_size {
             add("--subgroup-size", size.to_string());
         }
@@ -323,6 +339,7 @@ impl KernelArguments {
         let mut options = AnalysisOptions {
             entry: self.entry.clone(),
             grid: self.grid,
+            workgroups: self.workgroup.clone(),
             subgroup_size: self.subgroup_size,
             unroll,
             ..AnalysisOptions::default()

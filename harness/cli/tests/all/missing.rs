@@ -78,7 +78,7 @@ fn unreached_code_is_named_with_its_option() {
     if !installed("glslangValidator") {
         return;
     }
-    let file = format!("{}/position-beyond.comp", folder());
+    let file = format!("{}/position-hashed.comp", folder());
     for arguments in [
         &["race"][..],
         &["race", "--format", "json"],
@@ -93,10 +93,22 @@ fn unreached_code_is_named_with_its_option() {
         let ran = Ran::of(command.arg(&file).current_dir(folder.path()));
         assert_eq!(ran.code, 3, "{arguments:?}: {ran:?}");
         let all = format!("{}{}", ran.stdout, ran.stderr);
-        for word in ["needs-inputs", "grid", "line 9", "--grid 3000001,1,1"] {
+        for word in ["needs-inputs", "grid", "line 9", "--grid X,Y,Z"] {
             assert!(all.contains(word), "{arguments:?}, {word}: {all}");
         }
     }
+}
+
+#[test]
+fn a_part_of_the_launch_is_needed_once() {
+    if !installed("glslangValidator") {
+        return;
+    }
+    let file = format!("{}/position-hashed-twice.comp", folder());
+    let ran = Ran::of(&mut vk_litmus(["race", "--format", "json", &file]));
+    let line: RaceLine = serde_json::from_str(&ran.stdout).unwrap();
+    let needs: Vec<_> = line.needs.iter().map(|needed| (&*needed.name, &*needed.lines)).collect();
+    assert_eq!(needs, [("grid", "lines 8, 11")]);
 }
 
 /// No command calls a shader race-free that `race` calls racy or in need of inputs, other than contents of a buffer that

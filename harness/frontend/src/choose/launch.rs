@@ -1,8 +1,9 @@
 //! A larger launch for code that the chosen number or size of workgroups keeps from being reached.
 //!
 //! A probe ([`crate::grid::probe_launch`]) tracks which branches the position in the grid decides, and the
-//! numbers that it is compared with. These numbers determine the next launches, the smallest first. Code that
-//! stays unreached is reported with the option that sets the launch.
+//! numbers that it is compared with. These numbers determine the next launches, the smallest first. Of a launch that is
+//! too large for a walk, the workgroups at both ends and at these numbers run. Code that stays unreached is reported with
+//! the option that sets the launch.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,10 +12,11 @@ use spirv_reader::SpirvModule;
 use super::search::{InputSearch, adds, rescale};
 use crate::grid::{Blocked, LaunchProbe, NeededInput, line_ranges, probe_launch};
 use crate::input_place::{AssumedInput, InputPlace};
+use crate::launch::{end_coordinates, positions_at};
 use crate::launch_part::LaunchPart;
 use crate::options::AnalysisOptions;
 
-/// Upper bounds on the invocations of a chosen launch, on the steps of one probe, and of all probes.
+/// Upper bounds on the running invocations of a chosen launch, on the steps of one probe, and of all probes.
 const MAX_INVOCATIONS: u64 = 1 << 16;
 const MAX_PROBE_STEPS: u64 = 4_000_000;
 const MAX_STEPS: u64 = 15_000_000;
@@ -24,6 +26,8 @@ const MAX_ROUNDS: usize = 4;
 const MAX_CANDIDATES: usize = 10;
 /// Upper bound on the launches that are tried for coinciding positions.
 const MAX_WRAPPING: usize = 3;
+/// Upper bound on the workgroups of an axis that keep running if a launch grows beyond what a walk runs.
+const MAX_KEPT: u32 = 64;
 /// Upper bound on the numbers that are used at each end of those compared with.
 const MAX_NUMBERS: usize = 4;
 /// Workgroups behind the first one that meets a comparison: the next meets a strict one, and another shares its code.
@@ -40,8 +44,6 @@ pub(super) struct LaunchLimit {
     pub blocked: Blocked,
     /// The part of the launch to supply.
     pub part: AssumedInput,
-    /// The grid that may reach it, if the position is compared with a number.
-    pub grid: Option<[u64; 3]>,
 }
 
 /// The results of a search for launches.
@@ -51,6 +53,8 @@ pub(super) struct LaunchFindings {
     pub limits: Vec<LaunchLimit>,
     /// A grid with races that the smaller ones lack: computations reduce its positions to the same result.
     pub wrapping_grid: Option<[u32; 3]>,
+    /// True if steps or time ended the search before it tried the larger grids.
+    pub is_cut_off: bool,
 }
 
 /// Returns what to supply for the lines that `options` does not reach: each part of the launch once.
@@ -59,26 +63,18 @@ pub(super) fn needed_launch<'l>(
     module: &SpirvModule,
     options: &AnalysisOptions,
 ) -> Vec<NeededInput> {
-    let mut parts: Vec<(&AssumedInput, [u64; 3], BTreeSet<u32>)> = Vec::new();
-    let assumed = options.grid.unwrap_or([1; 3]).map(u64::from);
+    let mut parts: Vec<(&AssumedInput, BTreeSet<u32>)> = Vec::new();
     for limit in limits {
-        let at = parts.iter().position(|(part, ..)| part.name == limit.part.name).unwrap_or(parts.len());
-        if at == parts.len() {
-            parts.push((&limit.part, assumed, BTreeSet::new()));
+        let lines = limit.blocked.lines.iter();
+        match parts.iter_mut().find(|(part, _)| part.name == limit.part.name) {
+            Some((_, known)) => known.extend(lines),
+            None => parts.push((&limit.part, lines.copied().collect())),
         }
-        let (_, grid, lines) = &mut parts[at];
-        let wanted = limit.grid.unwrap_or(assumed);
-        grid.iter_mut().zip(wanted).for_each(|(known, wanted)| *known = wanted.max(*known));
-        lines.extend(&limit.blocked.lines);
     }
-    let needed = parts.into_iter().map(|(part, grid, lines)| NeededInput {
+    let needed = parts.into_iter().map(|(part, lines)| NeededInput {
         name: part.name.clone(),
         value: part.value(options),
-        // The assumed grid is large enough for the comparisons, so that other numbers decide too.
-        option: match grid == assumed {
-            true => part.option(),
-            false => format!("--grid {},{},{}", grid[0], grid[1], grid[2]),
-        },
+        option: part.option(),
         lines: line_ranges(module, &lines).unwrap_or_else(|| "code without line numbers".to_owned()),
         is_contents: false,
     });
@@ -101,6 +97,8 @@ pub(super) struct LaunchSearch<'s, 'm> {
     pub search: &'s mut InputSearch<'m>,
     pub launch: &'s MissingLaunch,
     pub steps: u64,
+    /// True if steps or time ended a trial.
+    pub is_cut_off: bool,
 }
 
 impl LaunchSearch<'_, '_> {
@@ -123,17 +121,49 @@ impl LaunchSearch<'_, '_> {
             }
         }
         limits.retain(|limit| !limit.blocked.is_covered(&covered));
-        LaunchFindings { limits, wrapping_grid: self.add_wrapping(wrapping, choices) }
+        let wrapping_grid = self.add_wrapping(wrapping, choices);
+        LaunchFindings { limits, wrapping_grid, is_cut_off: self.is_cut_off && wrapping_grid.is_none() }
+    }
+
+    /// Lets those workgroups of a given grid run as well that the first choice compares positions with, or in which its
+    /// computations reduce positions to the same result.
+    pub fn extend_running(&mut self, choices: &mut [usize]) -> LaunchFindings {
+        let Some(first) = choices.first_mut() else { return LaunchFindings::default() };
+        let mut options = self.search.trials[*first].0.clone();
+        if let Some(probe) = self.probe(&options) {
+            let grid = options.grid.unwrap_or([1; 3]);
+            let mut coordinates =
+                [0, 1, 2].map(|axis: usize| options.workgroups.iter().map(|at| at[axis]).collect());
+            for (at, numbers) in probe.compared.iter().chain(&probe.reductions) {
+                let part = self.launch.parts.get(*at).and_then(AssumedInput::launch_part);
+                let Some((part, axis)) = part.and_then(|part| Some((part, part.grid_axis()?))) else {
+                    continue;
+                };
+                let ends = self.solved_values(part, axis, numbers);
+                let last = ends.into_iter().flat_map(|end| end.saturating_sub(MORE)..end);
+                let inside = last.filter_map(|at| u32::try_from(at).ok()).filter(|at| *at < grid[axis]);
+                let all: &mut BTreeSet<u32> = &mut coordinates[axis];
+                all.extend(inside);
+            }
+            options.workgroups = positions_at(&coordinates);
+            let count = options.workgroups.len() as u64;
+            if count.saturating_mul(self.search.local) <= MAX_INVOCATIONS
+                && let Some(more) = self.search.try_within(options, MAX_PROBE_STEPS)
+            {
+                *first = more;
+            }
+        }
+        LaunchFindings { is_cut_off: self.is_cut_off, ..LaunchFindings::default() }
     }
 
     /// Adds the first of some launches that shows a race which the choices lack, and returns its grid.
     fn add_wrapping(&mut self, launches: Vec<AnalysisOptions>, choices: &mut Vec<usize>) -> Option<[u32; 3]> {
         for launch in launches.into_iter().take(MAX_WRAPPING) {
-            let most = MAX_PROBE_STEPS.min(MAX_STEPS.saturating_sub(self.steps));
-            let grid = launch.grid.filter(|_| most > 0 && !self.search.is_late())?;
+            let (most, grid) = (self.steps_left()?, launch.grid?);
             let Some(at) = self.search.try_within(launch, most) else { continue };
             let trial = &self.search.trials[at].1;
             self.steps += trial.steps.max(10_000);
+            self.is_cut_off |= !trial.is_complete;
             let is_known =
                 |key| choices.iter().any(|at| self.search.trials[*at].1.findings.contains_key(key));
             if trial.is_complete && trial.findings.keys().any(|key| key.0.is_race() && !is_known(key)) {
@@ -154,12 +184,12 @@ impl LaunchSearch<'_, '_> {
             let Some(axis) = part.grid_axis() else { continue };
             let now = u64::from(options.grid.unwrap_or([1; 3])[axis]);
             for value in self.solved_values(*part, axis, numbers).into_iter().filter(|value| *value > now) {
-                let launch = self.with_value(options, *part, value);
-                all.entry(self.invocation_count(&launch)).or_insert(launch);
+                if let Some(launch) = self.with_value(options, *part, value) {
+                    all.entry(self.invocation_count(&launch)).or_insert(launch);
+                }
             }
         }
-        let fitting = all.into_iter().rev().filter(|(count, _)| *count <= MAX_INVOCATIONS);
-        fitting.map(|(_, launch)| launch).collect()
+        all.into_values().rev().collect()
     }
 
     /// Returns options with a launch that reaches more, what it does not reach, and the launches in which its positions
@@ -196,15 +226,23 @@ impl LaunchSearch<'_, '_> {
             (options, probe) = (launch, more);
         }
         let with_effects = probe.blocked.iter().filter(|blocked| !blocked.lines.is_empty());
-        let limits = with_effects.filter_map(|blocked| self.limit(&options, blocked, &probe.compared));
+        let limits = with_effects.filter_map(|blocked| {
+            let part = self.launch.parts.get(*blocked.inputs.first()?)?.clone();
+            Some(LaunchLimit { blocked: blocked.clone(), part })
+        });
         (options.clone(), limits.collect(), self.wrapping_launches(&options, &probe))
     }
 
-    fn probe(&mut self, options: &AnalysisOptions) -> Option<LaunchProbe> {
+    /// Returns the steps for the next walk, if any are left.
+    fn steps_left(&mut self) -> Option<u64> {
         let most = MAX_PROBE_STEPS.min(MAX_STEPS.saturating_sub(self.steps));
-        if most == 0 || self.search.is_late() {
-            return None;
-        }
+        let is_over = most == 0 || self.search.is_late();
+        self.is_cut_off |= is_over;
+        Some(most).filter(|_| !is_over)
+    }
+
+    fn probe(&mut self, options: &AnalysisOptions) -> Option<LaunchProbe> {
+        let most = self.steps_left()?;
         let options = AnalysisOptions { assumed: self.launch.parts.to_vec(), ..options.clone() };
         let probe = probe_launch(self.search.module, &options, most).ok()?;
         self.steps += probe.steps.max(10_000);
@@ -227,10 +265,8 @@ impl LaunchSearch<'_, '_> {
             };
             let numbers = compared.get(&at).unwrap_or(&none);
             for value in self.values(*part, options, numbers) {
-                let launch = self.with_value(options, *part, value);
-                let count = self.invocation_count(&launch);
-                if count <= MAX_INVOCATIONS {
-                    all.entry((count, value, at)).or_insert(launch);
+                if let Some(launch) = self.with_value(options, *part, value) {
+                    all.entry((self.invocation_count(&launch), value, at)).or_insert(launch);
                 }
             }
         }
@@ -263,21 +299,30 @@ impl LaunchSearch<'_, '_> {
         .collect()
     }
 
-    fn with_value(&self, options: &AnalysisOptions, part: LaunchPart, value: u64) -> AnalysisOptions {
+    /// Returns options with a value for a part of the launch, or none if more invocations would run than a walk can
+    /// run.
+    fn with_value(&self, options: &AnalysisOptions, part: LaunchPart, value: u64) -> Option<AnalysisOptions> {
         let mut launch = options.clone();
         match part {
             LaunchPart::Workgroups(axis) | LaunchPart::Invocations(axis) => {
                 let mut grid = options.grid.unwrap_or([1; 3]);
                 let local = u64::from(self.launch.local_size[axis]);
                 let old = u64::from(grid[axis]) * local;
-                grid[axis] = u32::try_from(value).unwrap_or(u32::MAX);
+                grid[axis] = u32::try_from(value).ok()?;
                 launch.grid = Some(grid);
+                if !options.workgroups.is_empty() || self.invocation_count(&launch) > MAX_INVOCATIONS {
+                    launch.workgroups = running_workgroups(options, axis, grid[axis]);
+                }
                 // A count that was chosen for the smaller grid ends the added invocations.
                 rescale(&mut launch, old, value.saturating_mul(local));
             }
             LaunchPart::LocalSize(id, _) => _ = launch.specialization.insert(id, value),
         }
-        launch
+        let running = match launch.workgroups.len() as u64 {
+            0 => self.invocation_count(&launch),
+            count => self.launch.local_size.iter().fold(count, |all, size| all * u64::from(*size)),
+        };
+        (running <= MAX_INVOCATIONS).then_some(launch)
     }
 
     fn invocation_count(&self, options: &AnalysisOptions) -> u64 {
@@ -292,32 +337,26 @@ impl LaunchSearch<'_, '_> {
         let parts = probe.alone.values().flatten().filter_map(|at| self.launch.parts.get(*at)?.launch_part());
         let axes = parts.filter_map(LaunchPart::grid_axis);
         let axes: BTreeSet<usize> = axes.filter(|axis| grid[*axis] == 2).collect();
-        let grid = [0, 1, 2].map(|axis| grid[axis] + u32::from(axes.contains(&axis)));
-        (!axes.is_empty()).then(|| AnalysisOptions { grid: Some(grid), ..options.clone() })
-    }
-
-    /// Returns the launch that may reach blocked code.
-    fn limit(
-        &self,
-        options: &AnalysisOptions,
-        blocked: &Blocked,
-        compared: &BTreeMap<usize, BTreeSet<u64>>,
-    ) -> Option<LaunchLimit> {
-        let at = *blocked.inputs.first()?;
-        let part = self.launch.parts.get(at)?.clone();
-        let largest = compared.get(&at).and_then(|numbers| numbers.last().copied());
-        let wanted = match (&part.place, largest.filter(|number| *number < u64::from(u32::MAX))) {
-            (InputPlace::Launch(LaunchPart::Workgroups(axis)), Some(number)) => Some((*axis, number + 1)),
-            (InputPlace::Launch(LaunchPart::Invocations(axis)), Some(number)) => {
-                Some((*axis, number / u64::from(self.launch.local_size[*axis]).max(1) + 1))
+        let mut launch = options.clone();
+        for axis in &axes {
+            if !launch.workgroups.is_empty() {
+                launch.workgroups = running_workgroups(&launch, *axis, grid[*axis] + 1);
             }
-            _ => None,
-        };
-        let grid = wanted.map(|(axis, count)| {
-            let mut grid = options.grid.unwrap_or([1; 3]).map(u64::from);
-            grid[axis] = count.max(grid[axis]);
-            grid
-        });
-        Some(LaunchLimit { blocked: blocked.clone(), part, grid })
+        }
+        launch.grid = Some([0, 1, 2].map(|axis| grid[axis] + u32::from(axes.contains(&axis))));
+        (!axes.is_empty()).then_some(launch)
     }
+}
+
+/// Returns the workgroups that run if the grid grows to `count` workgroups along an axis: those of the smaller grid, and
+/// the last ones, which go beyond a number as [`MORE`] says.
+fn running_workgroups(smaller: &AnalysisOptions, axis: usize, count: u32) -> Vec<[u32; 3]> {
+    let old = smaller.grid.unwrap_or([1; 3]);
+    let mut coordinates = [0, 1, 2].map(|axis: usize| match smaller.workgroups.is_empty() {
+        true if old[axis] <= MAX_KEPT => (0..old[axis]).collect(),
+        true => end_coordinates(old[axis]),
+        false => smaller.workgroups.iter().map(|position| position[axis]).collect::<BTreeSet<u32>>(),
+    });
+    coordinates[axis].extend(count.saturating_sub(MORE as u32)..count);
+    positions_at(&coordinates)
 }

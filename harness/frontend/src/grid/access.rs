@@ -560,9 +560,9 @@ impl Interpreter<'_> {
     pub(super) fn invocation_id(&self, number: u32) -> InvocationId {
         let count: u32 = self.setup.local_size.iter().product();
         let (index, local_index) = (number / count.max(1), number % count.max(1));
-        let ([gx, gy, _], [x, y, _]) = (self.setup.grid, self.setup.local_size);
+        let [x, y, _] = self.setup.local_size;
         InvocationId {
-            workgroup: [index % gx, index / gx % gy, index / gx / gy],
+            workgroup: self.setup.workgroup_position(index),
             local: [local_index % x, local_index / x % y, local_index / x / y],
             workgroup_index: index,
             local_index,

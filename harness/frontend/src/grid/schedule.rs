@@ -125,7 +125,7 @@ impl ScheduleRng {
 impl Interpreter<'_> {
     /// Executes the whole grid under one policy, within `budget` steps.
     pub(super) fn run_schedule(&mut self, plan: SchedulePolicy, budget: u64) -> Result<(), Refusal> {
-        let count = self.setup.grid.iter().product::<u32>();
+        let count = self.setup.workgroup_count();
         let mut left: Vec<u32> = (0..count).collect();
         let mut random = ScheduleRng::new(plan.random_seed().unwrap_or(1));
         if plan == SchedulePolicy::Backward {
@@ -198,7 +198,7 @@ impl Interpreter<'_> {
         let SchedulePolicy::Starve(_) = plan else { return StarvedLanes::default() };
         let each: u32 = self.setup.local_size.iter().product::<u32>().max(1);
         let size = self.setup.subgroup_size.clamp(1, each);
-        let count = self.setup.grid.iter().product::<u32>();
+        let count = self.setup.workgroup_count();
         let workgroup = random.next_below(count as usize) as u32;
         let first = workgroup * each + random.next_below(each.div_ceil(size) as usize) as u32 * size;
         let lanes = match random.next_below(2) {
@@ -494,6 +494,10 @@ impl Interpreter<'_> {
             }
         }
         self.report_missing_arrivals(&indices)?;
+        if all && !spins.is_empty() && !self.setup.running.is_empty() {
+            let problem = unsupported("a loop that may wait for workgroups that `--workgroup` leaves out");
+            return Err(problem.located_at(SourcePosition::Module));
+        }
         if all {
             self.report_deadlock(&spins);
         }

@@ -15,7 +15,7 @@ use crate::contents::{TexelInput, default_image};
 use crate::context::find_loops;
 use crate::error::{ONE_WORKGROUP, Problem, Refusal, SourcePosition, malformed, unsupported};
 use crate::input_place::{AssumedInput, InputPlace};
-use crate::launch::{Launch, reflected};
+use crate::launch::{Launch, reflected, running_workgroups};
 use crate::layout::Specialized;
 use crate::options::{AnalysisOptions, DEFAULT_BYTES};
 use crate::order::{scope_from_number, semantics_from_number};
@@ -33,7 +33,7 @@ use super::type_layout::TypeLayout;
 use super::value::{ConcretePointer, ConcreteValue, LOCAL, Taint, input_taint};
 
 /// Upper bound on the invocations of a grid.
-const MAX_INVOCATIONS: u64 = 1 << 20;
+pub(crate) const MAX_INVOCATIONS: u64 = 1 << 20;
 /// Upper bound on the invocations of a workgroup.
 const MAX_WORKGROUP: u64 = 1 << 12;
 
@@ -69,7 +69,11 @@ pub(super) fn with_interpreter<T>(
     let loops = find_loops(module);
     let program = DecodedProgram::new(&specialized, &loops).map_err(nowhere)?;
     let each: u64 = local_size.iter().map(|n| u64::from(*n)).product();
-    let all = grid.iter().fold(each, |all, n| all.saturating_mul(u64::from(*n)));
+    let running = running_workgroups(options, stage, grid).map_err(nowhere)?;
+    let all = match running.len() {
+        0 => grid.iter().fold(each, |all, n| all.saturating_mul(u64::from(*n))),
+        count => each.saturating_mul(count as u64),
+    };
     if all > MAX_INVOCATIONS || each > MAX_WORKGROUP {
         let bound = if each > MAX_WORKGROUP { MAX_WORKGROUP } else { MAX_INVOCATIONS };
         let what = if each > MAX_WORKGROUP { ONE_WORKGROUP } else { "invocations" };
@@ -105,6 +109,7 @@ pub(super) fn with_interpreter<T>(
     let influence = InputInfluence::of_inputs(&options.assumed);
     let setup = WalkSetup {
         grid,
+        running,
         annotated_values: said,
         stage,
         given: options.stage_inputs.clone(),

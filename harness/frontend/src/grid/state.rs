@@ -87,6 +87,8 @@ pub(super) struct Interpreter<'a> {
 /// The immutable configuration of a walk.
 pub(super) struct WalkSetup {
     pub grid: [u32; 3],
+    /// The workgroups that run, by their index in the walk; empty if all run.
+    pub running: Vec<[u32; 3]>,
     /// Annotated initial values by variable: offset, bytes and number of each scalar.
     pub annotated_values: FxHashMap<u32, Vec<(u64, u32, u64)>>,
     pub stage: Stage,
@@ -117,6 +119,21 @@ pub(super) struct WalkSetup {
 }
 
 impl WalkSetup {
+    /// Returns the number of workgroups that run.
+    pub fn workgroup_count(&self) -> u32 {
+        match self.running.len() {
+            0 => self.grid.iter().product(),
+            count => count as u32,
+        }
+    }
+
+    /// Returns the position in the grid of a workgroup of the walk.
+    pub fn workgroup_position(&self, index: u32) -> [u32; 3] {
+        let [x, y, _] = self.grid;
+        let chosen = self.running.get(index as usize).copied();
+        chosen.unwrap_or_else(|| [index % x, index / x % y, index / x / y])
+    }
+
     /// Returns the layout of invocation numbers.
     pub fn numbering(&self) -> InvocationNumbering {
         InvocationNumbering {

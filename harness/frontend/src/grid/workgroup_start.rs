@@ -27,8 +27,7 @@ impl Interpreter<'_> {
     pub fn start_workgroup(&mut self, index: u32) -> Result<WorkgroupState, Problem> {
         let setup = self.setup;
         let count: u32 = setup.local_size.iter().product();
-        let [x, y, _] = setup.grid;
-        let workgroup = [index % x, index / x % y, index / x / y];
+        let workgroup = setup.workgroup_position(index);
         let mut begun = WorkgroupState {
             invocations: Vec::new(),
             objects: Vec::new(),

@@ -1,6 +1,6 @@
 #version 450
-// expect: needs-inputs
-// No grid within the bounds reaches the second store.
+// expect: racy
+// A walk cannot run the whole grid that reaches the second store.
 layout(local_size_x = 64) in;
 layout(binding = 0) buffer Data { uint data[]; };
 void main() {

@@ -1,0 +1,13 @@
+#version 450
+// expect: needs-inputs
+layout(local_size_x = 64) in;
+layout(binding = 0) buffer Data { uint data[]; };
+void main() {
+    data[gl_GlobalInvocationID.x + 2] = 1;
+    if (gl_WorkGroupID.x * 2654435761u == 12345u) {
+        data[0] = gl_LocalInvocationIndex;
+    }
+    if (gl_GlobalInvocationID.x * 2654435761u == 54321u) {
+        data[1] = gl_LocalInvocationIndex;
+    }
+}
