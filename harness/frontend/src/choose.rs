@@ -57,6 +57,8 @@ pub enum InputGrid {
     Chosen,
     /// One workgroup, for analyses of few invocations.
     One,
+    /// One workgroup, or every workgroup of a given grid, for analyses of final contents.
+    Whole,
 }
 
 /// The inputs of an analysis, with the trials that led to them.
@@ -442,7 +444,7 @@ pub fn choose_inputs(
         }
         let local_size = local_size_of(module, &start.specialization, &Default::default(), function);
         let invocations = local_size.map_or(1, |size| size.iter().product());
-        if stage.has_workgroups() {
+        if grid != InputGrid::Whole && stage.has_workgroups() {
             start.workgroups = running_in_large_grid(&start, invocations);
         }
         start.subgroup_size = start

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use answers::{needed_record, placed_refusal_text, source_refusal_text};
-use frontend::{FinalCell, FinalContents, KernelDispatch, Problem, Refusal, SpirvModule};
+use frontend::{AnalysisOptions, FinalCell, FinalContents, KernelDispatch, Problem, Refusal, SpirvModule};
 use model::Model;
 use runner::shader::{Input, InputImage, InputShape};
 
@@ -57,6 +57,16 @@ pub fn read(given: &Given<'_>, model: &Model, longest: Duration) -> Result<Vec<A
     Ok(all)
 }
 
+/// Returns an error if options choose some workgroups of the grid; `why` says why these are not enough.
+pub(super) fn require_whole_grid(options: &AnalysisOptions, why: &str) -> Result<(), Failure> {
+    match options.workgroups.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::input_message(format!(
+            "--workgroup: {why}; expected `race`, `check`, `explain` or `convert`"
+        ))),
+    }
+}
+
 /// Returns the entry points of a module.
 fn read_module(
     given: &Given<'_>,
@@ -66,6 +76,7 @@ fn read_module(
 ) -> Result<Vec<AnalyzedShader>, Failure> {
     let file = given.file;
     let wrong = |refusal: &Refusal| Failure::input_message(placed_refusal_text(file, refusal));
+    require_whole_grid(given.options, "a dispatch runs every workgroup of the grid")?;
     let module = Arc::new(
         frontend::read_bound_module(&shader.bytes, given.options).map_err(|refusal| wrong(&refusal))?,
     );
@@ -75,7 +86,7 @@ fn read_module(
     }
     let mut all = Vec::with_capacity(entries.len());
     for options in entries {
-        let choice = frontend::choose_inputs(&module, &options, given.inputs, frontend::InputGrid::One)
+        let choice = frontend::choose_inputs(&module, &options, given.inputs, frontend::InputGrid::Whole)
             .map_err(|refusal| wrong(&refusal))?;
         let chosen = choice.description(&options);
         let options = choice.primary(&options);

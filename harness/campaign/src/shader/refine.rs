@@ -18,6 +18,7 @@ use results::wire::{FindingPlace, REFINE_SCHEMA, RefineDifference, RefineLine, R
 
 use super::entries;
 use super::open::{OpenTerms, resolve_open_terms};
+use super::read::require_whole_grid;
 use super::source::{Compilation, load, run_to_end};
 use crate::Failure;
 use crate::patience::patience;
@@ -136,10 +137,11 @@ fn compare_modules(
                 )));
             }
         };
+        require_whole_grid(given, "modules are compared over the whole grid")?;
         let choose = |module: &SpirvModule, given: &AnalysisOptions| {
             let until = Until::new(patience(request.timeout / 8));
             let searched = AnalysisOptions { deadline: Some(until), ..given.clone() };
-            frontend::choose_inputs(module, &searched, request.inputs, InputGrid::One)
+            frontend::choose_inputs(module, &searched, request.inputs, InputGrid::Whole)
         };
         let choice = choose(&before.module, given).map_err(|refusal| wrong(&refusal))?;
         let mut needs = choice.needs(&before.module);

@@ -111,6 +111,22 @@ fn a_part_of_the_launch_is_needed_once() {
     assert_eq!(needs, [("grid", "lines 8, 11")]);
 }
 
+#[test]
+fn some_workgroups_are_not_enough_for_final_contents() {
+    if !installed("glslangValidator") {
+        return;
+    }
+    let file = format!("{}/workgroups-chosen.comp", folder());
+    for arguments in [&["run", "--device", "sim"][..], &["refine", &file]] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = vk_litmus(arguments.iter().copied());
+        command.args([&file, "--grid", "4", "--workgroup", "0"]);
+        let ran = Ran::of(command.current_dir(folder.path()));
+        assert_eq!(ran.code, 2, "{arguments:?}: {ran:?}");
+        assert!(ran.stderr.contains("--workgroup: "), "{arguments:?}: {ran:?}");
+    }
+}
+
 /// No command calls a shader race-free that `race` calls racy or in need of inputs, other than contents of a buffer that
 /// decide a finding: `check` and `explain` are about one choice of them.
 #[test]
