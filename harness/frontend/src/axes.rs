@@ -1,6 +1,6 @@
 //! The axes of the grid and of the workgroup that the code uses, and those that its addresses depend on.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use rspirv::spirv::BuiltIn;
 use spirv_reader::{AtomicKind, SpirvInstruction, SpirvModule, SpirvOperation};
@@ -109,6 +109,23 @@ impl AxisUse {
     pub fn address_depends_on(&self, site: u32, axes: AxisSet) -> bool {
         self.addresses.get(&site).is_none_or(|own| own & axes != 0)
     }
+}
+
+/// Returns true if every workgroup does the same: the code reads no position in the grid and no result of an atomic.
+///
+/// Such a shader is written for one workgroup.
+pub(crate) fn repeats_in_each_workgroup(module: &SpirvModule) -> bool {
+    let is_position = |id: &u32| {
+        matches!(
+            module.decorations_of(*id).built_in,
+            Some(BuiltIn::WorkgroupId | BuiltIn::NumWorkgroups | BuiltIn::GlobalInvocationId)
+        )
+    };
+    let code = || module.functions.values().flat_map(|function| &function.code);
+    let atomics = code().filter(|one| matches!(module.operation(one), SpirvOperation::Atomic(_)));
+    let results: BTreeSet<u32> = atomics.map(|one| one.result).filter(|result| *result != 0).collect();
+    let differs = |id: &u32| is_position(id) || results.contains(id);
+    !code().any(|one| module.operands_of(one).iter().any(differs))
 }
 
 /// Sets of axes; an ordering comparison ends the flow.

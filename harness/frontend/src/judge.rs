@@ -9,6 +9,7 @@ use model::{Budget, Model};
 use spirv_reader::{SpirvModule, Stage, annotations::Annotations};
 
 use crate::answer::{ModelQuery, answer_with_model};
+use crate::axes::repeats_in_each_workgroup;
 use crate::choose::{COMMON_SUBGROUP_SIZES, InputChoice, InputGrid, InputMode, choose_inputs};
 use crate::error::{Problem, Refusal};
 use crate::finding::{FindingKind, InvocationId, Spot};
@@ -37,10 +38,13 @@ pub fn judge(
     let mut judged = judged(module, options, model, budget);
     if let Ok(report) = &mut judged
         && report.verdict == GridVerdict::Clean
-        && let Some(wider) = wider(module, options)
     {
-        report.coverage += &format!("; {wider}");
-        report.two_workgroup_finding = Some(wider);
+        if let Some(wider) = wider(module, options) {
+            report.coverage += &format!("; {wider}");
+            report.two_workgroup_finding = Some(wider);
+        } else if is_for_one_workgroup(module, options, report.stage) {
+            report.coverage += "; the grid is not given, and every workgroup does the same";
+        }
     }
     judged
 }
@@ -358,18 +362,30 @@ fn judge_widened(
 /// Repeats the walk with two workgroups if neither an option nor an annotation gives the grid, and describes the
 /// first finding.
 ///
-/// A single workgroup shares memory with no other. For graphics stages these are two vertices, or two
-/// fragments of each of two pixels.
+/// A single workgroup shares memory with no other. A shader in which every workgroup does the same is written for one.
+/// For graphics stages these are two vertices, or two fragments of each of two pixels.
 pub fn wider(module: &SpirvModule, options: &AnalysisOptions) -> Option<String> {
     if options.grid.is_some() || module.annotations.config.is_some() {
         return None;
     }
     let stage = module.find_entry(options.entry.as_deref()).ok()?.shader_stage();
+    if is_for_one_workgroup(module, options, stage) {
+        return None;
+    }
     let (grid, words) = wider_grid(stage);
     let report = grid::analyze_grid(module, &AnalysisOptions { grid: Some(grid), ..options.clone() }).ok()?;
-    // A stride that is suitable for one workgroup may not be for two.
-    let found = report.findings.iter().find(|found| found.inputs.is_empty())?;
+    // A stride or a given buffer that is suitable for one workgroup may not be for two.
+    let is_due_to_size = |found: &GridFinding| {
+        found.kind == FindingKind::OutOfBounds && !(options.buffers.is_empty() && options.images.is_empty())
+    };
+    let found = report.findings.iter().find(|found| found.inputs.is_empty() && !is_due_to_size(found))?;
     Some(format!("the grid is not given: with {words}: {}", found.message))
+}
+
+/// Returns true if the grid is not given, and further workgroups would repeat what the first one does.
+fn is_for_one_workgroup(module: &SpirvModule, options: &AnalysisOptions, stage: Stage) -> bool {
+    let is_given = options.grid.is_some() || module.annotations.config.is_some();
+    !is_given && stage.has_workgroups() && repeats_in_each_workgroup(module)
 }
 
 /// Returns a grid of more than one workgroup, vertex or fragment, and its description.
