@@ -709,9 +709,9 @@ fn all_tests() -> Vec<Test> {
     tests
 }
 
-/// Returns one in three of all tests; a soak returns all.
+/// Returns one in six of all tests; a soak returns all.
 fn sampled_tests() -> Vec<Test> {
-    let share = if std::env::var_os("VK_LITMUS_SOAK").is_some() { 1 } else { 3 };
+    let share = if std::env::var_os("VK_LITMUS_SOAK").is_some() { 1 } else { 6 };
     all_tests().into_iter().step_by(share).collect()
 }
 
@@ -763,8 +763,8 @@ fn kernels_keep_the_contract() {
         "{runs} dispatches of {} tests, {looping} with loops of their threads, {every} parallel",
         tests.len()
     );
-    assert!(runs > if soak { 14 * 200 } else { 7 * 30 });
-    assert!(looping > 30 && every > 30);
+    assert!(runs > if soak { 14 * 200 } else { 7 * 15 });
+    assert!(looping > 15 && every > 15);
 }
 
 /// Vertices that are shaded up to three times, and fragments with helpers, run every thread of every instance
@@ -798,7 +798,7 @@ fn kernels_keep_the_contract_in_graphics_stages() {
         }
     }
     eprintln!("{runs:?} draws of {} tests", tests.len());
-    assert!(runs.iter().all(|runs| *runs > if soak { 3 * 100 } else { 30 }), "{runs:?}");
+    assert!(runs.iter().all(|runs| *runs > if soak { 3 * 100 } else { 15 }), "{runs:?}");
 }
 
 /// Workgroups of every size, with whole and partial subgroups, in one and several dimensions, fulfil the same
@@ -830,7 +830,7 @@ fn kernels_keep_the_contract_in_every_shape() {
         }
     }
     eprintln!("{runs} dispatches of {} tests, {idle} with invocations that idle", tests.len());
-    assert!(runs > 100 && idle > 10, "{runs} {idle}");
+    assert!(runs > 50 && idle > 5, "{runs} {idle}");
 }
 
 /// Invocations outside the dispatch add 1 to the overflow word, access no other memory and execute every
@@ -866,7 +866,7 @@ fn invocations_outside_the_grid_only_count_themselves() {
         }
     }
     eprintln!("{runs} dispatches and {draws} draws of {} tests", tests.len());
-    assert!(runs > 60 && draws > 30, "{runs} {draws}");
+    assert!(runs > 30 && draws > 15, "{runs} {draws}");
 }
 
 /// A surplus round is counted, in a loop shared by all threads and in a loop for each thread.

@@ -390,9 +390,9 @@ fn the_corpus_is_accounted_for(driver: &str) {
     }
     files.sort();
     // A soak runs all of them; another test runs the quick suite in full.
-    let share = if std::env::var_os("VK_LITMUS_SOAK").is_some() { 1 } else { 6 };
+    let share = if std::env::var_os("VK_LITMUS_SOAK").is_some() { 1 } else { 18 };
     let files: Vec<PathBuf> = files.into_iter().step_by(share).collect();
-    assert!(files.len() > 60);
+    assert!(files.len() > 20);
     let jobs: Vec<Job> =
         files.iter().map(|file| job(&std::fs::read_to_string(file).unwrap(), driver, 2_000)).collect();
     let mut ran = 0;
@@ -407,7 +407,7 @@ fn the_corpus_is_accounted_for(driver: &str) {
         }
     }
     println!("{driver}: {ran} of {} tests ran", files.len());
-    assert!(ran > 60);
+    assert!(ran > 20);
 }
 
 /// API calls run unchanged: no forbidden outcome occurs, and the validation layers report nothing for
@@ -415,10 +415,10 @@ fn the_corpus_is_accounted_for(driver: &str) {
 fn calls_run_as_they_stand(driver: &str) {
     let mut jobs = Vec::new();
     let mut tests = Vec::new();
-    for entry in litmus::corpus::tests() {
-        if !entry.id.starts_with("families/") && !entry.id.starts_with("transfer/") {
-            continue;
-        }
+    let share = if std::env::var_os("VK_LITMUS_SOAK").is_some() { 1 } else { 3 };
+    let is_call = |id: &str| id.starts_with("families/") || id.starts_with("transfer/");
+    let entries = litmus::corpus::tests().into_iter().filter(|entry| is_call(&entry.id));
+    for entry in entries.step_by(share) {
         let test = litmus::parse(entry.text, &entry.id).unwrap();
         let forbidden = entry.text.contains("expect: vulkan forbidden free");
         for kind in ["", "discrete:", "validated:"] {
@@ -456,7 +456,7 @@ fn calls_run_as_they_stand(driver: &str) {
         .iter()
         .any(|known| what.contains(known))
     };
-    assert!(ran >= 60 && lacks.keys().all(known), "{ran} ran, {lacks:?}");
+    assert!(ran >= 20 && lacks.keys().all(known), "{ran} ran, {lacks:?}");
 }
 
 /// Host threads run concurrently with the device, or the missing memory is named. The validation layers
