@@ -24,7 +24,7 @@ const MAX_STEPS: u64 = 15_000_000;
 const MAX_ROUNDS: usize = 4;
 /// Upper bound on the launches that are tried in one round.
 const MAX_CANDIDATES: usize = 10;
-/// Upper bound on the launches that are tried for coinciding positions.
+/// Upper bound on the launches of each kind that are tried for coinciding positions.
 const MAX_WRAPPING: usize = 3;
 /// Upper bound on the workgroups of an axis that keep running if a launch grows beyond what a walk runs.
 const MAX_KEPT: u32 = 64;
@@ -158,7 +158,11 @@ impl LaunchSearch<'_, '_> {
 
     /// Adds the first of some launches that shows a race which the choices lack, and returns its grid.
     fn add_wrapping(&mut self, launches: Vec<AnalysisOptions>, choices: &mut Vec<usize>) -> Option<[u32; 3]> {
-        for launch in launches.into_iter().take(MAX_WRAPPING) {
+        // A grid of which all workgroups run is easier to examine.
+        let (whole, sampled): (Vec<_>, Vec<_>) =
+            launches.into_iter().partition(|launch| launch.workgroups.is_empty());
+        let sampled = sampled.into_iter().take(MAX_WRAPPING);
+        for launch in whole.into_iter().take(MAX_WRAPPING).chain(sampled) {
             let (most, grid) = (self.steps_left()?, launch.grid?);
             let Some(at) = self.search.try_within(launch, most) else { continue };
             let trial = &self.search.trials[at].1;
