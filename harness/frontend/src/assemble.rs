@@ -55,15 +55,10 @@ pub(crate) fn case(
             _ => Reference::Buffer,
         };
         locations.push(Location {
-            name: unique,
             reference: Some(reference),
             scalar: Some(scalar),
-            components: 1,
             init: LocationInit::Constant(initial as i64),
-            host: false,
-            noncoherent: false,
-            declared: true,
-            span: Span::default(),
+            ..Location::new(unique)
         });
         names.push(shown);
         // The numbers that a read may return: the initial one, those that the kernel stores, and

@@ -115,17 +115,8 @@ impl Parser<'_> {
             return Err(ParseError::DuplicateLocation { name, span: token.span });
         }
         let end = self.previous_token().span;
-        let location = Location {
-            name,
-            reference: Some(reference),
-            scalar: None,
-            components: 1,
-            init,
-            host: false,
-            noncoherent: false,
-            declared: true,
-            span: Span { length: end.offset + end.length - start.span.offset, ..start.span },
-        };
+        let span = Span { length: end.offset + end.length - start.span.offset, ..start.span };
+        let location = Location { reference: Some(reference), init, span, ..Location::new(name) };
         match known {
             // Recorded earlier by error recovery.
             Some(known) => self.test.locations[usize::from(known.0)] = location,

@@ -316,17 +316,7 @@ impl KhronosReader<'_> {
             self.errors.push(ParseError::TooMany { what: "locations", limit: MAX_LOCATIONS, span });
             return LocationId(0);
         }
-        self.test.locations.push(Location {
-            name: name.to_owned(),
-            reference: None,
-            scalar: None,
-            components: 1,
-            init: LocationInit::Constant(0),
-            host: false,
-            noncoherent: false,
-            declared,
-            span,
-        });
+        self.test.locations.push(Location { declared, span, ..Location::new(name) });
         LocationId(self.test.locations.len() as u16 - 1)
     }
 

@@ -8,8 +8,7 @@ use super::{MAX_LABELS, MAX_LOCATIONS, MAX_REGISTERS};
 use crate::error::{ErrorList, ParseError};
 use crate::span::Span;
 use crate::test::{
-    Dialect, Label, LabelId, Location, LocationId, LocationInit, Register, RegisterId, RegisterInit, Test,
-    ThreadId,
+    Dialect, Label, LabelId, Location, LocationId, Register, RegisterId, RegisterInit, Test, ThreadId,
 };
 
 /// The result of parsing one piece of the text.
@@ -459,15 +458,5 @@ impl<'a> Parser<'a> {
 
 /// Returns a location that is used but not declared.
 fn undeclared_location(name: &str, span: Span) -> Location {
-    Location {
-        name: name.to_owned(),
-        reference: None,
-        scalar: None,
-        components: 1,
-        init: LocationInit::Constant(0),
-        host: false,
-        noncoherent: false,
-        declared: false,
-        span,
-    }
+    Location { declared: false, span, ..Location::new(name) }
 }

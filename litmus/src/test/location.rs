@@ -34,6 +34,21 @@ pub const MAX_COMPONENTS: u8 = 4;
 pub const MAX_VECTOR_BYTES: u32 = 16;
 
 impl Location {
+    /// Returns a scalar location of the default type that starts at 0, without a declared reference.
+    pub fn new(name: impl Into<String>) -> Location {
+        Location {
+            name: name.into(),
+            reference: None,
+            scalar: None,
+            components: 1,
+            init: LocationInit::Constant(0),
+            host: false,
+            noncoherent: false,
+            declared: true,
+            span: Span::default(),
+        }
+    }
+
     /// Returns the declared or default type, of the components of a vector.
     pub fn scalar_type(&self) -> ScalarType {
         self.scalar.unwrap_or_default()

@@ -2,8 +2,8 @@
 
 use litmus::{
     Access, Comparison, Condition, Dialect, Instruction, InstructionKind, Label, Location, LocationId,
-    LocationInit, MemoryPlace, Metadata, Operand, Placement, Question, QuestionKind, Register, RegisterId,
-    RegisterInit, Span, StorageClass, Term, Test, Thread, ThreadId, ThreadPlace,
+    MemoryPlace, Metadata, Operand, Placement, Question, QuestionKind, Register, RegisterId, RegisterInit,
+    Span, StorageClass, Term, Test, Thread, ThreadId, ThreadPlace,
 };
 
 /// A test in the making.
@@ -49,17 +49,7 @@ impl Draft {
         let name = name.to_string();
         let known = self.test.locations.iter().position(|location| location.name == name);
         let index = known.unwrap_or_else(|| {
-            self.test.locations.push(Location {
-                name,
-                reference: None,
-                scalar: None,
-                components: 1,
-                init: LocationInit::Constant(0),
-                host: false,
-                noncoherent: false,
-                declared: true,
-                span: Span::default(),
-            });
+            self.test.locations.push(Location::new(name));
             self.test.locations.len() - 1
         });
         LocationId(index as u16)

@@ -232,17 +232,7 @@ pub fn test() -> impl Strategy<Value = Test> {
 }
 
 fn build(threads: Vec<ThreadParts>, sync: Option<SyncParts>, observed: Option<u16>) -> Test {
-    let location = |name: &str, init| Location {
-        name: name.to_owned(),
-        reference: None,
-        scalar: None,
-        components: 1,
-        init,
-        host: false,
-        noncoherent: false,
-        declared: true,
-        span: Span::default(),
-    };
+    let location = |name: &str, init| Location { init, ..Location::new(name) };
     let instruction = |kind| Instruction { kind, span: Span::default() };
     let threads = threads
         .into_iter()

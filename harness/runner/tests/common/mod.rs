@@ -15,17 +15,6 @@ use shaders::{Binding, CompiledKernel, Parameters, Requirements, ResultSlot, Rol
 pub fn store_buffering() -> Test {
     let span = Span::default();
     let access = Access::Atomic { scope: Scope::Device, semantics: Semantics::RELAXED };
-    let location = |name: &str| Location {
-        name: name.into(),
-        reference: None,
-        scalar: None,
-        components: 1,
-        init: LocationInit::Constant(0),
-        host: false,
-        noncoherent: false,
-        declared: true,
-        span,
-    };
     let place = |location| MemoryPlace::of(LocationId(location), StorageClass::Buffer);
     let thread = |number: u32, write: u16, read: u16| Thread {
         number,
@@ -42,7 +31,7 @@ pub fn store_buffering() -> Test {
         name: "SB+rlx-rlx".into(),
         dialect: Dialect::Vulkan,
         metadata: Metadata::default(),
-        locations: vec![location("x"), location("y")],
+        locations: vec![Location::new("x"), Location::new("y")],
         threads: vec![thread(0, 0, 1), thread(1, 1, 0)],
         system_sync: Vec::new(),
         calls: litmus::ApiCalls::default(),
