@@ -136,17 +136,59 @@ fn compare_modules(
                 )));
             }
         };
+        let pair = EntryPair { before, after, given, other: &other };
+        let compare = |grid, limit| pair.compare(model, request, open, (grid, limit));
+        let Some(mut found) = compare(InputGrid::Chosen, request.timeout / 4 * 3)? else { continue };
+        // The search for an environment takes few invocations.
+        if found.verdict == RefinementVerdict::Unknown && given.grid.is_none() {
+            let fewer = compare(InputGrid::One, request.timeout.saturating_sub(started.elapsed()))?;
+            let breaks = fewer.filter(|fewer| fewer.verdict == RefinementVerdict::Breaks);
+            found = breaks.unwrap_or(found);
+        }
+        lines.push(RefineLine {
+            before: before.file.to_owned(),
+            after: after.file.to_owned(),
+            entry,
+            micros: u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
+            ..line_of(&found, (before, after), model, request)
+        });
+    }
+    Ok(lines)
+}
+
+/// An entry point of two modules.
+struct EntryPair<'a> {
+    before: &'a NamedModule<'a>,
+    after: &'a NamedModule<'a>,
+    /// The options of `before`.
+    given: &'a AnalysisOptions,
+    /// The name in `after`.
+    other: &'a str,
+}
+
+impl EntryPair<'_> {
+    /// Compares the entry points for chosen inputs.
+    fn compare(
+        &self,
+        model: &Model,
+        request: &RefineRequest,
+        open: Option<&OpenParts>,
+        (grid, limit): (InputGrid, Duration),
+    ) -> Result<Option<Refinement>, Failure> {
+        let EntryPair { before, after, given, other } = *self;
+        let stop = patience(limit);
         let choose = |module: &SpirvModule, given: &AnalysisOptions| {
-            let until = Until::new(patience(request.timeout / 8));
+            let until = Until::new(patience(limit / 8));
             let searched = AnalysisOptions { deadline: Some(until), ..given.clone() };
-            frontend::choose_inputs(module, &searched, request.inputs, InputGrid::One)
+            frontend::choose_inputs(module, &searched, request.inputs, grid)
         };
-        let choice = choose(&before.module, given).map_err(|refusal| wrong(&refusal))?;
+        let choice = choose(&before.module, given)
+            .map_err(|refusal| Failure::input_message(placed_refusal_text(before.file, &refusal)))?;
         let mut needs = choice.needs(&before.module);
         let mut inputs = choice.all(given);
         // Code that only AFTER has may need other inputs to be reached.
         let renamed = AnalysisOptions {
-            entry: Some(other.clone()),
+            entry: Some(other.to_owned()),
             unset_overrides: after.unset.clone(),
             ..given.clone()
         };
@@ -161,13 +203,12 @@ fn compare_modules(
                 inputs.extend(own.all(&renamed));
             }
         }
-        let stop = patience(request.timeout);
         let query = RefinementQuery { model, budget: Budget::until(&stop), stop: &stop, open };
+        let deadline = Some(Until::new(patience(limit)));
         let mut answers = Vec::with_capacity(inputs.len());
         for chosen in inputs {
-            let deadline = Some(Until::new(patience(request.timeout)));
-            let first = AnalysisOptions { deadline, entry: given.entry.clone(), ..chosen };
-            let second = AnalysisOptions { entry: Some(other.clone()), ..first.clone() };
+            let first = AnalysisOptions { deadline: deadline.clone(), entry: given.entry.clone(), ..chosen };
+            let second = AnalysisOptions { entry: Some(other.to_owned()), ..first.clone() };
             let answer = frontend::refine((&before.module, &first), (&after.module, &second), &query);
             answers.push(answer.map_err(|refusal| {
                 Failure::input_message(format!(
@@ -176,16 +217,8 @@ fn compare_modules(
                 ))
             })?);
         }
-        let Some(found) = Refinement::combine(answers, &needs) else { continue };
-        lines.push(RefineLine {
-            before: before.file.to_owned(),
-            after: after.file.to_owned(),
-            entry,
-            micros: u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
-            ..line_of(&found, (before, after), model, request)
-        });
+        Ok(Refinement::combine(answers, &needs))
     }
-    Ok(lines)
 }
 
 /// Returns the reason of an answer, with the inputs that it depends on.
