@@ -82,6 +82,11 @@ impl Event {
         self.cell.is_some() && !self.strength.is_atomic()
     }
 
+    /// Returns true for plain accesses that no synchronization orders with other invocations.
+    pub fn is_private(&self) -> bool {
+        self.cell.is_some() && self.strength == Access::Private
+    }
+
     pub fn is_load(&self) -> bool {
         self.operation == Operation::Load
     }

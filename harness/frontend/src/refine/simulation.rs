@@ -13,6 +13,8 @@
 //!   of another invocation between them needs both to be ordered; otherwise it races;
 //! - a plain store may be removed if the next event of the cell is a plain store without a synchronizing
 //!   event between;
+//! - a private access is not ordered with other invocations by any of these events: if one of them wrote between
+//!   two private accesses, it would race. So events of synchronization neither limit its order nor its removal;
 //! - plain accesses of different cells, and two plain loads, may be exchanged. A plain access may move
 //!   after a later acquire or before an earlier release, but not in the other direction;
 //! - a plain load may be added if it repeats a plain access of the cell without a synchronizing event
@@ -79,8 +81,18 @@ enum NextStep {
     Undefined(String),
 }
 
-/// The value that the last access of a cell saw, and true if a release followed.
-type LastAccess = (Expression, bool);
+/// The value that the last access of a cell saw, and the synchronization that followed.
+type LastAccess = (Expression, Elapsed);
+
+/// The synchronization after an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Elapsed {
+    /// True for a private access, which no synchronization orders.
+    is_private: bool,
+    released: bool,
+    /// True if an acquire followed the release.
+    acquired: bool,
+}
 
 /// The position in AFTER of each control barrier of BEFORE, by its number in the trace and its position.
 ///
@@ -584,7 +596,8 @@ fn perform_before(state: &mut State, event: Event) {
     if event.is_plain()
         && event.is_load()
         && !wants_it
-        && let (Some((value, _)), Some(register)) = (known, event.destination)
+        && let (Some((value, elapsed)), Some(register)) = (known, event.destination)
+        && (!elapsed.acquired || event.is_private())
     {
         state.before.registers.insert(register, value);
         return;
@@ -598,21 +611,23 @@ fn perform_before(state: &mut State, event: Event) {
     });
     // In this order, an event that both releases and acquires forgets every value.
     if event.releases() {
-        state.known.values_mut().for_each(|(_, released)| *released = true);
+        state.known.values_mut().for_each(|(_, elapsed)| elapsed.released = true);
     }
     if event.acquires() {
-        state.known.retain(|_, (_, released)| !*released);
+        state.known.retain(|_, (_, elapsed)| !elapsed.released || elapsed.is_private);
+        state.known.values_mut().for_each(|(_, elapsed)| elapsed.acquired |= elapsed.released);
     }
     if let Some(cell) = &event.cell {
         if event.writes() || !event.is_plain() {
             state.known.retain(|other, _| !other.may_overlap(cell));
         }
+        let elapsed = Elapsed { is_private: event.is_private(), released: false, acquired: false };
         match (&event.operation, &result) {
             (Operation::Load, Some(value)) if event.is_plain() => {
-                state.known.insert(cell.clone(), (value.clone(), false));
+                state.known.insert(cell.clone(), (value.clone(), elapsed));
             }
             (Operation::Store(value), _) if event.is_plain() => {
-                state.known.insert(cell.clone(), (value.clone(), false));
+                state.known.insert(cell.clone(), (value.clone(), elapsed));
             }
             _ => _ = state.known.remove(cell),
         }
@@ -653,9 +668,9 @@ fn may_precede(event: &Event, pending: &Event) -> bool {
         }
         // A plain access moves after a synchronizing one, unless that releases; a load before a
         // release disappears instead.
-        (true, false) => !may_overlap && (pending.is_load() || !event.releases()),
+        (true, false) => !may_overlap && (pending.is_load() || !event.releases() || pending.is_private()),
         // A plain access moves before a synchronizing one, unless that acquires.
-        (false, true) => !may_overlap && !pending.acquires(),
+        (false, true) => !may_overlap && (!pending.acquires() || event.is_private()),
         // Synchronizing events keep their order.
         (false, false) => false,
     }
