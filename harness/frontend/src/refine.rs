@@ -12,10 +12,10 @@
 //! If none decides, the answer is `unknown`. A BEFORE without defined behaviour allows anything.
 //!
 //! Bounds: loops that depend on read values have the lifter's bound. In the simulation, a load returns any number;
-//! a kernel that cannot be executed with it, for example since a read value is an index, is not proved. Environments
-//! write 0, 1, a number near each constant of the code, and an unusual one. Descriptors do not alias unless they
-//! have one binding, also by an alias in the options. Numbers computed with floats are compared only by a walk
-//! in a closed world.
+//! operations on it are functions ([`crate::function`]). A kernel that cannot be executed with it, for example since
+//! a result of a subgroup decides a branch, is not proved. Environments write 0, 1, a number near each constant of
+//! the code, and an unusual one. Descriptors do not alias unless they have one binding, also by an alias in the
+//! options.
 
 mod condition;
 mod environment;

@@ -328,7 +328,10 @@ impl ThroughCompiler<'_> {
         before.file = &subject.name;
         let open = self.request.open_parts(&before, &options)?;
         let words = to_binary(&subject.name, &bytes)?;
-        let compared = compile(&words, command, &options).and_then(|module| {
+        // The command runs in a folder of its own.
+        let source = std::path::absolute(&subject.path).unwrap_or_else(|_| subject.path.clone().into());
+        let line = command.replace("{source}", &quoted(&source));
+        let compared = compile(&words, &line, &options).and_then(|module| {
             let after = NamedModule { file: command, module, unset: Vec::new() };
             compare_modules((&before, &after), &options, self.model, self.request, open.as_ref())
                 .map_err(|failure| failure.report().to_string())
@@ -386,14 +389,18 @@ fn compile(words: &[u8], command: &str, options: &AnalysisOptions) -> Result<Spi
         .map_err(|refusal| format!("the command wrote an invalid module: {refusal}"))
 }
 
+/// Returns a path as a word of a shell.
+fn quoted(path: &Path) -> String {
+    format!("'{}'", path.display().to_string().replace('\'', r"'\''"))
+}
+
 /// Runs a command line, and returns the file that it wrote and its output.
 fn run_command(words: &[u8], command: &str) -> Result<(Vec<u8>, String), String> {
     let failed = |error: std::io::Error| error.to_string();
     let folder = tempfile::Builder::new().prefix("vk-litmus-").tempdir().map_err(failed)?;
     let (input, output) = (folder.path().join("in.spv"), folder.path().join("out.spv"));
     std::fs::write(&input, words).map_err(failed)?;
-    let quote = |path: &Path| format!("'{}'", path.display().to_string().replace('\'', r"'\''"));
-    let line = command.replace("{in}", &quote(&input)).replace("{out}", &quote(&output));
+    let line = command.replace("{in}", &quoted(&input)).replace("{out}", &quoted(&output));
     let mut shell = Command::new("sh");
     shell.args(["-c", &format!("exec {line}")]);
     let ended = run_to_end(shell, folder.path()).map_err(|why| format!("the command {why}"))?;
