@@ -109,7 +109,7 @@ struct State {
     pending: Vec<PendingEvent>,
     wanted: Option<NextStep>,
     known: BTreeMap<CellKey, LastAccess>,
-    /// The plain accesses of AFTER since its last synchronizing event.
+    /// The plain accesses of AFTER since its last synchronizing event, and the private ones.
     repeatable: BTreeMap<CellKey, (Expression, Access)>,
     domains: BTreeMap<Symbol, Option<Vec<u64>>>,
     /// The conditions that the branches of the path decided.
@@ -553,7 +553,12 @@ fn substitute_cells<T>(
 /// Records the value of an access of AFTER.
 fn note_repeatable(state: &mut State, event: &Event) {
     let Some(cell) = event.cell.clone().filter(|_| event.is_plain()) else {
-        return state.repeatable.clear();
+        let overlaps = |other: &CellKey| {
+            event.writes() && event.cell.as_ref().is_some_and(|cell| cell.may_overlap(other))
+        };
+        // No synchronization orders private accesses.
+        let is_kept = |other: &CellKey, strength| strength == Access::Private && !overlaps(other);
+        return state.repeatable.retain(|other, (_, strength)| is_kept(other, *strength));
     };
     let loaded = event.destination.and_then(|register| state.after.registers.get(&register));
     let value = match &event.operation {
