@@ -248,6 +248,14 @@ impl Test {
         &self.threads[usize::from(id.0)]
     }
 
+    /// Returns the system-synchronizes-with pairs of existing threads.
+    ///
+    /// A pair of a thread that was removed orders nothing.
+    pub fn attached_sync(&self) -> impl Iterator<Item = &SystemSync> {
+        let exists = |point: SyncPoint| usize::from(point.thread.0) < self.threads.len();
+        self.system_sync.iter().filter(move |pair| exists(pair.from) && exists(pair.to))
+    }
+
     /// Returns the name whose storage `id` refers to: itself, or the last of its chain of aliases.
     pub fn storage_of(&self, id: LocationId) -> LocationId {
         let mut current = id;

@@ -279,3 +279,19 @@ fn workgroup_memory_of_two_workgroups_is_found() {
     assert_eq!(found("wg 0", "sc1"), []);
     assert_eq!(found("wg 1", "sc0"), []);
 }
+
+#[test]
+fn system_synchronization_of_a_removed_thread_is_not_printed() {
+    let vulkan = "VULKAN t\n{ x = 0; }\n{ ssw 0 1; }\nP0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ;\n\
+                  st.sc0 x, 1 | ld.sc0 r0, x ;\nexists ([x] == 1)\n";
+    let hsa = "HSA t\n{ x = 0; }\n{ pkt P0 P1; }\nP0@wave 0, wg 0, agent 0 | P1@wave 0, wg 1, agent 0 ;\n\
+               st_global_u32 1, [x] | ld_global_u32 $s0, [x] ;\nexists (x = 1)\n";
+    for (text, pair) in [(vulkan, "ssw"), (hsa, "pkt")] {
+        let mut test = litmus::parse(text, "t").unwrap();
+        assert!(litmus::print(&test).contains(pair), "{text}");
+        test.threads.truncate(1);
+        let printed = litmus::print(&test);
+        assert!(!printed.contains(pair), "{printed}");
+        assert!(litmus::parse(&printed, "t").is_ok(), "{printed}");
+    }
+}

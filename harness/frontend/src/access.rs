@@ -59,6 +59,10 @@ impl Walk<'_> {
         }
         for id in indices {
             let index = self.value_of_id(state, *id)?;
+            if let Some(element) = self.variable_element(state, &pointer, &index, *id)? {
+                pointer = element;
+                continue;
+            }
             let index = self.fork_to_known(state, &index, "an index")?;
             let descriptors = pointer.offset == 0
                 && matches!(
@@ -116,7 +120,11 @@ impl Walk<'_> {
         [first, second]: [u32; 2],
     ) -> Step<SymbolicValue> {
         let place = |pointer: &SymbolicPointer| (pointer.object, pointer.offset);
+        let is_variable = |value: &SymbolicValue| matches!(value, SymbolicValue::Pointer(pointer) if pointer.variable_offset.is_some());
         let (left, right) = (self.value_of_id(state, first)?, self.value_of_id(state, second)?);
+        if is_variable(&left) || is_variable(&right) {
+            return Err(unsupported("a comparison of pointers to variable positions").into());
+        }
         let (same, ends) = match (&left, &right) {
             (lacking, _) | (_, lacking) if lacking.is_undefined_result() => return Ok(lacking.clone()),
             (SymbolicValue::Pointer(left), SymbolicValue::Pointer(right)) => {
@@ -190,6 +198,7 @@ impl Walk<'_> {
         let number = |id| self.specialized().constant_number(id);
         let access = access_strength(way.operands, class, module.vulkan, way.coherent, false, number)?;
         let target = self.access_target(cell, class)?;
+        self.emit_position(&pointer)?;
         self.shared_read(state, cell, |register| emit::load(register, target, access))
     }
 
@@ -272,10 +281,10 @@ impl Walk<'_> {
                 }
                 other => Some(self.resolve_number(state, &other, "a stored value")?),
             };
-            numbers.push((cell, number));
+            numbers.push((cell, number, *at));
         }
         let module = self.setting.module();
-        for (cell, number) in numbers {
+        for (cell, number, at) in numbers {
             let Some(class) = self.storage_class(cell.object) else { continue };
             self.note_access(cell, false, true, false);
             match number {
@@ -296,6 +305,7 @@ impl Walk<'_> {
             let number_of = |id| self.specialized().constant_number(id);
             let access = access_strength(way.operands, class, module.vulkan, way.coherent, true, number_of)?;
             let target = self.access_target(cell, class)?;
+            self.emit_position(&at)?;
             self.emit_instruction(emit::store(target, number.unwrap_or(SymbolicNumber::Known(0)), access))?;
             state.effects += 1;
             state.writes += 1;
@@ -330,7 +340,10 @@ impl Walk<'_> {
 
     pub(crate) fn cell_at(&mut self, pointer: SymbolicPointer, ty: u32) -> Step<MemoryCell> {
         let bytes = u32::try_from(self.specialized().size_of(ty)?).unwrap_or(u32::MAX);
-        Ok(MemoryCell { object: pointer.object, offset: pointer.offset, bytes })
+        Ok(match pointer.variable_offset {
+            Some(_) => MemoryCell::at_variable_offset(pointer.object, bytes),
+            None => MemoryCell { object: pointer.object, offset: pointer.offset, bytes },
+        })
     }
 
     pub(crate) fn is_shared(&self, cell: MemoryCell) -> bool {

@@ -126,12 +126,14 @@ impl Walk<'_> {
         }
         if kind == AtomicKind::Load {
             let access = litmus::Access::Atomic { scope: at, semantics: order };
+            self.emit_position(&pointer)?;
             return self.shared_read(state, cell, |register| emit::load(register, target, access));
         }
         let domain = self.cell_domain(cell)?;
         if !reads {
             self.note_given(cell, &state.domain_of(value));
             let access = litmus::Access::Atomic { scope: at, semantics: order };
+            self.emit_position(&pointer)?;
             self.emit_instruction(emit::store(target, value, access))?;
             (state.effects, state.writes) = (state.effects + 1, state.writes + 1);
             return Ok(SymbolicValue::Opaque);
@@ -150,6 +152,7 @@ impl Walk<'_> {
             if success {
                 self.note_given(cell, &state.domain_of(value));
             }
+            self.emit_position(&pointer)?;
             self.emit_instruction(emit::compare_exchange(
                 register,
                 target,
@@ -164,6 +167,7 @@ impl Walk<'_> {
         self.note_update(state, cell, &domain, &state.domain_of(value), operation.is_some(), computed);
         let order = (at, order);
         let kind = emit::read_modify_write(register, target, operation, value, order);
+        self.emit_position(&pointer)?;
         self.emit_instruction(kind)?;
         Rc::make_mut(&mut state.performed_rmws).push(PerformedRmw { register, operation, value, scalar });
         (state.effects, state.writes) = (state.effects + 1, state.writes + 1);

@@ -116,6 +116,11 @@ impl<'a> LiftContext<'a> {
         self.open.filter(|open| open.contains(binding, cell.offset, cell.bytes))
     }
 
+    /// Returns true if operations and positions that depend on read values are functions of them.
+    pub fn has_functions(&self) -> bool {
+        self.open.is_some_and(|open| open.functions)
+    }
+
     /// Returns the storage class of a shared variable; `None` for private ones and for outputs of graphics
     /// stages.
     pub fn class_of(&self, variable: u32) -> Option<litmus::StorageClass> {
@@ -177,6 +182,9 @@ impl<'a> LiftContext<'a> {
 
     /// Returns the initial content of a cell; `None` if unspecified.
     pub fn initial_value(&self, cell: MemoryCell) -> Result<Option<u64>, Problem> {
+        if cell.has_variable_offset() {
+            return Ok(Some(0));
+        }
         let module = self.module();
         let variable = cell.object.variable;
         let Some(declared) = module.variables.get(&variable).copied() else { return Ok(None) };

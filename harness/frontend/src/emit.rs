@@ -156,6 +156,38 @@ pub(crate) fn suspicion_of(kind: &InstructionKind) -> Option<usize> {
     None
 }
 
+/// The first constant that stands for a function of read values.
+const FIRST_FUNCTION: u64 = 1 << 40;
+/// The first constant that stands for a position that depends on read values.
+const FIRST_POSITION: u64 = 1 << 56;
+
+/// Builds the application of a function, by its code, to a register.
+pub(crate) fn function(destination: u16, code: u32, operand: SymbolicNumber) -> InstructionKind {
+    let code = SymbolicNumber::Known(FIRST_FUNCTION + u64::from(code));
+    arithmetic(destination, ArithmeticOperation::And, operand, code)
+}
+
+/// Returns the code of the function that an operand stands for.
+pub(crate) fn function_of(operand: Operand) -> Option<u32> {
+    let Operand::Constant(number) = operand else { return None };
+    u32::try_from(u64::try_from(number).ok()?.checked_sub(FIRST_FUNCTION)?).ok()
+}
+
+/// Builds the mark of the position of the next access: a branch that is never taken.
+pub(crate) fn position(register: u16, offset: u64) -> InstructionKind {
+    let offset = SymbolicNumber::Known(FIRST_POSITION + offset);
+    branch(BranchRelation::Equal, SymbolicNumber::Register(register), offset, END)
+}
+
+/// Returns the register and the constant of the position that an instruction marks.
+pub(crate) fn position_of(kind: &InstructionKind) -> Option<(RegisterId, u64)> {
+    let InstructionKind::Flow(Flow::Branch { left: Operand::Register(register), right, .. }) = kind else {
+        return None;
+    };
+    let Operand::Constant(number) = right else { return None };
+    Some((*register, u64::try_from(*number).ok()?.checked_sub(FIRST_POSITION)?))
+}
+
 pub(crate) fn go_to(target: u16) -> InstructionKind {
     InstructionKind::Flow(Flow::Goto(LabelId(target)))
 }

@@ -12,6 +12,7 @@ use spirv_reader::{BarrierPart, MemoryOperands, SpirvInstruction, SpirvOperation
 use crate::access::AccessFlags;
 use crate::emit;
 use crate::error::{Problem, malformed, unknown_instruction, unsupported};
+use crate::function::FunctionCode;
 use crate::layout::known_number;
 use crate::order::{scope_from_number, semantics_from_number};
 use crate::relation::relation;
@@ -47,6 +48,7 @@ impl Walk<'_> {
             return Ok(SymbolicValue::Pointer(SymbolicPointer {
                 object,
                 offset: 0,
+                variable_offset: None,
                 ty: variable.ty,
                 stride: None,
                 coherent,
@@ -124,6 +126,9 @@ impl Walk<'_> {
                 let pointer = self.pointer_of_id(state, block)?;
                 let at = self.specialized().part_of(pointer.ty, member.into())?;
                 let stride = self.specialized().part_of(at.ty, 0)?.stride.unwrap_or(1);
+                if pointer.variable_offset.is_some() {
+                    return Err(unsupported("the length of an array at a variable position").into());
+                }
                 let start = pointer.offset.wrapping_add(at.offset);
                 Ok(SymbolicValue::Known(self.setting.array_length(pointer.object, start, stride)))
             }
@@ -279,7 +284,14 @@ impl Walk<'_> {
             return Err(malformed("a variable whose type is not a pointer").into());
         };
         let object = ObjectId { variable: instruction.result, instance };
-        let pointer = SymbolicPointer { object, offset: 0, ty: to, stride: None, coherent: false };
+        let pointer = SymbolicPointer {
+            object,
+            offset: 0,
+            variable_offset: None,
+            ty: to,
+            stride: None,
+            coherent: false,
+        };
         if let Some(initializer) = initializer {
             let value = self.value_of_id(state, initializer)?;
             self.store_private(state, pointer, to, &value)?;
@@ -295,7 +307,12 @@ impl Walk<'_> {
         operands: &[u32],
     ) -> Step<SymbolicValue> {
         match (instruction.op, operands) {
-            (Op::ConvertFToS | Op::ConvertFToU, [value]) => self.truncate_float(state, instruction, *value),
+            (Op::ConvertFToS | Op::ConvertFToU, [value]) => {
+                match self.truncate_float(state, instruction, *value)? {
+                    SymbolicValue::Opaque => self.apply_function(state, instruction, operands),
+                    known => Ok(known),
+                }
+            }
             (Op::IAddCarry | Op::ISubBorrow | Op::UMulExtended | Op::SMulExtended, [left, right]) => {
                 self.compute_wide_pair(state, instruction, [*left, *right])
             }
@@ -306,7 +323,7 @@ impl Walk<'_> {
                 self.compute_elementwise(state, instruction, op, operands)
             }
             // Floats are not computed.
-            _ => Ok(SymbolicValue::Opaque),
+            _ => self.apply_function(state, instruction, operands),
         }
     }
 
@@ -358,6 +375,16 @@ impl Walk<'_> {
             }
             if [left, right].iter().any(|side| matches!(state.resolve_value(side), SymbolicValue::Opaque)) {
                 return Ok([SymbolicValue::Opaque, SymbolicValue::Opaque]);
+            }
+            let is_open = |side| matches!(state.resolve_value(side), SymbolicValue::Register(_));
+            if walk.setting.has_functions() && [left, right].into_iter().any(is_open) {
+                let operands = [left.clone(), right.clone()];
+                let mut half = |component| {
+                    let instruction = Instruction::Core(instruction.op);
+                    let code = FunctionCode { instruction, component, bits: [bits; 2] };
+                    walk.apply_to_numbers(state, code, &operands)
+                };
+                return Ok([half(0)?, half(1)?]);
             }
             let left = [walk.fork_to_known(state, left, "a computation")?];
             let right = [walk.fork_to_known(state, right, "a computation")?];
@@ -418,7 +445,7 @@ impl Walk<'_> {
         })
     }
 
-    fn vector_components(&mut self, state: &PathState, id: u32) -> Step<Vec<SymbolicValue>> {
+    pub(crate) fn vector_components(&mut self, state: &PathState, id: u32) -> Step<Vec<SymbolicValue>> {
         let count = self.specialized().part_count(self.type_of_id(state, id)?)?;
         let value = self.value_of_id(state, id)?;
         (0..count).map(|part| self.extract_part(&value, part)).collect()
@@ -584,7 +611,9 @@ impl Walk<'_> {
                 None => Err(unsupported(format!("Op{op:?}")).into()),
             };
         }
-        if let Some((relation, swapped, negated)) = relation(op) {
+        // Registers of tests are compared as 32-bit numbers.
+        let is_comparable = from <= 32 || !self.setting.has_functions();
+        if let Some((relation, swapped, negated)) = relation(op).filter(|_| is_comparable) {
             let (left, right) = if swapped { (numbers[1], numbers[0]) } else { (numbers[0], numbers[1]) };
             let truth = SymbolicTruth::Compare { relation, left, right, bits: from };
             return Ok(SymbolicValue::Truth(Rc::new(if negated {
@@ -625,6 +654,11 @@ impl Walk<'_> {
             None if matches!(op, Op::UConvert | Op::Bitcast) && bits >= from => Ok(arguments[0].clone()),
             None if op == Op::UConvert && from <= 32 => {
                 self.compute_number(state, ArithmeticOperation::And, numbers[0], whole)
+            }
+            _ if self.setting.has_functions() => {
+                let code =
+                    FunctionCode { instruction: Instruction::Core(op), component: 0, bits: [from, bits] };
+                self.apply_to_numbers(state, code, &arguments)
             }
             _ => {
                 // An operation without a litmus equivalent is computed for each value of its operands.
@@ -684,8 +718,8 @@ impl Walk<'_> {
             }
             other => matches!(other, SpirvType::Integer { .. }),
         };
-        if !integer {
-            return Ok(SymbolicValue::Opaque);
+        if !integer || self.setting.has_functions() && !self.has_known_operands(state, operands)? {
+            return self.apply_function(state, instruction, operands);
         }
         let bits = self.specialized().scalar_bits(ty)?;
         let arguments = operands.iter().map(|id| self.value_of_id(state, *id)).collect::<Step<Vec<_>>>()?;

@@ -61,6 +61,7 @@ mod execute;
 mod finding;
 mod foreign;
 mod fork;
+mod function;
 pub mod grid;
 mod input_place;
 pub mod inputs;

@@ -183,7 +183,7 @@ pub fn lint(module: &SpirvModule) -> Vec<Lint> {
         say(6, store, message);
     }
     // `orders-nothing` has reported the others.
-    let is_new = |rule| matches!(rule, ValidityRule::ClassHasOrder | ValidityRule::OperandsOnMemory);
+    let is_new = |rule| !matches!(rule, ValidityRule::BarrierHasOrder | ValidityRule::OrderHasClass);
     let invalid = validity::invalid_uses(module).into_iter().filter(|one| is_new(one.rule));
     if let Some((rule, _, clause)) = RULES.get(7) {
         found.extend(invalid.map(|one| Lint { rule, message: one.message, clause, at: one.at }));
@@ -278,15 +278,19 @@ fn smallest_size(module: &SpirvModule, (size, ids): ([u32; 3], bool)) -> [u32; 3
 
 /// Returns the constant memory semantics of an instruction.
 fn semantics_of(module: &SpirvModule, instruction: &SpirvInstruction) -> Vec<u32> {
-    let number = |id: u32| match module.constants.get(&id) {
+    module.operation(instruction).semantics().filter_map(|id| constant(module, id)).collect()
+}
+
+/// Returns an integer constant.
+fn constant(module: &SpirvModule, id: u32) -> Option<u32> {
+    match module.constants.get(&id) {
         Some((ty, SpirvConstant::Scalar(number)))
             if matches!(module.types.get(ty), Some(SpirvType::Integer { .. })) =>
         {
             u32::try_from(*number).ok()
         }
         _ => None,
-    };
-    module.operation(instruction).semantics().filter_map(number).collect()
+    }
 }
 
 /// Returns true for a memory barrier.

@@ -34,6 +34,9 @@ pub struct OpenMemory {
     pub parts: OpenParts,
     /// The values that they write; `None` for every number.
     pub values: Option<Vec<u64>>,
+    /// True if operations and positions that depend on read values become functions of them
+    /// ([`crate::function`]).
+    pub functions: bool,
 }
 
 impl OpenMemory {

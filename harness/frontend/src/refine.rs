@@ -12,13 +12,14 @@
 //! If none decides, the answer is `unknown`. A BEFORE without defined behaviour allows anything.
 //!
 //! Bounds: loops that depend on read values have the lifter's bound. In the simulation, a load returns any number;
-//! a kernel that cannot be executed with it, for example since a read value is an index, is not proved. Environments
-//! write 0, 1, a number near each constant of the code, and an unusual one. Descriptors do not alias unless they
-//! have one binding, also by an alias in the options. Numbers computed with floats are compared only by a walk
-//! in a closed world.
+//! operations on it are functions ([`crate::function`]). A kernel that cannot be executed with it, for example since
+//! a result of a subgroup decides a branch, is not proved. Environments write 0, 1, a number near each constant of
+//! the code, and an unusual one. Descriptors do not alias unless they have one binding, also by an alias in the
+//! options.
 
 mod condition;
 mod environment;
+mod event;
 mod expression;
 mod program;
 mod simulation;
@@ -41,12 +42,14 @@ use crate::options::AnalysisOptions;
 use crate::outcomes::{FinalContents, enumerate_contents};
 use crate::tried;
 use environment::{EnvironmentSearch, find_environment};
-use program::{CellKey, Program};
+use event::{CellKey, MemoryKey};
+use expression::Expression;
+use program::Program;
 use simulation::{Mismatch, NoProof, Simulation};
 use spirv_reader::{SpirvModule, Stage};
 
 /// Upper bound on the invocations that are compared one by one.
-const MAX_COMPARED: usize = 1_024;
+const MAX_COMPARED: usize = 4_096;
 /// Upper bound on the values that others write, other than 0 and 1.
 const MAX_OPEN_VALUES: usize = 6;
 /// A value that no constant of the code is likely to equal.
@@ -212,8 +215,8 @@ pub fn refine(
     };
     if let Some(undefined) = undefined {
         // Without a branch on a read value, the behaviour is undefined for all contents of memory.
-        let values = open_values(&[before]);
-        let lifted = lift(before.0, &open_options(before.1, Some(&values), None, &[])).ok();
+        let open = OpenMemory { values: Some(open_values(&[before])), ..OpenMemory::default() };
+        let lifted = lift(before.0, &open_options(before.1, open, &[])).ok();
         let threads = lifted.iter().flat_map(|lifted| &lifted.cases).flat_map(|case| &case.test.threads);
         let mut code = threads.flat_map(|thread| &thread.instructions);
         let branches = |one: &litmus::Instruction| {
@@ -318,19 +321,14 @@ enum Proof {
 }
 
 /// Returns the options for lifting with all shared memory open.
-fn open_options(
-    options: &AnalysisOptions,
-    values: Option<&[u64]>,
-    parts: OpenParts,
-    only: &[InvocationId],
-) -> AnalysisOptions {
+fn open_options(options: &AnalysisOptions, open: OpenMemory, only: &[InvocationId]) -> AnalysisOptions {
     AnalysisOptions {
         keep_all: true,
         keep_final: false,
         assertion: None,
         ignore_filter: true,
         only_invocations: only.to_vec(),
-        open: Some(OpenMemory { parts, values: values.map(<[u64]>::to_vec) }),
+        open: Some(open),
         ..options.clone()
     }
 }
@@ -342,7 +340,7 @@ pub fn with_open_memory(
     parts: OpenParts,
 ) -> AnalysisOptions {
     let values = Some(open_values(&[(module, options)]));
-    AnalysisOptions { open: Some(OpenMemory { parts, values }), ..options.clone() }
+    AnalysisOptions { open: Some(OpenMemory { parts, values, functions: false }), ..options.clone() }
 }
 
 /// Returns the values that others may write, from the constants of modules.
@@ -395,19 +393,27 @@ fn list_invocations(
 
 /// Simulates each invocation of AFTER by BEFORE.
 ///
-/// If the code cannot be executed for every number that a load may return, some numbers are tried. They may show
-/// where the modules differ, but they prove nothing.
+/// First with functions of the numbers that loads return, then with operations as far as the lifter has them. If
+/// the code cannot be executed for every number, some numbers are tried. They may show where the modules differ,
+/// but they prove nothing.
 fn prove_by_simulation(
     before: (&SpirvModule, &AnalysisOptions),
     after: (&SpirvModule, &AnalysisOptions),
     query: &RefinementQuery<'_>,
 ) -> Proof {
-    let why = match simulate(before, after, None, query) {
-        Proof::Limit(why) => why,
-        decided => return decided,
+    let opened = |values, functions| OpenMemory { parts: None, values, functions };
+    let why = match simulate(before, after, &opened(None, true), query) {
+        complete @ Proof::Complete { .. } => return complete,
+        Proof::OrderOnly(why) | Proof::Limit(why) => why,
+        Proof::Mismatch(mismatch) => mismatch
+            .map_or_else(|| "no rule explains a change of the events".to_owned(), |mismatch| mismatch.what),
     };
+    match simulate(before, after, &opened(None, false), query) {
+        Proof::Limit(_) => {}
+        decided => return decided,
+    }
     let values = open_values(&[before, after]);
-    match simulate(before, after, Some(&values), query) {
+    match simulate(before, after, &opened(Some(values.clone()), false), query) {
         Proof::Complete { .. } => {
             let values: Vec<String> = values.iter().map(u64::to_string).collect();
             Proof::Limit(format!(
@@ -420,11 +426,11 @@ fn prove_by_simulation(
     }
 }
 
-/// Simulates each invocation, if loads of shared memory return some values or, by default, every number.
+/// Simulates each invocation, if loads of shared memory return the values of `open`.
 fn simulate(
     before: (&SpirvModule, &AnalysisOptions),
     after: (&SpirvModule, &AnalysisOptions),
-    values: Option<&[u64]>,
+    open: &OpenMemory,
     query: &RefinementQuery<'_>,
 ) -> Proof {
     let limit = |refusal: &Refusal| Proof::Limit(format!("the events are not known: {refusal}"));
@@ -438,7 +444,7 @@ fn simulate(
     // value. So chunks can be lifted separately.
     for only in all.chunks(MAX_INVOCATIONS) {
         let lifted = |(module, options): (&SpirvModule, &AnalysisOptions)| {
-            lift(module, &open_options(options, values, None, only))
+            lift(module, &open_options(options, open.clone(), only))
         };
         let (first, second) = match (lifted(before), lifted(after)) {
             (Ok(first), Ok(second)) => (first, second),
@@ -507,11 +513,11 @@ fn search_environment(
     query: &RefinementQuery<'_>,
 ) -> Option<Counterexample> {
     let values = open_values(&[before, after]);
-    let is_open = |key: &CellKey| match key {
-        CellKey::Buffer { set, binding, offset, bytes, .. } => {
-            is_open(open, Some((*set, *binding)), *offset, *bytes)
+    let is_open = |key: &CellKey| match (&key.memory, &key.offset) {
+        (MemoryKey::Buffer { set, binding, .. }, Expression::Known(offset)) => {
+            is_open(open, Some((*set, *binding)), *offset, key.bytes)
         }
-        CellKey::Workgroup { .. } => false,
+        _ => false,
     };
     let search =
         EnvironmentSearch { model: query.model, budget: query.budget, stop: query.stop, is_open: &is_open };
@@ -519,7 +525,8 @@ fn search_environment(
     let whole = |(set, binding)| OpenPart { set, binding, scalar: None };
     let parts = open.clone().unwrap_or_else(|| before.0.descriptors().into_iter().map(whole).collect());
     let lifted = |(module, options): (&SpirvModule, &AnalysisOptions)| {
-        lift(module, &open_options(options, Some(&values), Some(parts.clone()), &[])).ok()
+        let open = OpenMemory { parts: Some(parts.clone()), values: Some(values.clone()), functions: false };
+        lift(module, &open_options(options, open, &[])).ok()
     };
     let (first, second) = (lifted(before)?, lifted(after)?);
     find_environment((&first, before.0), (&second, after.0), mismatch.as_ref(), &search)

@@ -19,6 +19,8 @@ pub(crate) struct SymbolicPointer {
     pub object: ObjectId,
     /// Byte offset.
     pub offset: u64,
+    /// A register with the part of the offset that depends on read values.
+    pub variable_offset: Option<u16>,
     /// The pointee type.
     pub ty: u32,
     /// For an array element, the bytes from one element to the next.
@@ -241,4 +243,20 @@ pub(crate) struct MemoryCell {
     pub object: ObjectId,
     pub offset: u64,
     pub bytes: u32,
+}
+
+/// The offsets of cells whose position depends on read values: above those of buffers.
+const VARIABLE_OFFSETS: u64 = 1 << 62;
+
+impl MemoryCell {
+    /// Returns the cell for all accesses of an object at variable positions.
+    pub fn at_variable_offset(object: ObjectId, bytes: u32) -> MemoryCell {
+        // Cells of different sizes do not overlap.
+        MemoryCell { object, offset: VARIABLE_OFFSETS | u64::from(bytes) << 32, bytes }
+    }
+
+    /// Returns true if the position depends on read values.
+    pub fn has_variable_offset(self) -> bool {
+        self.offset >= VARIABLE_OFFSETS
+    }
 }

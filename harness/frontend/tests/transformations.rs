@@ -48,10 +48,14 @@ enum Step {
     Define { to: usize, value: Value },
     /// A plain load whose value is not used.
     UnusedLoad { word: usize },
+    /// A plain load of word 0 or 1, as a bit of a register selects.
+    LoadAt { index: usize, to: usize },
+    /// A plain store to word 0 or 1, as a bit of a register selects.
+    StoreAt { index: usize, value: u32 },
 }
 
 use MemoryOrder::{Acquire, AcquireRelease, Relaxed, Release};
-use Step::{Define, Fence, Guard, Load, LoadFlag, Store, StoreFlag, UnusedLoad};
+use Step::{Define, Fence, Guard, Load, LoadAt, LoadFlag, Store, StoreAt, StoreFlag, UnusedLoad};
 use Value::{Constant, Loaded};
 
 impl Step {
@@ -59,14 +63,25 @@ impl Step {
     fn word(self) -> Option<usize> {
         match self {
             Load { word, .. } | Store { word, .. } | UnusedLoad { word } => Some(word),
-            LoadFlag { .. } | StoreFlag { .. } | Fence(_) | Guard { .. } | Define { .. } => None,
+            LoadFlag { .. }
+            | StoreFlag { .. }
+            | Fence(_)
+            | Guard { .. }
+            | Define { .. }
+            | LoadAt { .. }
+            | StoreAt { .. } => None,
         }
     }
 
     fn defined(self) -> Option<usize> {
         match self {
-            Load { to, .. } | LoadFlag { to, .. } | Define { to, .. } => Some(to),
-            Store { .. } | StoreFlag { .. } | Fence(_) | Guard { .. } | UnusedLoad { .. } => None,
+            Load { to, .. } | LoadFlag { to, .. } | Define { to, .. } | LoadAt { to, .. } => Some(to),
+            Store { .. }
+            | StoreFlag { .. }
+            | Fence(_)
+            | Guard { .. }
+            | UnusedLoad { .. }
+            | StoreAt { .. } => None,
         }
     }
 
@@ -75,8 +90,13 @@ impl Step {
             Store { value: Loaded(register), .. }
             | Define { value: Loaded(register), .. }
             | Guard { register } => Some(register),
+            LoadAt { index, .. } | StoreAt { index, .. } => Some(index),
             _ => None,
         }
+    }
+
+    fn is_at_variable_position(self) -> bool {
+        matches!(self, LoadAt { .. } | StoreAt { .. })
     }
 }
 
@@ -137,6 +157,12 @@ fn module_of(steps: &[Step]) -> SpirvModule {
         let chain = |memory: &str, index: usize| {
             format!("%p{at} = OpAccessChain %to_u32 %{memory} %c0_ %c{index}_\n")
         };
+        let selected = |index: usize| {
+            format!(
+                "%s{at} = OpShiftRightLogical %u32 %r{index} %c1_\n%i{at} = OpBitwiseAnd %u32 %s{at} %c1_\n\
+                 %p{at} = OpAccessChain %to_u32 %words %c0_ %i{at}\n"
+            )
+        };
         let visible = "MakePointerVisible|NonPrivatePointer %c1_";
         match *step {
             Load { word, to } => {
@@ -151,6 +177,14 @@ fn module_of(steps: &[Step]) -> SpirvModule {
                 text += &chain("words", word);
                 let stored = value(stored);
                 text += &format!("OpStore %p{at} {stored} MakePointerAvailable|NonPrivatePointer %c1_\n");
+            }
+            LoadAt { index, to } => {
+                text += &selected(index);
+                text += &format!("%r{to} = OpLoad %u32 %p{at} {visible}\n");
+            }
+            StoreAt { index, value } => {
+                text += &selected(index);
+                text += &format!("OpStore %p{at} %c{value}_ MakePointerAvailable|NonPrivatePointer %c1_\n");
             }
             LoadFlag { flag, to, order } => {
                 text += &chain("flags", flag);
@@ -212,6 +246,15 @@ impl Steps {
         let (word, flag) = (first + self.random.below(2), first + self.random.below(2));
         let order = |ordered, this: &mut Steps| if this.random.below(2) == 0 { Relaxed } else { ordered };
         let kind = if self.registers >= CONSTANTS { 3 + self.random.below(4) } else { self.random.below(7) };
+        // Half of the accesses after a load are at a position that it selects.
+        if let (0 | 6, Some(index)) = (kind, known.get(self.random.below(known.len() + 1)).copied())
+            && self.random.below(2) == 0
+        {
+            return match kind {
+                0 => LoadAt { index, to: self.fresh() },
+                _ => StoreAt { index, value: 3 + self.random.below(4) as u32 },
+            };
+        }
         match kind {
             0 | 1 => Load { word, to: self.fresh() },
             2 => LoadFlag { flag, order: order(Acquire, self), to: self.fresh() },
@@ -248,7 +291,7 @@ type Rule = fn(&[Step]) -> Option<(usize, Vec<Step>)>;
 
 /// The legal rules: name, and rewriting of the first steps of a list. Each is legal because an invocation
 /// that observes the difference races with the kernel, or because it only adds order.
-const LEGAL: [(&str, Rule); 15] = [
+const LEGAL: [(&str, Rule); 18] = [
     ("swap plain accesses of two words", |steps| match *steps {
         [a, b, ..] if are_plain(a, b) && a.word() != b.word() && !depends(a, b) => Some((2, vec![b, a])),
         _ => None,
@@ -318,6 +361,24 @@ const LEGAL: [(&str, Rule); 15] = [
         [a @ StoreFlag { order: Release, .. }, b, ..] if b.word().is_some() => Some((2, vec![b, a])),
         _ => None,
     }),
+    ("merge adjacent loads at one variable position", |steps| match *steps {
+        [a @ LoadAt { index, to }, LoadAt { index: same, to: second }, ..] if index == same => {
+            Some((2, vec![a, Define { to: second, value: Loaded(to) }]))
+        }
+        _ => None,
+    }),
+    ("move an access at a variable position below an acquire", |steps| match *steps {
+        [a, b @ LoadFlag { order: Acquire, .. }, ..] if a.is_at_variable_position() => Some((2, vec![b, a])),
+        _ => None,
+    }),
+    ("swap loads of a word and of a variable position", |steps| match *steps {
+        [a @ Load { .. }, b @ LoadAt { .. }, ..] | [a @ LoadAt { .. }, b @ Load { .. }, ..]
+            if !depends(a, b) =>
+        {
+            Some((2, vec![b, a]))
+        }
+        _ => None,
+    }),
 ];
 
 fn are_plain(a: Step, b: Step) -> bool {
@@ -339,7 +400,7 @@ fn depends(a: Step, b: Step) -> bool {
 #[test]
 fn legal_transformations_never_break() {
     let model = Model::shipped("vulkan").unwrap().unwrap();
-    let count = std::env::var("VK_LITMUS_TRANSFORMATIONS").map_or(60, |text| text.parse().unwrap());
+    let count = std::env::var("VK_LITMUS_TRANSFORMATIONS").map_or(72, |text| text.parse().unwrap());
     let mut proved = 0;
     for number in 0..count {
         let (name, rule) = LEGAL[number % LEGAL.len()];
@@ -434,13 +495,48 @@ fn illegal() -> Vec<(&'static str, Vec<Step>, Vec<Step>)> {
         ("invent a store", vec![wait(Acquire)], vec![wait(Acquire), store]),
         ("invent a load", vec![wait(Acquire)], vec![wait(Acquire), load]),
         ("remove a flag", vec![store, PUBLISH], vec![store]),
+        (
+            "move a load above a store at a variable position",
+            vec![wait(Relaxed), StoreAt { index: 1, value: 5 }, load],
+            vec![wait(Relaxed), load, StoreAt { index: 1, value: 5 }],
+        ),
+        (
+            "merge loads over a store at a variable position",
+            vec![load, wait(Relaxed), StoreAt { index: 1, value: 5 }, again],
+            vec![load, wait(Relaxed), StoreAt { index: 1, value: 5 }, first],
+        ),
+        (
+            "forward a store over one at a variable position",
+            vec![wait(Relaxed), store, StoreAt { index: 1, value: 6 }, load],
+            vec![wait(Relaxed), store, StoreAt { index: 1, value: 6 }, Define { to: 0, value: Constant(5) }],
+        ),
+        (
+            "move a load at a variable position above an acquire",
+            vec![
+                wait(Acquire),
+                guard,
+                LoadFlag { flag: GIVEN, to: 0, order: Relaxed },
+                LoadAt { index: 0, to: 2 },
+            ],
+            vec![
+                LoadFlag { flag: GIVEN, to: 0, order: Relaxed },
+                LoadAt { index: 0, to: 2 },
+                wait(Acquire),
+                guard,
+            ],
+        ),
+        (
+            "change the position of a store",
+            vec![wait(Relaxed), Define { to: 0, value: Constant(0) }, StoreAt { index: 1, value: 5 }],
+            vec![wait(Relaxed), Define { to: 0, value: Constant(0) }, StoreAt { index: 0, value: 5 }],
+        ),
     ]
 }
 
 #[test]
 fn each_illegal_transformation_is_detected() {
     let model = Model::shipped("vulkan").unwrap().unwrap();
-    let count = std::env::var("VK_LITMUS_TRANSFORMATIONS").map_or(18, |text| text.parse().unwrap());
+    let count = std::env::var("VK_LITMUS_TRANSFORMATIONS").map_or(23, |text| text.parse().unwrap());
     let kinds = illegal();
     let (mut found, mut tried) = (vec![0; kinds.len()], vec![0; kinds.len()]);
     for seed in 1..=count {

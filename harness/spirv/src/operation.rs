@@ -464,6 +464,22 @@ impl SpirvOperation<'_> {
         };
         first.into_iter().chain(unequal)
     }
+
+    /// Returns the ids of the memory scopes of atomics, barriers, and availability and visibility operations.
+    pub fn memory_scopes(&self) -> Vec<u32> {
+        let scopes_of = |memory: &MemoryOperands| [memory.available, memory.visible];
+        let scopes: Vec<Option<u32>> = match self {
+            Self::MemoryBarrier { scope, .. } | Self::ControlBarrier { scope, .. } => vec![Some(*scope)],
+            Self::Atomic(access) => vec![Some(access.scope)],
+            Self::Load { memory, .. } | Self::Store { memory, .. } => scopes_of(memory).to_vec(),
+            Self::CopyMemory { memory, .. } => memory.iter().flat_map(scopes_of).collect(),
+            Self::ImageRead { operands, .. } | Self::ImageWrite { operands, .. } => {
+                scopes_of(&operands.memory).to_vec()
+            }
+            _ => Vec::new(),
+        };
+        scopes.into_iter().flatten().collect()
+    }
 }
 
 /// Returns the result of a subgroup reduction over no numbers, of `bits` bits; 1 bit for booleans.

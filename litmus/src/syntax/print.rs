@@ -41,9 +41,9 @@ pub fn print(test: &Test) -> String {
 /// Prints the part between the header and the question.
 fn print_body(out: &mut String, test: &Test) {
     print_initial_state(out, test);
-    if !test.system_sync.is_empty() {
+    if test.attached_sync().next().is_some() {
         out.push_str("{\n");
-        for pair in &test.system_sync {
+        for pair in test.attached_sync() {
             let (from, to) = (sync_point(test, pair.from), sync_point(test, pair.to));
             push_line(out, &format!("ssw {from} {to};"));
         }

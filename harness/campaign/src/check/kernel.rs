@@ -5,6 +5,7 @@
 
 pub mod explain;
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use answers::{finding_record, needed_record, placed_refusal_text, refusal_text, source_place};
@@ -80,7 +81,11 @@ pub fn check_module(
     if entries.is_empty() {
         return vec![rejected(module.no_entry_point())];
     }
-    let invalid: Vec<String> = frontend::invalid_uses(&module)
+    let mut invalid = frontend::invalid_uses(&module);
+    let mut known = BTreeSet::new();
+    // Several instructions may break a rule in the same way.
+    invalid.retain(|one| known.insert(one.message.clone()));
+    let invalid: Vec<String> = invalid
         .iter()
         .map(|one| {
             let (file, line) = source_place(file, &module, one.at.line, one.at.place);
@@ -88,6 +93,16 @@ pub fn check_module(
             format!("{file}{line}: invalid SPIR-V: {}", one.message)
         })
         .collect();
+    // A module that is also refused has no answer to warn about.
+    let refused = |refusal: &Refusal| {
+        let mut checked = refused(refusal);
+        if let (false, Checked::Rejected(rejected)) = (invalid.is_empty(), &mut checked) {
+            let all = invalid.join("; ");
+            rejected.failure = Failure::input_message(format!("{}; {all}", rejected.failure.report()));
+            rejected.line.error = format!("{}; {all}", rejected.line.error);
+        }
+        checked
+    };
     entries
         .into_iter()
         .map(|given| {

@@ -138,17 +138,60 @@ fn compare_modules(
             }
         };
         require_whole_grid(given, "modules are compared over the whole grid")?;
+        let pair = EntryPair { before, after, given, other: &other };
+        let compare = |grid, limit| pair.compare(model, request, open, (grid, limit));
+        let grid = if given.grid.is_none() { InputGrid::Chosen } else { InputGrid::Whole };
+        let Some(mut found) = compare(grid, request.timeout / 4 * 3)? else { continue };
+        // The search for an environment takes few invocations.
+        if found.verdict == RefinementVerdict::Unknown && given.grid.is_none() {
+            let fewer = compare(InputGrid::Whole, request.timeout.saturating_sub(started.elapsed()))?;
+            let breaks = fewer.filter(|fewer| fewer.verdict == RefinementVerdict::Breaks);
+            found = breaks.unwrap_or(found);
+        }
+        lines.push(RefineLine {
+            before: before.file.to_owned(),
+            after: after.file.to_owned(),
+            entry,
+            micros: u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
+            ..line_of(&found, (before, after), model, request)
+        });
+    }
+    Ok(lines)
+}
+
+/// An entry point of two modules.
+struct EntryPair<'a> {
+    before: &'a NamedModule<'a>,
+    after: &'a NamedModule<'a>,
+    /// The options of `before`.
+    given: &'a AnalysisOptions,
+    /// The name in `after`.
+    other: &'a str,
+}
+
+impl EntryPair<'_> {
+    /// Compares the entry points for chosen inputs.
+    fn compare(
+        &self,
+        model: &Model,
+        request: &RefineRequest,
+        open: Option<&OpenParts>,
+        (grid, limit): (InputGrid, Duration),
+    ) -> Result<Option<Refinement>, Failure> {
+        let EntryPair { before, after, given, other } = *self;
+        let stop = patience(limit);
         let choose = |module: &SpirvModule, given: &AnalysisOptions| {
-            let until = Until::new(patience(request.timeout / 8));
+            let until = Until::new(patience(limit / 8));
             let searched = AnalysisOptions { deadline: Some(until), ..given.clone() };
-            frontend::choose_inputs(module, &searched, request.inputs, InputGrid::Whole)
+            frontend::choose_inputs(module, &searched, request.inputs, grid)
         };
-        let choice = choose(&before.module, given).map_err(|refusal| wrong(&refusal))?;
+        let choice = choose(&before.module, given)
+            .map_err(|refusal| Failure::input_message(placed_refusal_text(before.file, &refusal)))?;
         let mut needs = choice.needs(&before.module);
         let mut inputs = choice.all(given);
         // Code that only AFTER has may need other inputs to be reached.
         let renamed = AnalysisOptions {
-            entry: Some(other.clone()),
+            entry: Some(other.to_owned()),
             unset_overrides: after.unset.clone(),
             ..given.clone()
         };
@@ -163,13 +206,13 @@ fn compare_modules(
                 inputs.extend(own.all(&renamed));
             }
         }
-        let stop = patience(request.timeout);
+        inputs.retain(|chosen| chosen.workgroups.is_empty());
         let query = RefinementQuery { model, budget: Budget::until(&stop), stop: &stop, open };
+        let deadline = Some(Until::new(patience(limit)));
         let mut answers = Vec::with_capacity(inputs.len());
         for chosen in inputs {
-            let deadline = Some(Until::new(patience(request.timeout)));
-            let first = AnalysisOptions { deadline, entry: given.entry.clone(), ..chosen };
-            let second = AnalysisOptions { entry: Some(other.clone()), ..first.clone() };
+            let first = AnalysisOptions { deadline: deadline.clone(), entry: given.entry.clone(), ..chosen };
+            let second = AnalysisOptions { entry: Some(other.to_owned()), ..first.clone() };
             let answer = frontend::refine((&before.module, &first), (&after.module, &second), &query);
             answers.push(answer.map_err(|refusal| {
                 Failure::input_message(format!(
@@ -178,16 +221,8 @@ fn compare_modules(
                 ))
             })?);
         }
-        let Some(found) = Refinement::combine(answers, &needs) else { continue };
-        lines.push(RefineLine {
-            before: before.file.to_owned(),
-            after: after.file.to_owned(),
-            entry,
-            micros: u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
-            ..line_of(&found, (before, after), model, request)
-        });
+        Ok(Refinement::combine(answers, &needs))
     }
-    Ok(lines)
 }
 
 /// Returns the reason of an answer, with the inputs that it depends on.
@@ -297,7 +332,10 @@ impl ThroughCompiler<'_> {
         before.file = &subject.name;
         let open = self.request.open_parts(&before, &options)?;
         let words = to_binary(&subject.name, &bytes)?;
-        let compared = compile(&words, command, &options).and_then(|module| {
+        // The command runs in a folder of its own.
+        let source = std::path::absolute(&subject.path).unwrap_or_else(|_| subject.path.clone().into());
+        let line = command.replace("{source}", &quoted(&source));
+        let compared = compile(&words, &line, &options).and_then(|module| {
             let after = NamedModule { file: command, module, unset: Vec::new() };
             compare_modules((&before, &after), &options, self.model, self.request, open.as_ref())
                 .map_err(|failure| failure.report().to_string())
@@ -355,14 +393,18 @@ fn compile(words: &[u8], command: &str, options: &AnalysisOptions) -> Result<Spi
         .map_err(|refusal| format!("the command wrote an invalid module: {refusal}"))
 }
 
+/// Returns a path as a word of a shell.
+fn quoted(path: &Path) -> String {
+    format!("'{}'", path.display().to_string().replace('\'', r"'\''"))
+}
+
 /// Runs a command line, and returns the file that it wrote and its output.
 fn run_command(words: &[u8], command: &str) -> Result<(Vec<u8>, String), String> {
     let failed = |error: std::io::Error| error.to_string();
     let folder = tempfile::Builder::new().prefix("vk-litmus-").tempdir().map_err(failed)?;
     let (input, output) = (folder.path().join("in.spv"), folder.path().join("out.spv"));
     std::fs::write(&input, words).map_err(failed)?;
-    let quote = |path: &Path| format!("'{}'", path.display().to_string().replace('\'', r"'\''"));
-    let line = command.replace("{in}", &quote(&input)).replace("{out}", &quote(&output));
+    let line = command.replace("{in}", &quoted(&input)).replace("{out}", &quoted(&output));
     let mut shell = Command::new("sh");
     shell.args(["-c", &format!("exec {line}")]);
     let ended = run_to_end(shell, folder.path()).map_err(|why| format!("the command {why}"))?;

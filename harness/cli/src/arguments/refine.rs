@@ -21,6 +21,8 @@ pub struct Refine {
     #[arg(long, value_name = "NAME", requires = "through")]
     pub suite: Option<String>,
     /// Command line of a compiler from SPIR-V `{in}` to SPIR-V `{out}`; may be repeated.
+    ///
+    /// `{source}` is the file of the shader itself, for compilers of sources.
     #[arg(long, value_name = "COMMAND")]
     pub through: Vec<String>,
     /// Memory that others may read and write at any time [default: none].

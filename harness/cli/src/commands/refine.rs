@@ -48,7 +48,7 @@ pub fn refine(arguments: &Refine, quiet: bool) -> Result<Outcome, Failure> {
         return output.finish();
     }
     for command in &arguments.through {
-        if !command.contains("{in}") || !command.contains("{out}") {
+        if !["{in}", "{source}"].iter().any(|input| command.contains(input)) || !command.contains("{out}") {
             return Err(Failure::input_message(format!(
                 "--through `{command}`: no {{in}} or no {{out}}; expected both: pass 'spirv-opt -O {{in}} -o {{out}}'"
             )));

@@ -1,12 +1,12 @@
 //! Validity rules of memory semantics and memory operands.
 //!
-//! Source: Vulkan, "Standalone SPIR-V Validation" (`VUID-StandaloneSpirv-MemorySemantics-10869` to `10871`), and
-//! SPIR-V, "Memory Operands". A module that breaks one has no defined meaning, and drivers treat it
-//! differently. Semantics that are not constant are not checked.
+//! Source: Vulkan, "Standalone SPIR-V Validation" (`VUID-StandaloneSpirv-MemorySemantics-10869` to `10871` and
+//! `VUID-StandaloneSpirv-None-04638`), and SPIR-V, "Memory Operands". A module that breaks one has no defined
+//! meaning, and drivers treat it differently. Semantics and scopes that are not constant are not checked.
 
-use rspirv::spirv::{MemorySemantics, StorageClass};
+use rspirv::spirv::{MemorySemantics, Scope, StorageClass};
 
-use super::{ORDERED, ORDERS, semantics_of};
+use super::{ORDERED, ORDERS, constant, semantics_of};
 use crate::finding::Spot;
 use spirv_reader::{SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation, SpirvType};
 
@@ -30,6 +30,8 @@ pub enum ValidityRule {
     OrderHasClass,
     /// A storage class of Vulkan comes with a memory order (10871).
     ClassHasOrder,
+    /// No memory scope is CrossDevice (04638).
+    ScopeInDevice,
     /// Memory operands for shared memory are on pointers to shared memory.
     OperandsOnMemory,
 }
@@ -41,6 +43,7 @@ impl ValidityRule {
             ValidityRule::BarrierHasOrder => "VUID-StandaloneSpirv-MemorySemantics-10869",
             ValidityRule::OrderHasClass => "VUID-StandaloneSpirv-MemorySemantics-10870",
             ValidityRule::ClassHasOrder => "VUID-StandaloneSpirv-MemorySemantics-10871",
+            ValidityRule::ScopeInDevice => "VUID-StandaloneSpirv-None-04638",
             ValidityRule::OperandsOnMemory => "SPIR-V, Memory Operands",
         }
     }
@@ -88,6 +91,10 @@ fn uses_of(
             _ => {}
         }
     }
+    let scopes = module.operation(instruction).memory_scopes();
+    if scopes.into_iter().any(|scope| constant(module, scope) == Some(Scope::CrossDevice as u32)) {
+        found.push((ValidityRule::ScopeInDevice, format!("{name} has the memory scope CrossDevice")));
+    }
     if is_handle_load(module, function, instruction) {
         let what =
             "the load of a descriptor has memory operands for shared memory; they belong to the image access";
@@ -107,9 +114,13 @@ fn class_names(bits: u32) -> String {
     named.map(|(_, name)| name).collect::<Vec<_>>().join(" and ")
 }
 
-/// Returns true for a load from `UniformConstant` that is non-private or makes its pointer visible.
+/// Returns true for a load or copy from `UniformConstant` that is non-private or makes its pointer visible.
 fn is_handle_load(module: &SpirvModule, function: &SpirvFunction, load: &SpirvInstruction) -> bool {
-    let SpirvOperation::Load { pointer, memory } = module.operation(load) else { return false };
+    let (pointer, memory) = match module.operation(load) {
+        SpirvOperation::Load { pointer, memory } => (pointer, memory),
+        SpirvOperation::CopyMemory { source, memory: [_, memory], .. } => (source, memory),
+        _ => return false,
+    };
     if !memory.non_private && memory.visible.is_none() {
         return false;
     }

@@ -15,7 +15,8 @@ use model::{Budget, Model, Options, predict};
 use spirv_reader::SpirvModule;
 
 use super::Counterexample;
-use super::program::{CellKey, cell_keys};
+use super::event::{CellKey, MemoryKey};
+use super::program::cell_keys;
 use super::simulation::Mismatch;
 use crate::answer::locate_race;
 use crate::emit::{self, Target};
@@ -102,7 +103,7 @@ impl<'a> LocatedKernel<'a> {
         let accesses = code.filter_map(|instruction| instruction.kind.access());
         let kept = accesses.filter(|access| keep(access));
         kept.filter_map(|access| self.keys.get(usize::from(access.place.location.0)))
-            .filter(|key| matches!(key, CellKey::Buffer { .. }))
+            .filter(|key| matches!(key.memory, MemoryKey::Buffer { .. }))
             .cloned()
             .collect()
     }
@@ -248,7 +249,7 @@ impl Combined {
             }
         }
         // Only buffers and images outlive the kernel.
-        cells.retain(|key, _| matches!(key, CellKey::Buffer { .. }) && !opaque.contains(key));
+        cells.retain(|key, _| matches!(key.memory, MemoryKey::Buffer { .. }) && !opaque.contains(key));
         (cells, loaded)
     }
 }

@@ -5,6 +5,8 @@ use std::rc::Rc;
 
 use litmus::{ArithmeticOperation, ScalarType, Value};
 
+use crate::function::{COMMUTES, FIRST_OPERAND, NEGATION, PRODUCT, negation_of};
+
 /// A value that a load or a read-modify-write returned.
 pub(super) type Symbol = u32;
 
@@ -14,6 +16,8 @@ pub(super) enum Expression {
     Known(u64),
     Symbol(Symbol),
     Apply(ArithmeticOperation, Rc<Expression>, Rc<Expression>),
+    /// The result of a function without a definition, by its code ([`crate::function`]).
+    Function(u32, Rc<Expression>),
 }
 
 impl Expression {
@@ -56,6 +60,50 @@ impl Expression {
         }
     }
 
+    /// Applies a function, and returns the normal form of the result.
+    ///
+    /// `operand` is a list: a quotient of the first operand, as a function of its own, and the second one.
+    pub fn apply_function(code: u32, operand: Expression) -> Expression {
+        use ArithmeticOperation::Divide;
+        let negated = |value: &Rc<Expression>| match &**value {
+            Expression::Function(code, list) if code & NEGATION != 0 => first_operand(list),
+            _ => None,
+        };
+        if code & NEGATION != 0
+            && let Some(value) = first_operand(&operand)
+            && let Some(inner) = negated(&value)
+        {
+            return (*inner).clone();
+        }
+        let Expression::Apply(Divide, head, right) = &operand else {
+            return Expression::Function(code, Rc::new(operand));
+        };
+        let Some(left) = first_operand(head).filter(|_| code & COMMUTES != 0) else {
+            return Expression::Function(code, Rc::new(operand));
+        };
+        let list = |left: &Rc<Expression>, right: &Rc<Expression>| {
+            let (left, right) = if right < left { (right, left) } else { (left, right) };
+            let head = Expression::Function(FIRST_OPERAND, left.clone());
+            Expression::Apply(Divide, Rc::new(head), right.clone())
+        };
+        if code & PRODUCT != 0 {
+            // A product of negative factors is a negative product.
+            let (of_left, of_right) = (negated(&left), negated(right));
+            let is_negative = of_left.is_some() != of_right.is_some();
+            let factors = [of_left.unwrap_or(left), of_right.unwrap_or_else(|| right.clone())];
+            let product = Expression::Function(code, Rc::new(list(&factors[0], &factors[1])));
+            if !is_negative {
+                return product;
+            }
+            let sign = negation_of(code);
+            return Expression::Function(
+                sign,
+                Rc::new(Expression::Function(FIRST_OPERAND, Rc::new(product))),
+            );
+        }
+        Expression::Function(code, Rc::new(list(&left, right)))
+    }
+
     /// Replaces symbols.
     pub fn substitute(&self, replace: &impl Fn(Symbol) -> Expression) -> Expression {
         match self {
@@ -63,6 +111,9 @@ impl Expression {
             Expression::Symbol(symbol) => replace(*symbol),
             Expression::Apply(operation, left, right) => {
                 Expression::apply(*operation, left.substitute(replace), right.substitute(replace))
+            }
+            Expression::Function(function, operand) => {
+                Expression::apply_function(*function, operand.substitute(replace))
             }
         }
     }
@@ -80,6 +131,7 @@ impl Expression {
                 left.collect_symbols(symbols);
                 right.collect_symbols(symbols);
             }
+            Expression::Function(_, operand) => operand.collect_symbols(symbols),
         }
     }
 
@@ -89,7 +141,16 @@ impl Expression {
             Expression::Known(_) => None,
             Expression::Symbol(symbol) => Some(*symbol),
             Expression::Apply(_, left, right) => left.first_symbol().or_else(|| right.first_symbol()),
+            Expression::Function(_, operand) => operand.first_symbol(),
         }
+    }
+}
+
+/// Returns the operand of a list of one.
+fn first_operand(list: &Expression) -> Option<Rc<Expression>> {
+    match list {
+        Expression::Function(FIRST_OPERAND, first) => Some(first.clone()),
+        _ => None,
     }
 }
 

@@ -4,127 +4,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use litmus::{
-    Access, AccessKind, Compute, Flow, InstructionKind, Operand, RmwOperation, ScalarType, Semantics,
-};
+use litmus::{Access, AccessKind, Compute, Flow, InstructionKind, Operand, RmwOperation, Semantics};
 use spirv_reader::SpirvModule;
 
 use super::condition::{Condition, Facts, Truth};
+use super::event::{CellKey, Event, MemoryKey, Operation, OrderShape};
 use super::expression::{Expression, LiveRegisters, Registers};
 use crate::emit::{self, COUNT};
-use crate::finding::Spot;
 use crate::lifted::LiftedCase;
 use crate::value::NumberDomain;
 
 /// Upper bound on the instructions between two events.
 const MAX_SILENT_STEPS: usize = 100_000;
-
-/// A cell with an identity that does not depend on ids and names of a module.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum CellKey {
-    /// Descriptor set, binding, element of an array of descriptors, offset and size.
-    Buffer { set: u32, binding: u32, element: u32, offset: u64, bytes: u32 },
-    /// The position among the workgroup variables, offset and size.
-    Workgroup { position: usize, offset: u64, bytes: u32 },
-}
-
-/// The operation of an event.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Operation {
-    Load,
-    Store(Expression),
-    Exchange(Expression),
-    Fetch(litmus::ArithmeticOperation, ScalarType, Expression),
-    CompareExchange(Expression, Expression, Semantics),
-    /// A memory barrier, a control barrier without its instance, or an end of an interlocked section.
-    Order(OrderShape),
-}
-
-/// An event without a location.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum OrderShape {
-    Fence,
-    Barrier { scope: litmus::Scope },
-    Interlock(String),
-}
-
-/// A memory event of an invocation.
-#[derive(Clone, Debug)]
-pub(super) struct Event {
-    pub operation: Operation,
-    pub cell: Option<CellKey>,
-    pub strength: Access,
-    /// The register of the value that is read.
-    pub destination: Option<u16>,
-    /// The values that may be read; `None` if they are unbounded.
-    pub domain: Option<Vec<u64>>,
-    pub spot: Spot,
-}
-
-impl Event {
-    /// Returns true for loads and stores that are not atomic.
-    pub fn is_plain(&self) -> bool {
-        self.cell.is_some() && !self.strength.is_atomic()
-    }
-
-    pub fn is_load(&self) -> bool {
-        self.operation == Operation::Load
-    }
-
-    pub fn writes(&self) -> bool {
-        self.cell.is_some() && !self.is_load()
-    }
-
-    /// Returns scope and semantics if the event may synchronize.
-    fn semantics(&self) -> Semantics {
-        match self.strength {
-            Access::Atomic { semantics, .. } => semantics,
-            Access::Private | Access::NonPrivate | Access::Coherent { .. } => Semantics::RELAXED,
-        }
-    }
-
-    /// Returns true if the event orders later accesses after others' earlier ones.
-    pub fn acquires(&self) -> bool {
-        self.is_full() || self.semantics().order.acquires()
-    }
-
-    /// Returns true if the event orders earlier accesses before others' later ones.
-    pub fn releases(&self) -> bool {
-        self.is_full() || self.semantics().order.releases()
-    }
-
-    /// Returns true for control barriers.
-    pub fn is_barrier(&self) -> bool {
-        matches!(self.operation, Operation::Order(OrderShape::Barrier { .. }))
-    }
-
-    /// Returns true for barriers, which count as acquire and release with any semantics.
-    fn is_full(&self) -> bool {
-        matches!(self.operation, Operation::Order(OrderShape::Barrier { .. } | OrderShape::Interlock(_)))
-    }
-
-    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut Expression> {
-        let (first, second) = match &mut self.operation {
-            Operation::Load | Operation::Order(_) => (None, None),
-            Operation::Store(value) | Operation::Exchange(value) | Operation::Fetch(_, _, value) => {
-                (Some(value), None)
-            }
-            Operation::CompareExchange(compare, value, _) => (Some(compare), Some(value)),
-        };
-        first.into_iter().chain(second)
-    }
-
-    /// Returns the values that the event writes or compares.
-    pub fn values(&self) -> Vec<&Expression> {
-        match &self.operation {
-            Operation::Load | Operation::Order(_) => Vec::new(),
-            Operation::Store(value) | Operation::Exchange(value) | Operation::Fetch(_, _, value) => {
-                vec![value]
-            }
-            Operation::CompareExchange(compare, value, _) => vec![compare, value],
-        }
-    }
-}
 
 /// A position in the code, with the registers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -179,16 +70,16 @@ pub(super) fn cell_keys(case: &LiftedCase, module: &SpirvModule) -> Vec<CellKey>
         let decorations = module.decorations_of(cell.object.variable);
         // Workgroup variables have no binding; their place in the order of ids identifies them in
         // both modules.
-        match (decorations.binding, workgroup.iter().position(|id| *id == cell.object.variable)) {
-            (None, Some(position)) => CellKey::Workgroup { position, offset: cell.offset, bytes: cell.bytes },
-            (binding, _) => CellKey::Buffer {
+        let position = workgroup.iter().position(|id| *id == cell.object.variable);
+        let memory = match (decorations.binding, position) {
+            (None, Some(position)) => MemoryKey::Workgroup { position },
+            (binding, _) => MemoryKey::Buffer {
                 set: decorations.set.unwrap_or(0),
                 binding: binding.unwrap_or(u32::MAX),
                 element: cell.object.instance.saturating_sub(1) as u32,
-                offset: cell.offset,
-                bytes: cell.bytes,
             },
-        }
+        };
+        CellKey { memory, offset: Expression::Known(cell.offset), bytes: cell.bytes }
     };
     case.cells.iter().map(key).collect()
 }
@@ -266,7 +157,10 @@ impl<'a> Program<'a> {
                     if destination.0 == COUNT {
                         return Step::Cut;
                     }
-                    let result = Expression::apply(*operation, value(*left), value(*right));
+                    let result = match emit::function_of(*right) {
+                        Some(function) => Expression::apply_function(function, value(*left)),
+                        None => Expression::apply(*operation, value(*left), value(*right)),
+                    };
                     machine.registers.insert(destination.0, result);
                     machine.at += 1;
                 }
@@ -278,6 +172,9 @@ impl<'a> Program<'a> {
                         return Step::Hang;
                     }
                     machine.at = target;
+                }
+                kind @ InstructionKind::Flow(Flow::Branch { .. }) if emit::position_of(kind).is_some() => {
+                    machine.at += 1;
                 }
                 InstructionKind::Flow(Flow::Branch { relation, left, right, target }) => {
                     // In the litmus test, this branch is never taken; here the mark itself is the
@@ -367,23 +264,15 @@ impl<'a> Program<'a> {
             AccessKind::Await { .. } => return None,
         };
         let destination = access.destinations().next().map(|register| register.0);
-        let (cell, strength) = (Some(self.keys.get(location)?.clone()), access.strength);
-        Some(Event { operation, cell, strength, destination, domain, spot })
-    }
-}
-
-impl std::fmt::Display for CellKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            CellKey::Buffer { set, binding, element: 0, offset, .. } => {
-                write!(f, "{set}.{binding} at byte {offset}")
-            }
-            CellKey::Buffer { set, binding, element, offset, .. } => {
-                write!(f, "{set}.{binding}[{element}] at byte {offset}")
-            }
-            CellKey::Workgroup { position, offset, .. } => {
-                write!(f, "workgroup variable {position} at byte {offset}")
-            }
+        let (mut cell, strength) = (self.keys.get(location)?.clone(), access.strength);
+        if self.case.cells.get(location)?.has_variable_offset() {
+            let code = &self.case.test.threads[self.thread].instructions;
+            let (register, offset) = emit::position_of(&code.get(at.checked_sub(1)?)?.kind)?;
+            let base = value(Operand::Register(register));
+            cell.offset =
+                Expression::apply(litmus::ArithmeticOperation::Add, base, Expression::Known(offset));
         }
+        let cell = Some(cell);
+        Some(Event { operation, cell, strength, destination, domain, spot })
     }
 }

@@ -13,6 +13,8 @@
 //!   of another invocation between them needs both to be ordered; otherwise it races;
 //! - a plain store may be removed if the next event of the cell is a plain store without a synchronizing
 //!   event between;
+//! - a private access is not ordered with other invocations by any of these events: if one of them wrote between
+//!   two private accesses, it would race. So events of synchronization neither limit its order nor its removal;
 //! - plain accesses of different cells, and two plain loads, may be exchanged. A plain access may move
 //!   after a later acquire or before an earlier release, but not in the other direction;
 //! - a plain load may be added if it repeats a plain access of the cell without a synchronizing event
@@ -26,11 +28,12 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use litmus::{Access, Semantics};
+use litmus::Access;
 
 use super::condition::{Condition, Facts, substitute_facts};
+use super::event::{CellKey, Event, Operation, OrderShape, describe, same_shape, strength_relation};
 use super::expression::{Expression, Symbol};
-use super::program::{CellKey, Event, Machine, Operation, Program, Step};
+use super::program::{Machine, Program, Step};
 use crate::error::SourcePosition;
 use crate::finding::Spot;
 
@@ -78,8 +81,18 @@ enum NextStep {
     Undefined(String),
 }
 
-/// The value that the last access of a cell saw, and true if a release followed.
-type LastAccess = (Expression, bool);
+/// The value that the last access of a cell saw, and the synchronization that followed.
+type LastAccess = (Expression, Elapsed);
+
+/// The synchronization after an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Elapsed {
+    /// True for a private access, which no synchronization orders.
+    is_private: bool,
+    released: bool,
+    /// True if an acquire followed the release.
+    acquired: bool,
+}
 
 /// The position in AFTER of each control barrier of BEFORE, by its number in the trace and its position.
 ///
@@ -96,7 +109,7 @@ struct State {
     pending: Vec<PendingEvent>,
     wanted: Option<NextStep>,
     known: BTreeMap<CellKey, LastAccess>,
-    /// The plain accesses of AFTER since its last synchronizing event.
+    /// The plain accesses of AFTER since its last synchronizing event, and the private ones.
     repeatable: BTreeMap<CellKey, (Expression, Access)>,
     domains: BTreeMap<Symbol, Option<Vec<u64>>>,
     /// The conditions that the branches of the path decided.
@@ -133,14 +146,14 @@ impl State {
         self.before.registers.values_mut().for_each(change);
         self.after.registers.values_mut().for_each(change);
         for pending in &mut self.pending {
-            pending.event.values_mut().for_each(change);
+            pending.event.expressions_mut().for_each(change);
             pending.result.iter_mut().for_each(change);
         }
         if let Some(NextStep::Event(event)) = &mut self.wanted {
-            event.values_mut().for_each(change);
+            event.expressions_mut().for_each(change);
         }
-        self.known.values_mut().for_each(|(value, _)| change(value));
-        self.repeatable.values_mut().for_each(|(value, _)| change(value));
+        substitute_cells(&mut self.known, replace);
+        substitute_cells(&mut self.repeatable, replace);
         match substitute_facts(&self.facts, replace) {
             Some(facts) => self.facts = facts,
             None => self.is_infeasible = true,
@@ -155,14 +168,17 @@ impl State {
         let values = state.before.registers.values().chain(state.after.registers.values());
         values.for_each(|value| value.collect_symbols(&mut symbols));
         for pending in &state.pending {
-            pending.event.values().into_iter().for_each(|value| value.collect_symbols(&mut symbols));
+            pending.event.expressions().for_each(|value| value.collect_symbols(&mut symbols));
             pending.result.iter().for_each(|value| value.collect_symbols(&mut symbols));
         }
         if let Some(NextStep::Event(event)) = &state.wanted {
-            event.values().into_iter().for_each(|value| value.collect_symbols(&mut symbols));
+            event.expressions().for_each(|value| value.collect_symbols(&mut symbols));
         }
-        state.known.values().for_each(|(value, _)| value.collect_symbols(&mut symbols));
-        state.repeatable.values().for_each(|(value, _)| value.collect_symbols(&mut symbols));
+        let known = state.known.iter().map(|(cell, (value, _))| (cell, value));
+        for (cell, value) in known.chain(state.repeatable.iter().map(|(cell, (value, _))| (cell, value))) {
+            cell.offset.collect_symbols(&mut symbols);
+            value.collect_symbols(&mut symbols);
+        }
         // Renamed in the order of their first use, so that states that differ only in names have
         // one key.
         // A fact about a value without further reads decides no branch.
@@ -415,7 +431,7 @@ impl<'a> Simulation<'a> {
                 return self.decide(&state, symbol, depth);
             }
             // BEFORE has no such barrier here, so AFTER added it.
-            if event.operation == Operation::Order(super::program::OrderShape::Fence) {
+            if event.operation == Operation::Order(OrderShape::Fence) {
                 self.is_stronger = true;
                 state.wanted = None;
                 return self.prove(state, depth + 1);
@@ -519,16 +535,39 @@ impl<'a> Simulation<'a> {
     }
 }
 
+/// Replaces symbols in the cells and values of a map. Two cells that become one are forgotten.
+fn substitute_cells<T>(
+    cells: &mut BTreeMap<CellKey, (Expression, T)>,
+    replace: &impl Fn(Symbol) -> Expression,
+) {
+    let mut repeated = Vec::new();
+    for (mut cell, (value, other)) in std::mem::take(cells) {
+        cell.offset = cell.offset.substitute(replace);
+        if cells.insert(cell.clone(), (value.substitute(replace), other)).is_some() {
+            repeated.push(cell);
+        }
+    }
+    cells.retain(|cell, _| !repeated.contains(cell));
+}
+
 /// Records the value of an access of AFTER.
 fn note_repeatable(state: &mut State, event: &Event) {
     let Some(cell) = event.cell.clone().filter(|_| event.is_plain()) else {
-        return state.repeatable.clear();
+        let overlaps = |other: &CellKey| {
+            event.writes() && event.cell.as_ref().is_some_and(|cell| cell.may_overlap(other))
+        };
+        // No synchronization orders private accesses.
+        let is_kept = |other: &CellKey, strength| strength == Access::Private && !overlaps(other);
+        return state.repeatable.retain(|other, (_, strength)| is_kept(other, *strength));
     };
     let loaded = event.destination.and_then(|register| state.after.registers.get(&register));
     let value = match &event.operation {
         Operation::Store(value) => Some(value),
         _ => loaded,
     };
+    if event.writes() {
+        state.repeatable.retain(|other, _| !other.may_overlap(&cell));
+    }
     match value.cloned() {
         Some(value) => _ = state.repeatable.insert(cell, (value, event.strength)),
         None => _ = state.repeatable.remove(&cell),
@@ -562,7 +601,8 @@ fn perform_before(state: &mut State, event: Event) {
     if event.is_plain()
         && event.is_load()
         && !wants_it
-        && let (Some((value, _)), Some(register)) = (known, event.destination)
+        && let (Some((value, elapsed)), Some(register)) = (known, event.destination)
+        && (!elapsed.acquired || event.is_private())
     {
         state.before.registers.insert(register, value);
         return;
@@ -576,18 +616,23 @@ fn perform_before(state: &mut State, event: Event) {
     });
     // In this order, an event that both releases and acquires forgets every value.
     if event.releases() {
-        state.known.values_mut().for_each(|(_, released)| *released = true);
+        state.known.values_mut().for_each(|(_, elapsed)| elapsed.released = true);
     }
     if event.acquires() {
-        state.known.retain(|_, (_, released)| !*released);
+        state.known.retain(|_, (_, elapsed)| !elapsed.released || elapsed.is_private);
+        state.known.values_mut().for_each(|(_, elapsed)| elapsed.acquired |= elapsed.released);
     }
     if let Some(cell) = &event.cell {
+        if event.writes() || !event.is_plain() {
+            state.known.retain(|other, _| !other.may_overlap(cell));
+        }
+        let elapsed = Elapsed { is_private: event.is_private(), released: false, acquired: false };
         match (&event.operation, &result) {
             (Operation::Load, Some(value)) if event.is_plain() => {
-                state.known.insert(cell.clone(), (value.clone(), false));
+                state.known.insert(cell.clone(), (value.clone(), elapsed));
             }
             (Operation::Store(value), _) if event.is_plain() => {
-                state.known.insert(cell.clone(), (value.clone(), false));
+                state.known.insert(cell.clone(), (value.clone(), elapsed));
             }
             _ => _ = state.known.remove(cell),
         }
@@ -618,89 +663,20 @@ fn lost_event(state: &State) -> Option<Event> {
 ///
 /// Also true if `pending` disappears by that: a store that is overwritten, or a load before a release.
 fn may_precede(event: &Event, pending: &Event) -> bool {
-    let is_same_cell = event.cell.is_some() && event.cell == pending.cell;
+    let is_same_cell = event.cell == pending.cell;
+    let cells = event.cell.as_ref().zip(pending.cell.as_ref());
+    let may_overlap = cells.is_some_and(|(one, other)| one.may_overlap(other));
     match (pending.is_plain(), event.is_plain()) {
         (true, true) => {
-            !is_same_cell || event.is_load() && pending.is_load() || event.writes() && pending.writes()
+            let overwrites = is_same_cell && event.writes() && pending.writes();
+            !may_overlap || event.is_load() && pending.is_load() || overwrites
         }
         // A plain access moves after a synchronizing one, unless that releases; a load before a
         // release disappears instead.
-        (true, false) => !is_same_cell && (pending.is_load() || !event.releases()),
+        (true, false) => !may_overlap && (pending.is_load() || !event.releases() || pending.is_private()),
         // A plain access moves before a synchronizing one, unless that acquires.
-        (false, true) => !is_same_cell && !pending.acquires(),
+        (false, true) => !may_overlap && (!pending.acquires() || event.is_private()),
         // Synchronizing events keep their order.
         (false, false) => false,
-    }
-}
-
-/// Returns true if both events have the same kind of operation.
-fn same_shape(left: &Event, right: &Event) -> bool {
-    match (&left.operation, &right.operation) {
-        (Operation::Fetch(left, first, _), Operation::Fetch(right, second, _)) => {
-            left == right && first == second
-        }
-        (Operation::Order(left), Operation::Order(right)) => left == right,
-        (left, right) => std::mem::discriminant(left) == std::mem::discriminant(right),
-    }
-}
-
-/// Returns true if an event of AFTER is stronger than that of BEFORE, false if it is as strong, and `None`
-/// if it is weaker or another one.
-fn strength_relation(after: &Event, before: &Event) -> Option<bool> {
-    if !same_shape(after, before) {
-        return None;
-    }
-    let rank = |access: Access| match access {
-        Access::Private => (0, None),
-        Access::NonPrivate => (1, None),
-        Access::Coherent { scope } => (2, Some(scope)),
-        Access::Atomic { .. } => (3, None),
-    };
-    match (after.strength, before.strength) {
-        (Access::Atomic { scope, semantics }, Access::Atomic { scope: least, semantics: required }) => {
-            (scope >= least && includes(semantics, required))
-                .then_some(scope != least || semantics != required)
-        }
-        (Access::Atomic { .. }, _) | (_, Access::Atomic { .. }) => None,
-        (after, before) => (rank(after) >= rank(before)).then_some(rank(after) != rank(before)),
-    }
-}
-
-/// Returns true if semantics order and publish at least what others do.
-fn includes(semantics: Semantics, required: Semantics) -> bool {
-    (semantics.order.acquires() || !required.order.acquires())
-        && (semantics.order.releases() || !required.order.releases())
-        && semantics.classes.0 & required.classes.0 == required.classes.0
-        && (semantics.make_available || !required.make_available)
-        && (semantics.make_visible || !required.make_visible)
-}
-
-/// Describes an event in a few words.
-fn describe(event: &Event) -> String {
-    let plain = if event.strength.is_atomic() { "an atomic" } else { "a" };
-    let what = match &event.operation {
-        Operation::Load => format!("{plain} load"),
-        Operation::Store(_) => format!("{plain} store"),
-        Operation::Exchange(_) | Operation::Fetch(..) | Operation::CompareExchange(..) => {
-            "a read-modify-write".to_owned()
-        }
-        Operation::Order(super::program::OrderShape::Fence) => "a memory barrier".to_owned(),
-        Operation::Order(super::program::OrderShape::Barrier { .. }) => "a control barrier".to_owned(),
-        Operation::Order(super::program::OrderShape::Interlock(_)) => {
-            "an end of an interlocked section".to_owned()
-        }
-    };
-    let order = match event.strength {
-        Access::Atomic { semantics, .. } => match semantics.order {
-            litmus::Order::Relaxed => "",
-            litmus::Order::Acquire => " (acquire)",
-            litmus::Order::Release => " (release)",
-            litmus::Order::AcquireRelease => " (acquire and release)",
-        },
-        Access::Private | Access::NonPrivate | Access::Coherent { .. } => "",
-    };
-    match &event.cell {
-        Some(cell) => format!("{what}{order} of {cell}"),
-        None => format!("{what}{order}"),
     }
 }

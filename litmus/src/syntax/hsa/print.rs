@@ -37,9 +37,9 @@ pub(in crate::syntax) fn print_body(out: &mut String, test: &Test) {
         }
     }
     out.push_str("}\n");
-    if !test.system_sync.is_empty() {
+    if test.attached_sync().next().is_some() {
         out.push_str("{\n");
-        for pair in &test.system_sync {
+        for pair in test.attached_sync() {
             let number = |point: crate::test::SyncPoint| test.thread(point.thread).number;
             push_line(out, &format!("pkt P{} P{};", number(pair.from), number(pair.to)));
         }

@@ -34,7 +34,7 @@ pub(crate) fn print_test(test: &Test, khronos: &Khronos) -> String {
             lines.extend(self::instruction_line(test, &instruction.kind, read));
         }
     }
-    for sync in &test.system_sync {
+    for sync in test.attached_sync() {
         let (from, to) = (test.thread(sync.from.thread).number, test.thread(sync.to.thread).number);
         lines.push(format!("SSW {from} {to}"));
     }
