@@ -373,7 +373,7 @@ impl<'d> TestRun<'d> {
             layout,
             workgroups,
             in_flight: None,
-            receipts: Vec::new(),
+            phases: Vec::new(),
             results: Vec::new(),
             locations: Vec::new(),
         })
@@ -406,7 +406,7 @@ impl<'d> TestRun<'d> {
             place.prepared.set_host_layout(play)?;
         }
         place.layout.set_parameters(place.prepared.as_mut(), &parameters, &later, stress.as_ref())?;
-        place.receipts = std::iter::once(&parameters).chain(&later).map(Parameters::receipt).collect();
+        place.phases = std::iter::once(parameters).chain(later).collect();
         if let Some((workgroups, stress)) = beside {
             place.layout.set_beside(place.prepared.as_mut(), workgroups, &stress)?;
         }

@@ -59,6 +59,8 @@ pub fn kernel() -> CompiledKernel {
     CompiledKernel {
         words: vec![0x0723_0203, 0x0001_0500, 0, 1, 0, 0x0001_0000],
         workgroup_size: 4,
+        identity: 0,
+        measured: Vec::new(),
         lanes: 4,
         bindings: vec![Binding::Locations, Binding::Locations, Binding::Results, Binding::Rendezvous],
         carrier: shaders::carrier::Carrier::Compute,
@@ -305,7 +307,7 @@ impl Prepared for FakePrepared<'_> {
                     rendezvous[overflow_word] = overflow;
                     let places = rendezvous.chunks_exact_mut(32).take(parameters.groups as usize);
                     for place in places.filter(|_| self.device.executes) {
-                        place[1..][..classes].fill(parameters.receipt());
+                        place[1..][..classes].fill(parameters.receipt(0, &[]));
                     }
                     for (number, words) in numbers.into_iter().zip(memories) {
                         self.buffers[number] = words;
