@@ -204,8 +204,8 @@ const HOPELESS: u64 = 20;
 /// The minimum of a run with a time budget: this many instances, or this long.
 const LEAST_INSTANCES: u64 = 10_000;
 const LEAST_TIME: Duration = Duration::from_millis(20);
-/// The factor on the time budget while every instance reached the bound of a loop.
-const UNRESOLVED_TIMES: u32 = 4;
+/// The minimum time of a run while every instance reached the bound of a loop.
+const UNRESOLVED_TIME: Duration = Duration::from_millis(500);
 /// The target duration of a short dispatch.
 const SHORT: Duration = Duration::from_millis(1);
 /// The interval of progress callbacks while waiting.
@@ -332,7 +332,7 @@ impl<'d> TestRun<'d> {
         // On a busy machine, no partner of a loop may have run next to it so far.
         let unresolved = tally.counter.unresolved();
         let is_unresolved = unresolved > 0 && unresolved == tally.counter.instances();
-        let time = time.map(|time| if is_unresolved { time * UNRESOLVED_TIMES } else { time });
+        let time = time.map(|time| if is_unresolved { time.max(UNRESOLVED_TIME) } else { time });
         tally.dispatches > 0 && time.map_or(instances.is_none(), |time| over(time) && begun)
     }
 
