@@ -5,7 +5,9 @@
  *     empty-submission:N     one submission in N executes nothing, and its fence is signalled
  *     earlier-commands:N     one submission in N executes the commands of the one before it
  *     early-fence:N          the fence of one submission in N is signalled early; its work executes with the next submission
+ *     no-wait:N              one wait in N returns success immediately
  *     device-lost:N          submission N loses the device
+ *     lost-once:N            the same, but later submissions succeed
  *     garbage:N              from wait N on, all memory that the host can read is overwritten before it is read
  *     zeros:N                the same, with zero
  *     flipped-bits:N         after one wait in N, one bit is inverted in every fourth word that the host reads
@@ -19,15 +21,20 @@
  *     double-dispatch:N      one dispatch in N has twice the workgroups
  *     second-row:N           one dispatch in N executes its workgroups again in another row of y
  *     rotated-dispatch:N     one dispatch in N has its workgroups in y instead of x
+ *     shifted-dispatch:N     one dispatch in N has workgroups from 1 instead of 0
+ *     late-dispatch:N        one dispatch in N executes after the next copy
  *     old-sets:N             one binding of descriptor sets in N is omitted: the previous sets stay bound
  *     old-pipeline:N         the same for pipelines
+ *     short-range:N          one buffer in N is bound with its first 64 bytes only
+ *     shared-memory:N        one buffer in N is bound to the memory of the previous one
  *     no-barrier:N           one barrier in N is omitted
  *     swapped-bindings:N     one update of descriptors in N exchanges the first two buffers that differ
  *     larger-local:N         the workgroup size of one shader in N is larger by 1 in x
  *     double-local:N         the workgroup size of one shader in N is doubled in x
- *     off-by-one:N           one shader in N has `<=` instead of each unsigned `<`, as from a faulty compiler
- *     adds-products:N        one shader in N adds instead of multiplying
- *     ors-sums:N             one shader in N computes a bitwise or instead of a sum
+ *     smaller-local:N        the workgroup size of one shader in N is halved in x
+ *     opcode:A-B             shaders have instruction B instead of each A, as from a faulty compiler
+ *     builtin:A-B            shaders read the built-in B instead of A
+ *     earlier-module:N       one shader in N is the one before it, as from a cache with colliding keys
  *     no-draw:N, twice-draw:N, half-draw:N
  *                            the same for draws; half-draw draws half of the vertices
  *     more-draw:N, double-draw:N
@@ -40,6 +47,7 @@
  *     copy-swap:N            one copy in N of at least 16 bytes exchanges the first two words
  *     shadow-map:N           one mapping in N maps a copy: host and device do not see each other's writes
  *     shifted-map:N          one mapping in N starts 64 bytes late
+ *     one-way-map:N          one mapping in N does not show the host's writes to the device
  *     endless-wait:N         from wait N on, waits return a timeout
  *     ticks-back             each timestamp is less than the one before it
  *     memory-types           the driver reports 1,000 memory types
@@ -47,6 +55,9 @@
  *     device-only            no memory type is host-visible
  *     all-flags              every memory type has every property flag
  *     bad-heap               every memory type is in a heap that does not exist
+ *     no-compute             no queue family has compute
+ *     half-subgroups, double-subgroups
+ *                            the device reports half or twice its subgroup size
  *     zero-limits, huge-limits
  *                            every limit is zero, or has all bits set
  *     no-types, zero-size, zero-alignment
@@ -86,14 +97,6 @@ typedef struct BufferCopy {
 /* Bytes that a copy omits. */
 enum { HOLE = 64 };
 
-typedef struct ModuleInfo {
-    int32_t type;
-    const void *next;
-    uint32_t flags;
-    size_t bytes;
-    const uint32_t *words;
-} ModuleInfo;
-
 typedef struct Allocation {
     int32_t type;
     const void *next;
@@ -110,6 +113,7 @@ typedef struct MemoryProperties {
 enum { HOST_VISIBLE = 2, ALL_FLAGS = 15 };
 
 /* Bytes before the limits in VkPhysicalDeviceProperties, bytes of these, and bytes before both in the newer structure. */
+enum { SUBGROUP_PROPERTIES = 1000094000, PROPERTIES_1_1 = 50 };
 enum { BEFORE_LIMITS = 296, LIMITS = 504, BEFORE_PROPERTIES = 16 };
 
 typedef struct Requirements {
@@ -180,69 +184,10 @@ static Result (*enumerate)(Handle, uint32_t *, Handle *);
 static void (*memory_properties)(Handle, MemoryProperties *);
 static void (*properties)(Handle, char *);
 static void (*properties2)(Handle, char *);
+static void (*families)(Handle, uint32_t *, void *);
+static void (*families2)(Handle, uint32_t *, void *);
 
-/* Memory that the program can read. */
-
-static struct { uint64_t memory, size; void *pointer; } mapped[4096];
-static unsigned mapped_count;
-
-static void spoil(uint32_t with) {
-    for (unsigned i = 0; i < mapped_count; i++)
-        if (mapped[i].pointer)
-            for (uint64_t at = 0; at + 4 <= mapped[i].size; at += 4)
-                *(uint32_t *)((char *)mapped[i].pointer + at) = with;
-}
-
-/* Number of words that are changed together, and number of words per memory that are searched for results. */
-enum { GROUP = 4, SEARCHED = 1 << 18 };
-
-/* Returns true for small numbers that are not all zero. Results of tests have this form; other words of the program do not. */
-static int are_results(const uint32_t *words) {
-    int some = 0;
-    for (int word = 0; word < GROUP; word++) {
-        if (words[word] > 2) return 0;
-        some |= words[word] > 0;
-    }
-    return some;
-}
-
-/* Exchanges the first word with the next different one. */
-static void exchange(uint32_t *words) {
-    for (int word = 1; word < GROUP; word++)
-        if (words[word] != words[0]) {
-            uint32_t first = words[0];
-            words[0] = words[word];
-            words[word] = first;
-            return;
-        }
-}
-
-/* The queue of the last submission. */
-static Handle last_queue;
-
-/* Changes the results in each mapped memory. No work may be running: the device would see the change. */
-static void misread(void) {
-    static struct { uint64_t memory; uint32_t words[SEARCHED]; } before[64];
-    static unsigned long waits;
-    int spoils = left_out(&waits);
-    if (last_queue) ((Result(*)(Handle))below(last_queue, "vkQueueWaitIdle"))(last_queue);
-    for (unsigned i = 0; i < mapped_count && i < sizeof before / sizeof *before; i++) {
-        uint64_t count = mapped[i].size / 4 < SEARCHED ? mapped[i].size / 4 : SEARCHED;
-        int has_earlier = before[i].memory == mapped[i].memory;
-        uint32_t *words = mapped[i].pointer;
-        if (!words) continue;
-        before[i].memory = mapped[i].memory;
-        for (uint64_t at = 0; at + GROUP <= count; at += GROUP) {
-            uint32_t *earlier = before[i].words + at, *group = words + at;
-            int stale = has_earlier && spoils && is("stale-words") && are_results(earlier) && are_results(group);
-            if (stale) memcpy(group, earlier, GROUP * sizeof *group);
-            else memcpy(earlier, group, GROUP * sizeof *group);
-            if (!spoils || !are_results(group)) continue;
-            if (is("flipped-bits")) *group ^= 1;
-            if (is("swapped-words")) exchange(group);
-        }
-    }
-}
+#include "mapped.h"
 
 /* Work whose fence is signalled already. */
 static struct { Handle queue; Submit work; Handle *commands; } held;
@@ -253,8 +198,6 @@ static struct { Handle queue; Submit work; Handle *commands; } held;
     X(vkBeginCommandBuffer, (Handle handle, const void *info), (handle, info)) \
     X(vkEndCommandBuffer, (Handle handle), (handle)) \
     X(vkResetFences, (Handle handle, uint32_t count, const uint64_t *fences), (handle, count, fences)) \
-    X(vkBindBufferMemory, (Handle handle, uint64_t buffer, uint64_t memory, uint64_t offset), \
-      (handle, buffer, memory, offset)) \
     X(vkAllocateCommandBuffers, (Handle handle, const void *info, Handle *made), (handle, info, made)) \
     X(vkAllocateDescriptorSets, (Handle handle, const void *info, uint64_t *made), (handle, info, made)) \
     X(vkCreateComputePipelines, \
@@ -281,8 +224,30 @@ static Result layer_vkAllocateMemory(Handle handle, const Allocation *info, cons
     if (result == SUCCESS && mapped_count < sizeof mapped / sizeof *mapped) {
         mapped[mapped_count].memory = *made;
         mapped[mapped_count].size = info->size;
+        mapped[mapped_count].copy = NULL;
         mapped[mapped_count++].pointer = NULL;
     }
+    return result;
+}
+
+static Result layer_vkBindBufferMemory(Handle handle, uint64_t buffer, uint64_t memory, uint64_t offset) {
+    static unsigned long bound;
+    static struct { uint64_t memory, offset; } last;
+    Result result = fault("vkBindBufferMemory");
+    if (result) return result;
+    int shares = is("shared-memory") && left_out(&bound) && last.memory;
+    if (shares) {
+        uint64_t sizes[2] = {0, 1};
+        for (unsigned i = 0; i < mapped_count; i++) {
+            if (mapped[i].memory == last.memory) sizes[0] = mapped[i].size;
+            if (mapped[i].memory == memory) sizes[1] = mapped[i].size;
+        }
+        shares = sizes[0] == sizes[1];
+    }
+    result = ((Result(*)(Handle, uint64_t, uint64_t, uint64_t))below(handle, "vkBindBufferMemory"))(
+        handle, buffer, shares ? last.memory : memory, shares ? last.offset : offset);
+    last.memory = memory;
+    last.offset = offset;
     return result;
 }
 
@@ -307,57 +272,41 @@ static Result layer_vkMapMemory(
             *pointer = memcpy(copy, *pointer, mapped[i].size);
         }
         mapped[i].pointer = (char *)*pointer - offset;
+        if (is("one-way-map") && offset == 0 && left_out(&maps) && (mapped[i].copy = malloc(mapped[i].size)))
+            *pointer = memcpy(mapped[i].copy, *pointer, mapped[i].size);
     }
     if (result == SUCCESS && is("shifted-map") && left_out(&maps)) *pointer = (char *)*pointer + 64;
     return result;
 }
 
-/* Shaders that are compiled incorrectly. */
-
-enum { SPIRV_HEADER = 5, OP_EXECUTION_MODE = 16, MODE_LOCAL_SIZE = 17, OP_I_ADD = 128, OP_I_MUL = 132,
-       OP_U_LESS_THAN = 176, OP_U_LESS_THAN_EQUAL = 178, OP_BITWISE_OR = 197 };
-
-/* Returns the workgroup size of a module in x, or NULL. */
-static uint32_t *local_size(uint32_t *words, size_t count) {
-    for (size_t at = SPIRV_HEADER; at < count && words[at] >> 16; at += words[at] >> 16)
-        if ((words[at] & 0xffff) == OP_EXECUTION_MODE && at + 3 < count && words[at + 2] == MODE_LOCAL_SIZE)
-            return words + at + 3;
-    return NULL;
-}
-
-static Result layer_vkCreateShaderModule(Handle handle, const ModuleInfo *info, const void *allocator, uint64_t *made) {
-    static unsigned long modules;
-    Result result = fault("vkCreateShaderModule");
-    if (result) return result;
-    Result (*create)(Handle, const ModuleInfo *, const void *, uint64_t *) =
-        (Result(*)(Handle, const ModuleInfo *, const void *, uint64_t *))below(handle, "vkCreateShaderModule");
-    int resized = is("larger-local") || is("double-local");
-    uint32_t from = is("off-by-one") ? OP_U_LESS_THAN : is("adds-products") ? OP_I_MUL : is("ors-sums") ? OP_I_ADD : 0;
-    uint32_t to = is("off-by-one") ? OP_U_LESS_THAN_EQUAL : is("adds-products") ? OP_I_ADD : OP_BITWISE_OR;
-    if (!resized && !from) return create(handle, info, allocator, made);
-    uint32_t *words = malloc(info->bytes);
-    if (!words) return OUT_OF_HOST_MEMORY;
-    memcpy(words, info->words, info->bytes);
-    size_t count = info->bytes / 4;
-    uint32_t *size = resized ? local_size(words, count) : NULL;
-    if (size && left_out(&modules)) *size = is("double-local") ? *size * 2 : *size + 1;
-    if (from && left_out(&modules))
-        for (size_t at = SPIRV_HEADER; at < count && words[at] >> 16; at += words[at] >> 16)
-            if ((words[at] & 0xffff) == from) words[at] += to - from;
-    ModuleInfo wrong = *info;
-    wrong.words = words;
-    result = create(handle, &wrong, allocator, made);
-    free(words);
-    return result;
-}
+#include "modules.h"
 
 /* Commands that are omitted or changed. */
+
+/* A dispatch that executes after the next copy, or before the next change of state. */
+static struct LateDispatch { Handle commands; uint32_t x, y, z; } late_dispatch;
+
+static void dispatch_late(Handle commands) {
+    struct LateDispatch late = late_dispatch;
+    if (!late.commands || late.commands != commands) return;
+    late_dispatch.commands = NULL;
+    ((void (*)(Handle, uint32_t, uint32_t, uint32_t))below(commands, "vkCmdDispatch"))(commands, late.x, late.y, late.z);
+}
 
 static void layer_vkCmdDispatch(Handle commands, uint32_t x, uint32_t y, uint32_t z) {
     static unsigned long recorded;
     void (*dispatch)(Handle, uint32_t, uint32_t, uint32_t) =
         (void (*)(Handle, uint32_t, uint32_t, uint32_t))below(commands, "vkCmdDispatch");
     if (is("no-dispatch") && left_out(&recorded)) return;
+    if (is("late-dispatch") && left_out(&recorded)) {
+        late_dispatch = (struct LateDispatch){commands, x, y, z};
+        return;
+    }
+    if (is("shifted-dispatch") && left_out(&recorded)) {
+        ((void (*)(Handle, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t))below(commands, "vkCmdDispatchBase"))(
+            commands, 1, 0, 0, x, y, z);
+        return;
+    }
     if (is("twice-dispatch") && left_out(&recorded)) dispatch(commands, x, y, z);
     if (is("half-dispatch") && x > 1 && left_out(&recorded)) x /= 2;
     if (is("more-dispatch") && left_out(&recorded)) x += 1;
@@ -383,6 +332,7 @@ static void layer_vkCmdDraw(Handle commands, uint32_t vertices, uint32_t instanc
 }
 
 static void layer_vkCmdBindPipeline(Handle commands, int32_t point, uint64_t pipeline) {
+    dispatch_late(commands);
     static unsigned long recorded;
     if (is("old-pipeline") && left_out(&recorded)) return;
     ((void (*)(Handle, int32_t, uint64_t))below(commands, "vkCmdBindPipeline"))(commands, point, pipeline);
@@ -391,6 +341,7 @@ static void layer_vkCmdBindPipeline(Handle commands, int32_t point, uint64_t pip
 static void layer_vkCmdBindDescriptorSets(
     Handle commands, int32_t point, uint64_t layout, uint32_t first, uint32_t count, const uint64_t *sets,
     uint32_t offset_count, const uint32_t *offsets) {
+    dispatch_late(commands);
     static unsigned long recorded;
     if (is("old-sets") && left_out(&recorded)) return;
     ((void (*)(Handle, int32_t, uint64_t, uint32_t, uint32_t, const uint64_t *, uint32_t, const uint32_t *))below(
@@ -421,8 +372,17 @@ static void layer_vkUpdateDescriptorSets(
                 wrong[i].buffers = writes[0].buffers;
                 break;
             }
+    BufferRange *ranges = calloc(count ? count : 1, sizeof *ranges);
+    if (!ranges) abort();
+    for (uint32_t i = 0; i < count; i++)
+        if (is("short-range") && wrong[i].buffers && wrong[i].count == 1 && left_out(&updates)) {
+            ranges[i] = *wrong[i].buffers;
+            ranges[i].range = 64;
+            wrong[i].buffers = ranges + i;
+        }
     ((void (*)(Handle, uint32_t, const DescriptorWrite *, uint32_t, const void *))below(handle, "vkUpdateDescriptorSets"))(
         handle, count, wrong, copies, copied);
+    free(ranges);
     free(wrong);
 }
 
@@ -446,6 +406,7 @@ static Result layer_vkGetQueryPoolResults(
 
 static void layer_vkCmdPushConstants(
     Handle commands, uint64_t layout, uint32_t stages, uint32_t offset, uint32_t size, const void *values) {
+    dispatch_late(commands);
     static unsigned long recorded;
     if (is("old-constants") && left_out(&recorded)) return;
     ((void (*)(Handle, uint64_t, uint32_t, uint32_t, uint32_t, const void *))below(commands, "vkCmdPushConstants"))(
@@ -498,6 +459,7 @@ static void layer_vkCmdCopyBuffer(Handle commands, uint64_t from, uint64_t to, u
     }
     ((void (*)(Handle, uint64_t, uint64_t, uint32_t, const void *))below(commands, "vkCmdCopyBuffer"))(
         commands, from, to, count, regions);
+    dispatch_late(commands);
 }
 
 static Result layer_vkQueueSubmit(Handle queue, uint32_t count, const Submit *submits, uint64_t fence) {
@@ -509,6 +471,7 @@ static Result layer_vkQueueSubmit(Handle queue, uint32_t count, const Submit *su
     submissions++;
     last_queue = queue;
     if (is("device-lost") && submissions >= number()) return DEVICE_LOST;
+    if (is("lost-once") && submissions == number()) return DEVICE_LOST;
     static struct { uint32_t count; Handle commands[8]; } earlier;
     if (is("earlier-commands") && count == 1 && submits->command_count <= sizeof earlier.commands / sizeof(Handle)) {
         Submit stale = *submits;
@@ -562,8 +525,10 @@ static Result layer_vkQueueSubmit(Handle queue, uint32_t count, const Submit *su
 }
 
 static Result layer_vkWaitForFences(Handle handle, uint32_t count, const uint64_t *fences, uint32_t all, uint64_t time) {
+    static unsigned long all_waits;
     Result result = fault("vkWaitForFences");
     if (result) return result;
+    if (is("no-wait") && left_out(&all_waits)) return SUCCESS;
     result = ((Result(*)(Handle, uint32_t, const uint64_t *, uint32_t, uint64_t))below(handle, "vkWaitForFences"))(
         handle, count, fences, all, time);
     static unsigned long waits;
@@ -572,6 +537,7 @@ static Result layer_vkWaitForFences(Handle handle, uint32_t count, const uint64_
         if (is("garbage")) spoil(0x5eed1234u);
         if (is("zeros")) spoil(0);
     }
+    if (result == SUCCESS && is("one-way-map")) show_copies();
     if (result == SUCCESS && (is("flipped-bits") || is("swapped-words") || is("stale-words"))) misread();
     return result;
 }
@@ -612,6 +578,30 @@ static void layer_vkGetPhysicalDeviceProperties(Handle device, char *told) {
 static void layer_vkGetPhysicalDeviceProperties2(Handle device, char *told) {
     properties2(device, told);
     spoil_limits(told + BEFORE_PROPERTIES);
+    for (Header *at = ((Header *)told); at; at = (Header *)at->next) {
+        uint32_t *lanes = at->type == SUBGROUP_PROPERTIES ? (uint32_t *)((char *)at + 16)
+            : at->type == PROPERTIES_1_1 ? (uint32_t *)((char *)at + 64) : NULL;
+        if (lanes && is("half-subgroups")) *lanes /= 2;
+        if (lanes && is("double-subgroups")) *lanes *= 2;
+    }
+}
+
+typedef struct QueueFamily {
+    uint32_t flags, count, bits, width, height, depth;
+} QueueFamily;
+
+static void spoil_families(QueueFamily *family) {
+    if (is("no-compute")) family->flags &= ~2u;
+}
+
+static void layer_vkGetPhysicalDeviceQueueFamilyProperties(Handle device, uint32_t *count, QueueFamily *told) {
+    families(device, count, told);
+    for (uint32_t i = 0; told && i < *count; i++) spoil_families(told + i);
+}
+
+static void layer_vkGetPhysicalDeviceQueueFamilyProperties2(Handle device, uint32_t *count, char *told) {
+    families2(device, count, told);
+    for (uint32_t i = 0; told && i < *count; i++) spoil_families((QueueFamily *)(told + i * 40 + 16));
 }
 
 static Result layer_vkCreateInstance(const void *info, const void *allocator, Handle *made) {
@@ -622,6 +612,8 @@ static Result layer_vkCreateInstance(const void *info, const void *allocator, Ha
         OF_INSTANCE(memory_properties, "vkGetPhysicalDeviceMemoryProperties");
         OF_INSTANCE(properties, "vkGetPhysicalDeviceProperties");
         OF_INSTANCE(properties2, "vkGetPhysicalDeviceProperties2");
+        OF_INSTANCE(families, "vkGetPhysicalDeviceQueueFamilyProperties");
+        OF_INSTANCE(families2, "vkGetPhysicalDeviceQueueFamilyProperties2");
     }
     return result;
 }
@@ -636,6 +628,9 @@ static Function own(const char *name) {
     OWN_ALWAYS
     CALLS(OWN_CALL)
     OWN(vkAllocateMemory)
+    OWN(vkBindBufferMemory)
+    OWN(vkGetPhysicalDeviceQueueFamilyProperties)
+    OWN(vkGetPhysicalDeviceQueueFamilyProperties2)
     OWN(vkFreeMemory)
     OWN(vkMapMemory)
     OWN(vkCreateShaderModule)

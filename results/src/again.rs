@@ -106,6 +106,13 @@ pub fn recompute(
         return Ok(line.clone());
     }
     let new = again(line, test, prediction, model);
+    if line.name != test.name {
+        return Err(format!("its `name` is not `{}`", test.name));
+    }
+    let question = test.question.as_ref().map(|question| question.to_text(test));
+    if line.question.is_some() && line.question != question {
+        return Err(format!("its `question` is not `{}`", question.unwrap_or_default()));
+    }
     if let Some(old) = line.race.filter(|old| Some(*old) != new.race) {
         let said = format!("its `race` is `{}`", race_word(old));
         return Err(format!("{said}, the model's is `{}`", new.race.map_or("unknown", race_word)));
@@ -146,6 +153,11 @@ pub fn recompute(
         let (old, new) = (line.verdict.text(), new.verdict.text());
         return Err(format!("its `verdict` is `{old}`, its outcomes give `{new}`"));
     }
+    // Why a run ended early, and the order of the proofs of a violation, are not part of a prediction.
+    let is_explained = line.reason.is_none() && line.verdict != VerdictWord::Violates;
+    if is_explained && new.detail != line.detail {
+        return Err(format!("its `detail` is not `{}`", new.detail.unwrap_or_default()));
+    }
     Ok(RunLine { outcomes: new.outcomes, ..line.clone() })
 }
 
@@ -173,13 +185,13 @@ fn known_exercise(line: &RunLine, test: &Test) -> Option<bool> {
 }
 
 /// Returns `line` without its verdict, because no prediction confirms it.
-pub fn distrust(line: &RunLine, why: &str) -> RunLine {
+pub fn distrust(line: &RunLine, reason: Reason, why: &str) -> RunLine {
     match line.verdict {
         VerdictWord::Skipped | VerdictWord::Inconclusive => line.clone(),
         VerdictWord::Conforms | VerdictWord::Violates | VerdictWord::Undefined => RunLine {
             verdict: VerdictWord::Inconclusive,
             race: Some(RaceWord::Unknown),
-            reason: Some(Reason::TimedOut.word().to_owned()),
+            reason: Some(reason.word().to_owned()),
             detail: Some(format!(
                 "recorded as `{}`, which no prediction confirms: {why}",
                 line.verdict.text()

@@ -7,6 +7,7 @@
 //! read results through this module.
 
 pub mod herd;
+mod replay;
 mod unique;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -575,8 +576,11 @@ fn check(line: &RunLine) -> Result<(), String> {
         return Err(format!("{} interleaved of {} instances", line.interleaved, line.instances));
     }
     let batches = line.outcomes.iter().filter_map(|outcome| outcome.batches).max();
-    if batches > line.batches {
+    if batches > line.batches || line.batches > Some(line.instances) {
         return Err(format!("{} batches of {}", batches.unwrap_or(0), line.batches.unwrap_or(0)));
+    }
+    if let Some(row) = line.outcomes.iter().find(|row| row.batches > Some(row.count)) {
+        return Err(format!("{} instances in {} batches", row.count, row.batches.unwrap_or(0)));
     }
     if let Some(spread) = &line.spread {
         let parts = spread.first.checked_add(spread.second);
@@ -589,6 +593,12 @@ fn check(line: &RunLine) -> Result<(), String> {
         line.outcomes.iter().map(|o| crate::state::text(&o.state)).find(|s| !states.insert(s.clone()))
     {
         return Err(format!("outcome `{}` occurs twice", show::line(&twice)));
+    }
+    if !replay::is_replay(line) {
+        return Err(format!(
+            "`replay` is not a command that only runs the test: {}",
+            show::line(&line.replay)
+        ));
     }
     if line.verdict == VerdictWord::Skipped && line.reason.is_none() && line.detail.is_none() {
         return Err("skipped without a reason".to_owned());

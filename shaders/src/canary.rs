@@ -99,7 +99,7 @@ fn of_workgroups(counts: bool) -> Vec<u32> {
         add_to_word(&mut module, buffer, tally, word);
     }
     module.effect(Op::Return, []);
-    module.finish(1)
+    module.finish(1).words
 }
 
 /// Adds to a word of a buffer by a relaxed atomic.

@@ -226,7 +226,7 @@ pub(crate) fn positions(
     let at = middle_of(&mut module, cells, cell);
     write_point(&mut module, outputs, at, cells.size);
     module.effect(Op::Return, []);
-    module.finish_as(ModuleStage::Vertex)
+    module.finish_as(ModuleStage::Vertex).words
 }
 
 /// Returns a mesh shader that emits no primitive, for pipelines with a task shader.
@@ -243,7 +243,7 @@ pub(crate) fn no_primitive() -> Vec<u32> {
     module.begin(entry);
     give_no_primitive(&mut module);
     module.effect(Op::Return, []);
-    module.finish_as(ModuleStage::Mesh { workgroup_size: [1, 1, 1] })
+    module.finish_as(ModuleStage::Mesh { workgroup_size: [1, 1, 1] }).words
 }
 
 /// Sets the outputs of a mesh shader to no vertex and no primitive. All invocations of the workgroup must

@@ -105,8 +105,7 @@ pub fn kernel() -> Vec<u32> {
     let own = module.word(Op::IAdd, &[before, local]);
     let invocations = module.word(Op::IMul, &[workgroups, size]);
     let within = |module: &mut Module, buffer: Word, index: Word| {
-        let operands = [Operand::IdRef(buffer), Operand::LiteralBit32(0)];
-        let length = module.value(Op::ArrayLength, module.u32, operands);
+        let length = module.length(buffer);
         let is_within = module.truth(Op::ULessThan, &[index, length]);
         module.word(Op::Select, &[is_within, index, zero])
     };
@@ -138,5 +137,5 @@ pub fn kernel() -> Vec<u32> {
     let place = within(&mut module, sums, place);
     add_to_word(&mut module, sums, place, sum);
     module.effect(Op::Return, []);
-    module.finish(WORKGROUP_SIZE)
+    module.finish(WORKGROUP_SIZE).words
 }

@@ -21,7 +21,7 @@ use rspirv::spirv::{
 
 use crate::contract::{Arithmetic, Parameter, Parameters, WordOperation, receipt, result_word, unit};
 use crate::loops::Loop;
-use crate::module::{Module, Preamble};
+use crate::module::{FinishedModule, Module, Preamble};
 
 /// The maximum number of rows in a table.
 pub const MAX_ROWS: u32 = 1 << 14;
@@ -148,8 +148,10 @@ pub enum BufferRole {
 pub struct Helper {
     /// SPIR-V words.
     pub words: Vec<u32>,
-    /// The buffer of each binding in set 0.
+    /// The buffer of each binding in set 0, which the kernel measures.
     pub bindings: Vec<BufferRole>,
+    /// A hash of its module, which it contains as a constant.
+    pub identity: u32,
 }
 
 /// Returns the kernel that fills the results of all instances with [`Parameters::poison`] and their locations
@@ -366,7 +368,10 @@ impl ClassifierCode {
         let lanes = self.module.constant(self.lanes);
         self.in_round = self.module.word(Op::IMul, &[groups, lanes]);
         self.total = self.module.word(Op::IMul, &[self.in_round, rounds]);
-        let receipt = receipt(self);
+        let identity = self.module.identity();
+        let buffers = self.buffers.clone();
+        let lengths: Vec<Word> = buffers.into_iter().map(|buffer| self.module.length(buffer)).collect();
+        let receipt = receipt(self, identity, &lengths);
         let [first, zero, one] = [first_receipt, 0, 1].map(|word| self.module.constant(word));
         let index = self.module.word(Op::IAdd, &[first, self.workgroup]);
         let pointer = self.element(BufferRole::Counters, index);
@@ -571,6 +576,7 @@ impl ClassifierCode {
 
     fn finish(mut self) -> Helper {
         self.module.effect(Op::Return, []);
-        Helper { words: self.module.finish(self.workgroup_size), bindings: self.bindings }
+        let FinishedModule { words, identity } = self.module.finish(self.workgroup_size);
+        Helper { words, bindings: self.bindings, identity }
     }
 }

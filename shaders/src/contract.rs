@@ -85,9 +85,10 @@
 //! one for the outer loop.
 //!
 //! # Receipts
-//! A driver may omit a dispatch, execute it twice, or use the push constants of another. So before it runs,
-//! invocation 0 of each workgroup adds the *receipt* of its parameters ([`Parameters::receipt`], odd) to word
-//! `g × d + 1 + c` of the rendezvous buffer, where `c` counts the classes of all concurrent kernels. Any
+//! A driver may omit a dispatch, execute it twice, or use the push constants, the kernel or the buffers of
+//! another. So before it runs, invocation 0 of each workgroup adds the *receipt* ([`Parameters::receipt`], odd)
+//! of its kernel ([`CompiledKernel::identity`]), its buffers ([`CompiledKernel::measured`]) and its parameters to
+//! word `g × d + 1 + c` of the rendezvous buffer, where `c` counts the classes of all concurrent kernels. Any
 //! other value in that word means that the dispatch was not executed as requested. No other invocation
 //! accesses that word, so a relaxed load and store are enough, and the correctness of atomic additions does
 //! not matter here. Kernels of one fixed dispatch are for reading, and have no receipts. In a draw, the
@@ -114,6 +115,8 @@
 //! [`CompiledKernel::apart`]: crate::kernel::CompiledKernel::apart
 //! [`CompiledKernel::first_class`]: crate::kernel::CompiledKernel::first_class
 //! [`CompiledKernel::first_slot`]: crate::kernel::CompiledKernel::first_slot
+//! [`CompiledKernel::identity`]: crate::kernel::CompiledKernel::identity
+//! [`CompiledKernel::measured`]: crate::kernel::CompiledKernel::measured
 //! [`CompiledKernel::lanes`]: crate::kernel::CompiledKernel::lanes
 //! [`CompiledKernel::parallel`]: crate::kernel::CompiledKernel::parallel
 //! [`CompiledKernel::push_constant_bytes`]: crate::kernel::CompiledKernel::push_constant_bytes

@@ -24,7 +24,7 @@ use crate::kernel::{
 };
 use crate::loops::Loop;
 use crate::memory::{AccessTarget, ReferenceMemory, ReferencePath, Uses};
-use crate::module::{Module, Preamble};
+use crate::module::{FinishedModule, Module, Preamble};
 use crate::placement::WorkgroupLayout;
 use crate::rules::{self, Rule};
 use crate::segments::{self, BarrierSegment};
@@ -34,7 +34,7 @@ pub(crate) use carrier::Points;
 use carrier::{Invoked, Local};
 use grid::Numbered;
 use place::InvocationStart;
-use reference::{Declared, InitializedStorage};
+use reference::{BoundBuffer, Declared, InitializedStorage};
 use rounds::Rounds;
 pub(crate) use storages::{Storages, apart, storages};
 use subgroup::Shared;
@@ -147,6 +147,7 @@ pub(crate) fn compile(
         results: Vec::new(),
         module: Module::new(preamble),
         bindings: Vec::new(),
+        buffers: Vec::new(),
         images: Vec::new(),
         declared: Vec::new(),
         workgroup_storages: Vec::new(),
@@ -167,6 +168,8 @@ pub(crate) fn compile(
     emitter.declare()?;
     emitter.main(segments)?;
     let (carrier, entry_point) = (emitter.carrier(), emitter.entry_point());
+    let measured = emitter.buffers.iter().filter(|_| emitter.signs()).map(|own| (own.binding, own.stride));
+    let measured = measured.collect();
     let mut in_image = Vec::new();
     for (path, kind) in &emitter.uses.paths {
         if *kind == ReferenceMemory::Image && variant.images != Images::TexelBuffer {
@@ -178,6 +181,8 @@ pub(crate) fn compile(
     let turns = |thread: &litmus::Thread| {
         (flow::loops(thread).len() as u32).saturating_mul(config.loop_bound.saturating_add(1))
     };
+    let (results, workgroup_bytes) = (emitter.written(), emitter.workgroup_bytes());
+    let FinishedModule { words, identity } = emitter.module.finish_as(entry_point);
     Ok(CompiledKernel {
         workgroup_size: layout.workgroup_size,
         lanes: layout.lanes,
@@ -203,16 +208,18 @@ pub(crate) fn compile(
                 }
                 _ => None,
             },
-            workgroup_bytes: emitter.workgroup_bytes(),
+            workgroup_bytes,
             host_visible: test.locations.iter().any(|location| location.host),
             noncoherent: test.locations.iter().any(|location| location.noncoherent),
         },
         carrier,
         roles: Roles { classes: layout.classes.clone() },
-        results: emitter.written(),
+        results,
         bindings: emitter.bindings,
         images: emitter.images,
-        words: emitter.module.finish_as(entry_point),
+        measured,
+        identity,
+        words,
     })
 }
 
@@ -320,6 +327,7 @@ struct DispatchEmitter<'a> {
     results: Vec<ResultSlot>,
     module: Module,
     bindings: Vec<Binding>,
+    buffers: Vec<BoundBuffer>,
     images: Vec<ImageBinding>,
     declared: Vec<Declared>,
     workgroup_storages: Vec<InitializedStorage>,

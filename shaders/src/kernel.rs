@@ -11,6 +11,10 @@ use crate::variant::{Images, Variant};
 pub struct CompiledKernel {
     /// SPIR-V words.
     pub words: Vec<u32>,
+    /// A hash of its module, which it contains as a constant; 0 for kernels of one fixed dispatch.
+    pub identity: u32,
+    /// The bindings whose number of elements is part of its receipt, and the bytes of their elements.
+    pub measured: Vec<(u32, u32)>,
     /// Invocations of a workgroup: the product of its sizes in x, y and z.
     pub workgroup_size: u32,
     /// Slots of a workgroup: the number of instances that it runs in one round.

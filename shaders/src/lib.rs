@@ -139,6 +139,7 @@ pub const OPCODES: &[Op] = &[
     Op::Switch,
     Op::Return,
     Op::AccessChain,
+    Op::ArrayLength,
     Op::CompositeConstruct,
     Op::CompositeExtract,
     Op::CopyObject,

@@ -55,6 +55,13 @@ pub(crate) enum ModuleStage {
     Fragment(Option<ExecutionMode>),
 }
 
+/// An assembled module.
+pub(crate) struct FinishedModule {
+    pub words: Vec<u32>,
+    /// The value of [`Module::identity`]; 0 if the module does not use it.
+    pub identity: u32,
+}
+
 /// A module under construction, with the ids of its types.
 pub(crate) struct Module {
     builder: Builder,
@@ -69,6 +76,8 @@ pub(crate) struct Module {
     /// Global variables, and whether they are inputs or outputs: the entry point lists all since SPIR-V 1.4,
     /// and only inputs and outputs before.
     interface: Vec<(Word, bool)>,
+    /// The id of a constant that contains a hash of the module.
+    identity: Option<Word>,
     function: Function,
     entry: Word,
     void: Word,
@@ -102,6 +111,7 @@ impl Module {
             blocks: Vec::new(),
             placed: Vec::new(),
             interface: Vec::new(),
+            identity: None,
             function: Function::new(),
             entry,
             void,
@@ -198,6 +208,23 @@ impl Module {
         };
         self.constants.push((ty, words.to_vec(), id));
         id
+    }
+
+    /// Returns the constant whose value is the hash of the module.
+    pub fn identity(&mut self) -> Word {
+        if let Some(known) = self.identity {
+            return known;
+        }
+        let id = self.builder.id();
+        self.name(id, "identity");
+        self.identity = Some(id);
+        id
+    }
+
+    /// Returns the number of elements of a buffer.
+    pub fn length(&mut self, buffer: Word) -> Word {
+        let operands = [Operand::IdRef(buffer), Operand::LiteralBit32(0)];
+        self.value(Op::ArrayLength, self.u32, operands)
     }
 
     /// Names an id in the disassembly.
@@ -417,12 +444,12 @@ impl Module {
     }
 
     /// Returns the assembled module: a compute shader `main` with this workgroup size.
-    pub fn finish(self, workgroup_size: u32) -> Vec<u32> {
+    pub fn finish(self, workgroup_size: u32) -> FinishedModule {
         self.finish_as(ModuleStage::Compute { workgroup_size: [workgroup_size, 1, 1], reconverges: false })
     }
 
     /// Returns the assembled module: a shader `main` of a stage.
-    pub fn finish_as(mut self, entry_point: ModuleStage) -> Vec<u32> {
+    pub fn finish_as(mut self, entry_point: ModuleStage) -> FinishedModule {
         let function_type = self.builder.type_function(self.void, []);
         let lists_all = self.version >= (1, 4);
         let listed = self.interface.iter().filter(|(_, input)| lists_all || *input);
@@ -467,6 +494,23 @@ impl Module {
         ));
         self.function.end = Some(Instruction::new(Op::FunctionEnd, None, None, Vec::new()));
         self.builder.module_mut().functions.push(self.function);
-        self.builder.module().assemble()
+        let mut module = self.builder.module();
+        let Some(id) = self.identity else { return FinishedModule { words: module.assemble(), identity: 0 } };
+        // The hash covers the module with a zero in place of itself. rspirv would reuse the id of another zero.
+        let declare = |value| {
+            Instruction::new(Op::Constant, Some(self.u32), Some(id), vec![Operand::LiteralBit32(value)])
+        };
+        module.types_global_values.push(declare(0));
+        let identity = fnv_1a(&module.assemble());
+        if let Some(constant) = module.types_global_values.last_mut() {
+            *constant = declare(identity);
+        }
+        FinishedModule { words: module.assemble(), identity }
     }
+}
+
+/// Returns the FNV-1a hash of words, with 32 bits.
+fn fnv_1a(words: &[u32]) -> u32 {
+    let bytes = words.iter().flat_map(|word| word.to_le_bytes());
+    bytes.fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }

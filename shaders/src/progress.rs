@@ -206,7 +206,7 @@ pub fn compile(test: &Test, config: &ProgressConfig) -> Result<ProgressKernel, C
     let locations = emitter.main(&uses.paths, segments)?;
     let size = spread.layout.workgroup_size;
     Ok(ProgressKernel {
-        words: emitter.module.finish(size),
+        words: emitter.module.finish(size).words,
         workgroup_size: size,
         subgroup_size: spread.layout.subgroup_size,
         features,

@@ -136,7 +136,7 @@ pub fn stress_kernel(config: &KernelConfig, workgroup_size: u32) -> StressKernel
     let pressure = Pressure::new(&mut module, scratch, workgroup, turns, block);
     pressure.emit(&mut module, MemoryModel::Vulkan, config.device_scope);
     module.effect(Op::Return, []);
-    StressKernel { words: module.finish(workgroup_size), workgroup_size }
+    StressKernel { words: module.finish(workgroup_size).words, workgroup_size }
 }
 
 /// Declares scratch memory.

@@ -148,6 +148,8 @@ struct Run {
     invocations: Vec<Invocation>,
     results: Vec<u32>,
     locations: Vec<u32>,
+    /// The words of the buffer of each binding.
+    lengths: Vec<u32>,
 }
 
 fn waits(invocation: &Invocation) -> bool {
@@ -197,6 +199,7 @@ fn run(
             Binding::Claims => 4,
         })
         .collect();
+    let lengths = buffer_of.iter().map(|buffer| buffers[*buffer].len() as u32).collect();
     let all = classes * parameters.groups + stress.workgroups;
     let mut invocations = excess.invocations(&kernel, &program, all, config.subgroup_size);
     let mut running: Vec<usize> = (0..invocations.len()).collect();
@@ -246,7 +249,7 @@ fn run(
         assert_eq!(overflow, surplus.len() as u32, "{}", test.name);
     }
     assert_eq!(overflow > 0, excess != Excess::NONE, "{}", test.name);
-    Some(Run { kernel, parameters, stress, invocations, results, locations })
+    Some(Run { kernel, parameters, stress, invocations, results, locations, lengths })
 }
 
 /// Interprets a thread of the test with the values that an invocation read. Returns its final registers, and
@@ -417,7 +420,7 @@ fn check_meetings(run: &Run, index: usize, ids: &[ThreadId]) {
                 assert_eq!(touch.word, (group * 32 + 1 + class) as usize);
                 let (op, read, written) = match receipts {
                     0 => (Op::AtomicLoad, Some(0), None),
-                    _ => (Op::AtomicStore, None, Some(receipt(p))),
+                    _ => (Op::AtomicStore, None, Some(receipt(run))),
                 };
                 assert_eq!((touch.op, touch.read, touch.written), (op, read, written));
                 assert_eq!((reported, round, arrivals, looks.len()), (0, 0, 0, 0), "first of all");
@@ -467,15 +470,18 @@ fn check_meetings(run: &Run, index: usize, ids: &[ThreadId]) {
     assert_eq!(receipts, 2 * u32::from(invocation.local == 0));
 }
 
-/// Returns the receipt of these parameters.
-fn receipt(p: &Parameters) -> u32 {
+/// Returns the receipt of a dispatch.
+fn receipt(run: &Run) -> u32 {
+    let (kernel, p) = (&run.kernel, &run.parameters);
+    let lengths = kernel.measured.iter().map(|(binding, _)| run.lengths[*binding as usize]);
     let words = [
         [p.groups, p.rounds, p.spin, p.pairing],
         [p.group_multiplier, p.group_offset, p.lane_multiplier, p.lane_offset],
         [p.stride, p.spacing, p.poison, p.done],
         [p.interval, p.hold, p.turn, p.party],
     ];
-    let sum = words.concat().iter().fold(0u32, |sum, word| sum.wrapping_mul(0x9e37_79b1).wrapping_add(*word));
+    let words = lengths.chain(words.concat());
+    let sum = words.fold(kernel.identity, |sum, word| sum.wrapping_mul(0x9e37_79b1).wrapping_add(word));
     2u32.wrapping_mul(sum).wrapping_add(1)
 }
 

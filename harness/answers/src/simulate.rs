@@ -5,7 +5,7 @@
 
 use std::ops::ControlFlow;
 
-use litmus::{Dialect, Observation, Prediction, Test};
+use litmus::{Dialect, Prediction, Test};
 use model::{Budget, Model, Options, PredictError, predict};
 use plan::{Device, DeviceError};
 use results::wire::{DriverRecord, Hashes, RunContext, RunLine};
@@ -80,7 +80,7 @@ pub fn simulate_test(request: &SimulationRequest<'_>) -> Result<RunLine, Simulat
                 plausible: plausible(&prediction),
                 ..RunSettings::new(stress.clone(), runner::RunBudget::instances(instances), own_seed)
             };
-            let mut go_on = |_: &dyn Fn() -> Observation| ControlFlow::Continue(());
+            let mut go_on = |_: &dyn Fn() -> runner::PartialRun| ControlFlow::Continue(());
             let (way, mut known) = (runnable.way(), Known::default());
             let ran = runner::run_ways(
                 &device,

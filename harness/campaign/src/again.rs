@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use results::read::Results;
 use results::wire::{ModelRecord, RunLine, VerdictWord};
 use results::write::number::plural;
-use results::{again, show};
+use results::{Reason, again, show};
 
 use crate::choice::{self, Chosen};
 use crate::kinds::litmus::recorded::{RECORD_PATIENCE, predict_again};
@@ -57,9 +57,8 @@ pub fn judged_again(old: &Results, model: Option<&str>) -> Result<Again, Failure
             return Err(format!("{} does not support its dialect", chosen.model.name()));
         }
         let prediction = predict_again(&planned, chosen, &[line], RECORD_PATIENCE)?;
-        let mut line = again::again(line, &planned.judged, &prediction, &chosen.hash);
-        chosen.model.name().clone_into(&mut line.model);
-        Ok(line)
+        let named = RunLine { model: chosen.model.name().to_owned(), ..line.clone() };
+        Ok(again::again(&named, &planned.judged, &prediction, &chosen.hash))
     });
     let mut kept = Vec::new();
     let mut new = Vec::new();
@@ -105,14 +104,22 @@ enum Record {
     Dropped(RunLine),
 }
 
+/// The treatment of verdicts that another version of a model gave, and that the current one does not give.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OtherVersion {
+    /// They are dropped: a record can claim any version.
+    Dropped,
+    /// They are copied, to be compared with those of the current version.
+    Copied,
+}
+
 /// Recomputes the outcomes, flags and verdicts of recorded litmus tests from their counts and texts.
 ///
-/// Records of another version of a model, of a model or a test that is not shipped, of shaders and of forward
-/// progress are copied.
+/// Records of a model or a test that is not shipped, of shaders and of forward progress are copied.
 ///
 /// # Errors
 /// The first record that differs from what follows from its counts.
-pub fn recompute(results: Results) -> Result<Recomputed, Failure> {
+pub fn recompute(results: Results, other: OtherVersion) -> Result<Recomputed, Failure> {
     let deadline = Instant::now() + ALL_RECORDS_PATIENCE;
     let texts = texts(&results);
     let mut models: BTreeMap<&str, Option<Chosen>> = BTreeMap::new();
@@ -130,8 +137,10 @@ pub fn recompute(results: Results) -> Result<Recomputed, Failure> {
         let Some(chosen) = models.get(model).and_then(Option::as_ref) else {
             return copied(format!("the model `{}` is not shipped", show::line(model)));
         };
-        if *model_hash != chosen.hash {
-            return copied(format!("recorded by another version of the model `{}`", show::line(model)));
+        let version = format!("recorded by another version of the model `{}`", show::line(model));
+        let is_current = *model_hash == chosen.hash;
+        if !is_current && other == OtherVersion::Copied {
+            return copied(version);
         }
         let text = texts.get(id).copied().unwrap_or_default();
         let Some(planned) = reasons::planned(id, hash, text) else {
@@ -140,10 +149,15 @@ pub fn recompute(results: Results) -> Result<Recomputed, Failure> {
         let left = deadline.saturating_duration_since(Instant::now());
         let prediction = predict_again(&planned, chosen, &lines, left.min(RECORD_PATIENCE));
         let recomputed = |line: &&RunLine| match &prediction {
-            Ok(prediction) => {
-                again::recompute(line, &planned.judged, prediction, model_hash).map(Record::Confirmed)
-            }
-            Err(why) => Ok(Record::Dropped(again::distrust(line, why))),
+            Ok(prediction) => match again::recompute(line, &planned.judged, prediction, model_hash) {
+                Ok(line) => Ok(Record::Confirmed(line)),
+                Err(what) if !is_current => {
+                    let why = format!("{version}; {what}");
+                    Ok(Record::Dropped(again::distrust(line, Reason::NotJudged, &why)))
+                }
+                Err(what) => Err(what),
+            },
+            Err(why) => Ok(Record::Dropped(again::distrust(line, Reason::TimedOut, why))),
         };
         lines.iter().map(recomputed).collect()
     });
@@ -169,7 +183,8 @@ pub fn recompute(results: Results) -> Result<Recomputed, Failure> {
     if dropped > 0 {
         let lost = plural(dropped as u64, "recorded verdict");
         notes.push(format!(
-            "error: {lost} dropped: the model has no answer within the time limit to confirm them"
+            "error: {lost} dropped: the current model does not confirm them; `vk-litmus diff` with one folder \
+             compares versions of a model"
         ));
     }
     Ok(Recomputed { results: Results { lines: new, ..results }, dropped, notes })

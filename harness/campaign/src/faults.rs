@@ -145,7 +145,7 @@ fn ran(
     let budget = RunBudget::instances(instances);
     let settings = RunSettings { patience: PATIENCE, ..RunSettings::new(stress(device)?, budget, seed) };
     let (program, way) = (&case.runnable.program, case.runnable.way());
-    let go_on = &mut |_: &dyn Fn() -> Observation| ControlFlow::Continue(());
+    let go_on = &mut |_: &dyn Fn() -> runner::PartialRun| ControlFlow::Continue(());
     match runner::run_ways(device, program, &way, &case.test, &settings, &mut Known::default(), go_on) {
         Ok(observation) => Ok((observation, Ok(Ending::Finished))),
         Err(error) => {

@@ -608,6 +608,7 @@ fn progress_starts_no_test_after_the_time_limit() {
 #[test]
 fn snapshots_have_instances_and_seconds() {
     let seen = answer(&[(&[0, 0], 3)], None).observation;
-    let snapshot = Snapshot { observation: WireObservation { seconds: 0.5, ..seen }, twin: None };
+    let snapshot =
+        Snapshot { observation: WireObservation { seconds: 0.5, ..seen }, twin: None, spread: None };
     assert_eq!(<Litmus<'_> as RunKind>::shown(&snapshot), (3, 0.5));
 }

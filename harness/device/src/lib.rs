@@ -48,6 +48,7 @@ mod gpu;
 mod hosts;
 mod image;
 mod instance;
+mod mark;
 mod memory;
 mod null;
 mod physical;

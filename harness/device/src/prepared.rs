@@ -18,6 +18,7 @@ use crate::error::failed;
 use crate::gpu::Gpu;
 use crate::hosts::HostRun;
 use crate::image::Texels;
+use crate::mark::StageMarks;
 use crate::memory::DeviceBuffer;
 use crate::pipeline::{BindingSlot, Pipeline, binding_slots, descriptor_type};
 use crate::queue::{QueueUse, assign_queues};
@@ -56,6 +57,7 @@ pub(crate) struct VulkanPrepared<'d> {
     /// The graphics stages on each queue of the plan.
     graphics: Vec<Stages>,
     submissions: Vec<Submission>,
+    marks: StageMarks,
     /// The buffer of the last [`Prepared::fetch`], and its copy commands.
     fetched: Option<(DeviceBuffer, vk::CommandBuffer)>,
     state: PlanState,
@@ -94,6 +96,7 @@ impl<'d> VulkanPrepared<'d> {
             canvases: vec![RenderTarget::default(); plan.steps.len()],
             graphics: (0..).take(plan.queues.len()).map(|queue| plan.graphics_on(QueueId(queue))).collect(),
             submissions: split_into_submissions(plan),
+            marks: StageMarks::default(),
             fetched: None,
             state: PlanState::NeverSubmitted,
         };
@@ -149,6 +152,8 @@ impl<'d> VulkanPrepared<'d> {
                 recording.commands = queue.allocate_commands(&gpu.raw)?;
             }
         }
+        let last = prepared.last_stage();
+        prepared.marks.create(gpu, &mut prepared.submissions, last, &families)?;
         prepared.semaphores.create(&gpu.raw, plan)?;
         if let Some((_, players)) = &mut prepared.players {
             players.create(&gpu.raw)?;
@@ -286,6 +291,7 @@ impl<'d> VulkanPrepared<'d> {
             graphics: &self.graphics,
             mesh: self.gpu.mesh.as_ref(),
             scoped: &self.gpu.scoped,
+            marks: &self.marks,
             families: &families,
         };
         for submission in &mut self.submissions {
@@ -326,6 +332,7 @@ impl<'d> VulkanPrepared<'d> {
                 (&self.submissions, &self.semaphores),
             );
         }
+        self.marks.clear(&self.submissions, stage);
         let mut submitted = stage > 0;
         for submission in self.submissions.iter().filter(|submission| submission.stage == stage) {
             let Some(queue) = self.queues.get(submission.queue) else { continue };
@@ -370,7 +377,10 @@ impl<'d> VulkanPrepared<'d> {
         let timeout = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
         // SAFETY: the fences are this device's and were given to submissions.
         match unsafe { self.gpu.raw.wait_for_fences(&fences, true, timeout) } {
-            Ok(()) => Ok(true),
+            Ok(()) => {
+                self.marks.check(&self.submissions, stage).inspect_err(|_| self.gpu.abandon())?;
+                Ok(true)
+            }
             Err(vk::Result::TIMEOUT) => Ok(false),
             Err(result) => {
                 self.gpu.abandon();
@@ -529,6 +539,12 @@ impl Prepared for VulkanPrepared<'_> {
         Ok(Progress::Finished { device_time })
     }
 
+    fn drain(&mut self) -> Result<(), DeviceError> {
+        let _alone = self.gpu.lock_submission();
+        // SAFETY: the device lives; the lock excludes submissions of other threads.
+        unsafe { self.gpu.raw.device_wait_idle() }.map_err(failed("vkDeviceWaitIdle"))
+    }
+
     fn memory_properties(&self, buffer: BufferId) -> Option<MemoryProperties> {
         self.buffers.get(buffer.0 as usize).and_then(DeviceBuffer::properties)
     }
@@ -645,6 +661,7 @@ impl Drop for VulkanPrepared<'_> {
         // SAFETY: nothing is in flight, so nothing uses these objects; all are this device's or null.
         unsafe { self.gpu.raw.destroy_descriptor_pool(self.descriptor_pool, None) };
         self.semaphores.destroy(&self.gpu.raw);
+        self.marks.destroy(&self.gpu.heap);
         if let Some((_, players)) = &self.players {
             players.destroy(&self.gpu.raw);
         }

@@ -9,6 +9,7 @@ use plan::{BufferId, DependencyKind, DeviceError, ImageId, Kernel, KernelStage, 
 use crate::draw::{DrawWork, RenderTarget};
 use crate::error::failed;
 use crate::image::{Texels, record_from_image, record_to_image};
+use crate::mark::StageMarks;
 use crate::memory::{DeviceBuffer, MemoryHeap};
 use crate::pipeline::Pipeline;
 use crate::scoped::{DependencyRecorder, ScopedDependency};
@@ -48,6 +49,8 @@ pub(crate) struct Recorder<'a> {
     pub(crate) mesh: Option<&'a mesh_shader::Device>,
     /// The functions that record dependencies.
     pub(crate) scoped: &'a DependencyRecorder,
+    /// The marks before host waits.
+    pub(crate) marks: &'a StageMarks,
     /// The queue families of the queues of the plan.
     pub(crate) families: &'a [u32],
 }
@@ -78,6 +81,9 @@ impl Recorder<'_> {
         if let (Some(pool), true) = (clock, recording.last) {
             // SAFETY: as above.
             unsafe { raw.cmd_write_timestamp(commands, vk::PipelineStageFlags::BOTTOM_OF_PIPE, pool, 1) };
+        }
+        if let Some(number) = recording.mark {
+            self.marks.record(raw, commands, number);
         }
         // SAFETY: recording was begun above.
         unsafe { raw.end_command_buffer(commands) }.map_err(failed("vkEndCommandBuffer"))

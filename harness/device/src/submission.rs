@@ -36,6 +36,8 @@ pub(crate) struct Recording {
     pub(crate) commands: vk::CommandBuffer,
     /// True if it must be recorded before it is submitted.
     pub(crate) stale: bool,
+    /// The number of its mark, if it is the last before a host wait.
+    pub(crate) mark: Option<u32>,
 }
 
 /// The part of a queue that is not yet in a submission.
@@ -132,6 +134,7 @@ impl OpenSubmission {
                 last: false,
                 commands: vk::CommandBuffer::null(),
                 stale: true,
+                mark: None,
             })
             .collect();
         if recordings.is_empty() && waits.is_empty() && signals.is_empty() {

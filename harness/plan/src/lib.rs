@@ -354,6 +354,17 @@ pub trait Prepared {
     /// [`DeviceError::DeviceLost`] and similar.
     fn poll(&mut self, timeout: Duration) -> Result<Progress, DeviceError>;
 
+    /// Waits until nothing of the last submission runs, although it was reported as finished.
+    ///
+    /// A driver may signal a fence too early. The memory of such a submission must not be reset while it runs.
+    ///
+    /// # Errors
+    ///
+    /// The driver's error.
+    fn drain(&mut self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
     /// Returns the properties of a buffer's memory, if the device reports them.
     fn memory_properties(&self, buffer: BufferId) -> Option<MemoryProperties> {
         let _ = buffer;

@@ -1,8 +1,8 @@
 //! Decides whether host or device counts outcomes, and builds the counting kernels.
 
 use plan::Capabilities;
-use shaders::Program;
-use shaders::classify::{self, Helper, RowTable};
+use shaders::classify::{self, BufferRole, Helper, RowTable};
+use shaders::{Parameters, Program};
 
 use crate::count::Counter;
 use crate::counting::Classify;
@@ -37,6 +37,10 @@ pub(crate) struct Classifier {
     pub counters: u64,
     /// Workgroups of each kernel.
     pub workgroups: u32,
+    /// Words of the result buffer.
+    pub result_words: u64,
+    /// Words of the location buffer, and of texels.
+    pub location_words: u64,
     /// The host counts every dispatch as well.
     pub always_compared: bool,
 }
@@ -100,6 +104,8 @@ impl Classifier {
             table,
             counters,
             workgroups,
+            result_words: bounds.result_words,
+            location_words: bounds.location_words(),
             always_compared: classify == Classify::Both,
         })
     }
@@ -113,17 +119,34 @@ impl Classifier {
         2 * u64::from(self.workgroups)
     }
 
-    /// Returns the counters if every workgroup of both kernels left this receipt exactly once.
+    /// Returns the receipt of a helper.
+    pub fn receipt(&self, helper: &Helper, parameters: &Parameters) -> u32 {
+        let words = |role: &BufferRole| match role {
+            BufferRole::Results => self.result_words,
+            BufferRole::Counters => self.words(),
+            BufferRole::Locations | BufferRole::Texels => self.location_words,
+        };
+        let length = |role| u32::try_from(words(role)).unwrap_or(u32::MAX);
+        let lengths: Vec<u32> = helper.bindings.iter().map(length).collect();
+        parameters.receipt(helper.identity, &lengths)
+    }
+
+    /// Returns the counters if every workgroup of both kernels left its receipt exactly once.
     ///
     /// # Errors
     /// If the driver did not execute the two dispatches as requested.
-    pub fn received<'a>(&self, words: &'a [u32], receipt: u32) -> Result<&'a [u32], Execution> {
+    pub fn received<'a>(&self, words: &'a [u32], parameters: &Parameters) -> Result<&'a [u32], Execution> {
         let (counters, receipts) =
             usize::try_from(self.counters).ok().and_then(|count| words.split_at_checked(count)).unzip();
         let (Some(counters), Some([receipts @ .., overflow])) = (counters, receipts) else {
             return Err(Execution::Incomplete);
         };
-        let all = receipts.len() as u64 >= self.receipts() && receipts.iter().all(|found| *found == receipt);
+        let [reset, count] = [&self.reset, &self.count].map(|helper| self.receipt(helper, parameters));
+        let left = |own: &[u32], receipt| {
+            own.len() == self.workgroups as usize && own.iter().all(|found| *found == receipt)
+        };
+        let halves = receipts.split_at_checked(self.workgroups as usize);
+        let all = halves.is_some_and(|(resets, counts)| left(resets, reset) && left(counts, count));
         match (all, *overflow) {
             (true, 0) => Ok(counters),
             (true, outside) => Err(Execution::Excessive { outside: outside.into() }),

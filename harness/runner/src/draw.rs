@@ -6,7 +6,7 @@ use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use shaders::contract::IMAGE_WIDTH;
 use shaders::variant::{CarrierStage, Images, WorkgroupMemory};
-use shaders::{CompiledKernel, ImageBinding, Parameters, Program, StressParameters};
+use shaders::{Binding, CompiledKernel, ImageBinding, Parameters, Program, StressParameters};
 
 use crate::drawn;
 use crate::error::Cause;
@@ -68,6 +68,22 @@ pub(crate) struct KernelLimits {
 }
 
 impl KernelLimits {
+    /// Returns the words of a location buffer.
+    pub fn location_words(&self) -> u64 {
+        self.location_units * u64::from(self.storage_words)
+    }
+
+    /// Returns the words of the buffer of a binding.
+    pub fn words_of(&self, binding: Binding) -> u64 {
+        match binding {
+            Binding::Locations | Binding::Apart => self.location_words(),
+            Binding::Results => self.result_words,
+            Binding::Rendezvous => self.rendezvous_words,
+            Binding::Scratch => self.scratch_words,
+            Binding::Claims => self.claim_words,
+        }
+    }
+
     /// Computes the limits for `program` on a device under `stress`.
     ///
     /// # Errors
@@ -440,6 +456,8 @@ mod tests {
         CompiledKernel {
             words: Vec::new(),
             workgroup_size: lanes,
+            identity: 0,
+            measured: Vec::new(),
             lanes,
             bindings: Vec::new(),
             carrier: shaders::carrier::Carrier::Compute,

@@ -60,4 +60,4 @@ pub use seed::{test_seed, text_hash};
 pub use settings::{RunBudget, RunSettings};
 pub use stress::{Graphics, Lanes, MemoryStress, Pairing, Pattern, Strategy, Stress, StressError, Unit};
 pub use variant::{RunVariant, UnknownRunVariant};
-pub use ways::{Known, RunMechanisms, SpreadPart, run_ways};
+pub use ways::{Known, PartialRun, RunMechanisms, SpreadPart, run_ways};

@@ -127,7 +127,7 @@ struct Dispatch {
 const SHADED_AGAIN: u32 = 4;
 
 /// The position of a kernel's receipts.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Signed {
     phase: usize,
     /// Words of the rendezvous area of a group.
@@ -137,11 +137,22 @@ struct Signed {
     count: usize,
     /// Its workgroups are drawn.
     drawn: bool,
+    /// As [`CompiledKernel::identity`].
+    identity: u32,
+    /// The elements of its [measured](CompiledKernel::measured) buffers.
+    lengths: Vec<u32>,
 }
 
 impl Signed {
     /// Returns the positions for all kernels of a program.
-    fn of(program: &Program) -> Vec<Signed> {
+    fn of(program: &Program, bounds: &KernelLimits) -> Vec<Signed> {
+        let lengths = |kernel: &CompiledKernel| {
+            let length = |(binding, stride): &(u32, u32)| {
+                let words = kernel.bindings.get(*binding as usize).map_or(0, |own| bounds.words_of(*own));
+                u32::try_from(4 * words / u64::from((*stride).max(1))).unwrap_or(u32::MAX)
+            };
+            kernel.measured.iter().map(length).collect()
+        };
         let mut all = Vec::with_capacity(program.phases.len());
         for (number, phase) in program.phases.iter().enumerate() {
             let spacing = phase.rendezvous_spacing() as usize;
@@ -151,9 +162,16 @@ impl Signed {
                 first: (FIRST_RECEIPT + kernel.first_class) as usize,
                 count: kernel.workgroups_of_group() as usize,
                 drawn: Drawn::of(kernel).is_some(),
+                identity: kernel.identity,
+                lengths: lengths(kernel),
             }));
         }
         all
+    }
+
+    /// Returns the receipt of its workgroups.
+    fn receipt(&self, parameters: &Parameters) -> u32 {
+        parameters.receipt(self.identity, &self.lengths)
     }
 
     /// Returns true if a word is the receipt. A drawn workgroup may leave it several times, because a vertex
@@ -187,7 +205,7 @@ impl ProgramPlan {
         let with_locations = !location_words.is_empty();
         let buffer = |words, memory, name| Buffer { words, memory, name };
         let device = |words, name| buffer(words, BufferMemory::Device, name);
-        let all_location_words = bounds.location_units * u64::from(bounds.storage_words);
+        let all_location_words = bounds.location_words();
         // If a variant separates locations, only these have the requested memory; the others have device
         // memory.
         let is_apart = !program.apart().is_empty();
@@ -524,7 +542,7 @@ impl ProgramPlan {
             helpers,
             rendezvous,
             receipts,
-            signed: Signed::of(program),
+            signed: Signed::of(program, bounds),
             overflow_words: program.phases.iter().map(|phase| phase.overflow_word() as usize).collect(),
             sharing,
             storage_words: bounds.storage_words as usize,
@@ -704,17 +722,17 @@ impl ProgramPlan {
     pub fn execution(
         &self,
         prepared: &mut dyn Prepared,
-        receipts: &[u32],
-        groups: u32,
+        parameters: &[Parameters],
     ) -> Result<Execution, DeviceError> {
         for signed @ Signed { phase, spacing, first, count, .. } in &self.signed {
-            let (Some(buffer), Some(receipt)) = (self.receipts.get(*phase), receipts.get(*phase)) else {
+            let (Some(buffer), Some(of_phase)) = (self.receipts.get(*phase), parameters.get(*phase)) else {
                 return Ok(Execution::Incomplete);
             };
+            let (receipt, groups) = (signed.receipt(of_phase), of_phase.groups);
             let places = prepared.read(*buffer)?.chunks_exact((*spacing).max(1));
             let all = |place: &[u32]| {
                 let own = place.get(*first..).and_then(|own| own.get(..*count));
-                own.is_some_and(|own| own.iter().all(|found| signed.is(*found, *receipt)))
+                own.is_some_and(|own| own.iter().all(|found| signed.is(*found, receipt)))
             };
             if places.len() < groups as usize || !places.take(groups as usize).all(all) {
                 return Ok(Execution::Incomplete);

@@ -204,6 +204,8 @@ const HOPELESS: u64 = 20;
 /// The minimum of a run with a time budget: this many instances, or this long.
 const LEAST_INSTANCES: u64 = 10_000;
 const LEAST_TIME: Duration = Duration::from_millis(20);
+/// The minimum time of a run while every instance reached the bound of a loop.
+const UNRESOLVED_TIME: Duration = Duration::from_millis(500);
 /// The target duration of a short dispatch.
 const SHORT: Duration = Duration::from_millis(1);
 /// The interval of progress callbacks while waiting.
@@ -327,6 +329,10 @@ impl<'d> TestRun<'d> {
         let over = |time: Duration| tally.elapsed() >= time + tally.warm_up.min(time / 2);
         let begun = tally.counter.instances() >= LEAST_INSTANCES || tally.elapsed() >= LEAST_TIME;
         let time = time.map(|time| self.company.part(time));
+        // On a busy machine, no partner of a loop may have run next to it so far.
+        let unresolved = tally.counter.unresolved();
+        let is_unresolved = unresolved > 0 && unresolved == tally.counter.instances();
+        let time = time.map(|time| if is_unresolved { time.max(UNRESOLVED_TIME) } else { time });
         tally.dispatches > 0 && time.map_or(instances.is_none(), |time| over(time) && begun)
     }
 
@@ -373,7 +379,7 @@ impl<'d> TestRun<'d> {
             layout,
             workgroups,
             in_flight: None,
-            receipts: Vec::new(),
+            phases: Vec::new(),
             results: Vec::new(),
             locations: Vec::new(),
         })
@@ -406,7 +412,7 @@ impl<'d> TestRun<'d> {
             place.prepared.set_host_layout(play)?;
         }
         place.layout.set_parameters(place.prepared.as_mut(), &parameters, &later, stress.as_ref())?;
-        place.receipts = std::iter::once(&parameters).chain(&later).map(Parameters::receipt).collect();
+        place.phases = std::iter::once(parameters).chain(later).collect();
         if let Some((workgroups, stress)) = beside {
             place.layout.set_beside(place.prepared.as_mut(), workgroups, &stress)?;
         }

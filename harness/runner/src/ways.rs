@@ -86,6 +86,15 @@ impl SpreadPart {
     }
 }
 
+/// The state of a run in progress: all mechanisms so far.
+#[derive(Clone, Debug, Default)]
+pub struct PartialRun {
+    /// The observations.
+    pub observation: Observation,
+    /// As [`Known::spread`].
+    pub spread: Option<SpreadPart>,
+}
+
 /// Parts of the instances, and of the time, after which a run without an expected outcome changes its layout. An
 /// exercised test takes half of its time.
 const BARREN_INSTANCES: u64 = 2;
@@ -142,7 +151,7 @@ fn expected_instances(settings: &RunSettings, seen: &Observation) -> u64 {
 
 /// Runs `program`, made from `test`, with each mechanism in turn, and stores facts about the run in `known`.
 ///
-/// `on_progress` can request the observations of all mechanisms so far; a break ends the run early without an
+/// `on_progress` can request the state of all mechanisms so far; a break ends the run early without an
 /// error.
 ///
 /// # Errors
@@ -154,62 +163,70 @@ pub fn run_ways(
     test: &Test,
     settings: &RunSettings,
     known: &mut Known,
-    on_progress: &mut dyn FnMut(&dyn Fn() -> Observation) -> ControlFlow<()>,
+    on_progress: &mut dyn FnMut(&dyn Fn() -> PartialRun) -> ControlFlow<()>,
 ) -> Result<Observation, RunError> {
     let joins = way.joins_of(program);
     let part = RunSettings { budget: part_of(settings.budget, joins.len()), ..settings.clone() };
-    let mut all = Observation::default();
+    let mut all = PartialRun::default();
     let mut stopped = false;
-    let mut run_part = |settings: &RunSettings,
-                        join: Join,
-                        all: &mut Observation,
-                        ends: &mut dyn FnMut(&RunProgress<'_>) -> bool| {
-        let ran = run_program(device, program, (join, way.memory), test, settings, &mut |progress| {
-            if known.memory.is_empty() {
-                known.memory.extend_from_slice(progress.memory());
-            }
-            known.counted_by_host = progress.counted_by_host().map(str::to_owned);
-            let flow = on_progress(&|| {
-                let mut seen = all.clone();
-                seen.merge_from(&progress.observation());
-                seen
-            });
-            stopped |= flow.is_break();
-            if ends(progress) { ControlFlow::Break(()) } else { flow }
-        });
-        match ran {
-            Ok(seen) => {
-                all.merge_from(&seen);
-                Ok((seen, stopped))
-            }
-            Err(RunError { cause, seen }) => {
-                all.merge_from(&seen);
-                Err(RunError { cause, seen: Box::new(std::mem::take(all)) })
-            }
-        }
-    };
-    let mut spread: Option<SpreadPart> = None;
-    for join in joins {
+    let mut failed = None;
+    'joins: for join in joins {
         let mut watch = FirstPart { settings: &part, is_decided: part.expected.is_empty(), is_barren: false };
-        let (first, mut is_stopped) = run_part(&part, *join, &mut all, &mut |progress| watch.ends(progress))?;
-        let settings = watch.second(&first, device.capabilities().loop_budget);
-        // Dispatches in flight may have used the whole budget.
-        if watch.is_barren && !is_stopped && settings.budget.instances != Some(0) {
-            let second;
-            (second, is_stopped) = run_part(&settings, *join, &mut all, &mut |_| false)?;
-            spread.get_or_insert_default().merge_from(&SpreadPart {
-                first: first.accounted_instances(),
-                second: second.accounted_instances(),
-                weak: expected_instances(&part, &second),
-                stress: Some(settings.stress),
+        let mut first: Option<Observation> = None;
+        loop {
+            let settings = match &first {
+                Some(first) => watch.second(first, device.capabilities().loop_budget),
+                None => part.clone(),
+            };
+            // Dispatches in flight may have used the whole budget.
+            if first.is_some() && settings.budget.instances == Some(0) {
+                break;
+            }
+            // The state after this part, or in the middle of it.
+            let with = |all: &PartialRun, seen: &Observation| {
+                let mut so_far = all.clone();
+                so_far.observation.merge_from(seen);
+                if let Some(first) = &first {
+                    so_far.spread.get_or_insert_default().merge_from(&SpreadPart {
+                        first: first.accounted_instances(),
+                        second: seen.accounted_instances(),
+                        weak: expected_instances(&part, seen),
+                        stress: Some(settings.stress.clone()),
+                    });
+                }
+                so_far
+            };
+            let ran = run_program(device, program, (*join, way.memory), test, &settings, &mut |progress| {
+                if known.memory.is_empty() {
+                    known.memory.extend_from_slice(progress.memory());
+                }
+                known.counted_by_host = progress.counted_by_host().map(str::to_owned);
+                let flow = on_progress(&|| with(&all, &progress.observation()));
+                stopped |= flow.is_break();
+                if first.is_none() && watch.ends(progress) { ControlFlow::Break(()) } else { flow }
             });
-        }
-        if is_stopped {
-            break;
+            let seen = match ran {
+                Ok(seen) => seen,
+                Err(RunError { cause, seen }) => {
+                    failed = Some(cause);
+                    *seen
+                }
+            };
+            all = with(&all, &seen);
+            if failed.is_some() || stopped {
+                break 'joins;
+            }
+            if first.is_some() || !watch.is_barren {
+                break;
+            }
+            first = Some(seen);
         }
     }
-    known.spread = spread;
-    Ok(all)
+    known.spread = all.spread;
+    match failed {
+        None => Ok(all.observation),
+        Some(cause) => Err(RunError { cause, seen: Box::new(all.observation) }),
+    }
 }
 
 fn part_of(budget: RunBudget, count: usize) -> RunBudget {

@@ -110,6 +110,9 @@ pub struct Snapshot {
     pub observation: WireObservation,
     /// Of its twin.
     pub twin: Option<WireObservation>,
+    /// As [`JobResult::spread`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spread: Option<SpreadPart>,
 }
 
 /// The result of a job, with all observations even if it failed.

@@ -24,7 +24,7 @@ use crate::runnable::{self, told};
 use crate::settings::{RunBudget, RunSettings};
 use crate::stress::Stress;
 use crate::variant::RunVariant;
-use crate::ways::{Known, run_ways};
+use crate::ways::{Known, PartialRun, run_ways};
 use crate::wire::{
     IncompleteReason, Job, JobResult, RECORD_SEPARATOR, Request, Snapshot, VERSION, WireObservation,
     WorkerMessage,
@@ -368,7 +368,7 @@ fn fill(
     let nothing = WireObservation::from(&Observation::default());
     // The first message reports that the device is open: the pool then starts the next worker and
     // the clock of this job.
-    let _ = on_snapshot(&|| Snapshot { observation: nothing.clone(), twin: None });
+    let _ = on_snapshot(&|| Snapshot { observation: nothing.clone(), ..Snapshot::default() });
     answer.device = Some(device.identity().clone());
     answer.capabilities = Some(device.capabilities().clone());
     let stress = match &job.stress {
@@ -419,7 +419,10 @@ fn fill(
         if std::mem::take(&mut ahead) {
             device.compile_ahead(what_follows(job, twin.as_ref(), variant, device, &settings(TWIN_PART)));
         }
-        on_snapshot(&|| Snapshot { observation: (&seen()).into(), twin: None })
+        on_snapshot(&|| {
+            let PartialRun { observation, spread } = seen();
+            Snapshot { observation: (&observation).into(), twin: None, spread }
+        })
     });
     answer.validation = device.validation_messages();
     let memory: Vec<String> = attempt.known.memory.iter().map(ToString::to_string).collect();
@@ -432,9 +435,10 @@ fn fill(
     // The test's own outcomes already show that its threads overlapped.
     let needless = overlap == Overlap::Possible && exercise.is_seen(&attempt.seen.histogram);
     if let Some(twin) = twin.filter(|_| !needless) {
-        let first = answer.observation.clone();
+        let first =
+            Snapshot { observation: answer.observation.clone(), twin: None, spread: answer.spread.clone() };
         let attempt = run_one(device, &twin, variant, "", &settings(TWIN_PART), &mut |seen| {
-            on_snapshot(&|| Snapshot { observation: first.clone(), twin: Some((&seen()).into()) })
+            on_snapshot(&|| Snapshot { twin: Some((&seen().observation).into()), ..first.clone() })
         });
         answer.twin = Some((&attempt.seen).into());
         answer.validation.extend(device.validation_messages());
@@ -461,7 +465,7 @@ fn run_one(
     variant: RunVariant,
     planned: &str,
     settings: &RunSettings,
-    on_snapshot: &mut dyn FnMut(&dyn Fn() -> Observation) -> ControlFlow<()>,
+    on_snapshot: &mut dyn FnMut(&dyn Fn() -> PartialRun) -> ControlFlow<()>,
 ) -> RanTest {
     let mut ran = RanTest::default();
     let runnable = told(test, variant, &settings.stress, device.capabilities())

@@ -218,6 +218,18 @@ fn observations_before_a_failure_are_reported() {
     }
 }
 
+/// The run ends in its second part, after a first part without the expected outcome.
+fn a_failure_keeps_the_part_with_another_layout() {
+    let (seconds, expected) = (Some(0.001), vec![vec![7, 7]]);
+    let reports =
+        run(&patient(), &[Job { instances: None, seconds, expected, ..job(STORE_BUFFERING, "lost") }]);
+    let answer = answer(&reports[0]);
+    assert!(matches!(answer.failure, Some(IncompleteReason::DeviceLost { .. })), "{answer:?}");
+    let spread = answer.spread.as_ref().expect("a second part");
+    let seen = Observation::from(&answer.observation).accounted_instances();
+    assert!(spread.first > 0 && spread.first + spread.second == seen, "{spread:?} of {seen}");
+}
+
 fn a_crash_keeps_the_last_snapshot() {
     let job = Job { instances: Some(u64::MAX), ..job(STORE_BUFFERING, "crashes") };
     let reports = run(&patient(), &[job]);
@@ -284,6 +296,7 @@ fn main() {
         a_failed_twin_is_reported,
         each_failure_has_its_kind,
         observations_before_a_failure_are_reported,
+        a_failure_keeps_the_part_with_another_layout,
         a_crash_keeps_the_last_snapshot,
         a_panic_is_a_crash_with_a_reason,
         a_worker_that_hangs_in_the_driver_is_ended,

@@ -140,14 +140,15 @@ pub(crate) fn result_word<A: Arithmetic>(
     of.add(first, instance)
 }
 
-/// Returns a hash of all parameters. It is odd, so that no number of executions except one leaves the same
-/// sum.
-pub(crate) fn receipt<A: Arithmetic>(of: &mut A) -> A::Word {
+/// Returns a hash of a kernel's identity, of the lengths of its buffers and of all parameters. It is odd, so that
+/// no number of executions except one leaves the same sum.
+pub(crate) fn receipt<A: Arithmetic>(of: &mut A, identity: A::Word, lengths: &[A::Word]) -> A::Word {
     let [factor, two] = [RECEIPT_FACTOR, 2].map(|number| of.number(number));
-    let mut sum = of.number(0);
-    for parameter in Parameter::ALL {
+    let mut words = lengths.to_vec();
+    words.extend(Parameter::ALL.map(|parameter| of.parameter(parameter)));
+    let mut sum = identity;
+    for word in words {
         let scaled = of.multiply(sum, factor);
-        let word = of.parameter(parameter);
         sum = of.add(scaled, word);
     }
     let one = of.number(1);
@@ -198,9 +199,9 @@ impl Parameters {
         instance_of(numbers, &seat, round)
     }
 
-    /// Returns the receipt of these parameters.
-    pub fn receipt(&self) -> u32 {
-        receipt(&mut Numbers(self.words()))
+    /// Returns the receipt of these parameters, by a kernel with this identity and buffers of these lengths.
+    pub fn receipt(&self, identity: u32, lengths: &[u32]) -> u32 {
+        receipt(&mut Numbers(self.words()), identity, lengths)
     }
 
     /// Returns the instances of the dispatch, for this many lanes.

@@ -107,7 +107,10 @@ impl DispatchEmitter<'_> {
     /// every parameter.
     pub(super) fn receipt(&mut self, (class, group): (Word, Word)) -> Option<Receipt> {
         let buffer = self.rendezvous_buffer.filter(|_| self.signs())?;
-        let sum = receipt(self);
+        let identity = self.module.identity();
+        let buffers: Vec<Word> = self.buffers.iter().map(|own| own.variable).collect();
+        let lengths: Vec<Word> = buffers.into_iter().map(|buffer| self.module.length(buffer)).collect();
+        let sum = receipt(self, identity, &lengths);
         let spacing = rendezvous_spacing(self.classes_that_meet());
         let [spacing, first, zero, one] = [spacing, FIRST_RECEIPT + self.company.first_class, 0, 1]
             .map(|value| self.module.constant(value));

@@ -26,6 +26,15 @@ pub(super) struct InitializedStorage {
     pub thread: ThreadId,
 }
 
+/// A storage buffer.
+#[derive(Clone, Copy)]
+pub(super) struct BoundBuffer {
+    pub variable: Word,
+    pub binding: u32,
+    /// Bytes of an element.
+    pub stride: u32,
+}
+
 /// A path with its base variable.
 #[derive(Clone, Copy)]
 pub(super) struct Declared {
@@ -67,7 +76,9 @@ impl DispatchEmitter<'_> {
         if self.config.stressed {
             let number = self.bindings.len() as u32;
             self.bindings.push(Binding::Scratch);
-            self.scratch_buffer = Some(stress::scratch(&mut self.module, number, variant.model));
+            let variable = stress::scratch(&mut self.module, number, variant.model);
+            self.buffers.push(BoundBuffer { variable, binding: number, stride: 4 });
+            self.scratch_buffer = Some(variable);
         }
         if !variant.stage.has_workgroups() && self.company.fixed.is_none() {
             self.claims_buffer = Some(self.buffer(Binding::Claims, "claims"));
@@ -122,6 +133,7 @@ impl DispatchEmitter<'_> {
         let name = &self.test.location(path.location).name;
         let variable = self.module.bound(spirv::StorageClass::StorageBuffer, block, binding, name);
         self.decorate_reference(variable, path.location);
+        self.buffers.push(BoundBuffer { variable, binding, stride });
         variable
     }
 
@@ -179,7 +191,9 @@ impl DispatchEmitter<'_> {
         let number = self.bindings.len() as u32;
         self.bindings.push(binding);
         let block = self.module.block_of(self.module.u32, 4, None);
-        self.module.bound(spirv::StorageClass::StorageBuffer, block, number, name)
+        let variable = self.module.bound(spirv::StorageClass::StorageBuffer, block, number, name);
+        self.buffers.push(BoundBuffer { variable, binding: number, stride: 4 });
+        variable
     }
 
     /// Returns the targets of the test's paths for an instance: unit `n × stride + s × spacing` through each

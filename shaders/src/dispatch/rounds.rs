@@ -203,7 +203,9 @@ impl DispatchEmitter<'_> {
             self.segment(std::slice::from_ref(code), place, instance, &targets, registers)?;
             turns.end(&mut self.module);
             if let Some(before) = &mut surplus_of_stretch {
-                let past = self.module.truth(Op::ULessThan, &[end, round]);
+                // Also if the end of the stretch was computed incorrectly.
+                let past = [end, rounds].map(|last| self.module.truth(Op::ULessThan, &[last, round]));
+                let past = self.module.truth(Op::LogicalOr, &past);
                 let own = self.module.truth(Op::LogicalAnd, &[mine, past]);
                 let more = self.module.word(Op::Select, &[own, one, zero]);
                 *before = self.module.word(Op::IAdd, &[*before, more]);

@@ -232,6 +232,11 @@ impl Invocation {
             Op::Variable => {
                 assert_eq!(instruction.operands[0], Operand::StorageClass(StorageClass::Function));
             }
+            // Every element is a word.
+            Op::ArrayLength => {
+                let length = buffers[buffer_of[program.bindings[&ids[0]] as usize]].len();
+                self.values.insert(instruction.result_id.unwrap(), length as u32);
+            }
             Op::AccessChain => {
                 let last = self.value(program, ids[ids.len() - 1]) as usize;
                 let pointer = match program.bindings.get(&ids[0]) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use campaign::again;
+use campaign::again::{self, OtherVersion};
 use campaign::parallel::map;
 use campaign::reasons::{self, ShippedModels};
 use results::baseline;
@@ -31,7 +31,9 @@ pub fn diff(arguments: &Diff, _quiet: bool) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::Success;
     let files: Vec<_> =
         [Some(&arguments.old), arguments.new.as_ref()].into_iter().flatten().cloned().collect();
-    let mut both = read_all(&files, &mut outcome)?;
+    // One folder is compared with the current versions of its models.
+    let other = if arguments.new.is_some() { OtherVersion::Dropped } else { OtherVersion::Copied };
+    let mut both = read_all(&files, other, &mut outcome)?;
     let mut kept = Vec::new();
     if let (None, Some(old)) = (&arguments.new, both.first()) {
         let again = again::judged_again(old, arguments.model.as_deref())?;

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use campaign::again::OtherVersion;
 use results::merge::{MergeError, merge_into};
 use results::write::number;
 
@@ -20,7 +21,7 @@ pub fn merge(arguments: &Merge, quiet: bool) -> Result<Outcome, Failure> {
     let parts = arguments
         .results
         .iter()
-        .map(|path| read_recomputed(path, &mut outcome))
+        .map(|path| read_recomputed(path, OtherVersion::Dropped, &mut outcome))
         .collect::<Result<Vec<_>, Failure>>()?;
     let (plan, lines) = merge_into(&parts, &arguments.out).map_err(merge_failure)?;
     let out = arguments.out.display();

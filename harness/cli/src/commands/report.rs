@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use campaign::again;
+use campaign::again::{self, OtherVersion};
 use campaign::parallel::map;
 use campaign::reasons::{self, ShippedModels};
 use explanation::Explained;
@@ -39,7 +39,7 @@ const PICTURE_TIME: Duration = Duration::from_millis(2500);
 /// Returns an error if an input is not a result or the report cannot be written.
 pub fn report(arguments: &arguments::Report, quiet: bool) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::Success;
-    let results = read_all(&arguments.results, &mut outcome)?;
+    let results = read_all(&arguments.results, OtherVersion::Dropped, &mut outcome)?;
     let mut report = Report::new(&results);
     for device in report.devices.iter().filter(|device| device.unfinished > 0) {
         let label = show::line(&device.label);
@@ -134,10 +134,14 @@ fn write_files(folder: &Path, files: &[site::SiteFile]) -> Result<(), Failure> {
 
 /// Reads several results. An incomplete last line is reported and skipped; missing verdicts change the exit
 /// code.
-pub fn read_all(paths: &[PathBuf], outcome: &mut Outcome) -> Result<Vec<Results>, Failure> {
+pub fn read_all(
+    paths: &[PathBuf],
+    other: OtherVersion,
+    outcome: &mut Outcome,
+) -> Result<Vec<Results>, Failure> {
     let mut all = Vec::new();
     for path in paths {
-        let results = read_recomputed(path, outcome)?;
+        let results = read_recomputed(path, other, outcome)?;
         if let Some(incomplete) = results.incomplete {
             let file = if path.is_dir() { path.join(JOURNAL) } else { path.clone() };
             say(&format!(
@@ -158,8 +162,8 @@ pub fn read_all(paths: &[PathBuf], outcome: &mut Outcome) -> Result<Vec<Results>
 }
 
 /// Reads results and recomputes the verdicts of their litmus tests.
-pub fn read_recomputed(path: &Path, outcome: &mut Outcome) -> Result<Results, Failure> {
-    let found = again::recompute(read::results(path).map_err(read_failure)?)?;
+pub fn read_recomputed(path: &Path, other: OtherVersion, outcome: &mut Outcome) -> Result<Results, Failure> {
+    let found = again::recompute(read::results(path).map_err(read_failure)?, other)?;
     found.notes.iter().for_each(|note| say(note));
     if found.dropped > 0 {
         outcome.note(Outcome::Environment);

@@ -1,5 +1,6 @@
 //! `repro`: writes a self-contained folder that reproduces the result of a test.
 
+use campaign::again::OtherVersion;
 use campaign::repro::{self, repro as bundle};
 
 use crate::arguments::Repro;
@@ -15,7 +16,7 @@ use crate::output::{expect_empty, make_folder, note, write_file};
 pub fn repro(arguments: &Repro, quiet: bool) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::Success;
     let results = match &arguments.results {
-        Some(path) => Some(read_all(std::slice::from_ref(path), &mut outcome)?),
+        Some(path) => Some(read_all(std::slice::from_ref(path), OtherVersion::Dropped, &mut outcome)?),
         None => None,
     };
     expect_empty(&arguments.out)?;

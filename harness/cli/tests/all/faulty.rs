@@ -27,6 +27,11 @@ fn read_file(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap()
 }
 
+/// Returns the source of the layer.
+fn layer_source() -> String {
+    ["fault.c", "mapped.h", "modules.h"].map(|name| read_file(&format!("ci/layer/{name}"))).concat()
+}
+
 /// A row of the data file.
 #[derive(Clone, Debug)]
 struct FaultRow {
@@ -130,7 +135,7 @@ fn intercepted_calls(source: &str) -> BTreeSet<&str> {
 /// The data file has every fault of the layer, and the document has every row and call.
 #[test]
 fn the_document_lists_every_fault() {
-    let source = read_file("ci/layer/fault.c");
+    let source = layer_source();
     let rows = FaultRow::all();
     let kinds: BTreeSet<&str> = rows.iter().map(FaultRow::kind).collect();
     let mut faults = between(&source, "is(\"", '"');
@@ -163,7 +168,7 @@ fn the_document_lists_every_fault() {
 /// counted.
 #[test]
 fn every_fault_has_the_verdict_in_the_table() {
-    let source = read_file("ci/layer/fault.c");
+    let source = layer_source();
     let drivers = software_drivers();
     let Some(layer) = Layer::build("fault").filter(|_| !drivers.is_empty()) else { return };
     let all = std::env::var_os("VK_LITMUS_LAYER_FAULTS").is_some_and(|value| value == "all");

@@ -268,7 +268,10 @@ fn memory_is_reset_for_exactly_the_instances() {
         let (counters, workgroups) = (classifier.counters as usize, classifier.workgroups as usize);
         memory[1] = vec![0; classifier.words() as usize];
         let mut expected = memory.clone();
-        expected[1][counters..][..workgroups].fill(p.receipt());
+        let place = |role| BUFFERS.iter().position(|known| known == role).unwrap();
+        let lengths = classifier.reset.bindings.iter().map(|role| memory[place(role)].len() as u32);
+        let lengths: Vec<u32> = lengths.collect();
+        expected[1][counters..][..workgroups].fill(p.receipt(classifier.reset.identity, &lengths));
         expected[0][..slots * instances].fill(POISON);
         for instance in 0..instances {
             for (storage, value) in case.program.initial.iter().enumerate() {
@@ -302,14 +305,18 @@ fn surplus_workgroups_add_to_the_overflow_word_only() {
         assert!(outside > 0 && outside.is_multiple_of(2), "{outside}");
         assert_eq!(asked, excessive);
     }
-    let mut words = vec![parameters().receipt(); classifier.words() as usize];
-    words[overflow] = 0;
-    assert!(classifier.received(&words, parameters().receipt()).is_ok());
+    let mut words = vec![0; classifier.words() as usize];
+    let (counters, workgroups) = (classifier.counters as usize, classifier.workgroups as usize);
+    let [reset, count] =
+        [&classifier.reset, &classifier.count].map(|helper| classifier.receipt(helper, &parameters()));
+    words[counters..][..workgroups].fill(reset);
+    words[counters + workgroups..][..workgroups].fill(count);
+    assert!(classifier.received(&words, &parameters()).is_ok());
     words[overflow] = 7;
-    let execution = classifier.received(&words, parameters().receipt());
+    let execution = classifier.received(&words, &parameters());
     assert_eq!(execution, Err(Execution::Excessive { outside: 7 }));
     words[overflow - 1] += 1;
-    assert_eq!(classifier.received(&words, parameters().receipt()), Err(Execution::Incomplete));
+    assert_eq!(classifier.received(&words, &parameters()), Err(Execution::Incomplete));
 }
 
 /// A gap in the copy has the poison of its destination.

@@ -43,8 +43,8 @@ pub(super) struct InFlightPlan<'d> {
     pub(super) layout: ProgramPlan,
     pub(super) workgroups: Workgroups,
     pub(super) in_flight: Option<InFlight>,
-    /// The expected receipts of each phase in flight.
-    pub(super) receipts: Vec<u32>,
+    /// The parameters of each phase in flight.
+    pub(super) phases: Vec<Parameters>,
     /// A copy of the results, needed while locations are read.
     pub(super) results: Vec<u32>,
     /// A copy of the locations, including those in images.
@@ -90,10 +90,12 @@ impl InFlightPlan<'_> {
     ) -> Result<(), Cause> {
         let prepared = self.prepared.as_mut();
         let execution = match self.layout.mark.is_written(prepared)? {
-            true => self.layout.execution(prepared, &self.receipts, parameters.groups)?,
+            true => self.layout.execution(prepared, &self.phases)?,
             false => Execution::Incomplete,
         };
         if execution != Execution::AsAsked {
+            // It may still run.
+            prepared.drain()?;
             tally.discard(execution, instances as u64);
             return Ok(());
         }
@@ -120,7 +122,7 @@ impl InFlightPlan<'_> {
         tally: &mut RunTally,
     ) -> Result<(), Cause> {
         let counters = self.prepared.read(self.layout.counters())?;
-        let counters = match classifier.received(counters, parameters.receipt()) {
+        let counters = match classifier.received(counters, parameters) {
             Ok(counters) => counters,
             // Counters of an earlier dispatch may be mixed with those of this one.
             Err(execution) => {

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "test support: a failure is the report")]
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use litmus::*;
@@ -48,6 +49,8 @@ pub fn kernel() -> CompiledKernel {
     CompiledKernel {
         words: vec![0x0723_0203, 0x0001_0500, 0, 1, 0, 0x0001_0000],
         workgroup_size: 4,
+        identity: 0,
+        measured: Vec::new(),
         lanes: 4,
         bindings: vec![Binding::Locations, Binding::Locations, Binding::Results, Binding::Rendezvous],
         carrier: shaders::carrier::Carrier::Compute,
@@ -219,6 +222,27 @@ impl Device for Fake {
     }
 }
 
+/// Returns the receipt of a kernel whose bindings have these lengths: it reads its identity and the buffers that it
+/// measures from the module.
+fn receipt(words: &[u32], lengths: &[u32], parameters: &Parameters) -> u32 {
+    let name = ["iden", "tity"].map(|part| u32::from_le_bytes(part.as_bytes().try_into().unwrap()));
+    let (mut identity, mut value, mut binding_of, mut measured) = (None, 0, BTreeMap::new(), Vec::new());
+    let mut rest = words.get(5..).unwrap_or_default();
+    while let [first, ..] = rest {
+        let (instruction, next) = rest.split_at((*first >> 16).max(1) as usize);
+        rest = next;
+        match (first & 0xffff, &instruction[1..]) {
+            // OpName, OpConstant, OpDecorate with Binding, OpArrayLength.
+            (5, [id, word, more, 0]) if [*word, *more] == name => identity = Some(*id),
+            (43, [_, id, number]) if Some(*id) == identity => value = *number,
+            (71, [id, 33, number]) => drop(binding_of.insert(*id, *number as usize)),
+            (68, [_, _, buffer, _]) => measured.push(lengths[binding_of[buffer]]),
+            _ => {}
+        }
+    }
+    parameters.receipt(value, &measured)
+}
+
 struct FakePrepared<'d> {
     device: &'d Fake,
     plan: Plan,
@@ -269,7 +293,7 @@ impl Prepared for FakePrepared<'_> {
                     let word = &mut self.buffers[sums][place as usize];
                     *word = word.wrapping_add(sum);
                 }
-                PlanStep::Dispatch { workgroups, push_constants, .. } => {
+                PlanStep::Dispatch { workgroups, push_constants, kernel, bindings, .. } => {
                     if push_constants.len() == StressParameters::BYTES as usize {
                         // The stress dispatch on another queue.
                         continue;
@@ -293,8 +317,12 @@ impl Prepared for FakePrepared<'_> {
                     rendezvous.fill(2);
                     rendezvous[overflow_word] = overflow;
                     let places = rendezvous.chunks_exact_mut(32).take(parameters.groups as usize);
+                    let lengths: Vec<u32> =
+                        self.plan.buffers.iter().map(|buffer| buffer.words as u32).collect();
+                    let lengths: Vec<u32> = bindings.iter().map(|own| lengths[own.0 as usize]).collect();
+                    let words = &self.plan.kernels[kernel.0 as usize].words;
                     for place in places.filter(|_| self.device.executes) {
-                        place[1..][..classes].fill(parameters.receipt());
+                        place[1..][..classes].fill(receipt(words, &lengths, &parameters));
                     }
                     for (number, words) in numbers.into_iter().zip(memories) {
                         self.buffers[number] = words;

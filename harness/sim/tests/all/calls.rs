@@ -27,7 +27,7 @@ fn tests() -> Vec<(String, &'static str, Test)> {
 fn run(device: &SimDevice, test: &Test, count: u64, seed: u64) -> Option<Result<Observation, RunError>> {
     let runnable = runner::told(test, RunVariant::default(), &stress(device), device.capabilities()).ok()?;
     let settings = RunSettings::new(stress(device), RunBudget::instances(count), seed);
-    let go_on = &mut |_: &dyn Fn() -> Observation| ControlFlow::Continue(());
+    let go_on = &mut |_: &dyn Fn() -> runner::PartialRun| ControlFlow::Continue(());
     let (program, way) = (&runnable.program, runnable.way());
     Some(runner::run_ways(device, program, &way, test, &settings, &mut Known::default(), go_on))
 }
@@ -72,7 +72,7 @@ fn every_round_needs_zeroed_memory() {
         let runnable =
             runner::told(&test, word.parse().unwrap(), &stress(&device), device.capabilities()).unwrap();
         let settings = RunSettings::new(stress(&device), RunBudget::instances(20_000), 3);
-        let go_on = &mut |_: &dyn Fn() -> Observation| ControlFlow::Continue(());
+        let go_on = &mut |_: &dyn Fn() -> runner::PartialRun| ControlFlow::Continue(());
         let (program, way) = (&runnable.program, runnable.way());
         let seen = runner::run_ways(&device, program, &way, &test, &settings, &mut Known::default(), go_on);
         let seen = seen.unwrap();

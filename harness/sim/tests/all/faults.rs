@@ -23,7 +23,7 @@ impl Case {
     fn run(&self, device: &SimDevice, instances: u64, seed: u64) -> Result<Observation, RunError> {
         let settings = RunSettings::new(stress(device), RunBudget::instances(instances), seed);
         let (program, way) = (&self.runnable.program, self.runnable.way());
-        let go_on = &mut |_: &dyn Fn() -> Observation| ControlFlow::Continue(());
+        let go_on = &mut |_: &dyn Fn() -> runner::PartialRun| ControlFlow::Continue(());
         runner::run_ways(device, program, &way, &self.test, &settings, &mut Known::default(), go_on)
     }
 }

@@ -20,7 +20,8 @@ fn run(id: &str, expected: Vec<Outcome>, seed: u64) -> (Observation, Option<Spre
     let told = runner::told(&test, RunVariant::default(), &stress(&device), device.capabilities()).unwrap();
     let budget = RunBudget::instances(INSTANCES);
     let settings = RunSettings { expected, ..RunSettings::new(stress(&device), budget, seed) };
-    let (mut known, go_on) = (Known::default(), &mut |_: &dyn Fn() -> Observation| ControlFlow::Continue(()));
+    let (mut known, go_on) =
+        (Known::default(), &mut |_: &dyn Fn() -> runner::PartialRun| ControlFlow::Continue(()));
     let ran = runner::run_ways(&device, &told.program, &told.way(), &test, &settings, &mut known, go_on);
     (ran.unwrap(), known.spread)
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use litmus::{Outcome, Prediction};
 use model::{Budget, Options, predict, settle};
-use results::again;
 use results::wire::RunLine;
+use results::{Reason, again};
 
 use super::planned::{PlannedTest, mark_filtered};
 use crate::choice::Chosen;
@@ -56,6 +56,6 @@ pub fn recompute_alone(
 ) -> Result<RunLine, String> {
     match predict_again(planned, chosen, &[line], time) {
         Ok(prediction) => again::recompute(line, &planned.judged, &prediction, &chosen.hash),
-        Err(why) => Ok(again::distrust(line, &why)),
+        Err(why) => Ok(again::distrust(line, Reason::TimedOut, &why)),
     }
 }

@@ -68,14 +68,21 @@ impl Attempts {
                 self.add_seen(&answer.observation, answer.twin.as_ref());
                 self.memory.clone_from(&answer.memory);
                 self.counted_by_host.clone_from(&answer.counted_by_host);
-                if let Some(spread) = &answer.spread {
-                    self.spread.get_or_insert_default().merge_from(spread);
-                }
+                self.add_spread(answer.spread.as_ref());
                 self.serial_stage = answer.serial_stage;
                 self.validation.extend(answer.validation.iter().cloned());
             }
-            (_, Some(snapshot)) => self.add_seen(&snapshot.observation, snapshot.twin.as_ref()),
+            (_, Some(snapshot)) => {
+                self.add_seen(&snapshot.observation, snapshot.twin.as_ref());
+                self.add_spread(snapshot.spread.as_ref());
+            }
             (_, None) => {}
+        }
+    }
+
+    fn add_spread(&mut self, spread: Option<&SpreadPart>) {
+        if let Some(spread) = spread {
+            self.spread.get_or_insert_default().merge_from(spread);
         }
     }
 

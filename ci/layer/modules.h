@@ -1,0 +1,51 @@
+/* Faults of shader modules: part of fault.c. */
+
+typedef struct ModuleInfo {
+    int32_t type;
+    const void *next;
+    uint32_t flags;
+    size_t bytes;
+    const uint32_t *words;
+} ModuleInfo;
+
+enum { SPIRV_HEADER = 5, OP_EXECUTION_MODE = 16, MODE_LOCAL_SIZE = 17, OP_DECORATE = 71, BUILT_IN = 11 };
+
+/* Returns the workgroup size of a module in x, or NULL. */
+static uint32_t *local_size(uint32_t *words, size_t count) {
+    for (size_t at = SPIRV_HEADER; at < count && words[at] >> 16; at += words[at] >> 16)
+        if ((words[at] & 0xffff) == OP_EXECUTION_MODE && at + 3 < count && words[at + 2] == MODE_LOCAL_SIZE)
+            return words + at + 3;
+    return NULL;
+}
+
+static Result layer_vkCreateShaderModule(Handle handle, const ModuleInfo *info, const void *allocator, uint64_t *made) {
+    static unsigned long modules;
+    Result result = fault("vkCreateShaderModule");
+    if (result) return result;
+    Result (*create)(Handle, const ModuleInfo *, const void *, uint64_t *) =
+        (Result(*)(Handle, const ModuleInfo *, const void *, uint64_t *))below(handle, "vkCreateShaderModule");
+    uint32_t *words = malloc(info->bytes);
+    if (!words) return OUT_OF_HOST_MEMORY;
+    memcpy(words, info->words, info->bytes);
+    size_t count = info->bytes / 4;
+    uint32_t *size = local_size(words, count);
+    if (size && is("larger-local") && left_out(&modules)) *size += 1;
+    if (size && is("double-local") && left_out(&modules)) *size *= 2;
+    if (size && is("smaller-local") && *size > 1 && left_out(&modules)) *size /= 2;
+    /* The numbers of `A-B`. */
+    const char *dash = strchr(what(), '-');
+    uint32_t from = dash ? number() : 0, to = dash ? strtoul(dash + 1, NULL, 10) : 0;
+    for (size_t at = SPIRV_HEADER; at < count && words[at] >> 16; at += words[at] >> 16) {
+        uint32_t opcode = words[at] & 0xffff;
+        if (is("opcode") && opcode == from) words[at] += to - from;
+        if (is("builtin") && opcode == OP_DECORATE && words[at + 2] == BUILT_IN && words[at + 3] == from) words[at + 3] = to;
+    }
+    ModuleInfo wrong = *info;
+    wrong.words = words;
+    static ModuleInfo earlier;
+    int stale = is("earlier-module") && left_out(&modules) && earlier.words;
+    result = create(handle, stale ? &earlier : &wrong, allocator, made);
+    if (!is("earlier-module")) free(words);
+    else if (!stale) earlier = wrong;
+    return result;
+}
