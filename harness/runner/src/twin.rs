@@ -204,17 +204,7 @@ fn add_mark(
     let partner = |index: &usize| are_unordered(unordered, thread, *index) && on_device(twin, *index);
     let writer = (0..twin.threads.len()).filter(|_| on_device(twin, thread)).find(partner)?;
     let mark = LocationId(u16::try_from(twin.locations.len()).ok()?);
-    twin.locations.push(Location {
-        name: format!("mark{thread}"),
-        reference: None,
-        scalar: None,
-        components: 1,
-        init: LocationInit::Constant(0),
-        host: false,
-        noncoherent: false,
-        declared: true,
-        span: Span::default(),
-    });
+    twin.locations.push(Location::new(format!("mark{thread}")));
     let place = MemoryPlace::of(mark, StorageClass::Buffer);
     let access = Access::Atomic { scope: Scope::QueueFamily, semantics: Semantics::default() };
     let kind = InstructionKind::store(place, Operand::Constant(1), access);
