@@ -5,7 +5,6 @@
 
 pub mod explain;
 
-use std::collections::BTreeSet;
 use std::time::Instant;
 
 use answers::{finding_record, needed_record, placed_refusal_text, refusal_text, source_place};
@@ -81,11 +80,7 @@ pub fn check_module(
     if entries.is_empty() {
         return vec![rejected(module.no_entry_point())];
     }
-    let mut invalid = frontend::invalid_uses(&module);
-    let mut known = BTreeSet::new();
-    // Several instructions may break a rule in the same way.
-    invalid.retain(|one| known.insert(one.message.clone()));
-    let invalid: Vec<String> = invalid
+    let invalid: Vec<String> = frontend::invalid_uses(&module)
         .iter()
         .map(|one| {
             let (file, line) = source_place(file, &module, one.at.line, one.at.place);

@@ -121,7 +121,7 @@ fn slow_shaders_of_many_kinds() {
     if !installed("glslangValidator") || !installed("naga") {
         return;
     }
-    assert_answers("kinds/slow", "slow_shaders_of_many_kinds", 8);
+    assert_answers("kinds/slow", "slow_shaders_of_many_kinds", 12);
 }
 
 /// Compares the answers for one in `share` shaders of a folder with a snapshot of all.

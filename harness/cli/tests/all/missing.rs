@@ -134,9 +134,11 @@ fn no_command_is_clean_where_race_is_not() {
     if !installed("glslangValidator") || !installed("naga") {
         return;
     }
-    let mut files = 0;
-    for entry in fs::read_dir(folder()).unwrap() {
-        let file = entry.unwrap().path();
+    let mut files: Vec<_> = fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let share = if std::env::var_os("VK_LITMUS_SOAK").is_some() { 1 } else { 3 };
+    let mut compared = 0;
+    for file in files.into_iter().step_by(share) {
         let text = fs::read_to_string(&file).unwrap();
         if !matches!(comment(&text, "expect:"), Some("needs-inputs" | "racy")) {
             continue;
@@ -156,9 +158,9 @@ fn no_command_is_clean_where_race_is_not() {
             let ran = Ran::of(command_line.arg(&file).args(arguments.split_whitespace()));
             assert!([1, 3].contains(&ran.code), "{command} {}: {ran:?}", file.display());
         }
-        files += 1;
+        compared += 1;
     }
-    assert!(files > 20);
+    assert!(compared > 6);
 }
 
 /// Each kind of answer has the input, the assumed value, the lines and the option.
