@@ -2,7 +2,7 @@
 //!
 //! `cargo test` runs binaries one after another, so a binary whose tests wait for devices leaves processors
 //! idle. This module runs one binary per processor, and one more, in parallel; the slowest of the previous
-//! run start first. Doc tests run last, through cargo.
+//! run start first, and tests that wait on drivers run alone after them. Doc tests run last, through cargo.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,6 +27,10 @@ const WITHOUT_FAST_TESTS: [&str; 4] = ["vk-litmus", "campaign", "device", "runne
 /// The test binaries that start first, if there are no times of an earlier run.
 const LONGEST: [&str; 6] =
     ["vk-litmus all", "model all", "sim all", "shaders all", "frontend all", "model lib"];
+
+/// The test binaries that run last and alone: invocations wait for each other on drivers that share the processors, which
+/// takes several times as long beside other tests.
+const ALONE: [&str; 1] = ["runner drivers"];
 
 /// Environment of the tests, for variables that are not set: snapshots are compared and never written, and
 /// random tests have reduced counts and a fixed seed. `ci/soak` sets the full counts.
@@ -146,30 +150,30 @@ fn run_binaries(root: &Path, selection: &[String], skipped: &[&str]) -> Result<T
         rank(one).partial_cmp(&rank(other)).unwrap_or(std::cmp::Ordering::Equal)
     });
     binaries.reverse();
+    let (alone, binaries): (Vec<_>, Vec<_>) =
+        binaries.into_iter().partition(|binary| ALONE.contains(&binary.name.as_str()));
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let (waiting, outcome) = (Mutex::new(binaries), Mutex::new(TestRunOutcome::default()));
     let error = Mutex::new(None);
+    let run = |binary: &TestBinary| match run_binary(binary, processors, skipped) {
+        Ok(finished) => {
+            print_result(&mut outcome.lock().unwrap_or_else(PoisonError::into_inner), binary, finished);
+        }
+        Err(failure) => *error.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure),
+    };
     std::thread::scope(|scope| {
         let work = || {
             loop {
                 let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).pop();
                 let Some(binary) = next else { return };
-                match run_binary(&binary, processors, skipped) {
-                    Ok(finished) => {
-                        print_result(
-                            &mut outcome.lock().unwrap_or_else(PoisonError::into_inner),
-                            &binary,
-                            finished,
-                        );
-                    }
-                    Err(failure) => *error.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure),
-                }
+                run(&binary);
             }
         };
         (0..=processors).for_each(|_| {
             scope.spawn(work);
         });
     });
+    alone.iter().for_each(run);
     if let Some(error) = error.into_inner().unwrap_or_else(PoisonError::into_inner) {
         return Err(error);
     }
