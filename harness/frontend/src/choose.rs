@@ -446,6 +446,7 @@ pub fn choose_inputs(
         let invocations = local_size.map_or(1, |size| size.iter().product());
         if grid != InputGrid::Whole && stage.has_workgroups() {
             start.workgroups = running_in_large_grid(&start, invocations);
+            start.is_sampled = start.workgroups != options.workgroups;
         }
         start.subgroup_size = start
             .subgroup_size
@@ -455,8 +456,7 @@ pub fn choose_inputs(
     let search_for = |axes: AxisUse| -> Result<InputChoice, Refusal> {
         let (start, local_axes) = launch_for(&axes);
         // Of a grid that is too large for a walk, the workgroups that run are chosen.
-        let is_sampled = start.workgroups != options.workgroups;
-        let grid = options.grid.filter(|_| !is_sampled);
+        let grid = options.grid.filter(|_| !start.is_sampled);
         let parts = match stage.has_workgroups() {
             true => missing_launch(module, &AnalysisOptions { grid, ..options.clone() }, function),
             false => Vec::new(),
@@ -554,7 +554,7 @@ fn search_inputs(
     });
     let launch = MissingLaunch { parts, local_size: launch.local_size, is_free, synchronizes };
     let Some(mut all) = search.run(start) else { return Ok(InputChoice::fixed(options.clone())) };
-    let is_sampled = search.trials.iter().any(|(start, _)| start.workgroups != options.workgroups);
+    let is_sampled = search.trials.iter().any(|(start, _)| start.is_sampled);
     let mut launches = LaunchSearch { search: &mut search, launch: &launch, steps: 0, is_cut_off: false };
     let found = match (launch.parts.is_empty(), is_sampled) {
         (true, _) => LaunchFindings::default(),

@@ -156,9 +156,9 @@ pub(crate) fn suspicion_of(kind: &InstructionKind) -> Option<usize> {
     None
 }
 
-/// The first constant that stands for a function of read values.
+/// The first constant that represents a function of read values.
 const FIRST_FUNCTION: u64 = 1 << 40;
-/// The first constant that stands for a position that depends on read values.
+/// The first constant that represents a position that depends on read values.
 const FIRST_POSITION: u64 = 1 << 56;
 
 /// Builds the application of a function, by its code, to a register.
@@ -167,7 +167,7 @@ pub(crate) fn function(destination: u16, code: u32, operand: SymbolicNumber) -> 
     arithmetic(destination, ArithmeticOperation::And, operand, code)
 }
 
-/// Returns the code of the function that an operand stands for.
+/// Returns the code of the function that an operand represents.
 pub(crate) fn function_of(operand: Operand) -> Option<u32> {
     let Operand::Constant(number) = operand else { return None };
     u32::try_from(u64::try_from(number).ok()?.checked_sub(FIRST_FUNCTION)?).ok()

@@ -192,7 +192,7 @@ impl Walk<'_> {
         })
     }
 
-    /// Adds the scalars of a value, and returns their bits; `None` if a scalar is no number.
+    /// Adds the scalars of a value, and returns their bits; `None` if a scalar is not a number.
     fn numbers_of(
         &mut self,
         state: &PathState,
@@ -278,7 +278,7 @@ impl Walk<'_> {
             }
             numbers.push(self.resolve_number(state, operand, "a computation")?);
         }
-        // The list of operands is a term that starts with a function of its own, so that no rule of arithmetic
+        // The list of operands is a term that starts with a separate function, so that no rule of arithmetic
         // changes it.
         let Some((first, others)) = numbers.split_first() else { return Ok(SymbolicValue::Opaque) };
         let mut list = self.new_register(state, NumberDomain::Any)?;

@@ -432,6 +432,10 @@ fn explore_schedules(
             let missed = Problem::Orders { tried: report.schedules, asked };
             report.refusal = Some(missed.located_at(SourcePosition::Module));
         }
+        if options.is_sampled && report.findings.is_empty() && report.refusal.is_none() {
+            let missed = Problem::Budget { what: "invocations", bound: MAX_INVOCATIONS as usize };
+            report.refusal = Some(missed.located_at(SourcePosition::Module));
+        }
         classify_lockstep_races(&mut report.findings);
         report.verdict = match (report.findings.is_empty(), &report.refusal) {
             (false, _) => GridVerdict::Racy,

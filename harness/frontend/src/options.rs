@@ -25,6 +25,8 @@ pub struct AnalysisOptions {
     pub grid: Option<[u32; 3]>,
     /// The workgroups that a walk runs, by their position in the grid; the others do not start. Default: all.
     pub workgroups: Vec<[u32; 3]>,
+    /// True if these were chosen from a given grid that is too large for a walk, so that a pass says nothing about it.
+    pub is_sampled: bool,
     /// Invocations per subgroup. Default: the annotations, else the whole workgroup.
     pub subgroup_size: Option<u32>,
     /// Specialization constants by `SpecId`.

@@ -297,17 +297,7 @@ impl Builder<'_> {
         let name = self.choices.of(&NAMES);
         let known = self.test.locations.iter().position(|location| location.name == name);
         let index = known.unwrap_or_else(|| {
-            self.test.locations.push(Location {
-                name: name.to_owned(),
-                reference: None,
-                scalar: None,
-                components: 1,
-                init: LocationInit::Constant(0),
-                host: false,
-                noncoherent: false,
-                declared: false,
-                span: Span::default(),
-            });
+            self.test.locations.push(Location { declared: false, ..Location::new(name) });
             self.test.locations.len() - 1
         });
         let location = &self.test.locations[index];

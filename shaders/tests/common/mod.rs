@@ -57,20 +57,7 @@ pub struct Builder {
 
 impl Builder {
     pub fn new(name: &str, locations: &[&str]) -> Builder {
-        let locations = locations
-            .iter()
-            .map(|name| Location {
-                name: (*name).to_owned(),
-                reference: None,
-                scalar: None,
-                components: 1,
-                init: LocationInit::Constant(0),
-                host: false,
-                noncoherent: false,
-                declared: true,
-                span: Span::default(),
-            })
-            .collect();
+        let locations = locations.iter().map(|name| Location::new(*name)).collect();
         Builder {
             test: Test {
                 name: name.to_owned(),

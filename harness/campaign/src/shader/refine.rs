@@ -332,7 +332,7 @@ impl ThroughCompiler<'_> {
         before.file = &subject.name;
         let open = self.request.open_parts(&before, &options)?;
         let words = to_binary(&subject.name, &bytes)?;
-        // The command runs in a folder of its own.
+        // The command runs in a separate folder.
         let source = std::path::absolute(&subject.path).unwrap_or_else(|_| subject.path.clone().into());
         let line = command.replace("{source}", &quoted(&source));
         let compared = compile(&words, &line, &options).and_then(|module| {

@@ -62,7 +62,7 @@ impl Expression {
 
     /// Applies a function, and returns the normal form of the result.
     ///
-    /// `operand` is a list: a quotient of the first operand, as a function of its own, and the second one.
+    /// `operand` is a list: a quotient of the first operand, as a separate function, and the second one.
     pub fn apply_function(code: u32, operand: Expression) -> Expression {
         use ArithmeticOperation::Divide;
         let negated = |value: &Rc<Expression>| match &**value {
