@@ -50,25 +50,26 @@ impl fmt::Debug for Budget<'_> {
 }
 
 /// Steps between two polls of the stop callback.
-const STOP_POLL_INTERVAL: u64 = 32;
+pub const STOP_POLL_INTERVAL: u64 = 32;
 
 /// Mutable step counter of one query, shared by all of its sub-searches.
 #[derive(Debug)]
-pub(crate) struct BudgetTracker<'b> {
+pub struct BudgetTracker<'b> {
     budget: Budget<'b>,
     /// `u64::MAX` once the stop callback has returned true.
     spent: Cell<u64>,
 }
 
 impl<'b> BudgetTracker<'b> {
-    pub(crate) fn new(budget: Budget<'b>) -> BudgetTracker<'b> {
+    /// Starts with the whole budget.
+    pub fn new(budget: Budget<'b>) -> BudgetTracker<'b> {
         let purse = BudgetTracker { budget, spent: Cell::new(0) };
         purse.poll_stop();
         purse
     }
 
     /// Spends steps; returns true if the budget is exhausted.
-    pub(crate) fn spend(&self, steps: u64) -> bool {
+    pub fn spend(&self, steps: u64) -> bool {
         let before = self.spent.get();
         let after = before.saturating_add(steps);
         self.spent.set(after);
@@ -78,7 +79,8 @@ impl<'b> BudgetTracker<'b> {
         self.is_exhausted()
     }
 
-    pub(crate) fn is_exhausted(&self) -> bool {
+    /// Returns true if no step is left, or the caller stopped the computation.
+    pub fn is_exhausted(&self) -> bool {
         self.spent.get() >= self.budget.steps
     }
 
@@ -93,7 +95,7 @@ impl<'b> BudgetTracker<'b> {
     }
 
     /// Runs a search with at most `steps` of the remaining budget, and subtracts the steps that it used.
-    pub(crate) fn attempt<T>(&self, steps: u64, search: impl FnOnce(&BudgetTracker<'b>) -> T) -> T {
+    pub fn attempt<T>(&self, steps: u64, search: impl FnOnce(&BudgetTracker<'b>) -> T) -> T {
         let attempt = BudgetTracker::new(self.remaining().at_most(steps));
         let result = search(&attempt);
         self.spend(attempt.spent.get());
@@ -101,7 +103,7 @@ impl<'b> BudgetTracker<'b> {
     }
 
     /// Returns the part of the budget that is left.
-    pub(crate) fn remaining(&self) -> Budget<'b> {
+    pub fn remaining(&self) -> Budget<'b> {
         self.budget.at_most(self.budget.steps.saturating_sub(self.spent.get()))
     }
 
@@ -109,44 +111,5 @@ impl<'b> BudgetTracker<'b> {
         if self.budget.stop.is_some_and(|stop| stop()) {
             self.spent.set(u64::MAX);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::atomic::{AtomicU32, Ordering};
-
-    use super::{Budget, BudgetTracker, STOP_POLL_INTERVAL};
-
-    #[test]
-    fn remaining_budget_excludes_spent_steps() {
-        let purse = BudgetTracker::new(Budget::steps(10));
-        assert!(!purse.spend(9) && !purse.is_exhausted());
-        assert!(!BudgetTracker::new(purse.remaining()).is_exhausted());
-        assert!(purse.spend(1) && purse.is_exhausted());
-        assert!(BudgetTracker::new(purse.remaining()).is_exhausted());
-        assert!(!BudgetTracker::new(Budget::UNLIMITED).spend(1 << 40));
-    }
-
-    #[test]
-    fn attempt_spends_what_its_search_spent() {
-        let purse = BudgetTracker::new(Budget::steps(100));
-        assert!(!purse.attempt(10, |attempt| attempt.spend(9)));
-        assert!(purse.attempt(10, |attempt| attempt.spend(10)));
-        assert!(!purse.is_exhausted());
-        assert!(purse.attempt(1_000, |attempt| attempt.spend(81)));
-        assert!(purse.is_exhausted());
-    }
-
-    #[test]
-    fn stop_closure_is_polled_first_and_periodically() {
-        let asked = AtomicU32::new(0);
-        let stop = || asked.fetch_add(1, Ordering::Relaxed) == 2;
-        let purse = BudgetTracker::new(Budget::until(&stop));
-        assert_eq!(asked.load(Ordering::Relaxed), 1);
-        let taken = (1..).find(|_| purse.spend(1)).unwrap();
-        assert_eq!((taken, asked.load(Ordering::Relaxed)), (2 * STOP_POLL_INTERVAL, 3));
-        // A stop is permanent, even though the callback would now return false.
-        assert!(purse.is_exhausted() && BudgetTracker::new(purse.remaining()).is_exhausted());
     }
 }

@@ -12,13 +12,13 @@ use litmus::{LocationId, MemoryPlace, ScalarType, Test};
 
 /// A byte range of a storage: the bytes that an access touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Extent {
+pub struct Extent {
     /// The storage, by its name.
     pub(crate) storage: LocationId,
     /// First byte, from the start of the storage.
     pub(crate) offset: u32,
     /// Size in bytes.
-    pub(crate) bytes: u32,
+    pub bytes: u32,
     /// True if the range is the whole storage, or one whole component of a vector.
     pub(crate) whole: bool,
 }
@@ -26,7 +26,7 @@ pub(crate) struct Extent {
 impl Extent {
     /// Returns the bytes that an access through a name touches; `scalar` is the access type if it differs
     /// from the name's type.
-    pub(crate) fn new(test: &Test, name: LocationId, offset: u32, scalar: Option<ScalarType>) -> Extent {
+    pub fn new(test: &Test, name: LocationId, offset: u32, scalar: Option<ScalarType>) -> Extent {
         let storage = test.storage_of(name);
         let bytes = scalar.unwrap_or(test.location(name).scalar_type()).bytes();
         let component = test.location(storage).scalar_type().bytes();
@@ -67,21 +67,21 @@ impl Extent {
 
 /// The part of an access in one cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Piece {
+pub struct Piece {
     /// The cell: the storage itself for its first or only cell, and ids past the locations of the test for
     /// the others.
-    pub(crate) cell: LocationId,
+    pub cell: LocationId,
     /// Number of bytes of the access that precede the cell.
-    pub(crate) before: u32,
+    pub before: u32,
     /// Bytes of the cell.
-    pub(crate) bytes: u32,
+    pub bytes: u32,
     /// True if the access is contained in this cell.
-    pub(crate) alone: bool,
+    pub alone: bool,
 }
 
 /// The pieces of an access; most accesses have one.
 #[derive(Clone, Debug)]
-pub(crate) enum Pieces {
+pub enum Pieces {
     One(Piece),
     Several(Vec<Piece>),
 }
@@ -99,7 +99,7 @@ impl Deref for Pieces {
 
 /// The storages with more than one cell.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Cells {
+pub struct Cells {
     split: Vec<Split>,
 }
 
@@ -117,7 +117,7 @@ impl Cells {
     ///
     /// With `bytes`, each byte of a storage whose accesses differ in size is a cell. This must not change any
     /// result.
-    pub(crate) fn new(test: &Test, accesses: impl Iterator<Item = Extent> + Clone, bytes: bool) -> Cells {
+    pub fn new(test: &Test, accesses: impl Iterator<Item = Extent> + Clone, bytes: bool) -> Cells {
         let mut cells = Cells::default();
         let is_split =
             |extent: &Extent| !extent.whole || extent.bytes != test.location(extent.storage).bytes();
@@ -148,7 +148,7 @@ impl Cells {
     }
 
     /// Returns the pieces of an access, from its first byte on.
-    pub(crate) fn pieces(&self, extent: Extent) -> Pieces {
+    pub fn pieces(&self, extent: Extent) -> Pieces {
         let Some(split) = self.split.iter().find(|split| split.storage == extent.storage) else {
             let whole = Piece { cell: extent.storage, before: 0, bytes: extent.bytes, alone: true };
             return Pieces::One(whole);
@@ -169,50 +169,5 @@ impl Cells {
             alone: end - start == extent.bytes,
         });
         Pieces::Several(pieces.collect())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn test() -> Test {
-        let text =
-            "VULKAN cells\n{ u64 x = 0; u32 y = 0; }\nP0@sg 0, wg 0, qf 0 ;\nld.sc0 r0, x ;\nld.sc0 r0, y ;";
-        litmus::parse(text, "cells").unwrap()
-    }
-
-    fn extents(test: &Test, list: &[(u16, u32, Option<ScalarType>)]) -> Vec<Extent> {
-        list.iter()
-            .map(|(name, offset, scalar)| Extent::new(test, LocationId(*name), *offset, *scalar))
-            .collect()
-    }
-
-    #[test]
-    fn accesses_of_one_size_are_one_cell() {
-        let test = test();
-        let accesses = extents(&test, &[(0, 0, None), (1, 0, None), (0, 0, Some(ScalarType::I64))]);
-        let cells = Cells::new(&test, accesses.iter().copied(), true);
-        let piece = Piece { cell: LocationId(0), before: 0, bytes: 8, alone: true };
-        assert_eq!(*cells.pieces(accesses[0]), [piece]);
-    }
-
-    #[test]
-    fn bounds_of_accesses_are_bounds_of_cells() {
-        let test = test();
-        let accesses = extents(
-            &test,
-            &[(0, 0, None), (0, 4, Some(ScalarType::U16)), (1, 0, None), (1, 3, Some(ScalarType::U8))],
-        );
-        let cells = Cells::new(&test, accesses.iter().copied(), false);
-        let of = |index: usize| -> Vec<(u16, u32, u32)> {
-            cells.pieces(accesses[index]).iter().map(|p| (p.cell.0, p.before, p.bytes)).collect()
-        };
-        assert_eq!(of(0), [(0, 0, 4), (2, 4, 2), (3, 6, 2)]);
-        assert_eq!(of(1), [(2, 0, 2)]);
-        assert_eq!(of(2), [(1, 0, 3), (4, 3, 1)]);
-        let fine = Cells::new(&test, accesses.iter().copied(), true);
-        assert_eq!(fine.pieces(accesses[0]).len(), 8);
-        assert_eq!(fine.pieces(accesses[1]).len(), 2);
     }
 }

@@ -21,40 +21,40 @@ use crate::symmetry::ConditionOrbit;
 
 /// The enabled strategies and their step limits.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ExplorationStrategy {
+pub struct ExplorationStrategy {
     /// If set, evaluates few executions one by one.
-    brute_force: bool,
+    pub brute_force: bool,
     /// Step limit of the search for all executions, before it falls back to single queries.
-    steps: u64,
+    pub steps: u64,
     /// Step limit of the search for one answer, before it falls back to the SAT solver.
-    pub(crate) decide_steps: u64,
+    pub decide_steps: u64,
     /// Step limit, per pair of symmetric threads, of the search with ordered threads. It pays off only for
     /// threads that count; locks are left to the SAT solver.
-    pub(crate) ordered_steps: u64,
+    pub ordered_steps: u64,
     /// If set, lists outcomes.
-    pub(crate) lists_outcomes: bool,
+    pub lists_outcomes: bool,
     /// If set, decides races and question before it lists many outcomes.
-    pub(crate) decides_first: bool,
+    pub decides_first: bool,
     /// Step limit of the first attempt to list outcomes, before races and question are decided without a list.
-    pub(crate) first_listing_steps: u64,
+    pub first_listing_steps: u64,
     /// If set, a decision that holds beyond the loop bound has precedence over a list of outcomes that does
     /// not.
-    pub(crate) prefers_decision: bool,
+    pub prefers_decision: bool,
     /// Step limit of the list of outcomes, once races and question are decided.
-    pub(crate) listing_steps: u64,
+    pub listing_steps: u64,
     /// If set, uses thread symmetry.
-    pub(crate) symmetry: bool,
+    pub symmetry: bool,
     /// If set, uses RMW chains of counters.
-    pub(crate) rmw_chains: bool,
+    pub rmw_chains: bool,
     /// If set, reduces spin loops that are followed only by reads.
-    pub(crate) spin_loops: bool,
+    pub spin_loops: bool,
     /// If set, excludes combinations of paths by the values that their writes can supply.
-    pub(crate) value_supply: bool,
+    pub value_supply: bool,
 }
 
 impl ExplorationStrategy {
     /// Every strategy, each with the limit at which it is fastest.
-    pub(crate) const FULL: ExplorationStrategy = ExplorationStrategy {
+    pub const FULL: ExplorationStrategy = ExplorationStrategy {
         brute_force: true,
         steps: 20_000,
         decide_steps: 2_000,
@@ -72,7 +72,7 @@ impl ExplorationStrategy {
 
     /// As [`FULL`](Self::FULL), for callers that need races and the condition first: a list of outcomes may
     /// cost about as much as the decision.
-    pub(crate) const DECIDE_THEN_LIST: ExplorationStrategy = ExplorationStrategy {
+    pub const DECIDE_THEN_LIST: ExplorationStrategy = ExplorationStrategy {
         first_listing_steps: 5_000,
         prefers_decision: true,
         listing_steps: 10_000,
@@ -80,7 +80,7 @@ impl ExplorationStrategy {
     };
 
     /// As [`FULL`](Self::FULL), without a list of outcomes.
-    pub(crate) const DECIDE_ONLY: ExplorationStrategy = ExplorationStrategy::FULL.without_list();
+    pub const DECIDE_ONLY: ExplorationStrategy = ExplorationStrategy::FULL.without_list();
 
     /// Returns this strategy without a list of outcomes.
     pub(crate) const fn without_list(self) -> ExplorationStrategy {
@@ -415,11 +415,3 @@ impl LeafVisitor for FirstMatch<'_, '_, '_> {
         1
     }
 }
-
-#[cfg(test)]
-#[expect(dead_code, reason = "other tests use the other kinds of random tests")]
-#[path = "../tests/common/mod.rs"]
-pub(crate) mod random;
-
-#[cfg(test)]
-mod tests;

@@ -53,6 +53,8 @@ mod few;
 mod flags;
 mod forced;
 mod growing;
+#[cfg(feature = "testing")]
+pub mod internals;
 mod interval;
 mod line;
 mod liveness;
@@ -61,7 +63,7 @@ pub mod matrix;
 mod model;
 pub mod mutation;
 mod mutual_order;
-#[cfg(any(test, feature = "testing"))]
+#[cfg(feature = "testing")]
 pub mod naive;
 mod narrow;
 mod path;

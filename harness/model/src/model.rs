@@ -208,13 +208,13 @@ impl Model {
     }
 
     /// Returns the complete plan for the storage classes of a test.
-    pub(crate) fn plan_for(&self, test: &Test) -> Result<Arc<CompiledModel>, PredictError> {
+    pub fn plan_for(&self, test: &Test) -> Result<Arc<CompiledModel>, PredictError> {
         Ok(self.compiled_for(test)?.plan.clone())
     }
 
     /// Returns the complete plan for the storage classes of a test, with every feature enabled.
-    #[cfg(any(test, feature = "testing"))]
-    pub(crate) fn plan_for_all(&self, test: &Test) -> Result<Arc<CompiledModel>, PredictError> {
+    #[cfg(feature = "testing")]
+    pub fn plan_for_all(&self, test: &Test) -> Result<Arc<CompiledModel>, PredictError> {
         Ok(self.compiled_for_kind(classes_of(test), TestFeatures::ALL)?.plan.clone())
     }
 
@@ -260,7 +260,7 @@ impl Model {
     }
 
     /// Returns the model's requirements on candidate executions.
-    pub(crate) fn semantic(&self) -> Semantic {
+    pub fn semantic(&self) -> Semantic {
         let options = &self.ast.options;
         Semantic {
             rmw_fused: options.rmw == RmwEvents::Fused,
@@ -359,31 +359,4 @@ fn classes_of(test: &Test) -> StorageClassSet {
         bits = instruction.kind.semantics().fold(bits, |bits, semantics| bits | semantics.classes.0);
     }
     StorageClassSet(bits)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Plans of tests without hosts, sizes, calls and sections contain no nodes for these.
-    #[test]
-    fn unused_features_are_not_compiled() {
-        let model = Model::shipped("vulkan").unwrap().unwrap();
-        let classes = StorageClassSet(1);
-        let plain = model.compiled_for_kind(classes, TestFeatures::default()).unwrap().plan.clone();
-        let all = model.compiled_for_kind(classes, TestFeatures::ALL).unwrap().plan.clone();
-        // Only `sc` distinguishes vector components; the halves of a barrier are for users' models, sequentially
-        // consistent operations for models of other languages.
-        let unused = ["component", "ARRIVE", "WAIT", "SEQCST"];
-        let absent: Vec<&str> =
-            TestFeatures::default().absent().filter(|name| !unused.contains(name)).collect();
-        let used =
-            |plan: &CompiledModel| plan.names.iter().filter(|name| absent.contains(&name.as_str())).count();
-        assert_eq!(used(&plain), 0);
-        assert_eq!(used(&all), absent.len());
-        assert!(plain.nodes.len() < all.nodes.len(), "{} of {}", plain.nodes.len(), all.nodes.len());
-        let axioms = |plan: &CompiledModel| plan.axioms.len();
-        // The flag of uninitialized reads exists only for tests that may have some.
-        assert_eq!(axioms(&plain) + 1, axioms(&all));
-    }
 }

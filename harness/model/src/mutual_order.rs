@@ -48,7 +48,7 @@ pub(crate) fn is_mutually_ordered(
 ///
 /// All accesses of each storage that a thread writes and another uses are mutually ordered atomics. False if
 /// that cannot be decided from the text of the test.
-pub(crate) fn has_only_ordered_accesses(test: &Test) -> bool {
+pub fn has_only_ordered_accesses(test: &Test) -> bool {
     let plain = test.dialect != Dialect::Hsa && !test.has_undefined() && test.system_sync.is_empty();
     let accesses: Vec<(usize, &MemoryAccess)> = test
         .threads
@@ -86,31 +86,5 @@ fn are_mutually_ordered(test: &Test, one: (usize, &MemoryAccess), other: (usize,
             is_same && share_scopes(test, (one.0, by_one), (other.0, by_other))
         }
         _ => false,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::has_only_ordered_accesses;
-
-    fn is_ordered(code: &str) -> bool {
-        let text = format!(
-            "VULKAN test\n{{ x = 0; y = 0; }}\nP0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ;\n{code} ;"
-        );
-        has_only_ordered_accesses(&litmus::parse(&text, "test").unwrap())
-    }
-
-    #[test]
-    fn atomics_within_both_scopes_are_ordered() {
-        assert!(is_ordered("st.atom.dv.sc0 x, 1 | ld.atom.dv.sc0 r0, x"));
-        assert!(is_ordered("ld.sc0 r0, x | ld.sc0 r0, x"));
-        assert!(is_ordered("st.sc0 x, 1 | st.sc0 y, 1"));
-    }
-
-    #[test]
-    fn plain_accesses_and_narrow_scopes_are_not_ordered() {
-        assert!(!is_ordered("st.sc0 x, 1 | ld.atom.dv.sc0 r0, x"));
-        assert!(!is_ordered("st.atom.dv.sc0 x, 1 | ld.atom.wg.sc0 r0, x"));
-        assert!(!is_ordered("st.atom.wg.sc0 x, 1 | rmw.atom.dv.sc0.add r0, x, 1"));
     }
 }

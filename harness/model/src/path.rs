@@ -16,7 +16,7 @@ use crate::symbolic::{Constraint, LocalRead, Symbolic};
 
 /// One path of a thread.
 #[derive(Clone, Debug)]
-pub(crate) struct Path {
+pub struct Path {
     pub(crate) steps: Vec<ThreadStep>,
     /// Conditions under which control takes this path.
     pub(crate) constraints: Vec<Constraint<LocalRead>>,
@@ -24,7 +24,7 @@ pub(crate) struct Path {
     pub(crate) registers: Vec<Symbolic<LocalRead>>,
     /// False if a loop ended the path: at the loop bound, or because no further iteration can change
     /// anything.
-    pub(crate) terminated: bool,
+    pub terminated: bool,
     /// True if the loop bound ended the path, so that longer paths were not visited.
     pub(crate) cut: bool,
     /// Reads that a branch, an await or an address depends on, even if no event follows.
@@ -35,8 +35,10 @@ pub(crate) struct Path {
 
 /// The path of a thread as far as it is chosen: this path, or this or a later one.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum PathChoice {
+pub enum PathChoice {
+    /// This path.
     Path(usize),
+    /// This or a later path.
     From(usize),
 }
 
@@ -114,7 +116,7 @@ const MAX_PATHS: usize = 4096;
 /// iteration. Removing the iteration removes order and adds none. So the last iteration of such a loop
 /// represents any number of them, and the races of an earlier iteration are found on the path that ends
 /// there.
-pub(crate) fn paths(test: &Test, thread: ThreadId, unroll: u32) -> Result<Vec<Path>, PredictError> {
+pub fn paths(test: &Test, thread: ThreadId, unroll: u32) -> Result<Vec<Path>, PredictError> {
     paths_observing(test, thread, unroll, &vec![true; test.thread(thread).registers.len()])
 }
 

@@ -65,7 +65,7 @@ pub fn decide(test: &Test, model: &Model, options: &Options) -> Result<Predictio
 }
 
 /// [`predict`] with a given exploration strategy.
-pub(crate) fn predict_with_strategy(
+pub fn predict_with_strategy(
     test: &Test,
     model: &Model,
     options: &Options,

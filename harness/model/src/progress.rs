@@ -24,21 +24,22 @@ mod machine;
 mod promise;
 mod relaxed;
 mod split;
-#[cfg(test)]
-mod tests;
 
 use std::fmt::Write as _;
 
 use litmus::{Test, ThreadId, Value};
 
-pub use promise::{PROGRESS_GUARANTEES, ProgressGuarantee, ProgressModel, ProgressModelError};
+pub use promise::{
+    HierarchyLevel, PROGRESS_GUARANTEES, ProgressGuarantee, ProgressModel, ProgressModelError,
+    ProgressSemantics, ThreadStatus,
+};
 
 use crate::{Budget, Model, Options, PredictError};
 use axioms::SpinAnswer;
 use code::{ProgressCode, ProgressOperation};
 use graph::{FairComponent, StateGraph, Transition};
 use machine::{FlatMemory, ProgressMachine};
-use promise::{ProgressSemantics, ThreadTree};
+use promise::ThreadTree;
 use relaxed::{HISTORY, StoreHistories};
 
 /// Fairness assumption on progress obligations.
@@ -255,7 +256,8 @@ pub fn check_termination_under(
     decide_termination(test, memory_model, models, ProgressSemantics::STANDARD, fairness, limits)
 }
 
-fn decide_termination(
+/// [`check_termination_under`] other semantics of the progress models.
+pub fn decide_termination(
     test: &Test,
     memory_model: &Model,
     models: &[ProgressModel],

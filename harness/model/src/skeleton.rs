@@ -28,7 +28,7 @@ pub const MAX_THREADS: usize = 64;
 
 /// Requirements of a model on candidate executions, from the options comment of its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Semantic {
+pub struct Semantic {
     /// A read-modify-write is one event that reads and writes.
     pub(crate) rmw_fused: bool,
     /// One initial write for each name instead of one for each storage.
@@ -54,11 +54,11 @@ pub(crate) struct Semantic {
     pub(crate) tangling: Tangling,
     /// The subgroup and workgroup of a thread matter only to equally narrow scopes. This is proved for the
     /// shipped Vulkan models ([`crate::symmetry`]) and unknown for others.
-    pub(crate) placed_by_scope: bool,
+    pub placed_by_scope: bool,
     /// The model is a shipped Vulkan model, for which further reductions are proved: values along counters
     /// ([`crate::line`]), reordering of adjacent reads ([`crate::symmetry`]), and threads that only read
     /// after a loop ([`crate::wait`]).
-    pub(crate) knows_text: bool,
+    pub knows_text: bool,
 }
 
 /// Owner of an event.

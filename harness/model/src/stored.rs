@@ -15,7 +15,7 @@ use crate::symbolic::Symbolic;
 const MAX_VALUES: usize = 8;
 
 /// Returns every value that a read of the storage may return; `None` if they are unknown or too many.
-pub(crate) fn stored_values(test: &Test, storage: LocationId) -> Option<Vec<Value>> {
+pub fn stored_values(test: &Test, storage: LocationId) -> Option<Vec<Value>> {
     let names = (0..test.locations.len()).map(|index| LocationId(index as u16));
     let is_single = names.filter(|name| test.storage_of(*name) == storage).count() == 1;
     if !is_single
@@ -98,37 +98,4 @@ fn is_whole_scalar(test: &Test, access: &MemoryAccess) -> bool {
         && test.location(access.place.location).components == 1
         && access.place.scalar_type(test) == test.location(access.place.location).scalar_type()
         && Extent::of(test, &access.place).whole
-}
-
-#[cfg(test)]
-mod tests {
-    use litmus::{LocationId, Value};
-
-    use super::stored_values;
-
-    fn values(code: &str) -> Option<Vec<Value>> {
-        let text = format!(
-            "VULKAN stored\n{{ l = 0; u32x2 v = 0; k aliases l; P0:r8 = 1; }}\nP0@sg 0, wg 0, qf 0 ;\n{code} ;"
-        );
-        let text = if code.contains(" k,") { text } else { text.replace("k aliases l; ", "") };
-        stored_values(&litmus::parse(&text, "stored").unwrap(), LocationId(0))
-    }
-
-    #[test]
-    fn constants_and_their_combinations_are_known() {
-        assert_eq!(values("rmw.atom.dv.sc0 r0, l, 1 ;\nst.atom.dv.sc0 l, 0"), Some(vec![Value(0), Value(1)]));
-        assert_eq!(
-            values("rmw.atom.dv.sc0.or r0, l, 1 ;\nrmw.atom.dv.sc0.or r0, l, 2"),
-            Some(vec![Value(0), Value(1), Value(2), Value(3)])
-        );
-        assert_eq!(values("ld.atom.dv.sc0 r0, l"), Some(vec![Value(0)]));
-    }
-
-    #[test]
-    fn registers_counters_parts_and_aliases_are_not() {
-        assert_eq!(values("st.atom.dv.sc0 l, r8"), None);
-        assert_eq!(values("rmw.atom.dv.sc0.add r0, l, 1"), None);
-        assert_eq!(values("st.sc0.u16 l, 1"), None);
-        assert_eq!(values("st.sc0 k, 1"), None);
-    }
 }

@@ -27,7 +27,7 @@ const UNKNOWN: ValueSet = 1 << 63;
 
 /// The values that the paths of a test need and supply.
 #[derive(Debug, Default)]
-pub(crate) struct ValueSupply {
+pub struct ValueSupply {
     /// The initial value of each tracked storage.
     initial: Vec<ValueSet>,
     /// The paths of each thread.
@@ -113,7 +113,7 @@ impl ValueSupply {
     ///
     /// Threads can be shown able to continue only if `knows_text` is set: the model is the Vulkan memory
     /// model.
-    pub(crate) fn new(test: &Test, paths: &[Vec<Path>], knows_text: bool) -> ValueSupply {
+    pub fn new(test: &Test, paths: &[Vec<Path>], knows_text: bool) -> ValueSupply {
         let branches = paths.iter().any(|paths| paths.len() > 1);
         if !branches || test.khronos.is_some() {
             return ValueSupply::default();
@@ -165,7 +165,7 @@ impl ValueSupply {
     }
 
     /// Returns true if each read of the chosen paths may have a source.
-    pub(crate) fn has_sources(&self, taken: &[PathChoice]) -> bool {
+    pub fn has_sources(&self, taken: &[PathChoice]) -> bool {
         let mut supplied = self.initial.clone();
         for (writes, _) in self.writes(taken) {
             supplied.iter_mut().zip(writes).for_each(|(all, set)| *all |= set);
@@ -175,7 +175,7 @@ impl ValueSupply {
     }
 
     /// Returns true if some chosen path ends in a spin loop that every last value leaves.
-    pub(crate) fn can_continue(&self, taken: &[PathChoice]) -> bool {
+    pub fn can_continue(&self, taken: &[PathChoice]) -> bool {
         self.chosen(taken).filter_map(|flow| flow.spins).any(|(index, leaves)| {
             let (mut last, mut is_written) = (0, false);
             for (writes, is_certain) in self.writes(taken) {
@@ -245,55 +245,4 @@ fn leaving_values(
         !(of_last && of_others)
     });
     decides.then(|| (index, table.all(index) & !table.accepted(index, path, last)))
-}
-
-#[cfg(test)]
-mod tests {
-    use litmus::{Test, ThreadId};
-
-    use super::ValueSupply;
-    use crate::path::{Path, PathChoice, paths};
-
-    const WAIT: &str = "ld.atom.acq.dv.sc0.semsc0.semvis r0, ";
-
-    /// Two threads that wait, the second for a flag of the first, and one that sets the first flag.
-    fn supply(awaited: u32) -> (ValueSupply, Vec<Vec<Path>>) {
-        let text = format!(
-            "VULKAN chain\n{{ f = 0; g = 0; }}\nP0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 | P2@sg 0, wg 2, qf 0 ;\n\
-             st.atom.dv.sc0 f, 1 | LC00: | LC00: ;\n\
-             st.atom.dv.sc0 f, 2 | {WAIT}f | {WAIT}g ;\n\
-             | blt r0, {awaited}, LC00 | bne r0, 1, LC00 ;\n\
-             | st.atom.dv.sc0 g, 1 | ;\n"
-        );
-        let test: Test = litmus::parse(&text, "chain").unwrap();
-        let paths: Vec<Vec<Path>> = (0..3).map(|thread| paths(&test, ThreadId(thread), 1).unwrap()).collect();
-        (ValueSupply::new(&test, &paths, true), paths)
-    }
-
-    /// The paths on which each thread has left its loop, or not.
-    fn taken(paths: &[Vec<Path>], left: [bool; 3]) -> Vec<PathChoice> {
-        let path = |(paths, left): (&Vec<Path>, &bool)| {
-            PathChoice::Path(paths.iter().position(|path| path.terminated == *left).unwrap())
-        };
-        paths.iter().zip(&left).map(path).collect()
-    }
-
-    #[test]
-    fn value_that_no_path_writes_has_no_source() {
-        let (supply, paths) = supply(1);
-        assert!(supply.has_sources(&taken(&paths, [true, true, true])));
-        assert!(supply.has_sources(&taken(&paths, [true, true, false])));
-        assert!(!supply.has_sources(&taken(&paths, [true, false, true])));
-    }
-
-    #[test]
-    fn thread_continues_if_every_last_value_leaves_its_loop() {
-        let (of_one, paths) = supply(1);
-        assert!(of_one.can_continue(&taken(&paths, [true, false, false])));
-        assert!(of_one.can_continue(&taken(&paths, [true, true, false])));
-        assert!(!of_one.can_continue(&taken(&paths, [true, true, true])));
-        // The last value may be 1, which does not leave the loop.
-        let (of_two, paths) = supply(2);
-        assert!(!of_two.can_continue(&taken(&paths, [true, false, false])));
-    }
 }

@@ -42,16 +42,18 @@ const MAX_COMPARED_STEPS: usize = 4_000;
 
 /// The symmetries of a test, as generating swaps.
 #[derive(Debug, Default)]
-pub(crate) struct Symmetry {
-    swaps: Vec<Swap>,
+pub struct Symmetry {
+    /// The generating swaps.
+    pub swaps: Vec<Swap>,
     /// True if every swap preserves the condition of the question.
-    preserves_condition: bool,
+    pub preserves_condition: bool,
 }
 
 /// Two blocks of threads that may be swapped, thread by thread.
 #[derive(Debug)]
-struct Swap {
-    blocks: [Vec<usize>; 2],
+pub struct Swap {
+    /// The threads of the two blocks.
+    pub blocks: [Vec<usize>; 2],
     /// The memory names that are swapped with them, in both directions.
     names: BTreeMap<LocationId, LocationId>,
 }
@@ -68,7 +70,7 @@ pub(crate) struct SymmetryBreaking {
 impl Symmetry {
     /// Finds the symmetries of a test whose threads have these paths. Parts that the model ignores are not
     /// compared.
-    pub(crate) fn new(test: &Test, paths: &[Vec<Path>], semantic: Semantic) -> Symmetry {
+    pub fn new(test: &Test, paths: &[Vec<Path>], semantic: Semantic) -> Symmetry {
         let mut symmetry = Symmetry { swaps: Vec::new(), preserves_condition: true };
         // A lane's number can be observed, so lanes are never swapped.
         let is_plain = |path: &Path| {
@@ -501,150 +503,4 @@ fn group_membership(places: &[Placement], threads: &[usize]) -> Vec<[bool; 2]> {
             .map(|scope| places[one].scope_instance(scope) == places[other].scope_instance(scope))
     };
     threads.iter().flat_map(|one| threads.iter().map(move |other| shares(*one, *other))).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use litmus::{Test, ThreadId};
-
-    use super::{Semantic, Symmetry};
-    use crate::path::paths;
-
-    /// Prints the swaps of a test as threads, with a bar if its condition distinguishes them. Placement
-    /// matters.
-    fn swaps(columns: &[&str], init: &str, end: &str) -> String {
-        swaps_where(false, columns, init, end)
-    }
-
-    fn swaps_where(placed_by_scope: bool, columns: &[&str], init: &str, end: &str) -> String {
-        let cells: Vec<Vec<&str>> = columns.iter().map(|column| column.split("; ").collect()).collect();
-        let rows = cells.iter().map(Vec::len).max().unwrap();
-        let row = |row: usize| {
-            let cells: Vec<&str> = cells.iter().map(|c| c.get(row).copied().unwrap_or("")).collect();
-            cells.join(" | ") + " ;"
-        };
-        let rows: Vec<String> = (0..rows).map(row).collect();
-        let text = format!("VULKAN t\n{{ {init} }}\n{}\n{end}\n", rows.join("\n"));
-        let test: Test = litmus::parse(&text, "t").unwrap();
-        let threads = 0..test.threads.len() as u16;
-        let paths: Vec<_> = threads.map(|thread| paths(&test, ThreadId(thread), 1).unwrap()).collect();
-        let model = crate::Model::shipped("vulkan").unwrap().unwrap();
-        let semantic = Semantic { placed_by_scope, ..model.semantic() };
-        let symmetry = Symmetry::new(&test, &paths, semantic);
-        let block = |block: &[usize]| block.iter().map(|t| t.to_string()).collect::<Vec<_>>().join("+");
-        let swaps = symmetry
-            .swaps
-            .iter()
-            .map(|swap| format!("{}-{}", block(&swap.blocks[0]), block(&swap.blocks[1])));
-        swaps.collect::<Vec<_>>().join(" ") + if symmetry.preserves_condition { "" } else { " |" }
-    }
-
-    const ALL: &str = "exists (x == 7)";
-
-    #[test]
-    fn identical_threads_are_symmetric() {
-        let columns = [
-            "P0@sg 0, wg 0, qf 0; st.sc0 x, 1",
-            "P1@sg 0, wg 0, qf 0; st.sc0 x, 1",
-            "P2@sg 0, wg 0, qf 0; st.sc0 x, 1",
-        ];
-        assert_eq!(swaps(&columns, "x = 0;", ALL), "0-1 1-2");
-        // A thread in a separate subgroup has no counterpart, and its subgroup cannot be swapped with one of
-        // two threads.
-        let apart = [columns[0], columns[1], "P2@sg 1, wg 0, qf 0; st.sc0 x, 1"];
-        assert_eq!(swaps(&apart, "x = 0;", ALL), "0-1");
-        // Another value, another path, another strength.
-        for other in ["st.sc0 x, 2", "st.sc0 x, 1; st.sc0 x, 1", "st.nonpriv.sc0 x, 1", "ld.sc0 r0, x"] {
-            let columns = [columns[0], columns[1], &format!("P2@sg 0, wg 0, qf 0; {other}")];
-            assert_eq!(swaps(&columns, "x = 0;", ALL), "0-1", "{other}");
-        }
-        let branch = |value| format!("ld.sc0 r0, x; bne r0, {value}, LC00; st.sc0 x, 1; LC00:");
-        let branches = [1, 1, 2].map(branch);
-        let columns: Vec<String> =
-            branches.iter().enumerate().map(|(i, b)| format!("P{i}@sg 0, wg 0, qf 0; {b}")).collect();
-        let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
-        assert_eq!(swaps(&columns, "x = 0;", ALL), "0-1");
-    }
-
-    #[test]
-    fn groups_of_threads_are_symmetric_as_a_whole() {
-        let thread = |id: usize, workgroup: u32, subgroup: u32| {
-            format!("P{id}@sg {subgroup}, wg {workgroup}, qf 0; st.sc0 x, {}", 1 + id % 2)
-        };
-        let said = |places: [(u32, u32); 4]| {
-            let columns: Vec<String> =
-                places.iter().enumerate().map(|(id, (wg, sg))| thread(id, *wg, *sg)).collect();
-            let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
-            swaps(&columns, "x = 0;", ALL)
-        };
-        assert_eq!(said([(0, 0), (0, 0), (0, 1), (0, 1)]), "0+1-2+3");
-        assert_eq!(said([(0, 0), (0, 0), (1, 0), (1, 0)]), "0+1-2+3");
-        assert_eq!(said([(0, 0), (0, 1), (1, 0), (1, 1)]), "0+1-2+3");
-        // Two threads of one subgroup differ from two threads of two subgroups.
-        assert_eq!(said([(0, 0), (0, 0), (1, 0), (1, 1)]), "");
-    }
-
-    /// Workgroup and subgroup placement is compared only if some scope is as narrow.
-    #[test]
-    fn threads_are_symmetric_across_unnamed_placements() {
-        let said = |bodies: [&str; 2]| {
-            let places = [(0, 0), (0, 0), (0, 1), (1, 0)];
-            let columns: Vec<String> = places
-                .iter()
-                .enumerate()
-                .map(|(id, (wg, sg))| {
-                    format!("P{id}@sg {sg}, wg {wg}, qf 0; {}", bodies[usize::from(id == 0)])
-                })
-                .collect();
-            swaps_where(true, &columns.iter().map(String::as_str).collect::<Vec<_>>(), "x = 0;", ALL)
-        };
-        let same = |body: &str| said([body, body]);
-        assert_eq!(same("st.sc0 x, 1"), "0-1 1-2 2-3");
-        assert_eq!(same("st.atom.rel.dv.sc0.semsc0 x, 1"), "0-1 1-2 2-3");
-        assert_eq!(same("st.atom.rel.qf.sc0.semsc0 x, 1"), "0-1 1-2 2-3");
-        // Of a workgroup, its threads; of a subgroup, those of one.
-        assert_eq!(same("st.atom.rel.wg.sc0.semsc0 x, 1"), "0-1 1-2");
-        assert_eq!(same("st.atom.rel.sg.sc0.semsc0 x, 1"), "0-1");
-        assert_eq!(same("st.atom.inv.sc0 x, 1"), "0-1");
-        assert_eq!(same("st.sc0 x, 1; cbar.acq_rel.dv.semsc0 0"), "0-1 1-2");
-        assert_eq!(same("st.sc0 x, 1; cbar.execsg.acq_rel.dv.semsc0 0"), "0-1");
-        // One narrow scope anywhere.
-        let narrow = ["st.atom.dv.sc0 x, 1", "ld.atom.sg.sc0 r0, x"];
-        assert_eq!(said(narrow), "");
-        // Chains over several storage classes, which only operations of device scope extend to the device.
-        let chain =
-            |scope| format!("membar.acq.{scope}.semsc0; st.sc0 x, 1; membar.rel.{scope}.semsc0.semsc1");
-        assert_eq!(same(&chain("qf")), "0-1");
-        assert_eq!(same(&chain("dv")), "0-1 1-2 2-3");
-    }
-
-    #[test]
-    fn private_locations_are_permuted_with_their_threads() {
-        let columns = |other: &str| {
-            let first = "st.sc0 x, 1; st.sc0 a, 1".to_owned();
-            [first, other.to_owned()]
-                .iter()
-                .enumerate()
-                .map(|(id, body)| format!("P{id}@sg 0, wg {id}, qf 0; {body}"))
-                .collect::<Vec<_>>()
-        };
-        let said = |other: &str, init: &str, end: &str| {
-            let columns = columns(other);
-            swaps(&columns.iter().map(String::as_str).collect::<Vec<_>>(), init, end)
-        };
-        let other = "st.sc0 x, 1; st.sc0 b, 1";
-        assert_eq!(said(other, "x = 0; a = 0; b = 0;", ALL), "0-1");
-        assert_eq!(said(other, "x = 0; a = 0; b = 2;", ALL), "");
-        assert_eq!(said(other, "x = 0; a = 0; b = 0; c aliases a;", ALL), "");
-        assert_eq!(said(other, "x = 0; a = 0; b aliases a;", ALL), "");
-        // A name that one instruction swaps and another leaves in place.
-        assert_eq!(said("st.sc0 b, 1; st.sc0 x, 1", "x = 0; a = 0; b = 0;", ALL), "");
-        // Conditions, and filters.
-        assert_eq!(said(other, "x = 0; a = 0; b = 0;", "exists (a == 1 /\\ b == 2)"), "0-1 |");
-        // A final read of only one of them.
-        assert_eq!(said(other, "x = 0; a = 0; b = 0;", "exists (a == 1)"), "");
-        assert_eq!(said(other, "x = 0; a = 0; b = 0;", "exists (b == 1 /\\ (x == 0 \\/ a == 1))"), "0-1 |");
-        assert_eq!(said(other, "x = 0; a = 0; b = 0;", "exists (b == 1 /\\ x == 0 /\\ a == 1)"), "0-1");
-        assert_eq!(said(other, "x = 0; a = 0; b = 0;", "filter (a == 1)\nexists (x == 1)"), "");
-    }
 }

@@ -295,7 +295,7 @@ fn in_one_family(test: &Test) -> Option<&'static str> {
 
 /// The features that a test uses; base sets and relations of unused features are removed from its plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct TestFeatures {
+pub struct TestFeatures {
     /// Threads of the host, access masks.
     pub(crate) hosts: bool,
     /// Accesses to a part of a location.
@@ -328,7 +328,7 @@ impl TestFeatures {
     };
 
     /// Base sets and relations that are empty in every execution.
-    pub(crate) fn absent(self) -> impl Iterator<Item = &'static str> {
+    pub fn absent(self) -> impl Iterator<Item = &'static str> {
         let names: [(bool, &[&str]); 8] = [
             (self.hosts, &["HOST", "NONCOHERENT", "DOMDEVICE", "DOMHOST", "AVHOST", "VISHOST", "uncovered"]),
             (self.parts, &["part", "partial"]),

@@ -25,7 +25,7 @@ use crate::symbolic::{Constraint, LocalRead};
 
 /// The reduced paths of a test: one set for races, one for final states.
 #[derive(Debug)]
-pub(crate) struct SpinLoopReduction {
+pub struct SpinLoopReduction {
     /// For each thread its paths; a spinning thread has the path that stops before its last load first.
     pub(crate) stuck_paths: Vec<Vec<Path>>,
     /// For each thread its paths that leave the loop, or all paths if it does not spin.
@@ -35,7 +35,7 @@ pub(crate) struct SpinLoopReduction {
 
 impl SpinLoopReduction {
     /// Returns the reduction if at least two threads spin.
-    pub(crate) fn new(test: &Test, paths: &[Vec<Path>]) -> Option<SpinLoopReduction> {
+    pub fn new(test: &Test, paths: &[Vec<Path>]) -> Option<SpinLoopReduction> {
         let plain = test.filter.is_none()
             && !test.has_undefined()
             && test.system_sync.is_empty()
@@ -132,6 +132,3 @@ fn is_same_step(one: &ThreadStep, other: &ThreadStep) -> bool {
         && (one.instruction, one.occurrence) == (other.instruction, other.occurrence)
         && stored(one) == stored(other)
 }
-
-#[cfg(test)]
-mod tests;

@@ -21,8 +21,10 @@ mod progress;
 mod queries;
 mod relation_laws;
 mod rewritten;
+mod strategies;
 mod synthesis;
 mod texts;
+mod units;
 mod waiting;
 mod witness;
 

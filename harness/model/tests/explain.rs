@@ -294,6 +294,27 @@ fn listed_executions_have_the_allowed_outcomes() {
     assert!(compared > 300, "{compared}");
 }
 
+/// Each order of independent writes is an execution, and the letters of events continue after z.
+#[test]
+fn executions_of_many_writes() {
+    let listed = |text: &str| {
+        let test = litmus::parse(text, "writes").unwrap();
+        list_consistent_executions(&test, &shipped("vulkan"), &unhurried(), usize::MAX).unwrap().found
+    };
+    let threads = (0..4).map(|id| format!("P{id}@sg 0, wg {id}, qf 0"));
+    let heads = threads.collect::<Vec<_>>().join(" | ");
+    let stores = ["st.atom.dv.sc0 x, 1"; 4].join(" | ");
+    let found = listed(&format!("VULKAN writes\n{{ x = 0; }}\n{heads} ;\n{stores} ;\n"));
+    let orders: BTreeSet<String> = found.iter().map(|found| format!("{:?}", found.execution.edges)).collect();
+    assert_eq!((found.len(), orders.len()), (24, 24));
+
+    let loads = "ld.sc0 r0, x ;\n".repeat(28);
+    let found = listed(&format!("VULKAN reads\n{{ x = 0; }}\nP0@sg 0, wg 0, qf 0 ;\n{loads}"));
+    let labels: Vec<&str> = found[0].execution.events.iter().map(|event| event.label.as_str()).collect();
+    assert_eq!(labels[1..][..2], ["a", "b"]);
+    assert_eq!(labels[26..][..3], ["z", "aa", "ab"]);
+}
+
 /// An incomplete listing reports the loop bound and is not marked as complete.
 #[test]
 fn truncated_executions_are_reported() {

@@ -40,13 +40,3 @@ pub(crate) fn iter_names() -> impl Iterator<Item = &'static str> {
 pub(crate) fn find_source(id: SourceId) -> Option<&'static SourceText> {
     PRELUDE.as_ref().filter(|_| id == SOURCE).and_then(|model| model.sources.first())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_prelude_parses() {
-        assert!(iter_names().any(|name| name == "fr"));
-    }
-}

@@ -160,20 +160,3 @@ fn next_permutation(items: &mut [usize]) -> bool {
 pub(super) fn passes_filter(test: &Test, outcome: &Outcome) -> bool {
     test.filter.as_ref().is_none_or(|filter| outcome.meets_condition(test, &test.observables(), filter))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::next_permutation;
-
-    #[test]
-    fn every_permutation_occurs_once() {
-        let mut items = vec![3, 5, 7, 9];
-        let mut seen = std::collections::BTreeSet::from([items.clone()]);
-        while next_permutation(&mut items) {
-            assert!(seen.insert(items.clone()));
-        }
-        assert_eq!(seen.len(), 24);
-        assert_eq!(items, [3, 5, 7, 9]);
-        assert!(!next_permutation(&mut []));
-    }
-}

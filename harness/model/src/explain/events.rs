@@ -114,14 +114,3 @@ pub(super) fn value_text(value: Value, ty: ScalarType) -> String {
         _ => value.to_string(),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::event_letter;
-
-    #[test]
-    fn event_labels_continue_after_z() {
-        let letters: Vec<String> = [0, 25, 26, 51, 52, 701, 702].into_iter().map(event_letter).collect();
-        assert_eq!(letters, ["a", "z", "aa", "az", "ba", "zz", "aaa"]);
-    }
-}

@@ -46,7 +46,7 @@ impl ProgressGuarantee {
     }
 
     /// Marks the members with a progress obligation, given their statuses in id order.
-    pub(super) fn owed_members(self, members: &[ThreadStatus]) -> Vec<bool> {
+    pub fn owed_members(self, members: &[ThreadStatus]) -> Vec<bool> {
         let lowest = members.iter().position(|member| member.schedulable);
         let highest_started = members.iter().rposition(|member| member.started);
         let owes = |index: usize| match self {
@@ -63,18 +63,18 @@ impl ProgressGuarantee {
 
 /// Semantics of progress models, variable so that tests can mutate it.
 #[derive(Clone, Copy)]
-pub(super) struct ProgressSemantics {
+pub struct ProgressSemantics {
     /// Marks the members to which a group guarantees progress.
-    pub(super) owed_members: fn(ProgressGuarantee, &[ThreadStatus]) -> Vec<bool>,
+    pub owed_members: fn(ProgressGuarantee, &[ThreadStatus]) -> Vec<bool>,
     /// If a group makes progress, some member does, under every guarantee.
-    pub(super) some_member_progresses: bool,
+    pub some_member_progresses: bool,
     /// Groups of this level and above also have members outside the test, which may be the ones to progress.
-    pub(super) open_level: Option<HierarchyLevel>,
+    pub open_level: Option<HierarchyLevel>,
 }
 
 impl ProgressSemantics {
     /// The semantics in use; tests try others.
-    pub(super) const STANDARD: ProgressSemantics = ProgressSemantics {
+    pub const STANDARD: ProgressSemantics = ProgressSemantics {
         owed_members: ProgressGuarantee::owed_members,
         some_member_progresses: true,
         open_level: None,
@@ -173,13 +173,13 @@ impl FromStr for ProgressModel {
 
 /// Progress status of a thread or a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ThreadStatus {
+pub struct ThreadStatus {
     /// It has ended (all members have).
-    pub(super) ended: bool,
+    pub ended: bool,
     /// It has taken a step (some member has).
-    pub(super) started: bool,
+    pub started: bool,
     /// It can take a step: it has neither ended nor does it wait.
-    pub(super) schedulable: bool,
+    pub schedulable: bool,
 }
 
 const EMPTY_GROUP_STATUS: ThreadStatus = ThreadStatus { ended: true, started: false, schedulable: false };
@@ -191,11 +191,16 @@ pub(super) enum ThreadTree {
     Members(HierarchyLevel, Vec<ThreadTree>),
 }
 
+/// A level of the hierarchy of threads.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum HierarchyLevel {
+pub enum HierarchyLevel {
+    /// The device.
     Device,
+    /// A queue family.
     QueueFamily,
+    /// A workgroup.
     Workgroup,
+    /// A subgroup.
     Subgroup,
     /// Host threads are always scheduled.
     Host,
@@ -347,30 +352,4 @@ fn group_by_coordinate(
         .chunk_by(|left, right| coordinate(&left.0) == coordinate(&right.0))
         .map(|chunk| ThreadTree::Members(level, members(chunk)))
         .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn models_are_read_and_written() {
-        for (name, promise) in PROGRESS_GUARANTEES {
-            assert_eq!(name.parse(), Ok(ProgressModel::uniform(promise)));
-            assert_eq!(ProgressModel::uniform(promise).to_string(), name);
-        }
-        let mixed: ProgressModel = "qf=obe,sg=hsa".parse().unwrap();
-        assert_eq!((mixed.queue_family, mixed.workgroup), (ProgressGuarantee::Obe, ProgressGuarantee::Fair));
-        assert_eq!(mixed.to_string(), "qf=obe,wg=fair,sg=hsa");
-        assert_eq!(mixed.to_string().parse(), Ok(mixed));
-    }
-
-    #[test]
-    fn unknown_words_are_named() {
-        let error = |text: &str| text.parse::<ProgressModel>().unwrap_err();
-        assert_eq!(error("fairly"), ProgressModelError::UnknownModel("fairly".to_owned()));
-        assert_eq!(error("qf=obe,sg"), ProgressModelError::UnknownModel(String::new()));
-        assert_eq!(error("dv=obe"), ProgressModelError::UnknownLevel("dv".to_owned()));
-        assert_eq!(error("qf=obe,qf=hsa"), ProgressModelError::DuplicateLevel("qf".to_owned()));
-    }
 }

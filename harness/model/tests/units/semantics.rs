@@ -2,9 +2,12 @@
 
 use litmus::Test;
 
-use super::promise::{ProgressSemantics, ThreadStatus};
-use super::*;
-use crate::Model;
+use model::Model;
+use model::internals::{ProgressSemantics, ThreadStatus, decide_termination};
+use model::progress::{
+    DecidingMemory, Fairness, PROGRESS_GUARANTEES, ProgressGuarantee, ProgressLimits, ProgressModel,
+    check_termination,
+};
 
 fn progress_corpus() -> Vec<(String, Test)> {
     let parsed =
@@ -170,9 +173,9 @@ fn each_assumption_about_weak_memory_matters() {
     let sc = Model::shipped("sc").unwrap().unwrap();
     let fair = ProgressModel::uniform(ProgressGuarantee::Fair);
     for (id, decides) in [
-        ("progress/mp-wait-relaxed", super::DecidingMemory::Relaxed),
-        ("progress/sb-wait", super::DecidingMemory::Relaxed),
-        ("progress/lb-wait", super::DecidingMemory::Axioms),
+        ("progress/mp-wait-relaxed", DecidingMemory::Relaxed),
+        ("progress/sb-wait", DecidingMemory::Relaxed),
+        ("progress/lb-wait", DecidingMemory::Axioms),
     ] {
         let (_, test) = progress_corpus().into_iter().find(|(known, _)| known == id).unwrap();
         let weak =
@@ -208,7 +211,7 @@ fn a_bounded_answer_names_its_bound() {
     let fair = ProgressModel::uniform(ProgressGuarantee::Fair);
     let answer =
         check_termination(&test, &memory, &fair, Fairness::Weak, &ProgressLimits::default()).unwrap();
-    assert_eq!((answer.memory, answer.terminates), (super::DecidingMemory::Relaxed, Some(true)));
+    assert_eq!((answer.memory, answer.terminates), (DecidingMemory::Relaxed, Some(true)));
     assert_eq!(answer.why.as_deref(), Some("within histories of 6 writes"));
 }
 
@@ -221,7 +224,7 @@ fn schedules_are_runs() {
             let answer =
                 check_termination(&test, &memory, &model, Fairness::Weak, &ProgressLimits::default())
                     .unwrap();
-            if answer.terminates != Some(false) || answer.memory == super::DecidingMemory::Axioms {
+            if answer.terminates != Some(false) || answer.memory == DecidingMemory::Axioms {
                 assert!(answer.schedule.is_empty(), "{id}");
                 continue;
             }

@@ -1,6 +1,7 @@
 //! Differential tests: all exploration strategies agree with the naive enumerator.
 //!
 //! Long because all families of tests share one comparison with the enumerator.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,9 +13,10 @@ use litmus::{
 use proptest::prelude::Strategy;
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
 
-use super::{ExplorationStrategy, random};
-use crate::predict::predict_with_strategy;
-use crate::{Budget, Model, Options, naive};
+use model::internals::{ExplorationStrategy, predict_with_strategy};
+use model::{Budget, Model, Options, naive};
+
+use crate::common as random;
 
 /// Scales a number of random tests with `PROPTEST_CASES`; its default of 256 gives `full`.
 fn case_count(full: u32) -> u32 {
@@ -23,13 +25,13 @@ fn case_count(full: u32) -> u32 {
 
 /// Checks that a strategy agrees with the naive enumerator.
 fn agrees(model: &str, ways: ExplorationStrategy) {
-    agrees_on(&random::test(), model, ways);
+    agrees_on(&random::test(), 150, model, ways);
 }
 
-fn agrees_on(tests: &impl Strategy<Value = Test>, model: &str, ways: ExplorationStrategy) {
+fn agrees_on(tests: &impl Strategy<Value = Test>, cases: u32, model: &str, ways: ExplorationStrategy) {
     let model = Model::shipped(model).unwrap().unwrap();
     let config = Config {
-        cases: case_count(150),
+        cases: case_count(cases),
         rng_seed: RngSeed::Fixed(3),
         failure_persistence: None,
         ..Config::default()
@@ -228,7 +230,7 @@ fn undefined_values_in_every_search() {
             lists_outcomes: listing,
             ..ExplorationStrategy::FULL
         };
-        agrees_on(&random::undefined(), "vulkan", ways);
+        agrees_on(&random::undefined(), 150, "vulkan", ways);
     }
 }
 
@@ -379,7 +381,8 @@ fn counting() -> impl Strategy<Value = Test> {
     )
 }
 
-/// Threads that increment a counter: the ordered search compared with every candidate execution.
+/// Threads that increment a counter: the ordered search compared with every candidate execution. Few tests,
+/// since the enumerator tries every order of the increments.
 #[test]
 fn threads_that_count() {
     let ways = ExplorationStrategy {
@@ -391,7 +394,7 @@ fn threads_that_count() {
     };
     // Without any step left, the search falls back to enumeration.
     for (model, ordered_steps) in [("vulkan", u64::MAX), ("tso", u64::MAX), ("vulkan", 1)] {
-        agrees_on(&counting(), model, ExplorationStrategy { ordered_steps, ..ways });
+        agrees_on(&counting(), 80, model, ExplorationStrategy { ordered_steps, ..ways });
     }
 }
 
@@ -472,9 +475,9 @@ fn threads_that_take_numbers() {
         ..ExplorationStrategy::FULL
     };
     for model in ["vulkan", "tso"] {
-        agrees_on(&taking(), model, ways);
+        agrees_on(&taking(), 100, model, ways);
     }
-    agrees_on(&taking(), "vulkan", ExplorationStrategy::FULL);
+    agrees_on(&taking(), 100, "vulkan", ExplorationStrategy::FULL);
 }
 
 /// The answers do not depend on RMW chains, spin-loop reduction, the supply of values or thread order.

@@ -4,9 +4,9 @@ use litmus::ThreadId;
 use proptest::prelude::Strategy;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 
-use super::SpinLoopReduction;
-use crate::explore::random::waiting::waiting;
-use crate::path::paths;
+use crate::common::waiting::waiting;
+
+use model::internals::{SpinLoopReduction, paths};
 
 #[test]
 fn generated_spin_tests_have_reducible_threads() {

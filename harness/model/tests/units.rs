@@ -1,0 +1,15 @@
+//! Tests of parts of the engine by themselves.
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+mod budget;
+mod cells;
+mod growing;
+mod liveness;
+mod model;
+mod mutual_order;
+mod promise;
+mod semantics;
+mod stored;
+mod supply;
+mod symmetry;
+mod wait;
