@@ -59,5 +59,5 @@ pub use runnable::{Runnable, hash, told};
 pub use seed::{test_seed, text_hash};
 pub use settings::{RunBudget, RunSettings};
 pub use stress::{Graphics, Lanes, MemoryStress, Pairing, Pattern, Strategy, Stress, StressError, Unit};
-pub use variant::{RunVariant, UnknownRunVariant};
+pub use variant::{RunVariant, RunVariantError};
 pub use ways::{Known, PartialRun, RunMechanisms, SpreadPart, run_ways};

@@ -27,16 +27,43 @@ pub struct RunVariant {
     pub memory: Option<MemoryKind>,
 }
 
-/// A word that is not part of any variant.
+/// A text that is not a variant.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown variant `{0}`; expected one of {names}", names = RunVariant::words().collect::<Vec<_>>().join(", "))]
-pub struct UnknownRunVariant(pub String);
+pub enum RunVariantError {
+    /// A word that is not part of any variant.
+    #[error("unknown variant `{0}`; expected one of {names}", names = RunVariant::words().collect::<Vec<_>>().join(", "))]
+    Unknown(String),
+    /// A word that a later word repeats or replaces.
+    #[error("variant `{0}` has no effect in `{1}`: a later word repeats or replaces it; remove one of them")]
+    WithoutEffect(String, String),
+}
 
 const SPLIT: &str = "split";
 const NOT_LOCAL: &str = "nonlocal";
 const NOTHING_APART: &str = "no location to separate";
 
 impl RunVariant {
+    /// Applies words one after another.
+    fn from_words<'w>(words: impl Iterator<Item = &'w str>) -> Result<RunVariant, RunVariantError> {
+        let mut variant = RunVariant::default();
+        for word in words {
+            if word == SPLIT {
+                variant.pipelines = Pipelines::Split;
+            } else if let Some(kind) = MemoryKind::from_word(word) {
+                variant.memory = Some(kind);
+            } else if let Ok(shader) = word.parse() {
+                variant.shader = variant.shader.with(shader);
+                if variant.shader.apart != Apart::Nothing {
+                    variant.memory = MemoryKind::from_word(NOT_LOCAL);
+                }
+            } else {
+                let unknown = |_| RunVariantError::Unknown(word.to_owned());
+                variant.join = Some(word.parse().map_err(unknown)?);
+            }
+        }
+        Ok(variant)
+    }
+
     /// Returns every word.
     pub fn words() -> impl Iterator<Item = &'static str> {
         std::iter::once(SPLIT)
@@ -224,22 +251,15 @@ pub(crate) fn has_feature(capabilities: &Capabilities, feature: &str) -> bool {
 }
 
 impl FromStr for RunVariant {
-    type Err = UnknownRunVariant;
+    type Err = RunVariantError;
 
-    fn from_str(text: &str) -> Result<RunVariant, UnknownRunVariant> {
-        let mut variant = RunVariant::default();
-        for word in text.split('.').filter(|word| !word.is_empty()) {
-            if word == SPLIT {
-                variant.pipelines = Pipelines::Split;
-            } else if let Some(kind) = MemoryKind::from_word(word) {
-                variant.memory = Some(kind);
-            } else if let Ok(shader) = word.parse() {
-                variant.shader = variant.shader.with(shader);
-                if variant.shader.apart != Apart::Nothing {
-                    variant.memory = MemoryKind::from_word(NOT_LOCAL);
-                }
-            } else {
-                variant.join = Some(word.parse().map_err(|_| UnknownRunVariant(word.to_owned()))?);
+    fn from_str(text: &str) -> Result<RunVariant, RunVariantError> {
+        let words: Vec<&str> = text.split('.').filter(|word| !word.is_empty()).collect();
+        let variant = RunVariant::from_words(words.iter().copied())?;
+        for (index, word) in words.iter().enumerate() {
+            let others = words.iter().enumerate().filter(|(other, _)| *other != index);
+            if RunVariant::from_words(others.map(|(_, word)| *word))? == variant {
+                return Err(RunVariantError::WithoutEffect((*word).to_owned(), text.to_owned()));
             }
         }
         Ok(variant)
@@ -288,6 +308,12 @@ mod tests {
         let more = ["split.event.nonlocal.volatile.phi", "glsl450", "split.size-3.workgroups-17"];
         for text in texts.into_iter().chain(more) {
             assert_eq!(text.parse::<RunVariant>().unwrap().to_string(), text);
+        }
+        for (text, word) in
+            [("split.split", "split"), ("visible.coherent", "visible"), ("calls.fence", "calls")]
+        {
+            let without_effect = RunVariantError::WithoutEffect(word.to_owned(), text.to_owned());
+            assert_eq!(text.parse::<RunVariant>(), Err(without_effect));
         }
         let unknown = "split.fast".parse::<RunVariant>().unwrap_err().to_string();
         assert!(

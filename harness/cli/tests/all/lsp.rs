@@ -20,7 +20,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -427,7 +427,6 @@ fn a_long_file_is_diagnosed_while_it_is_edited() {
     std::fs::write(editor.folder.path().join("long.litmus"), &text).unwrap();
     step(&mut editor, &["open", "long.litmus"], "");
     assert_eq!(editor.diagnostics("long.litmus", 1), json!([]));
-    let since = Instant::now();
     for (number, digit) in ["2", "3", "q"].into_iter().enumerate() {
         let edit = format!("\"{digit}\"");
         step(&mut editor, &["edit", "long.litmus", "10003:10-10003:11", &edit], "");
@@ -436,7 +435,5 @@ fn a_long_file_is_diagnosed_while_it_is_edited() {
             assert_eq!(found[0]["range"]["start"]["line"], 10_003, "{found}");
         }
     }
-    println!("diagnostics of three edits after {} ms", since.elapsed().as_millis());
-    assert!(since.elapsed() < Duration::from_secs(10));
     assert_eq!(step(&mut editor, &["stop"], ""), "exit code 0");
 }
