@@ -234,7 +234,7 @@ fn draws_with_wrong_push_constants_are_discarded() {
 fn workgroups_executed_twice_are_detected() {
     let Some(driver) = software_drivers().into_iter().next() else { return };
     let Some(layer) = Layer::build("fault") else { return };
-    let row = |cell: &dyn Fn(u32) -> String| (0..32).map(cell).collect::<Vec<_>>().join(" | ") + " ;\n";
+    let row = |cell: &dyn Fn(u32) -> String| (0..16).map(cell).collect::<Vec<_>>().join(" | ") + " ;\n";
     let (places, stores) =
         (row(&|number| format!("P{number}@sg 0, wg {number}, qf 0")), row(&|_| "st.atom.dv.sc0 x, 1".into()));
     let text = format!("VULKAN many\n{{ x = 0; }}\n{places}{stores}exists (x == 1)\n");
