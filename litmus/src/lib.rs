@@ -58,7 +58,7 @@ pub use outcome::{
 };
 pub use overlap::Overlap;
 pub use schedule::{
-    ApiCalls, DependencyScopes, FenceWait, HostCall, Schedule, ScheduledItem, ScheduledQueue, StageMask,
+    ApiCalls, DependencyScopes, FenceWait, HostCall, Schedule, ScheduledItem, ScheduledQueue,
 };
 pub use span::Span;
 pub use subgroup::{QuadDirection, SUBGROUP_ARITHMETIC, SubgroupKind, SubgroupOperation, SubgroupSpan};
@@ -66,7 +66,7 @@ pub use suite::Suite;
 pub use syntax::{
     IgnoredWord, MAX_THREADS, ParseOptions, ignored_words, parse, parse_condition, parse_with, print,
 };
-pub use system::{AccessMask, Interlock, InterlockEnd, InterlockOrder, SystemOperation};
+pub use system::{Interlock, InterlockEnd, InterlockOrder, SystemOperation};
 pub use tangle::{BlockPart, GuardedBlock, TangleInstance, TangledLane};
 pub use test::{
     Access, AccessKind, ArithmeticOperation, BarrierSemantics, BranchRelation, Compute, ControlBarrier,
@@ -77,4 +77,5 @@ pub use test::{
     ThreadId, ThreadPlace, UNDEFINED_BYTE,
 };
 pub use value::Value;
+pub use vocabulary::{AccessMask, StageMask};
 pub use warnings::{TextWarning, text_warnings};

@@ -4,7 +4,8 @@
 
 use std::sync::Arc;
 
-use crate::system::AccessMask;
+use vocabulary::{AccessMask, StageMask};
+
 use crate::test::{InstructionKind, LocationId, SystemSync, Test, ThreadId};
 
 /// The queues of a test with their submitted work.
@@ -89,35 +90,6 @@ pub struct DependencyScopes {
     pub source: (StageMask, AccessMask),
     /// Stages and accesses of the second scope.
     pub target: (StageMask, AccessMask),
-}
-
-/// A set of pipeline stages.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct StageMask(u16);
-
-/// The words of [`StageMask`]: bit i is word i. `none` has no bit.
-const WORDS: [&str; 8] = ["compute", "vertex", "fragment", "transfer", "host", "all", "top", "bottom"];
-
-impl StageMask {
-    /// No stage.
-    pub const NONE: StageMask = StageMask(0);
-
-    /// Returns the stage that a word names.
-    pub fn from_word(word: &str) -> Option<StageMask> {
-        let bit = WORDS.iter().position(|known| *known == word).map(|bit| StageMask(1 << bit));
-        bit.or((word == "none").then_some(StageMask::NONE))
-    }
-
-    /// Returns the union.
-    #[must_use]
-    pub fn with(self, other: StageMask) -> StageMask {
-        StageMask(self.0 | other.0)
-    }
-
-    /// Returns the words of its members.
-    pub fn words(self) -> impl Iterator<Item = &'static str> {
-        WORDS.into_iter().enumerate().filter(move |(bit, _)| self.0 & (1 << bit) != 0).map(|(_, word)| word)
-    }
 }
 
 /// The API calls of a test, with the synchronization derived from them.

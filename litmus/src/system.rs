@@ -1,6 +1,8 @@
 //! Synchronization outside of shader instructions: API operations, host operations, access masks, shader
 //! calls and interlocked sections.
 
+use vocabulary::AccessMask;
+
 use crate::test::{InstructionKind, LocationId, Test, ThreadId};
 
 /// An operation of the API (`#memory-model-vulkan-availability-visibility`).
@@ -135,93 +137,6 @@ impl Test {
         self.thread(thread).instructions.iter().find_map(|instruction| match &instruction.kind {
             InstructionKind::Interlock(interlock) => Some(interlock.section.as_str()),
             _ => None,
-        })
-    }
-}
-
-/// A set of access types, like `VkAccessFlags2`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct AccessMask(u16);
-
-/// The words of [`AccessMask`], in printing order: bit i is word i.
-const WORDS: [&str; 9] = [
-    "shader_read",
-    "shader_write",
-    "uniform_read",
-    "transfer_read",
-    "transfer_write",
-    "host_read",
-    "host_write",
-    "memory_read",
-    "memory_write",
-];
-
-impl AccessMask {
-    /// No access: `.none`, a pure execution dependency.
-    pub const NONE: AccessMask = AccessMask(0);
-    /// Reads of storage buffers, images and workgroup memory by shaders.
-    pub const SHADER_READ: AccessMask = AccessMask(1);
-    /// Writes by shaders.
-    pub const SHADER_WRITE: AccessMask = AccessMask(1 << 1);
-    /// Reads of uniform buffers; litmus tests have none.
-    pub const UNIFORM_READ: AccessMask = AccessMask(1 << 2);
-    /// Reads by transfer commands; litmus tests have none.
-    pub const TRANSFER_READ: AccessMask = AccessMask(1 << 3);
-    /// Writes by transfer commands; litmus tests have none.
-    pub const TRANSFER_WRITE: AccessMask = AccessMask(1 << 4);
-    /// Reads by host threads.
-    pub const HOST_READ: AccessMask = AccessMask(1 << 5);
-    /// Writes by host threads.
-    pub const HOST_WRITE: AccessMask = AccessMask(1 << 6);
-    /// Both accesses of host threads.
-    pub(crate) const HOST: AccessMask = AccessMask(0b11 << 5);
-    /// Every read by the device.
-    pub const MEMORY_READ: AccessMask = AccessMask(1 << 7);
-    /// Every write by the device.
-    pub const MEMORY_WRITE: AccessMask = AccessMask(1 << 8);
-
-    /// Returns every single access type, in printing order.
-    pub fn single_accesses() -> impl Iterator<Item = AccessMask> {
-        (0..WORDS.len()).map(|bit| AccessMask(1 << bit))
-    }
-
-    /// Returns the access type that a word of the language names.
-    pub fn from_word(word: &str) -> Option<AccessMask> {
-        WORDS.iter().position(|known| *known == word).map(|bit| AccessMask(1 << bit))
-    }
-
-    /// Returns the words of its members.
-    pub fn words(self) -> impl Iterator<Item = &'static str> {
-        WORDS.into_iter().enumerate().filter(move |(bit, _)| self.0 & (1 << bit) != 0).map(|(_, word)| word)
-    }
-
-    /// Returns the union.
-    pub fn with(self, other: AccessMask) -> AccessMask {
-        AccessMask(self.0 | other.0)
-    }
-
-    /// Returns the members that are not in the other set.
-    pub fn without(self, other: AccessMask) -> AccessMask {
-        AccessMask(self.0 & !other.0)
-    }
-
-    /// Returns the intersection.
-    pub(crate) fn intersection(self, other: AccessMask) -> AccessMask {
-        AccessMask(self.0 & other.0)
-    }
-
-    /// Returns true if the sets have a member in common.
-    pub fn intersects(self, other: AccessMask) -> bool {
-        self.0 & other.0 != 0
-    }
-
-    /// Returns true if it covers the reads or the writes of a shader or of a host thread.
-    pub fn covers_access(self, host: bool, write: bool) -> bool {
-        self.intersects(match (host, write) {
-            (false, false) => AccessMask::SHADER_READ.with(AccessMask::MEMORY_READ),
-            (false, true) => AccessMask::SHADER_WRITE.with(AccessMask::MEMORY_WRITE),
-            (true, false) => AccessMask::HOST_READ,
-            (true, true) => AccessMask::HOST_WRITE,
         })
     }
 }

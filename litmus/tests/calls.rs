@@ -34,7 +34,7 @@ fn relations_text(test: &Test) -> String {
             .map(|instruction| match &instruction.kind {
                 InstructionKind::System(operation) => match operation {
                     SystemOperation::Available(mask) | SystemOperation::Visible(mask) => mask
-                        .words()
+                        .names()
                         .fold(operation.keyword().to_owned(), |text, word| format!("{text}.{word}")),
                     SystemOperation::Submit(threads) | SystemOperation::Wait(threads) => {
                         let numbers =
@@ -456,7 +456,7 @@ fn schedules_have_the_calls_in_order() {
     let [own, far] = schedule.queues.as_slice() else { panic!("{schedule:?}") };
     let litmus::ScheduledItem::Barrier(scopes) = &own.items[1] else { panic!("{own:?}") };
     let words = |(stages, accesses): (litmus::StageMask, litmus::AccessMask)| {
-        (stages.words().collect::<Vec<_>>(), accesses.words().collect::<Vec<_>>())
+        (stages.names().collect::<Vec<_>>(), accesses.names().collect::<Vec<_>>())
     };
     assert_eq!(words(scopes.source), (vec!["compute", "transfer"], vec!["shader_write"]));
     assert_eq!(words(scopes.target), (vec!["all"], vec!["memory_read"]));

@@ -205,7 +205,7 @@ fn dependency(rows: &str) -> (String, String) {
     );
     let program = program(&parse(&text), &LAVAPIPE, Pipelines::Merged).unwrap();
     let Dependency { available, visible } = program.phases[1].before;
-    let words = |mask: AccessMask| mask.words().collect::<Vec<_>>().join(".");
+    let words = |mask: AccessMask| mask.names().collect::<Vec<_>>().join(".");
     (words(available), words(visible))
 }
 
@@ -235,7 +235,7 @@ fn access_masks_are_those_of_the_test() {
     };
     let masks = [AccessMask::NONE, AccessMask::HOST_READ.with(AccessMask::TRANSFER_WRITE)];
     for mask in AccessMask::single_accesses().chain(masks) {
-        let words: Vec<_> = mask.words().collect();
+        let words: Vec<_> = mask.names().collect();
         let (text, words) = (
             if words.is_empty() { ".none".to_owned() } else { format!(".{}", words.join(".")) },
             words.join("."),

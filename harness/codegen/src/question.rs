@@ -122,7 +122,7 @@ pub fn machine_question(
     // Nothing precedes the first one.
     let barriers =
         program.phases.iter().skip(1).map(|phase| DispatchBarrier {
-            visible: phase.before.visible.words().map(str::to_owned).collect(),
+            visible: phase.before.visible.names().map(str::to_owned).collect(),
         });
     let mut kernels = Vec::new();
     let mut workgroups = Vec::new();

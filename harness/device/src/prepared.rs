@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use ash::vk;
 use plan::{
     BufferId, BufferMemory, DependencyKind, DeviceError, Drawing, HostLayout, ImageShape, Kernel,
-    MemoryProperties, Plan, PlanStep, Prepared, Progress, QueueId, Stages,
+    MemoryProperties, Plan, PlanStep, Prepared, Progress, QueueId, StageMask,
 };
 
 use crate::clock::by_the_clock;
@@ -55,7 +55,7 @@ pub(crate) struct VulkanPrepared<'d> {
     /// Framebuffers by step index.
     canvases: Vec<RenderTarget>,
     /// The graphics stages on each queue of the plan.
-    graphics: Vec<Stages>,
+    graphics: Vec<StageMask>,
     submissions: Vec<Submission>,
     marks: StageMarks,
     /// The buffer of the last [`Prepared::fetch`], and its copy commands.
@@ -101,7 +101,7 @@ impl<'d> VulkanPrepared<'d> {
             state: PlanState::NeverSubmitted,
         };
         let queues = plan.queues.iter().zip(&prepared.graphics);
-        let draws = queues.filter_map(|(queue, own)| (*own != Stages::NONE).then_some(queue.family));
+        let draws = queues.filter_map(|(queue, own)| (*own != StageMask::NONE).then_some(queue.family));
         let places = assign_queues(&plan.queues, &draws.collect::<Vec<u32>>(), &gpu.families)?;
         let mut families: Vec<u32> = places.iter().map(|place| place.family.index).collect();
         families.sort_unstable();

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use ash::ext::mesh_shader;
 use ash::vk;
-use plan::{BufferId, DependencyKind, DeviceError, ImageId, Kernel, KernelStage, PlanStep, QueueId, Stages};
+use plan::{
+    BufferId, DependencyKind, DeviceError, ImageId, Kernel, KernelStage, PlanStep, QueueId, StageMask,
+};
 
 use crate::draw::{DrawWork, RenderTarget};
 use crate::error::failed;
@@ -44,7 +46,7 @@ pub(crate) struct Recorder<'a> {
     /// Framebuffers by step index.
     pub(crate) canvases: &'a [RenderTarget],
     /// The graphics stages on each queue of the plan.
-    pub(crate) graphics: &'a [Stages],
+    pub(crate) graphics: &'a [StageMask],
     /// The functions that launch mesh and task shaders, if supported.
     pub(crate) mesh: Option<&'a mesh_shader::Device>,
     /// The functions that record dependencies.
@@ -348,7 +350,7 @@ pub(crate) fn record_copy_out(
     commands: vk::CommandBuffer,
     from: &DeviceBuffer,
     to: &DeviceBuffer,
-    (words, graphics): (u64, Stages),
+    (words, graphics): (u64, StageMask),
 ) -> Result<(), DeviceError> {
     let drawn = pipeline_stages(graphics);
     let begin = vk::CommandBufferBeginInfo::default();

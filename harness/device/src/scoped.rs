@@ -4,7 +4,7 @@
 //! the stages of plans.
 
 use ash::{khr, vk};
-use plan::{Accesses, Stages};
+use plan::{AccessMask, StageMask};
 
 use crate::stage_flags::pipeline_stages;
 
@@ -16,9 +16,9 @@ pub(crate) struct ScopedDependency {
 
 impl ScopedDependency {
     pub(crate) fn new(
-        (before, after): (Stages, Stages),
-        available: Accesses,
-        visible: Accesses,
+        (before, after): (StageMask, StageMask),
+        available: AccessMask,
+        visible: AccessMask,
     ) -> ScopedDependency {
         ScopedDependency {
             source: (pipeline_stages(before), access_flags(available)),
@@ -161,19 +161,19 @@ impl DependencyRecorder {
 }
 
 /// Access types with their flags.
-const KINDS: [(Accesses, vk::AccessFlags); 9] = [
-    (Accesses::SHADER_READ, vk::AccessFlags::SHADER_READ),
-    (Accesses::SHADER_WRITE, vk::AccessFlags::SHADER_WRITE),
-    (Accesses::UNIFORM_READ, vk::AccessFlags::UNIFORM_READ),
-    (Accesses::TRANSFER_READ, vk::AccessFlags::TRANSFER_READ),
-    (Accesses::TRANSFER_WRITE, vk::AccessFlags::TRANSFER_WRITE),
-    (Accesses::HOST_READ, vk::AccessFlags::HOST_READ),
-    (Accesses::HOST_WRITE, vk::AccessFlags::HOST_WRITE),
-    (Accesses::MEMORY_READ, vk::AccessFlags::MEMORY_READ),
-    (Accesses::MEMORY_WRITE, vk::AccessFlags::MEMORY_WRITE),
+const KINDS: [(AccessMask, vk::AccessFlags); 9] = [
+    (AccessMask::SHADER_READ, vk::AccessFlags::SHADER_READ),
+    (AccessMask::SHADER_WRITE, vk::AccessFlags::SHADER_WRITE),
+    (AccessMask::UNIFORM_READ, vk::AccessFlags::UNIFORM_READ),
+    (AccessMask::TRANSFER_READ, vk::AccessFlags::TRANSFER_READ),
+    (AccessMask::TRANSFER_WRITE, vk::AccessFlags::TRANSFER_WRITE),
+    (AccessMask::HOST_READ, vk::AccessFlags::HOST_READ),
+    (AccessMask::HOST_WRITE, vk::AccessFlags::HOST_WRITE),
+    (AccessMask::MEMORY_READ, vk::AccessFlags::MEMORY_READ),
+    (AccessMask::MEMORY_WRITE, vk::AccessFlags::MEMORY_WRITE),
 ];
 
-fn access_flags(accesses: Accesses) -> vk::AccessFlags {
+fn access_flags(accesses: AccessMask) -> vk::AccessFlags {
     let kinds = KINDS.iter().filter(|(kind, _)| accesses.intersects(*kind));
     kinds.fold(vk::AccessFlags::empty(), |all, (_, flag)| all | *flag)
 }

@@ -1,7 +1,7 @@
 //! The flags of Vulkan for the stages of plans.
 
 use ash::vk;
-use plan::{KernelStage, Stages};
+use plan::{KernelStage, StageMask};
 
 /// Returns the stage flag of a kernel's bindings and push constants.
 pub(crate) fn stage_flag(stage: &KernelStage) -> vk::ShaderStageFlags {
@@ -18,18 +18,18 @@ pub(crate) fn stage_flag(stage: &KernelStage) -> vk::ShaderStageFlags {
 }
 
 /// Returns the stage mask of a dependency.
-pub(crate) fn pipeline_stages(stages: Stages) -> vk::PipelineStageFlags {
+pub(crate) fn pipeline_stages(stages: StageMask) -> vk::PipelineStageFlags {
     let kinds = [
-        (Stages::COMPUTE, vk::PipelineStageFlags::COMPUTE_SHADER),
-        (Stages::VERTEX, vk::PipelineStageFlags::VERTEX_SHADER),
-        (Stages::FRAGMENT, vk::PipelineStageFlags::FRAGMENT_SHADER),
-        (Stages::MESH, vk::PipelineStageFlags::MESH_SHADER_EXT),
-        (Stages::TASK, vk::PipelineStageFlags::TASK_SHADER_EXT),
-        (Stages::TRANSFER, vk::PipelineStageFlags::TRANSFER),
-        (Stages::HOST, vk::PipelineStageFlags::HOST),
-        (Stages::ALL, vk::PipelineStageFlags::ALL_COMMANDS),
-        (Stages::TOP, vk::PipelineStageFlags::TOP_OF_PIPE),
-        (Stages::BOTTOM, vk::PipelineStageFlags::BOTTOM_OF_PIPE),
+        (StageMask::COMPUTE, vk::PipelineStageFlags::COMPUTE_SHADER),
+        (StageMask::VERTEX, vk::PipelineStageFlags::VERTEX_SHADER),
+        (StageMask::FRAGMENT, vk::PipelineStageFlags::FRAGMENT_SHADER),
+        (StageMask::MESH, vk::PipelineStageFlags::MESH_SHADER_EXT),
+        (StageMask::TASK, vk::PipelineStageFlags::TASK_SHADER_EXT),
+        (StageMask::TRANSFER, vk::PipelineStageFlags::TRANSFER),
+        (StageMask::HOST, vk::PipelineStageFlags::HOST),
+        (StageMask::ALL, vk::PipelineStageFlags::ALL_COMMANDS),
+        (StageMask::TOP, vk::PipelineStageFlags::TOP_OF_PIPE),
+        (StageMask::BOTTOM, vk::PipelineStageFlags::BOTTOM_OF_PIPE),
     ];
     let named = kinds.into_iter().filter(|(kind, _)| stages.intersects(*kind));
     named.fold(vk::PipelineStageFlags::empty(), |all, (_, flag)| all | flag)

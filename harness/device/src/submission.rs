@@ -1,7 +1,7 @@
 //! Divides the steps of a plan into submissions and command buffers.
 
 use ash::vk;
-use plan::{Plan, PlanStep, Stages};
+use plan::{Plan, PlanStep, StageMask};
 
 /// A submission: some steps of one queue.
 pub(crate) struct Submission {
@@ -12,7 +12,7 @@ pub(crate) struct Submission {
     /// The semaphores that it waits for, by index, with the awaited values of timelines.
     pub(crate) waits: Vec<(usize, u32)>,
     /// The stages of its kernels.
-    pub(crate) stages: Stages,
+    pub(crate) stages: StageMask,
     /// The semaphores that it signals, by index, with the new values of timelines.
     pub(crate) signals: Vec<(usize, u32)>,
     /// The batch that it belongs to, if host threads run.
@@ -103,7 +103,7 @@ pub(crate) fn split_into_submissions(plan: &Plan) -> Vec<Submission> {
             Some(PlanStep::Draw { kernel, .. }) => plan.kernels.get(kernel.0 as usize),
             _ => None,
         });
-        submission.stages = drawn.fold(Stages::COMPUTE, |all, kernel| all.with(kernel.stage.as_set()));
+        submission.stages = drawn.fold(StageMask::COMPUTE, |all, kernel| all.with(kernel.stage.as_set()));
     }
     for queue in 0..plan.queues.len() {
         mark_ends(&mut submissions, queue);
@@ -140,7 +140,7 @@ impl OpenSubmission {
         if recordings.is_empty() && waits.is_empty() && signals.is_empty() {
             return None;
         }
-        let stages = Stages::COMPUTE;
+        let stages = StageMask::COMPUTE;
         Some(Submission {
             queue,
             recordings,

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use device::{DeviceOptions, VulkanDevice};
 use plan::{
-    Accesses, BatchStart, BufferId, BufferMemory, DependencyKind, Device, DeviceError, HostAct, HostLayout,
+    AccessMask, BatchStart, BufferId, BufferMemory, DependencyKind, Device, DeviceError, HostAct, HostLayout,
     HostOperation, HostOrder, HostPlace, HostRelation, HostReport, HostThread, HostValue, Hosts, MemoryKind,
-    PlanStep, Progress, Semaphore, SemaphoreId, Stages,
+    PlanStep, Progress, Semaphore, SemaphoreId, StageMask,
 };
 
 use support::kernels;
@@ -38,10 +38,10 @@ fn thread(acts: Vec<HostAct>) -> HostThread {
     HostThread { acts, registers: 2, reports }
 }
 
-fn dependency(available: Accesses, visible: Accesses) -> PlanStep {
+fn dependency(available: AccessMask, visible: AccessMask) -> PlanStep {
     let stages = (
-        Stages::COMPUTE.with(Stages::for_accesses(available)),
-        Stages::COMPUTE.with(Stages::for_accesses(visible)),
+        StageMask::COMPUTE.with(StageMask::for_accesses(available)),
+        StageMask::COMPUTE.with(StageMask::for_accesses(visible)),
     );
     PlanStep::Dependency { queue: QUEUE, kind: DependencyKind::Barrier, stages, available, visible }
 }
@@ -65,11 +65,11 @@ fn adding(threads: Vec<HostThread>, batches: &[(BatchStart, bool)]) -> Builder {
             b.step(PlanStep::Wait { queue: QUEUE, semaphore: SEMAPHORE, value: 2 });
         }
         b.step(dependency(
-            Accesses::SHADER_WRITE.with(Accesses::HOST_WRITE),
-            Accesses::SHADER_READ.with(Accesses::SHADER_WRITE),
+            AccessMask::SHADER_WRITE.with(AccessMask::HOST_WRITE),
+            AccessMask::SHADER_READ.with(AccessMask::SHADER_WRITE),
         ));
         b.dispatch(kernel, 1, &[buffer, buffer], &[]);
-        b.step(dependency(Accesses::SHADER_WRITE, Accesses::HOST_READ.with(Accesses::HOST_WRITE)));
+        b.step(dependency(AccessMask::SHADER_WRITE, AccessMask::HOST_READ.with(AccessMask::HOST_WRITE)));
     }
     b.step(PlanStep::HostsEnd { queue: QUEUE });
     b.barrier();

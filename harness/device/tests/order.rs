@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use device::{DeviceOptions, VulkanDevice};
 use plan::{
-    Accesses, BufferMemory, DependencyKind, Device, DeviceError, MemoryKind, PlanStep, Progress, Queue,
-    QueueId, Semaphore, SemaphoreId, Stages,
+    AccessMask, BufferMemory, DependencyKind, Device, DeviceError, MemoryKind, PlanStep, Progress, Queue,
+    QueueId, Semaphore, SemaphoreId, StageMask,
 };
 
 use support::{Builder, QUEUE, kernels, on_each_device, on_each_driver, refused, run, skipped};
@@ -34,19 +34,19 @@ const ALL: [(&str, Between); 6] = [
 ];
 
 fn dependency(b: &mut Builder, kind: DependencyKind) {
-    masked(b, kind, Accesses::SHADER_WRITE, ACCESSES);
+    masked(b, kind, AccessMask::SHADER_WRITE, ACCESSES);
 }
 
 /// The accesses of a kernel that reads and writes a buffer.
-const ACCESSES: Accesses = Accesses::SHADER_READ.with(Accesses::SHADER_WRITE);
+const ACCESSES: AccessMask = AccessMask::SHADER_READ.with(AccessMask::SHADER_WRITE);
 
-fn masked(b: &mut Builder, kind: DependencyKind, available: Accesses, visible: Accesses) {
+fn masked(b: &mut Builder, kind: DependencyKind, available: AccessMask, visible: AccessMask) {
     b.step(PlanStep::Dependency {
         queue: QUEUE,
         kind,
         stages: (
-            Stages::COMPUTE.with(Stages::for_accesses(available)),
-            Stages::COMPUTE.with(Stages::for_accesses(visible)),
+            StageMask::COMPUTE.with(StageMask::for_accesses(available)),
+            StageMask::COMPUTE.with(StageMask::for_accesses(visible)),
         ),
         available,
         visible,
@@ -110,26 +110,26 @@ fn validation_reports_nothing_for_any_mechanism() {
             assert_eq!(device.validation_messages(), Vec::<String>::new(), "{name}");
         }
         // Every access type as source and as destination, with its stages.
-        let shader = (Accesses::SHADER_WRITE, ACCESSES);
-        for kind in Accesses::single_accesses().chain([Accesses::NONE]) {
+        let shader = (AccessMask::SHADER_WRITE, ACCESSES);
+        for kind in AccessMask::single_accesses().chain([AccessMask::NONE]) {
             let masks = (shader.0.with(kind), shader.1.with(kind));
             let barrier = |b: &mut Builder, _| masked(b, DependencyKind::Barrier, masks.0, masks.1);
             run(&mut *chain(barrier).0.prepare(&device));
             // Events are set on the device, so they have no host stage.
-            if !kind.intersects(Accesses::HOST) {
+            if !kind.intersects(AccessMask::HOST) {
                 let event = |b: &mut Builder, _| masked(b, DependencyKind::Event, masks.0, masks.1);
                 run(&mut *chain(event).0.prepare(&device));
             }
             assert_eq!(device.validation_messages(), Vec::<String>::new(), "{kind}");
         }
-        let all = (Accesses::MEMORY_WRITE, Accesses::MEMORY_READ.with(Accesses::MEMORY_WRITE));
+        let all = (AccessMask::MEMORY_WRITE, AccessMask::MEMORY_READ.with(AccessMask::MEMORY_WRITE));
         run(&mut *chain(|b, _| masked(b, DependencyKind::Barrier, all.0, all.1)).0.prepare(&device));
         assert_eq!(device.validation_messages(), Vec::<String>::new());
         // Masks of other accesses do not make writes of kernels available.
         for (available, visible) in [
-            (Accesses::TRANSFER_WRITE, ACCESSES),
-            (Accesses::SHADER_READ, ACCESSES),
-            (Accesses::SHADER_WRITE, Accesses::UNIFORM_READ),
+            (AccessMask::TRANSFER_WRITE, ACCESSES),
+            (AccessMask::SHADER_READ, ACCESSES),
+            (AccessMask::SHADER_WRITE, AccessMask::UNIFORM_READ),
         ] {
             run(&mut *chain(|b, _| masked(b, DependencyKind::Barrier, available, visible))
                 .0
@@ -141,7 +141,7 @@ fn validation_reports_nothing_for_any_mechanism() {
         // active.
         let (b, _) = chain(|b, _| {
             let kind = DependencyKind::Barrier;
-            masked(b, kind, Accesses::NONE, Accesses::NONE);
+            masked(b, kind, AccessMask::NONE, AccessMask::NONE);
         });
         run(&mut *b.prepare(&device));
         let messages = device.validation_messages();

@@ -3,8 +3,8 @@
 mod hosts;
 
 use crate::{
-    Accesses, BufferId, BufferMemory, Capabilities, DependencyKind, DeviceError, Drawing, HostAct, ImageId,
-    ImageShape, Interface, Kernel, KernelId, KernelStage, Plan, PlanStep, QueueId, Semaphore, Stages,
+    AccessMask, BufferId, BufferMemory, Capabilities, DependencyKind, DeviceError, Drawing, HostAct, ImageId,
+    ImageShape, Interface, Kernel, KernelId, KernelStage, Plan, PlanStep, QueueId, Semaphore, StageMask,
     Subgroups, interface::UNIFORM_BYTES,
 };
 
@@ -267,7 +267,7 @@ impl Plan {
             // VUID-vkCmdSetEvent-stageMask-01149
             PlanStep::Dependency { kind, stages, available, .. }
                 if *kind != DependencyKind::Barrier
-                    && (available.intersects(Accesses::HOST) || stages.0.intersects(Stages::HOST)) =>
+                    && (available.intersects(AccessMask::HOST) || stages.0.intersects(StageMask::HOST)) =>
             {
                 Err("an event that the device sets after host accesses".to_owned())
             }
@@ -321,7 +321,7 @@ impl Plan {
     }
 
     /// Returns the graphics stages that run on a queue. If there are any, its family needs graphics.
-    pub fn graphics_on(&self, queue: QueueId) -> Stages {
+    pub fn graphics_on(&self, queue: QueueId) -> StageMask {
         let kernels = self.steps.iter().filter_map(|step| match step {
             PlanStep::Dispatch { queue: own, kernel, .. } | PlanStep::Draw { queue: own, kernel, .. }
                 if *own == queue =>
@@ -330,7 +330,7 @@ impl Plan {
             }
             _ => None,
         });
-        kernels.fold(Stages::NONE, |all, kernel| all.with(kernel.stage.as_set().graphics_only()))
+        kernels.fold(StageMask::NONE, |all, kernel| all.with(kernel.stage.as_set().graphics_only()))
     }
 
     fn has_queue(&self, queue: QueueId) -> Result<(), String> {
@@ -350,7 +350,7 @@ impl Plan {
 }
 
 /// Returns the queue of a dependency with its stages and accesses.
-fn dependency_scopes(step: &PlanStep) -> Option<(QueueId, (Stages, Stages), Accesses, Accesses)> {
+fn dependency_scopes(step: &PlanStep) -> Option<(QueueId, (StageMask, StageMask), AccessMask, AccessMask)> {
     match step {
         PlanStep::Dependency { queue, stages, available, visible, .. } => {
             Some((*queue, *stages, *available, *visible))

@@ -6,7 +6,6 @@
 //! queue, one dispatch, a working clock, or that anything was executed. This crate does not depend on litmus
 //! tests or a Vulkan loader.
 
-mod accesses;
 mod check;
 mod clock;
 mod host;
@@ -21,7 +20,6 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-pub use accesses::Accesses;
 pub use clock::Timestamp;
 pub use host::{
     BatchStart, HostAct, HostLayout, HostOperation, HostOrder, HostPlace, HostRelation, HostReport,
@@ -32,7 +30,8 @@ pub use interface::{BufferBinding, Interface};
 pub use masked::{FeatureMask, MaskError};
 pub use memory::{MemoryKind, MemoryProperties};
 pub use resource::{Buffer, BufferId, BufferMemory, KernelId, Queue, QueueId, Semaphore, SemaphoreId};
-pub use stage::{Drawing, KernelStage, Stages};
+pub use stage::{Drawing, KernelStage};
+pub use vocabulary::{AccessMask, StageMask};
 
 /// A program for a device: resources and ordered steps.
 #[derive(Clone, Debug, Default)]
@@ -204,12 +203,12 @@ pub enum PlanStep {
         /// The command.
         kind: DependencyKind,
         /// The stages of both scopes; an empty set means the beginning or the end of the pipe.
-        stages: (Stages, Stages),
+        stages: (StageMask, StageMask),
         /// The first access scope: these writes are made available. Events are set on the device, so they
         /// never cover host accesses.
-        available: Accesses,
+        available: AccessMask,
         /// The second access scope: available writes are made visible to these accesses.
-        visible: Accesses,
+        visible: AccessMask,
     },
     /// Releases the ownership of a buffer from this queue's family to another family, and makes its writes
     /// available.

@@ -1,6 +1,6 @@
 //! Shader stages, and the draws of graphics stages.
 
-use crate::accesses::Accesses;
+use vocabulary::StageMask;
 
 /// The stage of a kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -40,14 +40,14 @@ impl KernelStage {
     }
 
     /// Returns the stage as a set.
-    pub fn as_set(&self) -> Stages {
+    pub fn as_set(&self) -> StageMask {
         match self {
-            KernelStage::Compute => Stages::COMPUTE,
-            KernelStage::Vertex => Stages::VERTEX,
-            KernelStage::Fragment { .. } => Stages::FRAGMENT,
-            KernelStage::VertexAndFragment { .. } => Stages::VERTEX.with(Stages::FRAGMENT),
-            KernelStage::Mesh => Stages::MESH,
-            KernelStage::Task { .. } => Stages::TASK,
+            KernelStage::Compute => StageMask::COMPUTE,
+            KernelStage::Vertex => StageMask::VERTEX,
+            KernelStage::Fragment { .. } => StageMask::FRAGMENT,
+            KernelStage::VertexAndFragment { .. } => StageMask::VERTEX.with(StageMask::FRAGMENT),
+            KernelStage::Mesh => StageMask::MESH,
+            KernelStage::Task { .. } => StageMask::TASK,
         }
     }
 
@@ -76,104 +76,6 @@ impl KernelStage {
     /// Returns the SPIR-V words of the mesh shader after a task shader.
     pub fn mesh(&self) -> Option<&[u32]> {
         if let KernelStage::Task { mesh_shader: mesh } = self { Some(mesh) } else { None }
-    }
-}
-
-/// A set of pipeline stages.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Stages(u16);
-
-impl Stages {
-    /// No stage.
-    pub const NONE: Stages = Stages(0);
-    /// Compute shaders.
-    pub const COMPUTE: Stages = Stages(1);
-    /// Vertex shaders.
-    pub const VERTEX: Stages = Stages(2);
-    /// Fragment shaders.
-    pub const FRAGMENT: Stages = Stages(4);
-    /// Copies and fills.
-    pub const TRANSFER: Stages = Stages(8);
-    /// The host.
-    pub const HOST: Stages = Stages(16);
-    /// All commands; the host is not among them.
-    pub const ALL: Stages = Stages(32);
-    /// `TOP_OF_PIPE`.
-    pub const TOP: Stages = Stages(64);
-    /// `BOTTOM_OF_PIPE`.
-    pub const BOTTOM: Stages = Stages(128);
-    /// Mesh shaders.
-    pub const MESH: Stages = Stages(256);
-    /// Task shaders.
-    pub const TASK: Stages = Stages(512);
-    const COMMANDS: Stages = Stages::TRANSFER.with(Stages::SHADERS);
-    const SHADERS: Stages = Stages(1 | 2 | 4 | 256 | 512);
-    const GRAPHICS: Stages = Stages(2 | 4 | 256 | 512);
-
-    /// Returns the stages that make these accesses outside of shaders.
-    pub fn for_accesses(accesses: Accesses) -> Stages {
-        let kinds = [
-            (Accesses::TRANSFER_READ.with(Accesses::TRANSFER_WRITE), Stages::TRANSFER),
-            (Accesses::HOST, Stages::HOST),
-            (Accesses::MEMORY_READ.with(Accesses::MEMORY_WRITE), Stages::ALL),
-        ];
-        let named = kinds.into_iter().filter(|(kind, _)| accesses.intersects(*kind));
-        named.fold(Stages::NONE, |all, (_, stage)| all.with(stage))
-    }
-
-    /// Returns true if these stages support all the accesses (VUID-VkMemoryBarrier2-srcAccessMask-03900 to
-    /// 03917).
-    pub const fn support_accesses(self, accesses: Accesses) -> bool {
-        let of_shaders = Accesses::SHADER_READ.with(Accesses::SHADER_WRITE).with(Accesses::UNIFORM_READ);
-        let of_transfers = Accesses::TRANSFER_READ.with(Accesses::TRANSFER_WRITE);
-        (!accesses.intersects(of_shaders) || self.intersects(Stages::SHADERS.with(Stages::ALL)))
-            && (!accesses.intersects(of_transfers) || self.intersects(Stages::TRANSFER.with(Stages::ALL)))
-            && (!accesses.intersects(Accesses::HOST) || self.intersects(Stages::HOST))
-    }
-
-    /// Returns the stages of a first synchronization scope, including logically earlier ones.
-    #[must_use]
-    pub const fn as_source(self) -> Stages {
-        let all = self.intersects(Stages::ALL.with(Stages::BOTTOM));
-        let of_fragments = if self.intersects(Stages::FRAGMENT) { Stages::GRAPHICS } else { Stages::NONE };
-        let of_mesh = if self.intersects(Stages::MESH) { Stages::TASK } else { Stages::NONE };
-        self.named_stages().with(of_fragments).with(of_mesh).with(if all {
-            Stages::COMMANDS
-        } else {
-            Stages::NONE
-        })
-    }
-
-    /// Returns the stages of a second synchronization scope, including logically later ones.
-    #[must_use]
-    pub const fn as_target(self) -> Stages {
-        let all = self.intersects(Stages::ALL.with(Stages::TOP));
-        let before_fragments = Stages::VERTEX.with(Stages::MESH).with(Stages::TASK);
-        let fragments = if self.intersects(before_fragments) { Stages::FRAGMENT } else { Stages::NONE };
-        let mesh = if self.intersects(Stages::TASK) { Stages::MESH } else { Stages::NONE };
-        self.named_stages().with(fragments).with(mesh).with(if all { Stages::COMMANDS } else { Stages::NONE })
-    }
-
-    /// Returns the stages of commands and of the host.
-    const fn named_stages(self) -> Stages {
-        Stages(self.0 & Stages::COMMANDS.with(Stages::HOST).0)
-    }
-
-    /// Returns the graphics shader stages in the set.
-    #[must_use]
-    pub const fn graphics_only(self) -> Stages {
-        Stages(self.0 & Stages::GRAPHICS.0)
-    }
-
-    /// Returns the union.
-    #[must_use]
-    pub const fn with(self, other: Stages) -> Stages {
-        Stages(self.0 | other.0)
-    }
-
-    /// Returns true if the sets have a member in common.
-    pub const fn intersects(self, other: Stages) -> bool {
-        self.0 & other.0 != 0
     }
 }
 

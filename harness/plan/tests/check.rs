@@ -1,10 +1,10 @@
 //! Tests for the validation of plans and for device capability checks.
 
 use plan::{
-    Accesses, BatchStart, Buffer, BufferId, BufferMemory, Capabilities, DependencyKind, DeviceError, Drawing,
-    HostAct, HostOperation, HostReport, HostThread, Hosts, Image, ImageFormat, ImageId, ImageShape, Kernel,
-    KernelId, KernelStage, MemoryKind, MemoryProperties, Plan, PlanStep, Queue, QueueId, Semaphore,
-    SemaphoreId, Stages, Subgroups,
+    AccessMask, BatchStart, Buffer, BufferId, BufferMemory, Capabilities, DependencyKind, DeviceError,
+    Drawing, HostAct, HostOperation, HostReport, HostThread, Hosts, Image, ImageFormat, ImageId, ImageShape,
+    Kernel, KernelId, KernelStage, MemoryKind, MemoryProperties, Plan, PlanStep, Queue, QueueId, Semaphore,
+    SemaphoreId, StageMask, Subgroups,
 };
 
 const QUEUE: QueueId = QueueId(0);
@@ -108,20 +108,20 @@ fn contradictions_are_named() {
         (
             with_step(PlanStep::Dependency {
                 queue: QUEUE,
-                stages: (plan::Stages::COMPUTE, plan::Stages::COMPUTE),
+                stages: (plan::StageMask::COMPUTE, plan::StageMask::COMPUTE),
                 kind: DependencyKind::Event,
-                available: Accesses::SHADER_WRITE.with(Accesses::HOST_WRITE),
-                visible: Accesses::HOST_READ,
+                available: AccessMask::SHADER_WRITE.with(AccessMask::HOST_WRITE),
+                visible: AccessMask::HOST_READ,
             }),
             "step 0: an event that the device sets after host accesses",
         ),
         (
             with_step(PlanStep::Dependency {
                 queue: QUEUE,
-                stages: (plan::Stages::COMPUTE, plan::Stages::COMPUTE),
+                stages: (plan::StageMask::COMPUTE, plan::StageMask::COMPUTE),
                 kind: DependencyKind::Barrier,
-                available: Accesses::SHADER_WRITE,
-                visible: Accesses::HOST_READ,
+                available: AccessMask::SHADER_WRITE,
+                visible: AccessMask::HOST_READ,
             }),
             "step 0: a dependency with accesses that none of its stages performs",
         ),
@@ -224,7 +224,7 @@ fn draws_are_checked() {
     let good = of(KernelStage::Vertex, draw(5, (1, 1), 8));
     assert_eq!(good.validate(), Ok(()));
     assert_eq!(of(fragment(&kernel(1).words), draw(5, (4096, 2), 8)).validate(), Ok(()));
-    assert_eq!((good.graphics_on(QUEUE), plan().graphics_on(QUEUE)), (Stages::VERTEX, Stages::NONE));
+    assert_eq!((good.graphics_on(QUEUE), plan().graphics_on(QUEUE)), (StageMask::VERTEX, StageMask::NONE));
     let table = [
         (of(KernelStage::Compute, draw(5, (1, 1), 8)), "step 0: a draw of kernel 0, which has another stage"),
         (
@@ -357,31 +357,31 @@ fn an_event_is_set_once_and_awaited_with_the_same_masks() {
     let step = |kind, queue, stages| PlanStep::Dependency {
         queue: QueueId(queue),
         kind,
-        stages: (stages, Stages::COMPUTE),
-        available: Accesses::SHADER_WRITE,
-        visible: Accesses::SHADER_READ,
+        stages: (stages, StageMask::COMPUTE),
+        available: AccessMask::SHADER_WRITE,
+        visible: AccessMask::SHADER_READ,
     };
     let (set, end) = (DependencyKind::Set(7), DependencyKind::Await(7));
-    let with = |steps: &[(DependencyKind, u32, Stages)]| {
+    let with = |steps: &[(DependencyKind, u32, StageMask)]| {
         let steps = steps.iter().map(|(kind, queue, stages)| step(*kind, *queue, *stages)).collect();
         let queues = vec![Queue { family: 0 }; 2];
         Plan { queues, steps, ..plan() }.validate().map_err(|error| error.to_string())
     };
-    let compute = Stages::COMPUTE;
+    let compute = StageMask::COMPUTE;
     assert_eq!(with(&[(set, 0, compute), (end, 0, compute)]), Ok(()));
     assert_eq!(with(&[(set, 0, compute)]), Ok(()));
     let wrong = "invalid plan: event 7 is not set before, on this queue and for this";
     for steps in [
         [(end, 0, compute), (set, 0, compute)],
         [(set, 0, compute), (end, 1, compute)],
-        [(set, 0, compute), (end, 0, Stages::ALL)],
+        [(set, 0, compute), (end, 0, StageMask::ALL)],
     ] {
         assert_eq!(with(&steps), Err(wrong.to_owned()));
     }
     let twice = with(&[(set, 0, compute), (set, 0, compute)]);
     assert_eq!(twice, Err("invalid plan: event 7 is set twice".to_owned()));
     let host = "invalid plan: step 0: an event that the device sets after host accesses";
-    assert_eq!(with(&[(set, 0, Stages::HOST)]), Err(host.to_owned()));
+    assert_eq!(with(&[(set, 0, StageMask::HOST)]), Err(host.to_owned()));
 }
 
 #[test]

@@ -1,12 +1,10 @@
 //! Converts the host calls of a test to plan steps: each queue gets the test's submissions, with their stages
 //! and accesses.
 
-use litmus::{DependencyScopes, Schedule, ScheduledItem, StageMask, ThreadId};
-use plan::{BufferId, DependencyKind, PlanStep, QueueId, Semaphore, SemaphoreId, Stages};
+use litmus::{DependencyScopes, Schedule, ScheduledItem, ThreadId};
+use plan::{BufferId, DependencyKind, PlanStep, QueueId, Semaphore, SemaphoreId};
 use shaders::Program;
 use shaders::host::{Called, items};
-
-use crate::accesses::accesses;
 
 /// Calls in a valid order of submission.
 #[derive(Clone, Debug, Default)]
@@ -47,31 +45,9 @@ impl<'a> NameNumbers<'a> {
     }
 }
 
-/// Returns the pipeline stages of a dependency.
-fn stages(mask: StageMask) -> Stages {
-    mask.words().fold(Stages::NONE, |all, word| {
-        all.with(match word {
-            "compute" => Stages::COMPUTE,
-            "vertex" => Stages::VERTEX,
-            "fragment" => Stages::FRAGMENT,
-            "transfer" => Stages::TRANSFER,
-            "host" => Stages::HOST,
-            "top" => Stages::TOP,
-            "bottom" => Stages::BOTTOM,
-            _ => Stages::ALL,
-        })
-    })
-}
-
 fn dependency(queue: QueueId, kind: DependencyKind, scopes: &DependencyScopes) -> PlanStep {
     let (source, target) = (scopes.source, scopes.target);
-    PlanStep::Dependency {
-        queue,
-        kind,
-        stages: (stages(source.0), stages(target.0)),
-        available: accesses(source.1),
-        visible: accesses(target.1),
-    }
+    PlanStep::Dependency { queue, kind, stages: (source.0, target.0), available: source.1, visible: target.1 }
 }
 
 /// Returns the test's submissions as steps, in the queues' order or in the batches of host threads.

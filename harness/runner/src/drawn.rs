@@ -1,6 +1,6 @@
 //! Kernels of graphics stages in a plan: their draws, and the detection of repeated invocations.
 
-use plan::{Buffer, BufferId, BufferMemory, DeviceError, Drawing, KernelStage, Prepared, Stages};
+use plan::{Buffer, BufferId, BufferMemory, DeviceError, Drawing, KernelStage, Prepared, StageMask};
 use shaders::carrier::{Carrier, FIRST_CLAIM, ViewportLayout};
 use shaders::together::Together;
 use shaders::{CompiledKernel, DispatchPhase, Program, ProgramKernel};
@@ -91,10 +91,10 @@ pub(crate) fn stage(kernel: &CompiledKernel) -> KernelStage {
 }
 
 /// Returns the stages of all earlier phases, and those of one phase.
-pub(crate) fn stages_around(program: &Program, phase: usize) -> (Stages, Stages) {
+pub(crate) fn stages_around(program: &Program, phase: usize) -> (StageMask, StageMask) {
     let of = |phases: &[DispatchPhase]| {
         let kernels = phases.iter().flat_map(|phase| &phase.parts).map(|part| stage(&part.kernel).as_set());
-        kernels.fold(Stages::NONE, Stages::with)
+        kernels.fold(StageMask::NONE, StageMask::with)
     };
     let (before, after) = program.phases.split_at(phase.min(program.phases.len()));
     (of(before), of(after.get(..1).unwrap_or_default()))

@@ -3,10 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use plan::{Accesses, BufferId, DependencyKind, PlanStep, QueueId, Semaphore, SemaphoreId, Stages};
+use plan::{AccessMask, BufferId, DependencyKind, PlanStep, QueueId, Semaphore, SemaphoreId, StageMask};
 use shaders::{Dependency, Program};
 
-use crate::accesses::accesses;
 use crate::calls;
 
 /// The feature of timeline semaphores.
@@ -108,7 +107,7 @@ impl Join {
             // (VUID-vkCmdSetEvent-stageMask-01149).
             Join::Event => {
                 let mut phases = program.phases.iter();
-                let host = phases.any(|phase| accesses(phase.before.available).intersects(Accesses::HOST));
+                let host = phases.any(|phase| phase.before.available.intersects(AccessMask::HOST));
                 host.then_some("event after accesses of the host")
             }
             // The mechanism publishes all memory; the model would judge a weaker program.
@@ -122,13 +121,15 @@ impl Join {
     pub(crate) fn steps(
         self,
         queues: &[QueueId],
-        (dependency, stages): (Dependency, (Stages, Stages)),
+        (dependency, stages): (Dependency, (StageMask, StageMask)),
         semaphores: &mut Vec<Semaphore>,
         steps: &mut Vec<PlanStep>,
     ) {
-        let (available, visible) = (accesses(dependency.available), accesses(dependency.visible));
-        let stages =
-            (stages.0.with(Stages::for_accesses(available)), stages.1.with(Stages::for_accesses(visible)));
+        let (available, visible) = (dependency.available, dependency.visible);
+        let stages = (
+            stages.0.with(StageMask::for_accesses(available)),
+            stages.1.with(StageMask::for_accesses(visible)),
+        );
         let by = |queue, kind| PlanStep::Dependency { queue, kind, stages, available, visible };
         let barriers = || queues.iter().map(|queue| by(*queue, DependencyKind::Barrier));
         match self {

@@ -9,7 +9,6 @@
 //! relaxes a test, to measure whether the device could have shown a violation. [`canary`] detects devices
 //! that execute nothing. [`classic`] and [`native`] are baselines for rates.
 
-mod accesses;
 mod affinity;
 mod calibration;
 mod calls;

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 
 use plan::{
     Buffer, BufferId, BufferMemory, Capabilities, DependencyKind, DeviceError, Hosts, Image, ImageFormat,
-    ImageId, ImageShape, KernelId, Plan, PlanStep, Prepared, Queue, QueueId, Semaphore, SemaphoreId, Stages,
+    ImageId, ImageShape, KernelId, Plan, PlanStep, Prepared, Queue, QueueId, Semaphore, SemaphoreId,
+    StageMask,
 };
 use shaders::classify::{BufferRole, Helper};
 use shaders::contract::{FIRST_RECEIPT, IMAGE_WIDTH};
@@ -16,7 +17,6 @@ use shaders::together::Together;
 use shaders::variant::{Images as Shape, SubgroupSize};
 use shaders::{Binding, CompiledKernel, ImageBinding, Parameters, Program, ProgramKernel, StressParameters};
 
-use crate::accesses::accesses;
 use crate::calls::{self, OrderedCall};
 use crate::classify::Classifier;
 use crate::dispatch::{Execution, Workgroups};
@@ -825,10 +825,10 @@ fn transfer_ownership(program: &Program, buffer: BufferId, from: QueueId, to: Qu
 
 /// Returns a barrier with the test's access masks, or `None` if they are empty.
 fn masked_barrier(queue: QueueId, dependency: shaders::Dependency) -> Option<PlanStep> {
-    let (available, visible) = (accesses(dependency.available), accesses(dependency.visible));
+    let (available, visible) = (dependency.available, dependency.visible);
     let kind = DependencyKind::Barrier;
     let any = !(available.is_empty() && visible.is_empty());
-    let of = |accesses| Stages::COMPUTE.with(Stages::for_accesses(accesses));
+    let of = |accesses| StageMask::COMPUTE.with(StageMask::for_accesses(accesses));
     let stages = (of(available), of(visible));
     any.then_some(PlanStep::Dependency { queue, kind, stages, available, visible })
 }

@@ -8,8 +8,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use plan::{
-    Accesses, BufferMemory, Capabilities, Device, DeviceError, HostAct, Identity, MemoryKind, Plan, PlanStep,
-    Prepared, Stages,
+    AccessMask, BufferMemory, Capabilities, Device, DeviceError, HostAct, Identity, MemoryKind, Plan,
+    PlanStep, Prepared, StageMask,
 };
 use runner::{Join, RunBudget, RunSettings, Stress, run_program};
 use shaders::variant::CarrierStage;
@@ -41,8 +41,8 @@ impl Device for Keeper {
 
 type Words = BTreeSet<String>;
 
-fn words(accesses: Accesses) -> Words {
-    accesses.member_names().map(str::to_owned).collect()
+fn words(accesses: AccessMask) -> Words {
+    accesses.names().map(str::to_owned).collect()
 }
 
 /// Returns the cells of each column, without the header.
@@ -135,20 +135,23 @@ fn check(text: &str, program: &Program, test: &litmus::Test, join: Join) -> usiz
     let of = |phases: &[DispatchPhase]| {
         let kernels =
             phases.iter().flat_map(|phase| &phase.parts).map(|part| match part.kernel.variant.stage {
-                CarrierStage::Vertex => Stages::VERTEX,
-                CarrierStage::Fragment | CarrierStage::FragmentHelpers => Stages::FRAGMENT,
-                _ => Stages::COMPUTE,
+                CarrierStage::Vertex => StageMask::VERTEX,
+                CarrierStage::Fragment | CarrierStage::FragmentHelpers => StageMask::FRAGMENT,
+                _ => StageMask::COMPUTE,
             });
-        kernels.fold(Stages::NONE, Stages::with)
+        kernels.fold(StageMask::NONE, StageMask::with)
     };
     // The stages of the earlier phases, and those of each phase.
-    let between: Vec<(Stages, Stages)> = (1..program.phases.len())
+    let between: Vec<(StageMask, StageMask)> = (1..program.phases.len())
         .map(|number| (of(&program.phases[..number]), of(&program.phases[number..=number])))
         .collect();
     for step in &plan.steps {
         if let PlanStep::Dependency { stages, available, visible, .. } = step {
-            let expected = |(before, after): &(Stages, Stages)| {
-                (before.with(Stages::for_accesses(*available)), after.with(Stages::for_accesses(*visible)))
+            let expected = |(before, after): &(StageMask, StageMask)| {
+                (
+                    before.with(StageMask::for_accesses(*available)),
+                    after.with(StageMask::for_accesses(*visible)),
+                )
             };
             assert!(
                 between.iter().any(|own| expected(own) == *stages),
@@ -268,21 +271,10 @@ fn steps_have_the_masks_of_the_text() {
 }
 
 /// Parses one side of a call's dependency: `compute.transfer:shader_write`.
-fn side(text: &str) -> (Stages, Words) {
+fn side(text: &str) -> (StageMask, Words) {
     let (stages, accesses) = text.split_once(':').unwrap_or((text, ""));
-    let stages = stages.split('.').fold(Stages::NONE, |all, word| {
-        all.with(match word {
-            "compute" => Stages::COMPUTE,
-            "vertex" => Stages::VERTEX,
-            "fragment" => Stages::FRAGMENT,
-            "transfer" => Stages::TRANSFER,
-            "host" => Stages::HOST,
-            "all" => Stages::ALL,
-            "top" => Stages::TOP,
-            "bottom" => Stages::BOTTOM,
-            _ => Stages::NONE,
-        })
-    });
+    let named = stages.split('.').filter_map(StageMask::from_name);
+    let stages = named.fold(StageMask::NONE, StageMask::with);
     (stages, accesses.split('.').filter(|word| !word.is_empty()).map(str::to_owned).collect())
 }
 

@@ -10,9 +10,10 @@ use super::lexer::{Token, TokenKind};
 use super::parser::{Parsed, Parser};
 use super::words::is_thread;
 use crate::error::{CallError, ParseError};
-use crate::schedule::{DependencyScopes, StageMask};
+use vocabulary::{AccessMask, StageMask};
+
+use crate::schedule::DependencyScopes;
 use crate::span::Span;
-use crate::system::AccessMask;
 use crate::test::{LocationId, ThreadId, ThreadPlace};
 
 /// A call.
@@ -63,7 +64,7 @@ struct Transfer {
 #[derive(Clone, Copy, Debug)]
 struct SyncScope {
     /// The execution scope: the named stages, and those that come logically before or after them.
-    stages: StageSet,
+    stages: StageMask,
     /// The access scope: accesses of the named stages only. All dispatches are compute.
     accesses: AccessMask,
 }
@@ -75,60 +76,20 @@ struct ParsedScope {
     named: (StageMask, AccessMask),
 }
 
-/// A set of stages, including those that are logically earlier in a source, or logically later in a target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct StageSet(u8);
+/// The stages that a call may name. Draws of mesh shaders are no part of the language.
+const CALL_STAGES: StageMask = StageMask::COMPUTE
+    .with(StageMask::VERTEX)
+    .with(StageMask::FRAGMENT)
+    .with(StageMask::TRANSFER)
+    .with(StageMask::HOST)
+    .with(StageMask::ALL)
+    .with(StageMask::TOP)
+    .with(StageMask::BOTTOM);
 
-const COMPUTE: StageSet = StageSet(1);
-const VERTEX: StageSet = StageSet(1 << 1);
-const FRAGMENT: StageSet = StageSet(1 << 2);
-const TRANSFER: StageSet = StageSet(1 << 3);
-const HOST: StageSet = StageSet(1 << 4);
-const NONE: StageSet = StageSet(0);
-/// All stages of commands; the host is not among them.
-const ALL: StageSet = StageSet(0b1111);
-
-impl StageSet {
-    fn union(self, other: StageSet) -> StageSet {
-        StageSet(self.0 | other.0)
-    }
-
-    fn intersects(self, other: StageSet) -> bool {
-        self.0 & other.0 != 0
-    }
-}
-
-/// Returns a stage by its word: by itself, as a source and as a target.
-fn stage_sets(word: &str) -> Option<(StageSet, StageSet, StageSet)> {
-    let same = |stages| (stages, stages, stages);
-    Some(match word {
-        "compute" => same(COMPUTE),
-        "vertex" => (VERTEX, VERTEX, VERTEX.union(FRAGMENT)),
-        "fragment" => (FRAGMENT, FRAGMENT.union(VERTEX), FRAGMENT),
-        "transfer" => same(TRANSFER),
-        "host" => same(HOST),
-        "all" => same(ALL),
-        "top" => (NONE, NONE, ALL),
-        "bottom" => (NONE, ALL, NONE),
-        "none" => same(NONE),
-        _ => return None,
-    })
-}
-
-/// Returns true if one of the stages makes an access.
-fn supports_access(stages: StageSet, access: AccessMask) -> bool {
-    let shaders = AccessMask::SHADER_READ.with(AccessMask::SHADER_WRITE).with(AccessMask::UNIFORM_READ);
-    let transfers = AccessMask::TRANSFER_READ.with(AccessMask::TRANSFER_WRITE);
-    let who = if access.intersects(shaders) {
-        COMPUTE.union(VERTEX).union(FRAGMENT)
-    } else if access.intersects(transfers) {
-        TRANSFER
-    } else if access.intersects(AccessMask::HOST) {
-        HOST
-    } else {
-        ALL.union(HOST)
-    };
-    stages.intersects(who)
+/// Returns the stage of a word.
+fn stage_of(word: &str) -> Option<StageMask> {
+    let stage = StageMask::from_name(word)?;
+    (stage == StageMask::NONE || stage.intersects(CALL_STAGES)).then_some(stage)
 }
 
 impl Parser<'_> {
@@ -187,16 +148,14 @@ impl Parser<'_> {
     /// Reads the stages and accesses of one side.
     fn parse_sync_scope(&mut self) -> Parsed<ParsedScope> {
         const EXPECTED: &str = "an access such as `shader_write`";
-        let (mut named, mut source, mut target) = (NONE, NONE, NONE);
-        let mut words = StageMask::NONE;
+        let mut stages = StageMask::NONE;
         loop {
             let token = self.expect(TokenKind::Word, "a stage such as `compute`")?;
-            let Some(found) = stage_sets(self.token_text(token)) else {
+            let Some(stage) = stage_of(self.token_text(token)) else {
                 let word = self.token_text(token).to_owned();
                 return Err(CallError::UnknownStage { word, span: token.span }.into());
             };
-            (named, source, target) = (named.union(found.0), source.union(found.1), target.union(found.2));
-            words = StageMask::from_word(self.token_text(token)).map_or(words, |word| words.with(word));
+            stages = stages.with(stage);
             if !self.accept(TokenKind::Dot) {
                 break;
             }
@@ -205,12 +164,15 @@ impl Parser<'_> {
         if self.accept(TokenKind::Colon) {
             loop {
                 let token = self.peek();
-                let Some(access) = AccessMask::from_word(self.token_text(token)) else {
+                let Some(access) = AccessMask::from_name(self.token_text(token)) else {
                     return Err(self.unexpected_token(EXPECTED));
                 };
                 self.next();
-                if !supports_access(named, access) {
-                    let access = access.words().next().unwrap_or_default();
+                // Every stage except for these makes some access.
+                let has_accesses = stages != StageMask::NONE
+                    && stages.intersection(StageMask::TOP.with(StageMask::BOTTOM)) != stages;
+                if !has_accesses || !stages.support_accesses(access) {
+                    let access = access.names().next().unwrap_or_default();
                     return Err(CallError::AccessOfAnotherStage { access, span: token.span }.into());
                 }
                 accesses = accesses.with(access);
@@ -219,9 +181,14 @@ impl Parser<'_> {
                 }
             }
         }
-        let own = if named.intersects(COMPUTE) { accesses } else { accesses.intersection(AccessMask::HOST) };
+        let is_of_dispatches = stages.intersects(StageMask::COMPUTE.with(StageMask::ALL));
+        let own = if is_of_dispatches { accesses } else { accesses.intersection(AccessMask::HOST) };
         let side = |stages| SyncScope { stages, accesses: own };
-        Ok(ParsedScope { source: side(source), target: side(target), named: (words, accesses) })
+        Ok(ParsedScope {
+            source: side(stages.as_source()),
+            target: side(stages.as_target()),
+            named: (stages, accesses),
+        })
     }
 
     fn parse_semaphore(&mut self) -> Parsed<SemaphoreValue> {

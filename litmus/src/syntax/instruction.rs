@@ -9,7 +9,9 @@ use super::parser::{Parsed, Parser};
 use super::words::{self, AccessType, is_label, is_modifier, is_register, lookup};
 use crate::error::ParseError;
 use crate::span::Span;
-use crate::system::{AccessMask, Interlock, InterlockEnd, InterlockOrder, SystemOperation};
+use vocabulary::AccessMask;
+
+use crate::system::{Interlock, InterlockEnd, InterlockOrder, SystemOperation};
 use crate::test::{
     Access, ArithmeticOperation, Compute, ControlBarrier, Flow, IgnoredClasses, Instruction, InstructionKind,
     LabelId, LocationId, Operand, Order, Performer, RmwOperation, Scope, Semantics, SplitBarrier, SplitHalf,
@@ -484,7 +486,7 @@ impl<'a> Parser<'a> {
         let mut mask = AccessMask::NONE;
         if modifiers.take_word("none").is_none() {
             while let Some((word, span)) = modifiers.peek() {
-                let Some(access) = AccessMask::from_word(word) else {
+                let Some(access) = AccessMask::from_name(word) else {
                     let word = word.to_owned();
                     return Err(ParseError::UnknownModifier { word, expected: EXPECTED, span });
                 };

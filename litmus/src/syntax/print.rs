@@ -399,7 +399,7 @@ impl InstructionKind {
                         word.to_owned()
                     }
                     SystemOperation::Available(mask) | SystemOperation::Visible(mask) => {
-                        let accesses: String = mask.words().map(|access| format!(".{access}")).collect();
+                        let accesses: String = mask.names().map(|access| format!(".{access}")).collect();
                         format!("{word}{}", if accesses.is_empty() { ".none" } else { accesses.as_str() })
                     }
                     SystemOperation::Flush(ranges) | SystemOperation::Invalidate(ranges) => {

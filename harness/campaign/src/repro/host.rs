@@ -223,7 +223,7 @@ fn value(test: &Test, program: &Program, observable: Observable) -> Result<Strin
 /// Returns the Vulkan access mask for that of a test.
 fn access_flags(mask: AccessMask) -> String {
     let names: Vec<String> =
-        mask.words().map(|name| format!("VK_ACCESS_{}_BIT", name.to_uppercase())).collect();
+        mask.names().map(|name| format!("VK_ACCESS_{}_BIT", name.to_uppercase())).collect();
     if names.is_empty() { "0".to_owned() } else { names.join(" | ") }
 }
 

@@ -166,7 +166,7 @@ fn text(change: Change) -> String {
 fn weaker_operations(operation: &SystemOperation) -> Vec<(String, Option<SystemOperation>)> {
     let without = |mask: AccessMask, form: fn(AccessMask) -> SystemOperation| {
         let fewer = |single: AccessMask| {
-            let word: String = single.words().collect();
+            let word: String = single.names().collect();
             (format!("no {word}"), Some(form(mask.without(single))))
         };
         let singles: Vec<AccessMask> =

@@ -28,7 +28,7 @@ const HOST: u8 = 16;
 
 /// Returns the stages of an execution scope: as a source with logically earlier stages, as a target with later ones.
 fn stages(mask: StageMask, is_source: bool) -> u8 {
-    mask.words()
+    mask.names()
         .map(|word| match (word, is_source) {
             ("compute", _) => COMPUTE,
             ("transfer", _) => TRANSFER,

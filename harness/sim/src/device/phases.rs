@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use plan::{Accesses, BufferId, DependencyKind, Plan, PlanStep, QueueId, SemaphoreId, Stages};
+use plan::{AccessMask, BufferId, DependencyKind, Plan, PlanStep, QueueId, SemaphoreId, StageMask};
 
 use super::bind;
 use crate::fault::Fault;
@@ -173,16 +173,19 @@ pub(super) fn phases(plan: &Plan, buffers: &[(u32, u32)], fault: Fault, random: 
             }
             PlanStep::Dependency { available: step_available, visible, .. } => {
                 let available = match fault {
-                    Fault::MemoryAccessIgnored => step_available.intersects(Accesses::SHADER_WRITE),
-                    _ => step_available.covers_writes(),
+                    Fault::MemoryAccessIgnored => step_available.intersects(AccessMask::SHADER_WRITE),
+                    _ => step_available.covers_access(false, true),
                 };
                 // Written words need no visibility operation: a dirty line holds no stale data.
                 let (source, target) = (*step_available, *visible);
-                if source.intersects(Accesses::HOST_WRITE) {
+                if source.intersects(AccessMask::HOST_WRITE) {
                     phases.push(Phase::Domain { to_host: false });
                 }
-                phases.push(Phase::Order { available: available && !kept, visible: visible.covers_reads() });
-                if target.intersects(Accesses::HOST) {
+                phases.push(Phase::Order {
+                    available: available && !kept,
+                    visible: visible.covers_access(false, false),
+                });
+                if target.intersects(AccessMask::HOST) {
                     phases.push(Phase::Domain { to_host: true });
                 }
             }
@@ -219,8 +222,8 @@ struct QueueDependency {
     queue: QueueId,
     opens: usize,
     closes: usize,
-    source: Stages,
-    target: Stages,
+    source: StageMask,
+    target: StageMask,
 }
 
 /// Returns the dependency steps on a path from an earlier launch to a later one. A path joins dependencies
@@ -245,14 +248,14 @@ fn ordering(plan: &Plan) -> Vec<usize> {
         .collect();
     // Everything after the first transfer to the host is ordered by that transfer and starts no path.
     let before = plan.steps.iter().take_while(|step| !matches!(step, PlanStep::ToHost { .. }));
-    let launches: Vec<(usize, QueueId, Stages)> = (0..)
+    let launches: Vec<(usize, QueueId, StageMask)> = (0..)
         .zip(before)
         .filter_map(|(number, step)| Some((number, step.queue(), launched_stages(plan, step)?)))
         .collect();
     // The host is always active; next to host threads, batches may run in another order than the steps.
-    let launched = |wanted: &dyn Fn(usize) -> bool, queue: QueueId, stages: Stages| {
+    let launched = |wanted: &dyn Fn(usize) -> bool, queue: QueueId, stages: StageMask| {
         plan.hosts.as_ref().is_some_and(|hosts| !hosts.in_order)
-            || stages.intersects(Stages::HOST)
+            || stages.intersects(StageMask::HOST)
             || launches
                 .iter()
                 .any(|(at, own, stage)| wanted(*at) && *own == queue && stage.intersects(stages))
@@ -279,12 +282,12 @@ fn ordering(plan: &Plan) -> Vec<usize> {
 }
 
 /// Returns the stages of a step's launch; fills and copies are transfers.
-fn launched_stages(plan: &Plan, step: &PlanStep) -> Option<Stages> {
+fn launched_stages(plan: &Plan, step: &PlanStep) -> Option<StageMask> {
     match step {
         PlanStep::Fill { .. }
         | PlanStep::Copy { .. }
         | PlanStep::ToImage { .. }
-        | PlanStep::FromImage { .. } => Some(Stages::TRANSFER),
+        | PlanStep::FromImage { .. } => Some(StageMask::TRANSFER),
         _ => stage(plan, step).map(plan::KernelStage::as_set),
     }
 }
@@ -292,7 +295,7 @@ fn launched_stages(plan: &Plan, step: &PlanStep) -> Option<Stages> {
 /// Returns true if fragments were shaded immediately before, and the next launch shades fragments again.
 fn between_fragments(plan: &Plan, (before, after): (&[PlanStep], &[PlanStep])) -> bool {
     let fragments =
-        |stage: Option<&plan::KernelStage>| stage.is_some_and(|stage| stage.as_set() == Stages::FRAGMENT);
+        |stage: Option<&plan::KernelStage>| stage.is_some_and(|stage| stage.as_set() == StageMask::FRAGMENT);
     fragments(before.iter().rev().find_map(|step| stage(plan, step)))
         && fragments(after.iter().find_map(|step| stage(plan, step)))
 }

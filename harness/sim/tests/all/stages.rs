@@ -1,7 +1,7 @@
 //! Tests of graphics stages: weak outcomes occur as in dispatches, repeated invocations count once, and
 //! helpers have no effect.
 
-use plan::{Capabilities, Device, DeviceError, Identity, Plan, PlanStep, Prepared, Stages};
+use plan::{Capabilities, Device, DeviceError, Identity, Plan, PlanStep, Prepared, StageMask};
 use rspirv::spirv::Op;
 use runner::{Join, RunBudget, RunSettings};
 use shaders::variant::CarrierStage;
@@ -71,7 +71,7 @@ fn repeated_invocations_follow_the_seed_and_count_once() {
 }
 
 /// The simulated GPU with other stages in the dependencies of its plans.
-struct Renamed(SimDevice, Stages);
+struct Renamed(SimDevice, StageMask);
 
 impl Device for Renamed {
     fn identity(&self) -> &Identity {
@@ -131,15 +131,18 @@ fn a_dependency_orders_the_stages_that_it_names() {
     let test = of_corpus("ssw/MP+ssw");
     let prediction = prediction(&test).unwrap();
     let stages = [
-        (CarrierStage::Vertex, Stages::VERTEX),
-        (CarrierStage::Fragment, Stages::FRAGMENT),
-        (CarrierStage::Mesh, Stages::MESH),
-        (CarrierStage::Task, Stages::TASK),
+        (CarrierStage::Vertex, StageMask::VERTEX),
+        (CarrierStage::Fragment, StageMask::FRAGMENT),
+        (CarrierStage::Mesh, StageMask::MESH),
+        (CarrierStage::Task, StageMask::TASK),
     ];
     for (stage, own) in stages {
-        for (named, ordered) in
-            [(own, true), (own.with(Stages::COMPUTE), true), (Stages::ALL, true), (Stages::COMPUTE, false)]
-        {
+        for (named, ordered) in [
+            (own, true),
+            (own.with(StageMask::COMPUTE), true),
+            (StageMask::ALL, true),
+            (StageMask::COMPUTE, false),
+        ] {
             let device = Renamed(SimDevice::new(Fault::None), named);
             let stress = stress(&device.0);
             let config =

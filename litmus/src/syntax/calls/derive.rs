@@ -18,13 +18,13 @@ use std::collections::BTreeMap;
 
 use super::super::declarations::DeclaredSync;
 use super::super::parser::Parser;
-use super::{
-    ALL, COMPUTE, CallKind, HOST, MemoryDependency, ParsedCall, SemaphoreValue, SyncScope, Transfer,
-};
+use super::{CallKind, MemoryDependency, ParsedCall, SemaphoreValue, SyncScope, Transfer};
 use crate::error::CallError;
 use crate::schedule::{ApiCalls, FenceWait, HostCall, Schedule, ScheduledItem, ScheduledQueue};
 use crate::span::Span;
-use crate::system::{AccessMask, SystemOperation};
+use vocabulary::{AccessMask, StageMask};
+
+use crate::system::SystemOperation;
 use crate::test::{
     Flow, Instruction, InstructionKind, LocationId, Placement, SyncPoint, SystemSync, Test, Thread, ThreadId,
     ThreadPlace,
@@ -694,11 +694,11 @@ impl<'a> CallDerivation<'a> {
         // any stage of commands. The host stage is not among these.
         let behind = |from: usize, held| host_write_operations(items.get(from..).unwrap_or_default(), held);
         match arrivals.as_slice() {
-            [] => operations.extend(behind(0, HOST)),
+            [] => operations.extend(behind(0, StageMask::HOST)),
             [first, later @ ..] => {
-                let own = behind(*first, ALL);
+                let own = behind(*first, StageMask::ALL.as_source());
                 let is_moved_too = |at: usize| {
-                    let moved = behind(at, ALL);
+                    let moved = behind(at, StageMask::ALL.as_source());
                     own.iter().all(|operation| moved.contains(operation))
                 };
                 if later.iter().any(|at| !is_moved_too(*at)) {
@@ -774,9 +774,9 @@ impl<'a> CallDerivation<'a> {
             let WorkItem::Call(call) = item else { continue };
             let CallKind::Barrier(MemoryDependency { source, target, .. }) = &call.kind else { continue };
             let seen = target.accesses.intersection(AccessMask::HOST);
-            if !target.stages.intersects(HOST)
+            if !target.stages.intersects(StageMask::HOST)
                 || seen == AccessMask::NONE
-                || !source.stages.intersects(COMPUTE)
+                || !source.stages.intersects(StageMask::COMPUTE)
             {
                 continue;
             }

@@ -2,11 +2,11 @@
 //!
 //! Two dependencies chain if the target of the first and the source of the second have a stage in common.
 
-use super::super::{COMPUTE, CallKind, MemoryDependency, ParsedCall, StageSet, SyncScope};
+use super::super::{CallKind, MemoryDependency, ParsedCall, SyncScope};
 use super::{Derived, OperationList, WorkItem, availability_operation, visibility_operation};
 use crate::error::CallError;
 use crate::span::Span;
-use crate::system::AccessMask;
+use vocabulary::{AccessMask, StageMask};
 
 /// A dependency among items, from its first scope to its second.
 ///
@@ -62,7 +62,7 @@ fn chained_from(dependencies: &[DependencySpan]) -> Vec<u128> {
 /// Returns the operations that dependencies among `items` perform on writes of a host.
 ///
 /// A chain begins with `host_write` and a source that meets `held`, and ends with a target that holds compute.
-pub(super) fn host_write_operations(items: &[WorkItem<'_>], held: StageSet) -> OperationList {
+pub(super) fn host_write_operations(items: &[WorkItem<'_>], held: StageMask) -> OperationList {
     let dependencies = dependency_spans(items);
     let reached = chained_from(&dependencies);
     let mut between = OperationList::new();
@@ -72,9 +72,9 @@ pub(super) fn host_write_operations(items: &[WorkItem<'_>], held: StageSet) -> O
             continue;
         }
         let ends = dependencies.iter().zip(&reached);
-        for (last, _) in
-            ends.filter(|(last, from)| *from & (1 << first) != 0 && last.target.stages.intersects(COMPUTE))
-        {
+        for (last, _) in ends.filter(|(last, from)| {
+            *from & (1 << first) != 0 && last.target.stages.intersects(StageMask::COMPUTE)
+        }) {
             between.extend(
                 availability_operation(AccessMask::HOST_WRITE)
                     .into_iter()
@@ -95,8 +95,8 @@ pub(super) fn chain_operations(items: &[WorkItem<'_>]) -> Derived<Option<Operati
         let found = dependencies.iter().enumerate().filter(|(_, own)| wanted(own));
         found.fold(0_u128, |all, (at, _)| all | 1 << at)
     };
-    let starts = those(&|own| own.source.stages.intersects(COMPUTE));
-    let ends = those(&|own| own.target.stages.intersects(COMPUTE));
+    let starts = those(&|own| own.source.stages.intersects(StageMask::COMPUTE));
+    let ends = those(&|own| own.target.stages.intersects(StageMask::COMPUTE));
     // The dependencies that chain to an end of a chain.
     let leads = reached
         .iter()

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::super::{CallKind, HOST, SemaphoreValue, Transfer};
+use vocabulary::StageMask;
+
+use super::super::{CallKind, SemaphoreValue, Transfer};
 use super::{CallDerivation, Derived, MemoryDependency, ParsedCall, QueuePosition, TransferHalf, WorkItem};
 use crate::error::CallError;
 use crate::span::Span;
@@ -32,7 +34,7 @@ impl CallDerivation<'_> {
                 return Err(CallError::EventTwice { event: name, span });
             }
             if let CallKind::Set(_, MemoryDependency { source, target, .. }) = &call.kind
-                && source.stages.union(target.stages).intersects(HOST)
+                && source.stages.with(target.stages).intersects(StageMask::HOST)
             {
                 return Err(CallError::EventOfHost { span });
             }
