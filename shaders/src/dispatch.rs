@@ -13,6 +13,7 @@ mod subgroup;
 use litmus::{InterlockEnd, LocationId, LocationInit, Scope, Test, ThreadId};
 use rspirv::dr::Operand;
 use rspirv::spirv::{self, AddressingModel, BuiltIn, Capability, LoopControl, Op, Word};
+use vocabulary::Feature;
 
 use crate::carrier::MESH_EXTENSION;
 use crate::contract::{Arithmetic, Parameter, Parameters, WordOperation, class_and_group, seat};
@@ -229,7 +230,7 @@ fn preamble(
     config: &KernelConfig,
     layout: &WorkgroupLayout,
     uses: &Uses,
-) -> (Preamble, Vec<&'static str>) {
+) -> (Preamble, Vec<Feature>) {
     let variant = config.variant;
     let mut capabilities = vec![Capability::Shader];
     let mut extensions = Vec::new();
@@ -238,10 +239,10 @@ fn preamble(
     let model = match variant.model {
         MemoryModel::Vulkan => {
             capabilities.push(Capability::VulkanMemoryModel);
-            features.push("vulkanMemoryModel");
+            features.push(Feature::VulkanMemoryModel);
             if config.device_scope || uses.scopes.contains(&Scope::Device) {
                 capabilities.push(Capability::VulkanMemoryModelDeviceScope);
-                features.push("vulkanMemoryModelDeviceScope");
+                features.push(Feature::VulkanMemoryModelDeviceScope);
             }
             if !later {
                 extensions.push("SPV_KHR_vulkan_memory_model");
@@ -259,7 +260,7 @@ fn preamble(
     features.extend(variant.stage.feature());
     if variant.stage.is_fragment() {
         // Points of a single pixel contain no whole quad.
-        features.push("largePoints");
+        features.push(Feature::LargePoints);
     }
     if variant.stage.is_of_mesh() {
         extensions.push(MESH_EXTENSION);

@@ -1,6 +1,7 @@
 //! Compiled kernels and their configuration. [`crate::contract`] defines how they run.
 
 use litmus::{Observable, ThreadId};
+use vocabulary::Feature;
 
 use crate::carrier::Carrier;
 use crate::contract::Parameters;
@@ -67,10 +68,6 @@ pub struct CompiledKernel {
     pub requirements: Requirements,
 }
 
-/// The feature for `MaximallyReconvergesKHR`.
-pub const MAXIMAL_RECONVERGENCE_FEATURE: &str = "shaderMaximalReconvergence";
-/// The feature for split barriers.
-pub const SPLIT_BARRIER_FEATURE: &str = "shaderSplitBarrier";
 /// The extension of modules with split barriers. Its name has as many words as that of the Intel extension.
 pub(crate) const SPLIT_BARRIER_EXTENSION: &str = "SPV_EXT_split_barrier";
 
@@ -99,7 +96,7 @@ impl CompiledKernel {
     pub fn name_split_barriers_as_intel(&mut self) -> bool {
         let features = &mut self.requirements.features;
         let before = features.len();
-        features.retain(|name| *name != SPLIT_BARRIER_FEATURE);
+        features.retain(|feature| *feature != Feature::ShaderSplitBarrier);
         if features.len() == before {
             return false;
         }
@@ -252,8 +249,8 @@ impl KernelConfig {
 /// The requirements of a kernel on a device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Requirements {
-    /// Vulkan names of features (`vulkanMemoryModel`, `vulkanMemoryModelDeviceScope`, …).
-    pub features: Vec<&'static str>,
+    /// The required features.
+    pub features: Vec<Feature>,
     /// The subgroup size that the kernel was compiled for, if it depends on one.
     pub subgroup_size: Option<u32>,
     /// The subgroup size of the variant, if the kernel does not depend on one.

@@ -77,8 +77,7 @@ use rspirv::spirv::Op;
 pub use contract::Parameters;
 pub use fixed::{FixedDispatch, Leaving};
 pub use kernel::{
-    Binding, CompileError, CompiledKernel, ImageBinding, KernelConfig, MAXIMAL_RECONVERGENCE_FEATURE,
-    Requirements, ResultSlot, Roles, SPLIT_BARRIER_FEATURE,
+    Binding, CompileError, CompiledKernel, ImageBinding, KernelConfig, Requirements, ResultSlot, Roles,
 };
 pub use program::{Dependency, DispatchPhase, Pipelines, Program, ProgramKernel, fixed_program, program};
 pub use stress::StressParameters;

@@ -7,8 +7,9 @@ use litmus::{
     ScalarType, Scope, StorageClass, Test, Value,
 };
 use rspirv::spirv::{Capability, Dim, ImageFormat, StorageClass as SpirvClass, Word};
+use vocabulary::Feature;
 
-use crate::kernel::{MAXIMAL_RECONVERGENCE_FEATURE, SPLIT_BARRIER_EXTENSION, SPLIT_BARRIER_FEATURE};
+use crate::kernel::SPLIT_BARRIER_EXTENSION;
 use crate::module::Module;
 use crate::rules::Rule;
 use crate::subgroup;
@@ -149,7 +150,7 @@ pub(crate) struct Uses {
     pub reconverges: bool,
     capabilities: Vec<Capability>,
     extensions: Vec<&'static str>,
-    features: Vec<&'static str>,
+    features: Vec<Feature>,
 }
 
 impl Uses {
@@ -172,7 +173,7 @@ impl Uses {
             uses.instruction(test, &instruction.kind)?;
         }
         if uses.reconverges {
-            uses.features.push(MAXIMAL_RECONVERGENCE_FEATURE);
+            uses.features.push(Feature::ShaderMaximalReconvergence);
             uses.extensions.push("SPV_KHR_maximal_reconvergence");
         }
         uses.paths.sort_by_key(|(path, _)| *path);
@@ -184,7 +185,7 @@ impl Uses {
         for thread in (0..test.threads.len()).map(|index| litmus::ThreadId(index as u16)) {
             let registers = 0..test.thread(thread).registers.len() as u16;
             if registers.map(litmus::RegisterId).any(|r| test.register_type(thread, r).bits() == 64) {
-                uses.need(Capability::Int64, "shaderInt64");
+                uses.need(Capability::Int64, Feature::ShaderInt64);
             }
         }
         let kinds = |wanted: ReferenceMemory| uses.paths.iter().any(|(_, kind)| *kind == wanted);
@@ -214,14 +215,14 @@ impl Uses {
             }
         }
         if address {
-            uses.need(Capability::PhysicalStorageBufferAddresses, "bufferDeviceAddress");
+            uses.need(Capability::PhysicalStorageBufferAddresses, Feature::BufferDeviceAddress);
             uses.extensions.push("SPV_KHR_physical_storage_buffer");
         }
         if uses.explicit_workgroup && variant.target == crate::variant::SpirvVersion::Vulkan11 {
             return Err(Rule::OldWorkgroupLayout);
         }
         if uses.explicit_workgroup {
-            uses.need(Capability::WorkgroupMemoryExplicitLayoutKHR, "workgroupMemoryExplicitLayout");
+            uses.need(Capability::WorkgroupMemoryExplicitLayoutKHR, Feature::WorkgroupMemoryExplicitLayout);
             uses.extensions.push("SPV_KHR_workgroup_memory_explicit_layout");
         }
         if let (true, Some(feature)) = (workgroup, variant.workgroup_memory.feature()) {
@@ -237,9 +238,9 @@ impl Uses {
         }
         if matches!(variant.pointers, Pointers::Select | Pointers::Phi) {
             if workgroup {
-                uses.need(Capability::VariablePointers, "variablePointers");
+                uses.need(Capability::VariablePointers, Feature::VariablePointers);
             }
-            uses.need(Capability::VariablePointersStorageBuffer, "variablePointersStorageBuffer");
+            uses.need(Capability::VariablePointersStorageBuffer, Feature::VariablePointersStorageBuffer);
         }
         Ok(uses)
     }
@@ -258,7 +259,7 @@ impl Uses {
             }
         }
         if let InstructionKind::SplitBarrier(_) = kind {
-            self.need(Capability::SplitBarrierINTEL, SPLIT_BARRIER_FEATURE);
+            self.need(Capability::SplitBarrierINTEL, Feature::ShaderSplitBarrier);
             self.extensions.push(SPLIT_BARRIER_EXTENSION);
         }
         if let InstructionKind::Subgroup(operation) = kind {
@@ -318,7 +319,7 @@ impl Uses {
         })
     }
 
-    fn need(&mut self, capability: Capability, feature: &'static str) {
+    fn need(&mut self, capability: Capability, feature: Feature) {
         self.capabilities.push(capability);
         self.features.push(feature);
     }
@@ -332,32 +333,32 @@ impl Uses {
                 return Err(Rule::ImageType);
             }
             Element::U8 => {
-                self.need(Capability::Int8, "shaderInt8");
+                self.need(Capability::Int8, Feature::ShaderInt8);
                 if buffer {
-                    self.need(Capability::StorageBuffer8BitAccess, "storageBuffer8BitAccess");
+                    self.need(Capability::StorageBuffer8BitAccess, Feature::StorageBuffer8BitAccess);
                     self.extensions.push("SPV_KHR_8bit_storage");
                 } else if explicit {
                     self.need(
                         Capability::WorkgroupMemoryExplicitLayout8BitAccessKHR,
-                        "workgroupMemoryExplicitLayout8BitAccess",
+                        Feature::WorkgroupMemoryExplicitLayout8BitAccess,
                     );
                 }
             }
             Element::U16 => {
-                self.need(Capability::Int16, "shaderInt16");
+                self.need(Capability::Int16, Feature::ShaderInt16);
                 if buffer {
-                    self.need(Capability::StorageBuffer16BitAccess, "storageBuffer16BitAccess");
+                    self.need(Capability::StorageBuffer16BitAccess, Feature::StorageBuffer16BitAccess);
                 } else if explicit {
                     self.need(
                         Capability::WorkgroupMemoryExplicitLayout16BitAccessKHR,
-                        "workgroupMemoryExplicitLayout16BitAccess",
+                        Feature::WorkgroupMemoryExplicitLayout16BitAccess,
                     );
                 }
             }
-            Element::U64 => self.need(Capability::Int64, "shaderInt64"),
+            Element::U64 => self.need(Capability::Int64, Feature::ShaderInt64),
             Element::F64 => {
-                self.need(Capability::Int64, "shaderInt64");
-                self.need(Capability::Float64, "shaderFloat64");
+                self.need(Capability::Int64, Feature::ShaderInt64);
+                self.need(Capability::Float64, Feature::ShaderFloat64);
             }
             Element::U32 | Element::F32 => {}
         }
@@ -381,22 +382,22 @@ impl Uses {
             Element::U32 => return Ok(()),
             Element::U64 => {
                 let feature = by_kind(
-                    "shaderBufferInt64Atomics",
-                    "shaderSharedInt64Atomics",
-                    "shaderImageInt64Atomics",
+                    Feature::ShaderBufferInt64Atomics,
+                    Feature::ShaderSharedInt64Atomics,
+                    Feature::ShaderImageInt64Atomics,
                 );
                 self.need(Capability::Int64Atomics, feature);
                 return Ok(());
             }
             Element::F32 => self.features.push(by_kind(
-                "shaderBufferFloat32Atomics",
-                "shaderSharedFloat32Atomics",
-                "shaderImageFloat32Atomics",
+                Feature::ShaderBufferFloat32Atomics,
+                Feature::ShaderSharedFloat32Atomics,
+                Feature::ShaderImageFloat32Atomics,
             )),
             Element::F64 => self.features.push(by_kind(
-                "shaderBufferFloat64Atomics",
-                "shaderSharedFloat64Atomics",
-                "shaderBufferFloat64Atomics",
+                Feature::ShaderBufferFloat64Atomics,
+                Feature::ShaderSharedFloat64Atomics,
+                Feature::ShaderBufferFloat64Atomics,
             )),
         }
         let single = element == Element::F32;
@@ -405,15 +406,15 @@ impl Uses {
             Some(RmwOperation::Fetch(ArithmeticOperation::Add, _)) => {
                 let feature = if single {
                     by_kind(
-                        "shaderBufferFloat32AtomicAdd",
-                        "shaderSharedFloat32AtomicAdd",
-                        "shaderImageFloat32AtomicAdd",
+                        Feature::ShaderBufferFloat32AtomicAdd,
+                        Feature::ShaderSharedFloat32AtomicAdd,
+                        Feature::ShaderImageFloat32AtomicAdd,
                     )
                 } else {
                     by_kind(
-                        "shaderBufferFloat64AtomicAdd",
-                        "shaderSharedFloat64AtomicAdd",
-                        "shaderBufferFloat64AtomicAdd",
+                        Feature::ShaderBufferFloat64AtomicAdd,
+                        Feature::ShaderSharedFloat64AtomicAdd,
+                        Feature::ShaderBufferFloat64AtomicAdd,
                     )
                 };
                 let capability =
@@ -424,15 +425,15 @@ impl Uses {
             Some(RmwOperation::Fetch(ArithmeticOperation::Minimum | ArithmeticOperation::Maximum, _)) => {
                 let feature = if single {
                     by_kind(
-                        "shaderBufferFloat32AtomicMinMax",
-                        "shaderSharedFloat32AtomicMinMax",
-                        "shaderImageFloat32AtomicMinMax",
+                        Feature::ShaderBufferFloat32AtomicMinMax,
+                        Feature::ShaderSharedFloat32AtomicMinMax,
+                        Feature::ShaderImageFloat32AtomicMinMax,
                     )
                 } else {
                     by_kind(
-                        "shaderBufferFloat64AtomicMinMax",
-                        "shaderSharedFloat64AtomicMinMax",
-                        "shaderBufferFloat64AtomicMinMax",
+                        Feature::ShaderBufferFloat64AtomicMinMax,
+                        Feature::ShaderSharedFloat64AtomicMinMax,
+                        Feature::ShaderBufferFloat64AtomicMinMax,
                     )
                 };
                 let capability = if single {
@@ -467,8 +468,8 @@ impl Uses {
         extensions
     }
 
-    /// Returns the Vulkan names of the required features, without duplicates.
-    pub fn features(&self) -> Vec<&'static str> {
+    /// Returns the required features, without duplicates.
+    pub fn features(&self) -> Vec<Feature> {
         let mut features = self.features.clone();
         features.sort_unstable();
         features.dedup();

@@ -23,6 +23,7 @@ use litmus::{
     LocationId, Observable, Schedule, ScheduledItem, Scope, StorageClass, Term, Test, Thread, ThreadId,
     ThreadPlace,
 };
+use vocabulary::Feature;
 
 use crate::carrier::Carrier;
 use crate::contract::{overflow_word, rendezvous_spacing};
@@ -145,12 +146,12 @@ impl Program {
         self.kernels().flat_map(|kernel| &kernel.images).map(|image| image.float).next()
     }
 
-    /// Returns the Vulkan names of the required features, without duplicates.
-    pub fn features(&self) -> Vec<&'static str> {
-        let mut features: Vec<&'static str> = Vec::new();
+    /// Returns the required features, without duplicates.
+    pub fn features(&self) -> Vec<Feature> {
+        let mut features: Vec<Feature> = Vec::new();
         for feature in self.kernels().flat_map(|kernel| &kernel.requirements.features) {
             if !features.contains(feature) {
-                features.push(feature);
+                features.push(*feature);
             }
         }
         features

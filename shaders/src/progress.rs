@@ -26,6 +26,7 @@ mod emit;
 
 use litmus::{Flow, InstructionKind, Test, ThreadId, ThreadPlace};
 use rspirv::spirv::{self, AddressingModel, Capability, LoopControl};
+use vocabulary::Feature;
 
 use crate::contract::push_constants;
 use crate::dispatch::storages;
@@ -127,8 +128,8 @@ pub struct ProgressKernel {
     pub workgroup_size: u32,
     /// The subgroup size that it was compiled for, if it depends on one.
     pub subgroup_size: Option<u32>,
-    /// Vulkan names of the required features.
-    pub features: Vec<&'static str>,
+    /// The required features.
+    pub features: Vec<Feature>,
     /// Threads of the test.
     pub threads: u32,
     /// The level at which they are separated.
@@ -179,10 +180,10 @@ pub fn compile(test: &Test, config: &ProgressConfig) -> Result<ProgressKernel, C
     let segments = segments::cut(test, &spread.layout)?;
     let storages = storages(test);
     let mut capabilities = vec![Capability::Shader, Capability::VulkanMemoryModel];
-    let mut features = vec!["vulkanMemoryModel"];
+    let mut features = vec![Feature::VulkanMemoryModel];
     if config.device_scope || uses.scopes.contains(&litmus::Scope::Device) {
         capabilities.push(Capability::VulkanMemoryModelDeviceScope);
-        features.push("vulkanMemoryModelDeviceScope");
+        features.push(Feature::VulkanMemoryModelDeviceScope);
     }
     if spread.layout.subgroup_size.is_some() || uses.scopes.contains(&litmus::Scope::Subgroup) {
         capabilities.push(Capability::GroupNonUniform);

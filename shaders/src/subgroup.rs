@@ -2,34 +2,35 @@
 
 use litmus::{ArithmeticOperation, QuadDirection, SubgroupKind, SubgroupSpan};
 use rspirv::spirv::{Capability, GroupOperation, Op};
+use vocabulary::Feature;
 
 /// Returns the capability of an operation, the property (a bit of `VkSubgroupFeatureFlagBits`) or feature of
 /// devices that support it, and its extension.
-pub(crate) fn needs(kind: SubgroupKind) -> (Capability, &'static str, Option<&'static str>) {
+pub(crate) fn needs(kind: SubgroupKind) -> (Capability, Feature, Option<&'static str>) {
     match kind {
-        SubgroupKind::Elect => (Capability::GroupNonUniform, "VK_SUBGROUP_FEATURE_BASIC_BIT", None),
+        SubgroupKind::Elect => (Capability::GroupNonUniform, Feature::SubgroupBasic, None),
         SubgroupKind::All | SubgroupKind::Any | SubgroupKind::AllEqual => {
-            (Capability::GroupNonUniformVote, "VK_SUBGROUP_FEATURE_VOTE_BIT", None)
+            (Capability::GroupNonUniformVote, Feature::SubgroupVote, None)
         }
         SubgroupKind::Ballot | SubgroupKind::Broadcast(_) | SubgroupKind::BroadcastFirst => {
-            (Capability::GroupNonUniformBallot, "VK_SUBGROUP_FEATURE_BALLOT_BIT", None)
+            (Capability::GroupNonUniformBallot, Feature::SubgroupBallot, None)
         }
         SubgroupKind::Shuffle(_) | SubgroupKind::ShuffleXor(_) => {
-            (Capability::GroupNonUniformShuffle, "VK_SUBGROUP_FEATURE_SHUFFLE_BIT", None)
+            (Capability::GroupNonUniformShuffle, Feature::SubgroupShuffle, None)
         }
         SubgroupKind::ShuffleUp(_) | SubgroupKind::ShuffleDown(_) => {
-            (Capability::GroupNonUniformShuffleRelative, "VK_SUBGROUP_FEATURE_SHUFFLE_RELATIVE_BIT", None)
+            (Capability::GroupNonUniformShuffleRelative, Feature::SubgroupShuffleRelative, None)
         }
         SubgroupKind::Rotate { .. } => (
             Capability::GroupNonUniformRotateKHR,
-            "shaderSubgroupRotateClustered",
+            Feature::ShaderSubgroupRotateClustered,
             Some("SPV_KHR_subgroup_rotate"),
         ),
         SubgroupKind::QuadBroadcast(_) | SubgroupKind::QuadSwap(_) => {
-            (Capability::GroupNonUniformQuad, "VK_SUBGROUP_FEATURE_QUAD_BIT", None)
+            (Capability::GroupNonUniformQuad, Feature::SubgroupQuad, None)
         }
         SubgroupKind::Arithmetic(..) => {
-            (Capability::GroupNonUniformArithmetic, "VK_SUBGROUP_FEATURE_ARITHMETIC_BIT", None)
+            (Capability::GroupNonUniformArithmetic, Feature::SubgroupArithmetic, None)
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Variants: different SPIR-V for the same test, which drivers may treat differently while its meaning stays
 //! the same.
+use vocabulary::Feature;
 
 use std::fmt;
 use std::str::FromStr;
@@ -156,10 +157,10 @@ pub enum WorkgroupMemory {
 
 impl WorkgroupMemory {
     /// The Vulkan feature that it requires.
-    pub fn feature(self) -> Option<&'static str> {
+    pub fn feature(self) -> Option<Feature> {
         match self {
             WorkgroupMemory::Stored => None,
-            WorkgroupMemory::Zeroed => Some("shaderZeroInitializeWorkgroupMemory"),
+            WorkgroupMemory::Zeroed => Some(Feature::ShaderZeroInitializeWorkgroupMemory),
         }
     }
 }
@@ -204,11 +205,11 @@ pub enum InterlockMode {
 
 impl InterlockMode {
     /// Returns the Vulkan feature that it requires.
-    pub fn feature(self) -> &'static str {
+    pub fn feature(self) -> Feature {
         match self {
-            InterlockMode::Pixel => "fragmentShaderPixelInterlock",
-            InterlockMode::Sample => "fragmentShaderSampleInterlock",
-            InterlockMode::ShadingRate => "fragmentShaderShadingRateInterlock",
+            InterlockMode::Pixel => Feature::FragmentShaderPixelInterlock,
+            InterlockMode::Sample => Feature::FragmentShaderSampleInterlock,
+            InterlockMode::ShadingRate => Feature::FragmentShaderShadingRateInterlock,
         }
     }
 }
@@ -230,16 +231,16 @@ pub enum SubgroupSize {
 
 impl CarrierStage {
     /// The Vulkan feature that allows stores in this stage.
-    pub fn feature(self) -> Option<&'static str> {
+    pub fn feature(self) -> Option<Feature> {
         match self {
             CarrierStage::Compute => None,
-            CarrierStage::Vertex => Some("vertexPipelineStoresAndAtomics"),
-            CarrierStage::Fragment | CarrierStage::FragmentHelpers => Some("fragmentStoresAndAtomics"),
+            CarrierStage::Vertex => Some(Feature::VertexPipelineStoresAndAtomics),
+            CarrierStage::Fragment | CarrierStage::FragmentHelpers => Some(Feature::FragmentStoresAndAtomics),
             // Each of the kernels requires its own.
             CarrierStage::VertexFragment | CarrierStage::FragmentVertex => None,
             // Mesh and task shaders may store like compute shaders; only the stage itself is a feature.
-            CarrierStage::Mesh => Some("meshShader"),
-            CarrierStage::Task => Some("taskShader"),
+            CarrierStage::Mesh => Some(Feature::MeshShader),
+            CarrierStage::Task => Some(Feature::TaskShader),
         }
     }
 

@@ -2,6 +2,7 @@
 //! why it has no kernel. The opcodes are from the registry, independent of rspirv.
 
 use crate::common;
+use vocabulary::Feature;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -61,7 +62,7 @@ fn kernels_alternate_arrivals_and_waits() {
                 validator.check(&entry.id, &kernel);
                 shaders::lift::verify(&test, &kernel).unwrap();
                 common::assert_clean(&kernel);
-                let named = kernel.requirements.features.contains(&"shaderSplitBarrier");
+                let named = kernel.requirements.features.contains(&Feature::ShaderSplitBarrier);
                 assert_eq!(named, entry.text.contains("cbar.arrive"), "{}", entry.id);
                 barriers(&kernel.words)
             }
@@ -88,7 +89,7 @@ fn intels_form_differs_in_the_name_of_the_extension() {
     let place = at(&before, b"SPV_EXT_split_barrier\0\0\0").unwrap();
     assert_eq!(at(&after, b"SPV_INTEL_split_barrier\0"), Some(place));
     assert_eq!((&before[..place], &before[place + 24..]), (&after[..place], &after[place + 24..]));
-    assert!(!intel.requirements.features.contains(&"shaderSplitBarrier"));
+    assert!(!intel.requirements.features.contains(&Feature::ShaderSplitBarrier));
     assert!(!told("barrier/MP+cbar").name_split_barriers_as_intel());
 }
 

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use crate::common;
+use vocabulary::Feature;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -70,11 +71,14 @@ fn kernels_have_the_operations_of_their_tests() {
         common::assert_clean(&kernel);
         // A subgroup runs one instance, so no lane of another instance is in the tangle.
         assert_eq!(kernel.lanes == 1, test.has_tangles(), "{}", entry.id);
-        let needed = kernel.requirements.features.iter().filter(|name| {
-            name.starts_with("VK_SUBGROUP_FEATURE_")
-                || ["shaderSubgroupRotateClustered", shaders::MAXIMAL_RECONVERGENCE_FEATURE].contains(*name)
+        let needed = kernel.requirements.features.iter().filter(|feature| {
+            feature.name().starts_with("VK_SUBGROUP_FEATURE_")
+                || matches!(
+                    feature,
+                    Feature::ShaderSubgroupRotateClustered | Feature::ShaderMaximalReconvergence
+                )
         });
-        let needed: BTreeSet<&str> = needed.copied().collect();
+        let needed: BTreeSet<&str> = needed.map(|feature| feature.name()).collect();
         writeln!(table, "{}\n    {}\n    {needed:?}", entry.id, operations(&kernel.words)).unwrap();
     }
     insta::assert_snapshot!(table);

@@ -3,6 +3,7 @@
 #![expect(clippy::panic, reason = "a test fails by panicking")]
 
 use crate::common;
+use vocabulary::Feature;
 
 use common::{LAVAPIPE, NARROW, Validator, assert_clean};
 use litmus::Test;
@@ -107,7 +108,7 @@ st.av.wg.sc1 z, 1   | ld.vis.wg.sc1 r1, z ;
 exists (P1:r0 == 1 /\\ x == 1)",
     );
     let kernel = compile_or_rule(&test, Variant::default(), LAVAPIPE).unwrap();
-    assert!(kernel.requirements.features.contains(&"workgroupMemoryExplicitLayout"));
+    assert!(kernel.requirements.features.contains(&Feature::WorkgroupMemoryExplicitLayout));
     // Each slot has two storages, each one unit of two words.
     assert_eq!(kernel.requirements.workgroup_bytes, 2 * 8 * kernel.lanes);
     shaders::lift::verify(&test, &kernel).unwrap();
@@ -128,7 +129,7 @@ exists (P1:r0 == 1 /\\ P1:r1 == 0)",
     let said = litmus::print(&shaders::meaning(&test, variant).unwrap());
     assert!(said.contains("st.av.qf.sc0 x, 1") && said.contains("ld.atom.acq.qf.sc0.semsc0 r0, f"), "{said}");
     let kernel = compile_or_rule(&test, variant, LAVAPIPE).unwrap();
-    assert_eq!(kernel.requirements.features, [""; 0]);
+    assert_eq!(kernel.requirements.features, []);
     let text = shaders::disassemble(&kernel.words).unwrap();
     assert!(text.contains("OpMemoryModel Logical GLSL450") && text.contains("Coherent"), "{text}");
     // The kernel corresponds to the changed test only.

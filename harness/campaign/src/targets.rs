@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use device::Listed;
 use litmus::Test;
-use plan::Capabilities;
+use plan::{Capabilities, Feature};
 use results::wire::{DeviceRecord, EnvironmentRecord};
 use runner::{RunVariant, Runnable, Stress, told};
 
@@ -310,17 +310,11 @@ pub fn device_record(target: &DeviceTarget) -> Result<DeviceRecord, Failure> {
 
 /// Returns the Vulkan names of the features that tests may need.
 fn feature_names(capabilities: &Capabilities) -> Vec<String> {
-    let model = [
-        ("vulkanMemoryModel", capabilities.memory_model),
-        ("vulkanMemoryModelDeviceScope", capabilities.device_scope),
-        ("vulkanMemoryModelAvailabilityVisibilityChains", capabilities.availability_visibility_chains),
-        ("computeFullSubgroups", capabilities.full_subgroups),
-    ];
-    let mut names: Vec<String> = capabilities.features.clone();
-    names.extend(model.into_iter().filter(|(_, there)| *there).map(|(name, _)| name.to_owned()));
-    names.sort();
-    names.dedup();
-    names
+    let has = |feature: &Feature| {
+        capabilities.has_feature(*feature)
+            || *feature == Feature::ComputeFullSubgroups && capabilities.full_subgroups
+    };
+    Feature::ALL.iter().filter(|feature| has(feature)).map(ToString::to_string).collect()
 }
 
 /// Returns the limits that affect the layout of tests.

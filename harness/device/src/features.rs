@@ -1,9 +1,10 @@
-//! Vulkan features of kernels, by their Vulkan names.
+//! Vulkan features of kernels.
 
 use std::collections::BTreeSet;
 use std::ffi::CStr;
 
 use ash::{amd, ext, khr, vk};
+use plan::Feature;
 
 use crate::split_barrier::{self, SplitBarrierFeatures};
 
@@ -62,14 +63,27 @@ impl Available {
 /// A structure comes with a core Vulkan version (0: none) and with an extension.
 macro_rules! features {
     ($(
-        $member:ident $(: $version:expr, $extension:expr)? => {$($field:ident = $name:literal),* $(,)?}
+        $member:ident $(: $version:expr, $extension:expr)? => {$($field:ident = $feature:ident),* $(,)?}
     )*) => {
         impl Features {
-            /// Returns the Vulkan names of the enabled features, in list order.
-            pub(crate) fn names(&self) -> Vec<String> {
-                let mut names = Vec::new();
-                $($(if self.$member.$field == vk::TRUE { names.push($name.to_owned()); })*)*
-                names
+            /// Returns the enabled features.
+            pub(crate) fn enabled(&self) -> Vec<Feature> {
+                Feature::ALL.iter().copied().filter(|feature| self.is_enabled(*feature)).collect()
+            }
+
+            fn is_enabled(&self, feature: Feature) -> bool {
+                match feature {
+                    $($(Feature::$feature => self.$member.$field == vk::TRUE,)*)*
+                    // Properties of a device, not features.
+                    Feature::SubgroupArithmetic
+                    | Feature::SubgroupBallot
+                    | Feature::SubgroupBasic
+                    | Feature::SubgroupClustered
+                    | Feature::SubgroupQuad
+                    | Feature::SubgroupShuffle
+                    | Feature::SubgroupShuffleRelative
+                    | Feature::SubgroupVote => false,
+                }
             }
 
             /// Returns only the listed features.
@@ -83,7 +97,7 @@ macro_rules! features {
 
             /// Returns the features without masked ones.
             pub(crate) fn without_masked(mut self, masked: &plan::FeatureMask) -> Features {
-                $($(if masked.hides_feature($name) { self.$member.$field = vk::FALSE; })*)*
+                $($(if masked.hides_feature(Feature::$feature) { self.$member.$field = vk::FALSE; })*)*
                 self
             }
 
@@ -122,26 +136,26 @@ fn needs_extension(available: &Available, version: u32, extension: &CStr) -> boo
     (version == 0 || available.version < version) && available.has_extension(extension)
 }
 
-/// The bits of `VkSubgroupFeatureFlagBits` that kernels require by name.
-const SUBGROUP_OPERATIONS: [(vk::SubgroupFeatureFlags, &str); 8] = [
-    (vk::SubgroupFeatureFlags::BASIC, "VK_SUBGROUP_FEATURE_BASIC_BIT"),
-    (vk::SubgroupFeatureFlags::VOTE, "VK_SUBGROUP_FEATURE_VOTE_BIT"),
-    (vk::SubgroupFeatureFlags::ARITHMETIC, "VK_SUBGROUP_FEATURE_ARITHMETIC_BIT"),
-    (vk::SubgroupFeatureFlags::BALLOT, "VK_SUBGROUP_FEATURE_BALLOT_BIT"),
-    (vk::SubgroupFeatureFlags::SHUFFLE, "VK_SUBGROUP_FEATURE_SHUFFLE_BIT"),
-    (vk::SubgroupFeatureFlags::SHUFFLE_RELATIVE, "VK_SUBGROUP_FEATURE_SHUFFLE_RELATIVE_BIT"),
-    (vk::SubgroupFeatureFlags::CLUSTERED, "VK_SUBGROUP_FEATURE_CLUSTERED_BIT"),
-    (vk::SubgroupFeatureFlags::QUAD, "VK_SUBGROUP_FEATURE_QUAD_BIT"),
+/// The bits of `VkSubgroupFeatureFlagBits` that kernels require.
+const SUBGROUP_OPERATIONS: [(vk::SubgroupFeatureFlags, Feature); 8] = [
+    (vk::SubgroupFeatureFlags::BASIC, Feature::SubgroupBasic),
+    (vk::SubgroupFeatureFlags::VOTE, Feature::SubgroupVote),
+    (vk::SubgroupFeatureFlags::ARITHMETIC, Feature::SubgroupArithmetic),
+    (vk::SubgroupFeatureFlags::BALLOT, Feature::SubgroupBallot),
+    (vk::SubgroupFeatureFlags::SHUFFLE, Feature::SubgroupShuffle),
+    (vk::SubgroupFeatureFlags::SHUFFLE_RELATIVE, Feature::SubgroupShuffleRelative),
+    (vk::SubgroupFeatureFlags::CLUSTERED, Feature::SubgroupClustered),
+    (vk::SubgroupFeatureFlags::QUAD, Feature::SubgroupQuad),
 ];
 
-/// Returns the names of the subgroup operations that compute shaders of a device support.
+/// Returns the subgroup operations that compute shaders of a device support.
 pub(crate) fn subgroup_operations(
     stages: vk::ShaderStageFlags,
     supported: vk::SubgroupFeatureFlags,
-) -> impl Iterator<Item = String> {
+) -> impl Iterator<Item = Feature> {
     let in_compute = stages.contains(vk::ShaderStageFlags::COMPUTE);
     let has = move |bit: vk::SubgroupFeatureFlags| in_compute && supported.contains(bit);
-    SUBGROUP_OPERATIONS.into_iter().filter(move |(bit, _)| has(*bit)).map(|(_, name)| name.to_owned())
+    SUBGROUP_OPERATIONS.into_iter().filter(move |(bit, _)| has(*bit)).map(|(_, feature)| feature)
 }
 
 impl Features {
@@ -210,122 +224,122 @@ impl Features {
 
 features! {
     core => {
-        fragment_stores_and_atomics = "fragmentStoresAndAtomics",
-        vertex_pipeline_stores_and_atomics = "vertexPipelineStoresAndAtomics",
-        large_points = "largePoints",
-        shader_float64 = "shaderFloat64",
-        shader_int64 = "shaderInt64",
-        shader_int16 = "shaderInt16",
-        shader_storage_buffer_array_dynamic_indexing = "shaderStorageBufferArrayDynamicIndexing",
-        shader_storage_image_array_dynamic_indexing = "shaderStorageImageArrayDynamicIndexing",
-        shader_storage_image_extended_formats = "shaderStorageImageExtendedFormats",
-        shader_storage_image_read_without_format = "shaderStorageImageReadWithoutFormat",
-        shader_storage_image_write_without_format = "shaderStorageImageWriteWithoutFormat",
+        fragment_stores_and_atomics = FragmentStoresAndAtomics,
+        vertex_pipeline_stores_and_atomics = VertexPipelineStoresAndAtomics,
+        large_points = LargePoints,
+        shader_float64 = ShaderFloat64,
+        shader_int64 = ShaderInt64,
+        shader_int16 = ShaderInt16,
+        shader_storage_buffer_array_dynamic_indexing = ShaderStorageBufferArrayDynamicIndexing,
+        shader_storage_image_array_dynamic_indexing = ShaderStorageImageArrayDynamicIndexing,
+        shader_storage_image_extended_formats = ShaderStorageImageExtendedFormats,
+        shader_storage_image_read_without_format = ShaderStorageImageReadWithoutFormat,
+        shader_storage_image_write_without_format = ShaderStorageImageWriteWithoutFormat,
     }
     v11 => {
-        storage_buffer16_bit_access = "storageBuffer16BitAccess",
-        uniform_and_storage_buffer16_bit_access = "uniformAndStorageBuffer16BitAccess",
-        variable_pointers_storage_buffer = "variablePointersStorageBuffer",
-        variable_pointers = "variablePointers",
+        storage_buffer16_bit_access = StorageBuffer16BitAccess,
+        uniform_and_storage_buffer16_bit_access = UniformAndStorageBuffer16BitAccess,
+        variable_pointers_storage_buffer = VariablePointersStorageBuffer,
+        variable_pointers = VariablePointers,
     }
     v12 => {
-        storage_buffer8_bit_access = "storageBuffer8BitAccess",
-        uniform_and_storage_buffer8_bit_access = "uniformAndStorageBuffer8BitAccess",
-        shader_buffer_int64_atomics = "shaderBufferInt64Atomics",
-        shader_shared_int64_atomics = "shaderSharedInt64Atomics",
-        shader_float16 = "shaderFloat16",
-        shader_int8 = "shaderInt8",
-        scalar_block_layout = "scalarBlockLayout",
-        uniform_buffer_standard_layout = "uniformBufferStandardLayout",
-        shader_subgroup_extended_types = "shaderSubgroupExtendedTypes",
-        runtime_descriptor_array = "runtimeDescriptorArray",
-        timeline_semaphore = "timelineSemaphore",
-        buffer_device_address = "bufferDeviceAddress",
-        vulkan_memory_model = "vulkanMemoryModel",
-        vulkan_memory_model_device_scope = "vulkanMemoryModelDeviceScope",
-        vulkan_memory_model_availability_visibility_chains = "vulkanMemoryModelAvailabilityVisibilityChains",
-        subgroup_broadcast_dynamic_id = "subgroupBroadcastDynamicId",
+        storage_buffer8_bit_access = StorageBuffer8BitAccess,
+        uniform_and_storage_buffer8_bit_access = UniformAndStorageBuffer8BitAccess,
+        shader_buffer_int64_atomics = ShaderBufferInt64Atomics,
+        shader_shared_int64_atomics = ShaderSharedInt64Atomics,
+        shader_float16 = ShaderFloat16,
+        shader_int8 = ShaderInt8,
+        scalar_block_layout = ScalarBlockLayout,
+        uniform_buffer_standard_layout = UniformBufferStandardLayout,
+        shader_subgroup_extended_types = ShaderSubgroupExtendedTypes,
+        runtime_descriptor_array = RuntimeDescriptorArray,
+        timeline_semaphore = TimelineSemaphore,
+        buffer_device_address = BufferDeviceAddress,
+        vulkan_memory_model = VulkanMemoryModel,
+        vulkan_memory_model_device_scope = VulkanMemoryModelDeviceScope,
+        vulkan_memory_model_availability_visibility_chains = VulkanMemoryModelAvailabilityVisibilityChains,
+        subgroup_broadcast_dynamic_id = SubgroupBroadcastDynamicId,
     }
     subgroup_size: vk::API_VERSION_1_3, ext::subgroup_size_control::NAME => {
-        subgroup_size_control = "subgroupSizeControl",
-        compute_full_subgroups = "computeFullSubgroups",
+        subgroup_size_control = SubgroupSizeControl,
+        compute_full_subgroups = ComputeFullSubgroups,
     }
     zero_initialize: vk::API_VERSION_1_3, khr::zero_initialize_workgroup_memory::NAME => {
-        shader_zero_initialize_workgroup_memory = "shaderZeroInitializeWorkgroupMemory",
+        shader_zero_initialize_workgroup_memory = ShaderZeroInitializeWorkgroupMemory,
     }
     synchronization2: vk::API_VERSION_1_3, khr::synchronization2::NAME => {
-        synchronization2 = "synchronization2",
+        synchronization2 = Synchronization2,
     }
     maintenance4: vk::API_VERSION_1_3, khr::maintenance4::NAME => {
-        maintenance4 = "maintenance4",
+        maintenance4 = Maintenance4,
     }
     integer_dot: vk::API_VERSION_1_3, khr::shader_integer_dot_product::NAME => {
-        shader_integer_dot_product = "shaderIntegerDotProduct",
+        shader_integer_dot_product = ShaderIntegerDotProduct,
     }
     atomic_float: 0, ext::shader_atomic_float::NAME => {
-        shader_buffer_float32_atomics = "shaderBufferFloat32Atomics",
-        shader_buffer_float32_atomic_add = "shaderBufferFloat32AtomicAdd",
-        shader_buffer_float64_atomics = "shaderBufferFloat64Atomics",
-        shader_buffer_float64_atomic_add = "shaderBufferFloat64AtomicAdd",
-        shader_shared_float32_atomics = "shaderSharedFloat32Atomics",
-        shader_shared_float32_atomic_add = "shaderSharedFloat32AtomicAdd",
-        shader_shared_float64_atomics = "shaderSharedFloat64Atomics",
-        shader_shared_float64_atomic_add = "shaderSharedFloat64AtomicAdd",
-        shader_image_float32_atomics = "shaderImageFloat32Atomics",
-        shader_image_float32_atomic_add = "shaderImageFloat32AtomicAdd",
+        shader_buffer_float32_atomics = ShaderBufferFloat32Atomics,
+        shader_buffer_float32_atomic_add = ShaderBufferFloat32AtomicAdd,
+        shader_buffer_float64_atomics = ShaderBufferFloat64Atomics,
+        shader_buffer_float64_atomic_add = ShaderBufferFloat64AtomicAdd,
+        shader_shared_float32_atomics = ShaderSharedFloat32Atomics,
+        shader_shared_float32_atomic_add = ShaderSharedFloat32AtomicAdd,
+        shader_shared_float64_atomics = ShaderSharedFloat64Atomics,
+        shader_shared_float64_atomic_add = ShaderSharedFloat64AtomicAdd,
+        shader_image_float32_atomics = ShaderImageFloat32Atomics,
+        shader_image_float32_atomic_add = ShaderImageFloat32AtomicAdd,
     }
     atomic_float2: 0, ext::shader_atomic_float2::NAME => {
-        shader_buffer_float16_atomics = "shaderBufferFloat16Atomics",
-        shader_buffer_float16_atomic_add = "shaderBufferFloat16AtomicAdd",
-        shader_buffer_float16_atomic_min_max = "shaderBufferFloat16AtomicMinMax",
-        shader_buffer_float32_atomic_min_max = "shaderBufferFloat32AtomicMinMax",
-        shader_buffer_float64_atomic_min_max = "shaderBufferFloat64AtomicMinMax",
-        shader_shared_float16_atomics = "shaderSharedFloat16Atomics",
-        shader_shared_float16_atomic_add = "shaderSharedFloat16AtomicAdd",
-        shader_shared_float16_atomic_min_max = "shaderSharedFloat16AtomicMinMax",
-        shader_shared_float32_atomic_min_max = "shaderSharedFloat32AtomicMinMax",
-        shader_shared_float64_atomic_min_max = "shaderSharedFloat64AtomicMinMax",
-        shader_image_float32_atomic_min_max = "shaderImageFloat32AtomicMinMax",
+        shader_buffer_float16_atomics = ShaderBufferFloat16Atomics,
+        shader_buffer_float16_atomic_add = ShaderBufferFloat16AtomicAdd,
+        shader_buffer_float16_atomic_min_max = ShaderBufferFloat16AtomicMinMax,
+        shader_buffer_float32_atomic_min_max = ShaderBufferFloat32AtomicMinMax,
+        shader_buffer_float64_atomic_min_max = ShaderBufferFloat64AtomicMinMax,
+        shader_shared_float16_atomics = ShaderSharedFloat16Atomics,
+        shader_shared_float16_atomic_add = ShaderSharedFloat16AtomicAdd,
+        shader_shared_float16_atomic_min_max = ShaderSharedFloat16AtomicMinMax,
+        shader_shared_float32_atomic_min_max = ShaderSharedFloat32AtomicMinMax,
+        shader_shared_float64_atomic_min_max = ShaderSharedFloat64AtomicMinMax,
+        shader_image_float32_atomic_min_max = ShaderImageFloat32AtomicMinMax,
     }
     image_int64: 0, ext::shader_image_atomic_int64::NAME => {
-        shader_image_int64_atomics = "shaderImageInt64Atomics",
+        shader_image_int64_atomics = ShaderImageInt64Atomics,
     }
     clock: 0, khr::shader_clock::NAME => {
-        shader_subgroup_clock = "shaderSubgroupClock",
-        shader_device_clock = "shaderDeviceClock",
+        shader_subgroup_clock = ShaderSubgroupClock,
+        shader_device_clock = ShaderDeviceClock,
     }
     explicit_layout: 0, khr::workgroup_memory_explicit_layout::NAME => {
-        workgroup_memory_explicit_layout = "workgroupMemoryExplicitLayout",
-        workgroup_memory_explicit_layout_scalar_block_layout = "workgroupMemoryExplicitLayoutScalarBlockLayout",
-        workgroup_memory_explicit_layout8_bit_access = "workgroupMemoryExplicitLayout8BitAccess",
-        workgroup_memory_explicit_layout16_bit_access = "workgroupMemoryExplicitLayout16BitAccess",
+        workgroup_memory_explicit_layout = WorkgroupMemoryExplicitLayout,
+        workgroup_memory_explicit_layout_scalar_block_layout = WorkgroupMemoryExplicitLayoutScalarBlockLayout,
+        workgroup_memory_explicit_layout8_bit_access = WorkgroupMemoryExplicitLayout8BitAccess,
+        workgroup_memory_explicit_layout16_bit_access = WorkgroupMemoryExplicitLayout16BitAccess,
     }
     uniform_control_flow: 0, khr::shader_subgroup_uniform_control_flow::NAME => {
-        shader_subgroup_uniform_control_flow = "shaderSubgroupUniformControlFlow",
+        shader_subgroup_uniform_control_flow = ShaderSubgroupUniformControlFlow,
     }
     reconvergence: 0, khr::shader_maximal_reconvergence::NAME => {
-        shader_maximal_reconvergence = "shaderMaximalReconvergence",
+        shader_maximal_reconvergence = ShaderMaximalReconvergence,
     }
     subgroup_rotate: 0, khr::shader_subgroup_rotate::NAME => {
-        shader_subgroup_rotate = "shaderSubgroupRotate",
-        shader_subgroup_rotate_clustered = "shaderSubgroupRotateClustered",
+        shader_subgroup_rotate = ShaderSubgroupRotate,
+        shader_subgroup_rotate_clustered = ShaderSubgroupRotateClustered,
     }
     interlock: 0, ext::fragment_shader_interlock::NAME => {
-        fragment_shader_sample_interlock = "fragmentShaderSampleInterlock",
-        fragment_shader_pixel_interlock = "fragmentShaderPixelInterlock",
-        fragment_shader_shading_rate_interlock = "fragmentShaderShadingRateInterlock",
+        fragment_shader_sample_interlock = FragmentShaderSampleInterlock,
+        fragment_shader_pixel_interlock = FragmentShaderPixelInterlock,
+        fragment_shader_shading_rate_interlock = FragmentShaderShadingRateInterlock,
     }
     mesh: 0, ext::mesh_shader::NAME => {
-        mesh_shader = "meshShader",
-        task_shader = "taskShader",
+        mesh_shader = MeshShader,
+        task_shader = TaskShader,
     }
     executables: 0, khr::pipeline_executable_properties::NAME => {
-        pipeline_executable_info = "pipelineExecutableInfo",
+        pipeline_executable_info = PipelineExecutableInfo,
     }
     split_barrier: 0, split_barrier::NAME => {
-        shader_split_barrier = "shaderSplitBarrier",
+        shader_split_barrier = ShaderSplitBarrier,
     }
     coherent_memory: 0, amd::device_coherent_memory::NAME => {
-        device_coherent_memory = "deviceCoherentMemory",
+        device_coherent_memory = DeviceCoherentMemory,
     }
 }

@@ -332,7 +332,7 @@ fn make_capabilities(
         max_point_size: limits.point_size_range[1] as u32,
         loop_budget: (software == Some(SoftwareDriver::Lavapipe)).then_some(LAVAPIPE_LOOP_BUDGET),
         features: [
-            features.names(),
+            features.enabled(),
             subgroup_operations(properties.subgroup_stages, properties.subgroup_operations).collect(),
         ]
         .concat(),

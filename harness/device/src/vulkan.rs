@@ -6,7 +6,9 @@ use std::mem::ManuallyDrop;
 use ash::{ext, khr, vk};
 use gpu_allocator::vulkan::{Allocator, AllocatorCreateDesc};
 use gpu_allocator::{AllocationSizes, AllocatorDebugSettings};
-use plan::{Capabilities, Device, DeviceError, Identity, Image, Kernel, KernelStage, Plan, Prepared, Queue};
+use plan::{
+    Capabilities, Device, DeviceError, Feature, Identity, Image, Kernel, KernelStage, Plan, Prepared, Queue,
+};
 
 use crate::error::{allocation_failed, failed};
 use crate::executable::{self, Executable};
@@ -181,9 +183,9 @@ impl VulkanDevice {
     ///
     /// [`DeviceError::Unsupported`] with the name of the missing extension, or the driver's error.
     pub fn executables(&self, kernel: &Kernel, images: &[Image]) -> Result<Vec<Executable>, DeviceError> {
-        let lacks = |feature: &&&str| !self.capabilities.features.iter().any(|own| own == **feature);
+        let lacks = |feature: &&Feature| !self.capabilities.has_feature(**feature);
         if let Some(feature) = kernel.stage.required_features().iter().find(lacks) {
-            return Err(DeviceError::Unsupported((*feature).to_owned()));
+            return Err(DeviceError::Unsupported(feature.to_string()));
         }
         let ask = || {
             executable::executables(

@@ -400,10 +400,10 @@ fn capabilities_agree_with_the_drivers_documentation() {
         let (identity, capabilities) = (device.identity(), device.capabilities());
         assert!(capabilities.executes && capabilities.is_cpu && identity.kind == "cpu");
         assert!(capabilities.memory_model && capabilities.device_scope);
-        assert!(capabilities.features.iter().any(|feature| feature == "vulkanMemoryModel"));
+        assert!(capabilities.has_feature(plan::Feature::VulkanMemoryModel));
         assert_eq!(identity.uuid.len(), 32);
         assert!(identity.api_version.starts_with("1."));
-        let int64 = capabilities.features.iter().any(|feature| feature == "shaderInt64");
+        let int64 = capabilities.has_feature(plan::Feature::ShaderInt64);
         match identity.name.as_str() {
             "lavapipe" => assert!(int64 && capabilities.loop_budget == Some(65_535)),
             "swiftshader" => assert!(!int64 && capabilities.loop_budget.is_none()),

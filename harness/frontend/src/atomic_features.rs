@@ -8,6 +8,7 @@ use spirv_reader::{
     AtomicFunction, AtomicKind, SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation,
     SpirvType, scope_of,
 };
+use vocabulary::Feature;
 
 /// The memory to which a feature of atomics applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +40,7 @@ enum FloatWidth {
 pub(crate) enum AtomicFeature {
     /// Every device has it.
     Core,
-    Feature(&'static str),
+    Feature(Feature),
     /// No feature of Vulkan allows it.
     Missing,
 }
@@ -55,7 +56,7 @@ pub(crate) fn atomic_feature(
     let (Some(memory), Some(operation)) = (memory_of(class), operation_of(module, access.kind, value)) else {
         return AtomicFeature::Core;
     };
-    feature_name(operation, memory).map_or(AtomicFeature::Missing, AtomicFeature::Feature)
+    feature_of(operation, memory).map_or(AtomicFeature::Missing, AtomicFeature::Feature)
 }
 
 /// Returns the storage class and the type of the pointee.
@@ -119,35 +120,35 @@ fn operation_of(module: &SpirvModule, kind: AtomicKind, value: &SpirvType) -> Op
 }
 
 /// Returns the feature of an operation in a memory; `None` if there is none.
-fn feature_name(operation: AtomicOperation, memory: AtomicMemory) -> Option<&'static str> {
+fn feature_of(operation: AtomicOperation, memory: AtomicMemory) -> Option<Feature> {
     use AtomicMemory::{Buffer, Image, Workgroup};
     use AtomicOperation::{FloatAccess, FloatAdd, FloatMinMax, Integer64};
     use FloatWidth::{Double, Half, Single};
     Some(match (operation, memory) {
-        (Integer64, Buffer) => "shaderBufferInt64Atomics",
-        (Integer64, Workgroup) => "shaderSharedInt64Atomics",
-        (Integer64, Image) => "shaderImageInt64Atomics",
-        (FloatAccess(Half), Buffer) => "shaderBufferFloat16Atomics",
-        (FloatAccess(Half), Workgroup) => "shaderSharedFloat16Atomics",
-        (FloatAccess(Single), Buffer) => "shaderBufferFloat32Atomics",
-        (FloatAccess(Single), Workgroup) => "shaderSharedFloat32Atomics",
-        (FloatAccess(Single), Image) => "shaderImageFloat32Atomics",
-        (FloatAccess(Double), Buffer) => "shaderBufferFloat64Atomics",
-        (FloatAccess(Double), Workgroup) => "shaderSharedFloat64Atomics",
-        (FloatAdd(Half), Buffer) => "shaderBufferFloat16AtomicAdd",
-        (FloatAdd(Half), Workgroup) => "shaderSharedFloat16AtomicAdd",
-        (FloatAdd(Single), Buffer) => "shaderBufferFloat32AtomicAdd",
-        (FloatAdd(Single), Workgroup) => "shaderSharedFloat32AtomicAdd",
-        (FloatAdd(Single), Image) => "shaderImageFloat32AtomicAdd",
-        (FloatAdd(Double), Buffer) => "shaderBufferFloat64AtomicAdd",
-        (FloatAdd(Double), Workgroup) => "shaderSharedFloat64AtomicAdd",
-        (FloatMinMax(Half), Buffer) => "shaderBufferFloat16AtomicMinMax",
-        (FloatMinMax(Half), Workgroup) => "shaderSharedFloat16AtomicMinMax",
-        (FloatMinMax(Single), Buffer) => "shaderBufferFloat32AtomicMinMax",
-        (FloatMinMax(Single), Workgroup) => "shaderSharedFloat32AtomicMinMax",
-        (FloatMinMax(Single), Image) => "shaderImageFloat32AtomicMinMax",
-        (FloatMinMax(Double), Buffer) => "shaderBufferFloat64AtomicMinMax",
-        (FloatMinMax(Double), Workgroup) => "shaderSharedFloat64AtomicMinMax",
+        (Integer64, Buffer) => Feature::ShaderBufferInt64Atomics,
+        (Integer64, Workgroup) => Feature::ShaderSharedInt64Atomics,
+        (Integer64, Image) => Feature::ShaderImageInt64Atomics,
+        (FloatAccess(Half), Buffer) => Feature::ShaderBufferFloat16Atomics,
+        (FloatAccess(Half), Workgroup) => Feature::ShaderSharedFloat16Atomics,
+        (FloatAccess(Single), Buffer) => Feature::ShaderBufferFloat32Atomics,
+        (FloatAccess(Single), Workgroup) => Feature::ShaderSharedFloat32Atomics,
+        (FloatAccess(Single), Image) => Feature::ShaderImageFloat32Atomics,
+        (FloatAccess(Double), Buffer) => Feature::ShaderBufferFloat64Atomics,
+        (FloatAccess(Double), Workgroup) => Feature::ShaderSharedFloat64Atomics,
+        (FloatAdd(Half), Buffer) => Feature::ShaderBufferFloat16AtomicAdd,
+        (FloatAdd(Half), Workgroup) => Feature::ShaderSharedFloat16AtomicAdd,
+        (FloatAdd(Single), Buffer) => Feature::ShaderBufferFloat32AtomicAdd,
+        (FloatAdd(Single), Workgroup) => Feature::ShaderSharedFloat32AtomicAdd,
+        (FloatAdd(Single), Image) => Feature::ShaderImageFloat32AtomicAdd,
+        (FloatAdd(Double), Buffer) => Feature::ShaderBufferFloat64AtomicAdd,
+        (FloatAdd(Double), Workgroup) => Feature::ShaderSharedFloat64AtomicAdd,
+        (FloatMinMax(Half), Buffer) => Feature::ShaderBufferFloat16AtomicMinMax,
+        (FloatMinMax(Half), Workgroup) => Feature::ShaderSharedFloat16AtomicMinMax,
+        (FloatMinMax(Single), Buffer) => Feature::ShaderBufferFloat32AtomicMinMax,
+        (FloatMinMax(Single), Workgroup) => Feature::ShaderSharedFloat32AtomicMinMax,
+        (FloatMinMax(Single), Image) => Feature::ShaderImageFloat32AtomicMinMax,
+        (FloatMinMax(Double), Buffer) => Feature::ShaderBufferFloat64AtomicMinMax,
+        (FloatMinMax(Double), Workgroup) => Feature::ShaderSharedFloat64AtomicMinMax,
         (FloatAccess(Half | Double) | FloatAdd(Half | Double) | FloatMinMax(Half | Double), Image) => {
             return None;
         }
@@ -155,11 +156,11 @@ fn feature_name(operation: AtomicOperation, memory: AtomicMemory) -> Option<&'st
 }
 
 /// Returns the feature of an `OpReadClockKHR` of a scope (`VUID-RuntimeSpirv-OpReadClockKHR-04652`).
-pub(crate) fn clock_feature(module: &SpirvModule, scope: u32) -> Option<&'static str> {
+pub(crate) fn clock_feature(module: &SpirvModule, scope: u32) -> Option<Feature> {
     match module.constants.get(&scope) {
         Some((_, SpirvConstant::Scalar(number))) => match scope_of(*number)? {
-            rspirv::spirv::Scope::Subgroup => Some("shaderSubgroupClock"),
-            rspirv::spirv::Scope::Device => Some("shaderDeviceClock"),
+            rspirv::spirv::Scope::Subgroup => Some(Feature::ShaderSubgroupClock),
+            rspirv::spirv::Scope::Device => Some(Feature::ShaderDeviceClock),
             _ => None,
         },
         _ => None,

@@ -9,6 +9,7 @@ use spirv_reader::{
     HEADER_WORDS, SpirvConstant, SpirvModule, SpirvOperation, SpirvType, Stage, SubgroupFunction,
     annotations::Annotations,
 };
+use vocabulary::Feature;
 
 use crate::atomic_features::{AtomicFeature, atomic_feature, clock_feature};
 use crate::contents::default_image;
@@ -70,7 +71,7 @@ pub struct KernelDispatch {
     /// The buffers by set, binding and element.
     pub buffers: Vec<DispatchBuffer>,
     /// Required Vulkan features; one name of each group suffices.
-    pub needs: Vec<Vec<&'static str>>,
+    pub needs: Vec<Vec<Feature>>,
     /// Capabilities without a known feature.
     pub unknown: Vec<String>,
     /// Size of workgroup memory.
@@ -87,7 +88,7 @@ pub struct KernelDispatch {
 
 impl KernelDispatch {
     /// Requires one of several features.
-    fn require_feature(&mut self, features: &[&'static str]) {
+    fn require_feature(&mut self, features: &[Feature]) {
         if !self.needs.iter().any(|known| known == features) {
             self.needs.push(features.to_vec());
         }
@@ -149,7 +150,7 @@ fn dispatch_of(module: &SpirvModule, options: &AnalysisOptions) -> Result<Kernel
     add_capability_features(module, &mut all);
     // The workgroup size is set by `LocalSizeId`, which maintenance4 allows.
     if module.declared_local_size(function).is_some_and(|(_, by_ids)| by_ids) {
-        all.require_feature(&["maintenance4"]);
+        all.require_feature(&[Feature::Maintenance4]);
     }
     let mut places: BTreeMap<(u32, u32, u32), DispatchBuffer> = BTreeMap::new();
     let mut bytes = 0_u64;
@@ -220,7 +221,7 @@ fn used_variables(
             if matches!(operation, SpirvOperation::Subgroup(_) | SpirvOperation::BallotQuery { .. })
                 && is_extended(module, instruction.ty)
             {
-                all.require_feature(&["shaderSubgroupExtendedTypes"]);
+                all.require_feature(&[Feature::ShaderSubgroupExtendedTypes]);
             }
             match atomic_feature(module, function, instruction) {
                 AtomicFeature::Core => {}
@@ -241,7 +242,7 @@ fn used_variables(
             if let SpirvOperation::Subgroup(subgroup) = operation
                 && matches!(subgroup.function, SubgroupFunction::Rotate { cluster: Some(_) })
             {
-                all.require_feature(&["shaderSubgroupRotateClustered"]);
+                all.require_feature(&[Feature::ShaderSubgroupRotateClustered]);
             }
             if matches!(instruction.op, Op::SRem | Op::SMod) {
                 // "Precision and Operation of SPIR-V Instructions": the result is undefined for a negative
@@ -465,7 +466,7 @@ fn ends_in_runtime_array(specialized: &Specialized<'_>, ty: u32) -> bool {
 }
 
 /// Returns the features that a capability needs; `None` if every device has it.
-fn features_of(capability: Capability) -> Option<&'static [&'static str]> {
+fn features_of(capability: Capability) -> Option<&'static [Feature]> {
     Some(match capability {
         Capability::Matrix
         | Capability::Shader
@@ -474,62 +475,68 @@ fn features_of(capability: Capability) -> Option<&'static [&'static str]> {
         | Capability::Image1D
         | Capability::SampledBuffer
         | Capability::ImageBuffer => &[],
-        Capability::Int64 => &["shaderInt64"],
-        Capability::Int16 => &["shaderInt16"],
-        Capability::Int8 => &["shaderInt8"],
-        Capability::Float16 => &["shaderFloat16"],
-        Capability::Float64 => &["shaderFloat64"],
+        Capability::Int64 => &[Feature::ShaderInt64],
+        Capability::Int16 => &[Feature::ShaderInt16],
+        Capability::Int8 => &[Feature::ShaderInt8],
+        Capability::Float16 => &[Feature::ShaderFloat16],
+        Capability::Float64 => &[Feature::ShaderFloat64],
         // Any of these features allows the declaration; each instruction needs its feature.
-        Capability::Int64Atomics => &["shaderBufferInt64Atomics", "shaderSharedInt64Atomics"],
-        Capability::StorageBuffer16BitAccess => &["storageBuffer16BitAccess"],
-        Capability::UniformAndStorageBuffer16BitAccess => &["uniformAndStorageBuffer16BitAccess"],
-        Capability::StorageBuffer8BitAccess => &["storageBuffer8BitAccess"],
-        Capability::UniformAndStorageBuffer8BitAccess => &["uniformAndStorageBuffer8BitAccess"],
-        Capability::StorageImageExtendedFormats => &["shaderStorageImageExtendedFormats"],
-        Capability::StorageBufferArrayDynamicIndexing => &["shaderStorageBufferArrayDynamicIndexing"],
-        Capability::RuntimeDescriptorArray => &["runtimeDescriptorArray"],
-        Capability::VariablePointersStorageBuffer => &["variablePointersStorageBuffer"],
-        Capability::VariablePointers => &["variablePointers"],
-        Capability::VulkanMemoryModel => &["vulkanMemoryModel"],
-        Capability::VulkanMemoryModelDeviceScope => &["vulkanMemoryModelDeviceScope"],
-        Capability::PhysicalStorageBufferAddresses => &["bufferDeviceAddress"],
-        Capability::GroupNonUniform => &["VK_SUBGROUP_FEATURE_BASIC_BIT"],
-        Capability::GroupNonUniformVote => &["VK_SUBGROUP_FEATURE_VOTE_BIT"],
-        Capability::GroupNonUniformArithmetic => &["VK_SUBGROUP_FEATURE_ARITHMETIC_BIT"],
-        Capability::GroupNonUniformBallot => &["VK_SUBGROUP_FEATURE_BALLOT_BIT"],
-        Capability::GroupNonUniformShuffle => &["VK_SUBGROUP_FEATURE_SHUFFLE_BIT"],
-        Capability::GroupNonUniformShuffleRelative => &["VK_SUBGROUP_FEATURE_SHUFFLE_RELATIVE_BIT"],
-        Capability::GroupNonUniformClustered => &["VK_SUBGROUP_FEATURE_CLUSTERED_BIT"],
-        Capability::GroupNonUniformQuad => &["VK_SUBGROUP_FEATURE_QUAD_BIT"],
-        Capability::GroupNonUniformRotateKHR => &["shaderSubgroupRotate"],
-        Capability::Int64ImageEXT => &["shaderImageInt64Atomics"],
-        Capability::AtomicFloat16AddEXT => &["shaderBufferFloat16AtomicAdd", "shaderSharedFloat16AtomicAdd"],
-        Capability::AtomicFloat32AddEXT => {
-            &["shaderBufferFloat32AtomicAdd", "shaderSharedFloat32AtomicAdd", "shaderImageFloat32AtomicAdd"]
+        Capability::Int64Atomics => &[Feature::ShaderBufferInt64Atomics, Feature::ShaderSharedInt64Atomics],
+        Capability::StorageBuffer16BitAccess => &[Feature::StorageBuffer16BitAccess],
+        Capability::UniformAndStorageBuffer16BitAccess => &[Feature::UniformAndStorageBuffer16BitAccess],
+        Capability::StorageBuffer8BitAccess => &[Feature::StorageBuffer8BitAccess],
+        Capability::UniformAndStorageBuffer8BitAccess => &[Feature::UniformAndStorageBuffer8BitAccess],
+        Capability::StorageImageExtendedFormats => &[Feature::ShaderStorageImageExtendedFormats],
+        Capability::StorageBufferArrayDynamicIndexing => &[Feature::ShaderStorageBufferArrayDynamicIndexing],
+        Capability::RuntimeDescriptorArray => &[Feature::RuntimeDescriptorArray],
+        Capability::VariablePointersStorageBuffer => &[Feature::VariablePointersStorageBuffer],
+        Capability::VariablePointers => &[Feature::VariablePointers],
+        Capability::VulkanMemoryModel => &[Feature::VulkanMemoryModel],
+        Capability::VulkanMemoryModelDeviceScope => &[Feature::VulkanMemoryModelDeviceScope],
+        Capability::PhysicalStorageBufferAddresses => &[Feature::BufferDeviceAddress],
+        Capability::GroupNonUniform => &[Feature::SubgroupBasic],
+        Capability::GroupNonUniformVote => &[Feature::SubgroupVote],
+        Capability::GroupNonUniformArithmetic => &[Feature::SubgroupArithmetic],
+        Capability::GroupNonUniformBallot => &[Feature::SubgroupBallot],
+        Capability::GroupNonUniformShuffle => &[Feature::SubgroupShuffle],
+        Capability::GroupNonUniformShuffleRelative => &[Feature::SubgroupShuffleRelative],
+        Capability::GroupNonUniformClustered => &[Feature::SubgroupClustered],
+        Capability::GroupNonUniformQuad => &[Feature::SubgroupQuad],
+        Capability::GroupNonUniformRotateKHR => &[Feature::ShaderSubgroupRotate],
+        Capability::Int64ImageEXT => &[Feature::ShaderImageInt64Atomics],
+        Capability::AtomicFloat16AddEXT => {
+            &[Feature::ShaderBufferFloat16AtomicAdd, Feature::ShaderSharedFloat16AtomicAdd]
         }
-        Capability::AtomicFloat64AddEXT => &["shaderBufferFloat64AtomicAdd", "shaderSharedFloat64AtomicAdd"],
+        Capability::AtomicFloat32AddEXT => &[
+            Feature::ShaderBufferFloat32AtomicAdd,
+            Feature::ShaderSharedFloat32AtomicAdd,
+            Feature::ShaderImageFloat32AtomicAdd,
+        ],
+        Capability::AtomicFloat64AddEXT => {
+            &[Feature::ShaderBufferFloat64AtomicAdd, Feature::ShaderSharedFloat64AtomicAdd]
+        }
         Capability::AtomicFloat16MinMaxEXT => {
-            &["shaderBufferFloat16AtomicMinMax", "shaderSharedFloat16AtomicMinMax"]
+            &[Feature::ShaderBufferFloat16AtomicMinMax, Feature::ShaderSharedFloat16AtomicMinMax]
         }
         Capability::AtomicFloat32MinMaxEXT => &[
-            "shaderBufferFloat32AtomicMinMax",
-            "shaderSharedFloat32AtomicMinMax",
-            "shaderImageFloat32AtomicMinMax",
+            Feature::ShaderBufferFloat32AtomicMinMax,
+            Feature::ShaderSharedFloat32AtomicMinMax,
+            Feature::ShaderImageFloat32AtomicMinMax,
         ],
         Capability::AtomicFloat64MinMaxEXT => {
-            &["shaderBufferFloat64AtomicMinMax", "shaderSharedFloat64AtomicMinMax"]
+            &[Feature::ShaderBufferFloat64AtomicMinMax, Feature::ShaderSharedFloat64AtomicMinMax]
         }
         Capability::DotProduct
         | Capability::DotProductInputAll
         | Capability::DotProductInput4x8Bit
-        | Capability::DotProductInput4x8BitPacked => &["shaderIntegerDotProduct"],
-        Capability::ShaderClockKHR => &["shaderSubgroupClock", "shaderDeviceClock"],
-        Capability::WorkgroupMemoryExplicitLayoutKHR => &["workgroupMemoryExplicitLayout"],
+        | Capability::DotProductInput4x8BitPacked => &[Feature::ShaderIntegerDotProduct],
+        Capability::ShaderClockKHR => &[Feature::ShaderSubgroupClock, Feature::ShaderDeviceClock],
+        Capability::WorkgroupMemoryExplicitLayoutKHR => &[Feature::WorkgroupMemoryExplicitLayout],
         Capability::WorkgroupMemoryExplicitLayout8BitAccessKHR => {
-            &["workgroupMemoryExplicitLayout8BitAccess"]
+            &[Feature::WorkgroupMemoryExplicitLayout8BitAccess]
         }
         Capability::WorkgroupMemoryExplicitLayout16BitAccessKHR => {
-            &["workgroupMemoryExplicitLayout16BitAccess"]
+            &[Feature::WorkgroupMemoryExplicitLayout16BitAccess]
         }
         _ => return None,
     })

@@ -4,6 +4,7 @@
 
 use frontend::{AnalysisOptions, FinalContents, final_contents, plan_dispatch};
 use model::{Budget, Model};
+use vocabulary::Feature;
 
 fn of(path: &str, grid: u32, buffers: &[((u32, u32), &[u32])]) -> FinalContents {
     let path = format!("{}/{path}.spvasm", env!("CARGO_MANIFEST_DIR"));
@@ -122,8 +123,8 @@ fn rotations_require_their_features() {
             .needs
             .concat()
     };
-    assert_eq!(needs(""), ["shaderSubgroupRotate"]);
+    assert_eq!(needs(""), [Feature::ShaderSubgroupRotate]);
     let mut clustered = needs("%4");
     clustered.sort_unstable();
-    assert_eq!(clustered, ["shaderSubgroupRotate", "shaderSubgroupRotateClustered"]);
+    assert_eq!(clustered, [Feature::ShaderSubgroupRotate, Feature::ShaderSubgroupRotateClustered]);
 }

@@ -3,17 +3,15 @@
 mod hosts;
 
 use crate::{
-    AccessMask, BufferId, BufferMemory, Capabilities, DependencyKind, DeviceError, Drawing, HostAct, ImageId,
-    ImageShape, Interface, Kernel, KernelId, KernelStage, Plan, PlanStep, QueueId, Semaphore, StageMask,
-    Subgroups, interface::UNIFORM_BYTES,
+    AccessMask, BufferId, BufferMemory, Capabilities, DependencyKind, DeviceError, Drawing, Feature, HostAct,
+    ImageId, ImageShape, Interface, Kernel, KernelId, KernelStage, Plan, PlanStep, QueueId, Semaphore,
+    StageMask, Subgroups, interface::UNIFORM_BYTES,
 };
 
 const SPIRV_MAGIC: u32 = 0x0723_0203;
 const SPIRV_HEADER_WORDS: usize = 5;
 const OP_EXECUTION_MODE: u32 = 16;
 const LOCAL_SIZE: u32 = 17;
-const TIMELINE_SEMAPHORE: &str = "timelineSemaphore";
-const SUBGROUP_SIZE_CONTROL: &str = "subgroupSizeControl";
 
 impl Plan {
     /// Checks that the plan is internally consistent: all indices are valid and sizes agree.
@@ -488,10 +486,8 @@ impl Capabilities {
         for kernel in &plan.kernels {
             self.check_kernel(kernel)?;
         }
-        if plan.semaphores.contains(&Semaphore::Timeline)
-            && !self.features.iter().any(|feature| feature == TIMELINE_SEMAPHORE)
-        {
-            return Err(DeviceError::Unsupported(TIMELINE_SEMAPHORE.to_owned()));
+        if plan.semaphores.contains(&Semaphore::Timeline) && !self.has_feature(Feature::TimelineSemaphore) {
+            return Err(DeviceError::Unsupported(Feature::TimelineSemaphore.to_string()));
         }
         for step in &plan.steps {
             if let PlanStep::Dispatch { workgroups, kernel, bindings, .. } = step {
@@ -517,9 +513,9 @@ impl Capabilities {
     }
 
     fn check_kernel(&self, kernel: &Kernel) -> Result<(), DeviceError> {
-        let lacks = |feature: &&&str| !self.features.iter().any(|own| own == **feature);
+        let lacks = |feature: &&Feature| !self.has_feature(**feature);
         if let Some(feature) = kernel.stage.required_features().iter().find(lacks) {
-            return Err(DeviceError::Unsupported((*feature).to_owned()));
+            return Err(DeviceError::Unsupported(feature.to_string()));
         }
         if kernel.stage != KernelStage::Compute && self.graphics_queues.is_empty() {
             return Err(DeviceError::Unsupported("a queue with graphics and compute".to_owned()));
@@ -541,9 +537,9 @@ impl Capabilities {
                 "invocations in a workgroup".to_owned()
             })?;
         }
-        let has_control = self.features.iter().any(|own| own == SUBGROUP_SIZE_CONTROL);
+        let has_control = self.has_feature(Feature::SubgroupSizeControl);
         if kernel.subgroups == Subgroups::Varying && !has_control {
-            return Err(DeviceError::Unsupported(SUBGROUP_SIZE_CONTROL.to_owned()));
+            return Err(DeviceError::Unsupported(Feature::SubgroupSizeControl.to_string()));
         }
         let Some(subgroup_size) = kernel.subgroups.required_size() else { return Ok(()) };
         let (smallest, largest) = self.subgroup_size_range;

@@ -31,7 +31,7 @@ pub use masked::{FeatureMask, MaskError};
 pub use memory::{MemoryKind, MemoryProperties};
 pub use resource::{Buffer, BufferId, BufferMemory, KernelId, Queue, QueueId, Semaphore, SemaphoreId};
 pub use stage::{Drawing, KernelStage};
-pub use vocabulary::{AccessMask, StageMask};
+pub use vocabulary::{AccessMask, Feature, StageMask};
 
 /// A program for a device: resources and ordered steps.
 #[derive(Clone, Debug, Default)]
@@ -592,8 +592,26 @@ pub struct Capabilities {
     /// Memory types for buffers, in the order of the device; empty if unknown.
     #[serde(default)]
     pub memory_types: Vec<MemoryProperties>,
-    /// Names of features, as in `needs:` lines (Vulkan's names).
-    pub features: Vec<String>,
+    /// The features that kernels may use.
+    pub features: Vec<Feature>,
+}
+
+impl Capabilities {
+    /// Returns true if kernels may use a feature.
+    pub fn has_feature(&self, feature: Feature) -> bool {
+        self.features.contains(&feature)
+            || match feature {
+                Feature::VulkanMemoryModel => self.memory_model,
+                Feature::VulkanMemoryModelDeviceScope => self.device_scope,
+                Feature::VulkanMemoryModelAvailabilityVisibilityChains => self.availability_visibility_chains,
+                _ => false,
+            }
+    }
+
+    /// Returns true if kernels may use the feature of this name.
+    pub fn has_feature_named(&self, name: &str) -> bool {
+        name.parse().is_ok_and(|feature| self.has_feature(feature))
+    }
 }
 
 /// The reason why a device failed.

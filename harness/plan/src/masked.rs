@@ -1,6 +1,8 @@
 //! Feature masks: hides features and lowers limits of a device, to test how this program handles smaller
 //! devices.
 
+use vocabulary::Feature;
+
 use crate::Capabilities;
 
 /// Hidden features and lowered limits, separated by commas.
@@ -9,7 +11,7 @@ use crate::Capabilities;
 /// device of that name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FeatureMask {
-    features: Vec<String>,
+    features: Vec<Feature>,
     limits: Vec<(&'static str, u32)>,
     /// The maximum minor version of Vulkan 1.
     minor: Option<u32>,
@@ -81,11 +83,8 @@ impl FeatureMask {
     /// Parses one entry, and applies it if it is `meant` for this device.
     fn add_entry(&mut self, part: &str, meant: bool) -> Result<(), MaskError> {
         let Some((name, value)) = part.split_once('=') else {
-            if part.is_empty() || !part.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
-            {
-                return Err(MaskError::Feature { name: part.to_owned() });
-            }
-            self.features.extend(meant.then(|| part.to_owned()));
+            let feature: Feature = part.parse().map_err(|_| MaskError::Feature { name: part.to_owned() })?;
+            self.features.extend(meant.then_some(feature));
             return Ok(());
         };
         let limit = LIMITS.iter().find(|known| **known == name);
@@ -107,20 +106,23 @@ impl FeatureMask {
     }
 
     /// Returns true if a feature is hidden, directly or because it requires a hidden one.
-    pub fn hides_feature(&self, feature: &str) -> bool {
-        let names = |name: &str| self.features.iter().any(|hidden| hidden == name);
-        names(feature) || (feature.starts_with("vulkanMemoryModel") && names("vulkanMemoryModel"))
+    pub fn hides_feature(&self, feature: Feature) -> bool {
+        let needs_model = matches!(
+            feature,
+            Feature::VulkanMemoryModelDeviceScope | Feature::VulkanMemoryModelAvailabilityVisibilityChains
+        );
+        self.features.contains(&feature) || needs_model && self.features.contains(&Feature::VulkanMemoryModel)
     }
 
     /// Returns the masked capabilities.
     pub fn apply_to(&self, mut capabilities: Capabilities) -> Capabilities {
-        capabilities.features.retain(|feature| !self.hides_feature(feature));
-        capabilities.memory_model &= !self.hides_feature("vulkanMemoryModel");
-        capabilities.device_scope &= !self.hides_feature("vulkanMemoryModelDeviceScope");
+        capabilities.features.retain(|feature| !self.hides_feature(*feature));
+        capabilities.memory_model &= !self.hides_feature(Feature::VulkanMemoryModel);
+        capabilities.device_scope &= !self.hides_feature(Feature::VulkanMemoryModelDeviceScope);
         capabilities.availability_visibility_chains &=
-            !self.hides_feature("vulkanMemoryModelAvailabilityVisibilityChains");
-        capabilities.full_subgroups &=
-            !self.hides_feature("computeFullSubgroups") && !self.hides_feature("subgroupSizeControl");
+            !self.hides_feature(Feature::VulkanMemoryModelAvailabilityVisibilityChains);
+        capabilities.full_subgroups &= !self.hides_feature(Feature::ComputeFullSubgroups)
+            && !self.hides_feature(Feature::SubgroupSizeControl);
         for (limit, number) in &self.limits {
             let lower = |own: &mut u32| *own = (*own).min(*number);
             match *limit {
@@ -160,7 +162,7 @@ mod tests {
             refused("maxPushConstantsSize=0"),
             "VK_LITMUS_MASK: `maxPushConstantsSize=0`: expected a number of at least 1"
         );
-        assert_eq!(refused("shader int8"), "VK_LITMUS_MASK: `shader int8` is not a feature");
+        assert_eq!(refused("shaderInt9"), "VK_LITMUS_MASK: `shaderInt9` is not a feature");
         assert_eq!(refused("apiVersion=2.1"), "VK_LITMUS_MASK: `apiVersion=2.1`: expected 1.1 or later");
         assert_eq!(
             refused("lavapipe:maxLanes=3"),
@@ -184,7 +186,11 @@ mod tests {
         };
         let of = |device| {
             let masked = masked(device);
-            (masked.minor_version(3), masked.hides_feature("shaderInt8"), masked.hides_feature("shaderInt64"))
+            (
+                masked.minor_version(3),
+                masked.hides_feature(Feature::ShaderInt8),
+                masked.hides_feature(Feature::ShaderInt64),
+            )
         };
         assert_eq!((of("lavapipe"), of("swiftshader")), ((1, true, true), (3, false, true)));
     }
@@ -213,14 +219,13 @@ mod tests {
             memory_model: true,
             device_scope: true,
             availability_visibility_chains: true,
-            features: ["vulkanMemoryModelDeviceScope", "shaderInt8", "shaderInt64"]
-                .map(str::to_owned)
+            features: [Feature::VulkanMemoryModelDeviceScope, Feature::ShaderInt8, Feature::ShaderInt64]
                 .to_vec(),
             ..Capabilities::default()
         };
         let masked = FeatureMask::parse_for("sim", "vulkanMemoryModel,shaderInt8").unwrap();
         let without = masked.apply_to(own);
         assert!(!without.memory_model && !without.device_scope && !without.availability_visibility_chains);
-        assert_eq!(without.features, ["shaderInt64"]);
+        assert_eq!(without.features, [Feature::ShaderInt64]);
     }
 }

@@ -1,6 +1,6 @@
 //! Shader stages, and the draws of graphics stages.
 
-use vocabulary::StageMask;
+use vocabulary::{Feature, StageMask};
 
 /// The stage of a kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -51,16 +51,17 @@ impl KernelStage {
         }
     }
 
-    /// Returns the Vulkan features that its invocations need to run and to store.
-    pub fn required_features(&self) -> &'static [&'static str] {
-        const BOTH: [&str; 2] = ["vertexPipelineStoresAndAtomics", "fragmentStoresAndAtomics"];
+    /// Returns the features that its invocations need to run and to store.
+    pub fn required_features(&self) -> &'static [Feature] {
+        const BOTH: [Feature; 2] =
+            [Feature::VertexPipelineStoresAndAtomics, Feature::FragmentStoresAndAtomics];
         match self {
             KernelStage::Compute => &[],
             KernelStage::Vertex => &BOTH[..1],
             KernelStage::Fragment { .. } => &BOTH[1..],
             KernelStage::VertexAndFragment { .. } => &BOTH,
-            KernelStage::Mesh => &["meshShader"],
-            KernelStage::Task { .. } => &["taskShader", "meshShader"],
+            KernelStage::Mesh => &[Feature::MeshShader],
+            KernelStage::Task { .. } => &[Feature::TaskShader, Feature::MeshShader],
         }
     }
 

@@ -251,7 +251,7 @@ fn draws_are_checked() {
     }
     let lacks = |capabilities: &Capabilities| capabilities.check_plan(&good).unwrap_err().to_string();
     let stores =
-        Capabilities { features: vec!["vertexPipelineStoresAndAtomics".to_owned()], ..capabilities() };
+        Capabilities { features: vec![plan::Feature::VertexPipelineStoresAndAtomics], ..capabilities() };
     assert_eq!(lacks(&capabilities()), "the device lacks vertexPipelineStoresAndAtomics");
     assert_eq!(lacks(&stores), "the device lacks a queue with graphics and compute");
     assert_eq!(Capabilities { graphics_queues: vec![1], ..stores }.check_plan(&good), Ok(()));
@@ -395,8 +395,8 @@ fn missing_semaphores_and_memory_are_named() {
         ],
         ..plan()
     };
-    let feature = "timelineSemaphore".to_owned();
-    assert_eq!(capabilities().check_plan(&timeline), Err(DeviceError::Unsupported(feature.clone())));
+    let feature = plan::Feature::TimelineSemaphore;
+    assert_eq!(capabilities().check_plan(&timeline), Err(DeviceError::Unsupported(feature.to_string())));
     assert_eq!(Capabilities { features: vec![feature], ..capabilities() }.check_plan(&timeline), Ok(()));
 
     let kind = MemoryKind::from_word("nonlocal").unwrap();

@@ -3,13 +3,12 @@
 use std::fmt;
 use std::str::FromStr;
 
-use plan::{AccessMask, BufferId, DependencyKind, PlanStep, QueueId, Semaphore, SemaphoreId, StageMask};
+use plan::{
+    AccessMask, BufferId, DependencyKind, Feature, PlanStep, QueueId, Semaphore, SemaphoreId, StageMask,
+};
 use shaders::{Dependency, Program};
 
 use crate::calls;
-
-/// The feature of timeline semaphores.
-pub(crate) const TIMELINE: &str = "timelineSemaphore";
 
 /// An API mechanism that orders consecutive dispatches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -56,11 +55,12 @@ impl Join {
     }
 
     /// Returns the Vulkan feature that it needs for a program.
-    pub fn feature(self, program: &Program) -> Option<&'static str> {
+    pub fn feature(self, program: &Program) -> Option<Feature> {
         match self {
-            Join::Timeline => Some(TIMELINE),
+            Join::Timeline => Some(Feature::TimelineSemaphore),
             Join::Calls => {
-                program.schedule.as_ref().filter(|schedule| calls::counts(schedule)).map(|_| TIMELINE)
+                let counts = program.schedule.as_ref().is_some_and(calls::counts);
+                counts.then_some(Feature::TimelineSemaphore)
             }
             Join::Barrier | Join::Event | Join::Submit | Join::Semaphore | Join::Fence => None,
         }

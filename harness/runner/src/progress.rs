@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use litmus::Test;
 use plan::{
-    Buffer, BufferId, BufferMemory, Device, Kernel, KernelId, Plan, PlanStep, Prepared, Queue, QueueId,
+    Buffer, BufferId, BufferMemory, Device, Feature, Kernel, KernelId, Plan, PlanStep, Prepared, Queue,
+    QueueId,
 };
 use serde::{Deserialize, Serialize};
 use shaders::progress::{
@@ -219,13 +220,11 @@ pub fn kernel(
         kernel.copies = kernel.copies.min(most.min(device.max_workgroups) / kernel.units).max(1);
     }
     let lacks = |what: &str| IncompleteReason::Lacks { what: what.to_owned() };
-    if let Some(missing) =
-        kernel.features.iter().find(|feature| !device.features.iter().any(|f| f == *feature))
-    {
-        return Err(lacks(missing));
+    if let Some(missing) = kernel.features.iter().find(|feature| !device.has_feature(**feature)) {
+        return Err(lacks(missing.name()));
     }
     if kernel.subgroup_size.is_some() && !device.full_subgroups {
-        return Err(lacks("computeFullSubgroups"));
+        return Err(lacks(Feature::ComputeFullSubgroups.name()));
     }
     Ok(kernel)
 }

@@ -6,7 +6,7 @@ use shaders::Program;
 
 use crate::join::Join;
 use crate::stress::Stress;
-use crate::variant::{RunVariant, has_feature};
+use crate::variant::RunVariant;
 use crate::ways::RunMechanisms;
 use crate::wire::IncompleteReason;
 
@@ -39,7 +39,7 @@ pub fn told(
     if let Some(what) = variant.lacking(&program, &test.metadata.needs, capabilities) {
         return Err(IncompleteReason::Lacks { what });
     }
-    let joins = variant.joins(&program, |feature| has_feature(capabilities, feature));
+    let joins = variant.joins(&program, |feature| capabilities.has_feature(feature));
     Ok(Runnable { joins, memory: variant.memory(&program), program })
 }
 

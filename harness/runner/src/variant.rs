@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use plan::{BufferMemory, Capabilities, MemoryKind};
+use plan::{BufferMemory, Capabilities, Feature, MemoryKind};
 use shaders::carrier::Carrier;
 use shaders::host::Start;
 use shaders::variant::{Apart, SubgroupSize};
@@ -83,7 +83,7 @@ impl RunVariant {
     }
 
     /// Returns the mechanisms to test between the phases of a program, on a device with these features.
-    pub fn joins(&self, program: &Program, has: impl Fn(&str) -> bool) -> Vec<Join> {
+    pub fn joins(&self, program: &Program, has: impl Fn(Feature) -> bool) -> Vec<Join> {
         let fits = |join: &Join| join.feature(program).is_none_or(&has) && join.refused(program).is_none();
         match self.join {
             Some(join) => vec![join],
@@ -125,15 +125,17 @@ impl RunVariant {
         needs: &[String],
         capabilities: &Capabilities,
     ) -> Option<String> {
-        let own = program.features().into_iter().chain(self.join.and_then(|join| join.feature(program)));
-        let mut features = own.chain(needs.iter().map(String::as_str));
-        if let Some(feature) = features.find(|feature| !has_feature(capabilities, feature)) {
-            return Some(feature.to_owned());
+        let mut own = program.features().into_iter().chain(self.join.and_then(|join| join.feature(program)));
+        if let Some(feature) = own.find(|feature| !capabilities.has_feature(*feature)) {
+            return Some(feature.to_string());
+        }
+        if let Some(named) = needs.iter().find(|name| !capabilities.has_feature_named(name)) {
+            return Some(named.clone());
         }
         let held = program.hosts.iter().flat_map(|hosts| &hosts.starts).any(|start| *start == Start::Held);
         let timeline = Join::Timeline.feature(program).filter(|_| held && self.join != Some(Join::Calls));
-        if let Some(feature) = timeline.filter(|feature| !has_feature(capabilities, feature)) {
-            return Some(feature.to_owned());
+        if let Some(feature) = timeline.filter(|feature| !capabilities.has_feature(*feature)) {
+            return Some(feature.to_string());
         }
         if program.hosts.is_some() {
             if !capabilities.host_threads {
@@ -211,8 +213,10 @@ fn lacking_graphics(kernel: &CompiledKernel, capabilities: &Capabilities) -> Opt
 
 /// Returns the missing capability of a device for the subgroups of a kernel.
 fn lacking_subgroups(kernel: &CompiledKernel, capabilities: &Capabilities) -> Option<String> {
-    if kernel.variant.subgroups != SubgroupSize::Usual && !has_feature(capabilities, "subgroupSizeControl") {
-        return Some("subgroupSizeControl".to_owned());
+    if kernel.variant.subgroups != SubgroupSize::Usual
+        && !capabilities.has_feature(Feature::SubgroupSizeControl)
+    {
+        return Some(Feature::SubgroupSizeControl.to_string());
     }
     let Requirements { subgroup_size, required_size, .. } = kernel.requirements;
     let size = subgroup_size.or(required_size)?;
@@ -220,7 +224,7 @@ fn lacking_subgroups(kernel: &CompiledKernel, capabilities: &Capabilities) -> Op
     if !capabilities.subgroups_in_compute {
         Some("subgroups in compute".to_owned())
     } else if !capabilities.full_subgroups {
-        Some("computeFullSubgroups".to_owned())
+        Some(Feature::ComputeFullSubgroups.to_string())
     } else if !(smallest..=largest).contains(&size) {
         Some(format!("subgroups of {size}"))
     } else if kernel.workgroup_size > size.saturating_mul(capabilities.max_workgroup_subgroups) {
@@ -237,17 +241,6 @@ fn lacking_workgroup_memory(program: &Program, capabilities: &Capabilities) -> O
         let available = capabilities.max_workgroup_memory_bytes.min(kernel.carrier.most_workgroup_bytes());
         (needed > available).then(|| format!("{needed} bytes of workgroup memory (it has {available})"))
     })
-}
-
-/// Returns true if a device has the feature with this Vulkan name.
-pub(crate) fn has_feature(capabilities: &Capabilities, feature: &str) -> bool {
-    capabilities.features.iter().any(|known| known == feature)
-        || match feature {
-            "vulkanMemoryModel" => capabilities.memory_model,
-            "vulkanMemoryModelDeviceScope" => capabilities.device_scope,
-            "vulkanMemoryModelAvailabilityVisibilityChains" => capabilities.availability_visibility_chains,
-            _ => false,
-        }
 }
 
 impl FromStr for RunVariant {
@@ -296,7 +289,7 @@ mod tests {
             full_subgroups: true,
             subgroup_size_range: (4, 8),
             max_workgroup_subgroups: 2,
-            features: vec!["timelineSemaphore".to_owned()],
+            features: vec![Feature::TimelineSemaphore],
             ..Capabilities::default()
         }
     }

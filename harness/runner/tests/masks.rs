@@ -100,7 +100,7 @@ fn settings() -> RunSettings {
 }
 
 /// Returns a device with these features that stores the plan.
-fn keeper(features: &[&str]) -> Keeper {
+fn keeper(features: &[plan::Feature]) -> Keeper {
     Keeper {
         capabilities: Capabilities {
             executes: true,
@@ -110,7 +110,7 @@ fn keeper(features: &[&str]) -> Keeper {
             max_storage_buffer_bytes: 1 << 27,
             max_storage_buffers: 64,
             max_push_constant_bytes: 256,
-            features: features.iter().map(|name| (*name).to_owned()).collect(),
+            features: features.to_vec(),
             ..Capabilities::default()
         },
         ..Keeper::default()
@@ -291,7 +291,7 @@ fn plans_have_the_calls_of_the_text() {
             assert!(program.schedule.is_none(), "{}", entry.id);
             continue;
         }
-        let device = keeper(&["timelineSemaphore"]);
+        let device = keeper(&[plan::Feature::TimelineSemaphore]);
         let memory = if program.hosts.is_some() {
             BufferMemory::Mapped(MemoryKind::default())
         } else {
@@ -423,7 +423,7 @@ fn ownership_transfers_follow_the_test() {
     let transfers = |id: &str| -> Vec<String> {
         let entry = litmus::corpus::tests().into_iter().find(|entry| entry.id == id).unwrap();
         let test = litmus::parse(entry.text, &entry.path).unwrap();
-        let device = keeper(&["timelineSemaphore"]);
+        let device = keeper(&[plan::Feature::TimelineSemaphore]);
         let program = shaders::program(&test, &KernelConfig::PLAIN, Pipelines::Merged).unwrap();
         let way = (Join::Calls, BufferMemory::Device);
         let ran = run_program(&device, &program, way, &test, &settings(), &mut |_| ControlFlow::Continue(()));

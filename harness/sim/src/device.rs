@@ -106,7 +106,7 @@ impl SimDevice {
                     graphics_queues: vec![2, 2],
                     max_point_size: rasterize::MOST_PIXELS,
                     memory_types: MEMORY_TYPES.to_vec(),
-                    features: features::FEATURES.map(str::to_owned).to_vec(),
+                    features: features::FEATURES.to_vec(),
                     ..Capabilities::default()
                 },
             ),

@@ -3,6 +3,7 @@
 
 use std::io::Write;
 use std::process::Command;
+use vocabulary::Feature;
 
 use litmus::*;
 use shaders::{CompiledKernel, KernelConfig, variant};
@@ -175,7 +176,9 @@ impl Validator {
             return;
         }
         // The first release with support for a feature and its rules.
-        for (feature, since) in [("shaderSplitBarrier", 2026), ("shaderMaximalReconvergence", 2024)] {
+        for (feature, since) in
+            [(Feature::ShaderSplitBarrier, 2026), (Feature::ShaderMaximalReconvergence, 2024)]
+        {
             if self.year < since && kernel.requirements.features.contains(&feature) {
                 eprintln!("skipped: spirv-val is older than {feature}, {name} is not validated from outside");
                 return;

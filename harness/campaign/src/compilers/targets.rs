@@ -1,5 +1,6 @@
 //! The devices whose compilers are run: those of this machine, and compile-only ones.
 
+use plan::Feature;
 use std::path::Path;
 use std::process::Command;
 
@@ -76,8 +77,7 @@ impl CompilerTarget {
     ///
     /// Only `codegen` uses this: a compiler may accept the instructions without implementing them.
     fn takes_intel_split_barriers(&self) -> bool {
-        let has =
-            self.listed.capabilities.features.iter().any(|feature| feature == shaders::SPLIT_BARRIER_FEATURE);
+        let has = self.listed.capabilities.has_feature(Feature::ShaderSplitBarrier);
         !has && self
             .vendor
             .is_some_and(|vendor| vendor.takes_intel_split_barriers(&self.listed.identity.driver_info))
@@ -97,12 +97,12 @@ impl CompilerTarget {
     /// test lists.
     pub fn lacks(&self, units: &[FormKernel], needs: &[String]) -> Option<String> {
         let capabilities = &self.listed.capabilities;
-        let own = units.iter().flat_map(|unit| unit.kernel.requirements.features.iter().copied());
-        let mut features = own.chain(needs.iter().map(String::as_str));
-        let has = |feature: &str| capabilities.features.iter().any(|known| known == feature);
-        features.find(|feature| !has(feature)).map(str::to_owned).or_else(|| {
+        let mut own = units.iter().flat_map(|unit| &unit.kernel.requirements.features);
+        let missing = own.find(|feature| !capabilities.has_feature(**feature)).map(ToString::to_string);
+        let named = || needs.iter().find(|name| !capabilities.has_feature_named(name)).cloned();
+        missing.or_else(named).or_else(|| {
             let by_subgroup = units.iter().any(|unit| unit.kernel.requirements.subgroup_size.is_some());
-            (by_subgroup && !capabilities.full_subgroups).then(|| "computeFullSubgroups".to_owned())
+            (by_subgroup && !capabilities.full_subgroups).then(|| Feature::ComputeFullSubgroups.to_string())
         })
     }
 

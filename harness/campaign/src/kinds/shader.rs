@@ -108,7 +108,7 @@ pub struct AnalyzedShader {
     /// Bytes of workgroup memory.
     pub workgroup_bytes: u64,
     /// Required Vulkan features. Each group needs one of its members.
-    pub needs: Vec<Vec<&'static str>>,
+    pub needs: Vec<Vec<plan::Feature>>,
     /// Required capabilities that the harness enables on no device.
     pub unknown: Vec<String>,
     /// True if it has loops.
@@ -156,13 +156,10 @@ impl AnalyzedShader {
         if version > NEWEST_MINOR || version == NEWEST_MINOR && identity.api_version.starts_with("1.2") {
             return Some(format!("device lacks SPIR-V 1.{version} (it has Vulkan {})", identity.api_version));
         }
-        let has = |name: &&str| match *name {
-            "vulkanMemoryModel" => capabilities.memory_model,
-            "vulkanMemoryModelDeviceScope" => capabilities.device_scope,
-            name => capabilities.features.iter().any(|own| own == name),
-        };
+        let has = |feature: &plan::Feature| capabilities.has_feature(*feature);
         if let Some(missing) = self.needs.iter().find(|group| !group.iter().any(has)) {
-            return Some(format!("device lacks {}", missing.join(" and ")));
+            let names: Vec<&str> = missing.iter().map(|feature| feature.name()).collect();
+            return Some(format!("device lacks {}", names.join(" and ")));
         }
         if let Some(unknown) = self.unknown.first() {
             return Some(format!("not available: vk-litmus does not enable the capability {unknown}"));

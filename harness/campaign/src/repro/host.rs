@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use litmus::{AccessMask, Observable, Prediction, ScalarType, Test, Value};
-use plan::Subgroups;
+use plan::{Feature, Subgroups};
 use runner::Stress;
 use shaders::carrier::Carrier;
 use shaders::{Binding, Program, ResultSlot};
@@ -28,23 +28,23 @@ pub enum NoHost {
     Value(String),
     /// The program does not enable a required feature.
     #[error("the C program does not enable `{0}`")]
-    Feature(&'static str),
+    Feature(Feature),
     /// The allowed outcomes are unknown.
     #[error("the model does not list the outcomes of the test")]
     Outcomes,
 }
 
 /// The Vulkan version whose feature structure contains each feature.
-const FEATURES: [(&str, u32); 9] = [
-    ("shaderInt16", 10),
-    ("shaderInt64", 10),
-    ("storageBuffer16BitAccess", 11),
-    ("vulkanMemoryModel", 12),
-    ("vulkanMemoryModelDeviceScope", 12),
-    ("vulkanMemoryModelAvailabilityVisibilityChains", 12),
-    ("shaderInt8", 12),
-    ("storageBuffer8BitAccess", 12),
-    ("shaderBufferInt64Atomics", 12),
+const FEATURES: [(Feature, u32); 9] = [
+    (Feature::ShaderInt16, 10),
+    (Feature::ShaderInt64, 10),
+    (Feature::StorageBuffer16BitAccess, 11),
+    (Feature::VulkanMemoryModel, 12),
+    (Feature::VulkanMemoryModelDeviceScope, 12),
+    (Feature::VulkanMemoryModelAvailabilityVisibilityChains, 12),
+    (Feature::ShaderInt8, 12),
+    (Feature::StorageBuffer8BitAccess, 12),
+    (Feature::ShaderBufferInt64Atomics, 12),
 ];
 
 /// Returns the C program of a test.

@@ -1,5 +1,6 @@
 //! Prepares shaders for a run: entry points with inputs, and the final contents that the model allows.
 
+use plan::Feature;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,9 +15,6 @@ use super::source::{Compilation, SourceModule, load_all};
 use crate::Failure;
 use crate::kinds::shader::{AnalyzedShader, ContentVerdict, ExpectedContents, FinalNumber, ShaderClaim};
 use crate::patience::patience;
-
-/// The feature of pointers that a shader computes from integers or reads from memory.
-const ADDRESSES: &str = "bufferDeviceAddress";
 
 /// A shader file with its inputs.
 #[derive(Clone, Debug)]
@@ -111,7 +109,9 @@ fn read_module(
             unavailable: None,
         };
         match frontend::plan_dispatch(&module, &options) {
-            Ok(dispatch) if dispatch.needs.iter().any(|group| group.contains(&ADDRESSES)) => {
+            Ok(dispatch)
+                if dispatch.needs.iter().any(|group| group.contains(&Feature::BufferDeviceAddress)) =>
+            {
                 // `plan_dispatch` refuses only addresses that are known.
                 let what = "dispatching buffers that are accessed by device address";
                 own.unavailable = Some(format!("not available: {what}"));

@@ -7,7 +7,7 @@ use campaign::{cts, inputs, similar};
 use clap_complete::Shell;
 use litmus::corpus::{self, EmbeddedFile};
 use model::Model;
-use plan::Identity;
+use plan::{Feature, Identity};
 use results::wire::{CtsEntry, FaultEntry, ModelEntry, TestEntry};
 use sim::{Expect, FAULTS};
 
@@ -63,9 +63,9 @@ pub fn devices(arguments: &Devices) -> Result<Outcome, Failure> {
             continue;
         }
         let features = [
-            ("vulkanMemoryModel", capabilities.memory_model),
-            ("vulkanMemoryModelDeviceScope", capabilities.device_scope),
-            ("vulkanMemoryModelAvailabilityVisibilityChains", capabilities.availability_visibility_chains),
+            Feature::VulkanMemoryModel,
+            Feature::VulkanMemoryModelDeviceScope,
+            Feature::VulkanMemoryModelAvailabilityVisibilityChains,
         ];
         text += &format!("{index}: {name} ({kind})\n");
         text += &format!("   {device_name}\n");
@@ -80,8 +80,9 @@ pub fn devices(arguments: &Devices) -> Result<Outcome, Failure> {
         );
         let queues: Vec<String> = capabilities.compute_queues.iter().map(u32::to_string).collect();
         text += &format!("   compute queues of its queue families: {}\n", queues.join(", "));
-        for (name, has) in features {
-            text += &format!("   {} {name}\n", if has { "has" } else { "lacks" });
+        for feature in features {
+            let has = capabilities.has_feature(feature);
+            text += &format!("   {} {feature}\n", if has { "has" } else { "lacks" });
         }
     }
     if !missing.is_empty() {
