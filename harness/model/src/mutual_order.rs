@@ -50,22 +50,22 @@ pub(crate) fn is_mutually_ordered(
 /// that cannot be decided from the text of the test.
 pub(crate) fn has_only_ordered_accesses(test: &Test) -> bool {
     let plain = test.dialect != Dialect::Hsa && !test.has_undefined() && test.system_sync.is_empty();
-    let accesses: Vec<(usize, &MemoryAccess)> = test
-        .threads
-        .iter()
-        .enumerate()
-        .flat_map(|(thread, code)| {
-            code.instructions.iter().filter_map(move |i| Some((thread, i.kind.access()?)))
-        })
-        .collect();
-    plain
-        && accesses.iter().enumerate().all(|(index, one)| {
-            accesses.iter().skip(index + 1).filter(|other| other.0 != one.0).all(|other| {
-                let both_read =
-                    [one, other].iter().all(|(_, access)| matches!(access.kind, AccessKind::Load(_)));
-                both_read || are_mutually_ordered(test, *one, *other)
-            })
-        })
+    plain && accesses(test).all(|access| !may_race(test, access))
+}
+
+/// Returns true if an access of a thread conflicts with one of another thread without mutual order.
+pub(crate) fn may_race(test: &Test, one: (usize, &MemoryAccess)) -> bool {
+    accesses(test).filter(|other| other.0 != one.0).any(|other| {
+        let both_read = [one, other].iter().all(|(_, access)| matches!(access.kind, AccessKind::Load(_)));
+        !both_read && !are_mutually_ordered(test, one, other)
+    })
+}
+
+/// Returns the accesses of a test, each with its thread.
+fn accesses(test: &Test) -> impl Iterator<Item = (usize, &MemoryAccess)> {
+    test.threads.iter().enumerate().flat_map(|(thread, code)| {
+        code.instructions.iter().filter_map(move |instruction| Some((thread, instruction.kind.access()?)))
+    })
 }
 
 /// Returns true if two accesses of different threads use different storages or are mutually ordered.

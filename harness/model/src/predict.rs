@@ -249,7 +249,9 @@ fn find_with_strategy(
         let observed = observed_registers(test);
         let threads = observed.iter().enumerate();
         threads
-            .map(|(thread, observed)| paths_observing(test, ThreadId(thread as u16), unroll, observed))
+            .map(|(thread, observed)| {
+                paths_observing(test, ThreadId(thread as u16), unroll, observed, semantic.knows_text)
+            })
             .collect::<Result<_, _>>()?
     };
     let asked = PredictionContext { compiled, ways, purse, semantic, domain: &domain };

@@ -266,7 +266,8 @@ mod tests {
              | st.atom.dv.sc0 g, 1 | ;\n"
         );
         let test: Test = litmus::parse(&text, "chain").unwrap();
-        let paths: Vec<Vec<Path>> = (0..3).map(|thread| paths(&test, ThreadId(thread), 1).unwrap()).collect();
+        let paths: Vec<Vec<Path>> =
+            (0..3).map(|thread| paths(&test, ThreadId(thread), 1, true).unwrap()).collect();
         (ValueSupply::new(&test, &paths, true), paths)
     }
 

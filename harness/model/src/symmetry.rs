@@ -527,7 +527,7 @@ mod tests {
         let text = format!("VULKAN t\n{{ {init} }}\n{}\n{end}\n", rows.join("\n"));
         let test: Test = litmus::parse(&text, "t").unwrap();
         let threads = 0..test.threads.len() as u16;
-        let paths: Vec<_> = threads.map(|thread| paths(&test, ThreadId(thread), 1).unwrap()).collect();
+        let paths: Vec<_> = threads.map(|thread| paths(&test, ThreadId(thread), 1, true).unwrap()).collect();
         let model = crate::Model::shipped("vulkan").unwrap().unwrap();
         let semantic = Semantic { placed_by_scope, ..model.semantic() };
         let symmetry = Symmetry::new(&test, &paths, semantic);
