@@ -432,7 +432,7 @@ impl<'a> PathExplorer<'a> {
             let alike = self.symmetry.breaking_for(chosen, &skeleton);
             let combiner = OutcomeCollector::new(self.test, self.observables, &skeleton, rules, self.purse)
                 .with_symmetry(alike, self.condition_orbit.as_ref())
-                .with_rmw_chains(self.lines.chains_in(&skeleton));
+                .with_rmw_chains(self.lines);
             if !may_take {
                 // No execution of this combination is consistent, but its outcomes count as
                 // candidates.
