@@ -13,8 +13,8 @@
 use litmus::{BranchRelation, Dialect, LocationId, Observable, RegisterId, Test, ThreadId, Value};
 
 use super::{PartialPath, StepKind};
+use crate::conflict::may_race;
 use crate::liveness::live_registers;
-use crate::mutual_order::may_race;
 use crate::stored::{is_only_stored, stored_values};
 use crate::symbolic::{LocalRead, Symbolic};
 
