@@ -34,6 +34,17 @@ pub enum VerificationError {
     OtherStructures,
 }
 
+impl VerificationError {
+    /// Returns true if the time limit ended the verification.
+    pub fn is_time_limit(&self) -> bool {
+        matches!(
+            self,
+            VerificationError::Rejected(CertificateError::Stopped)
+                | VerificationError::Underivable(NotCertified::Budget)
+        )
+    }
+}
+
 /// The result of certifying one source.
 #[derive(Debug)]
 pub enum Certification {
@@ -66,7 +77,7 @@ pub fn certify_source(
     let certified = certify(subject, &chosen.model, &options);
     let verified = certified.map_err(|error| error.to_string()).and_then(|certificate| {
         // A certificate that its checker rejects is not returned.
-        let verified = verify(&certificate).map_err(|error| format!("the checker: {error}"))?;
+        let verified = verify(&certificate, &|| false).map_err(|error| format!("the checker: {error}"))?;
         let text = serde_json::to_string(&certificate).map_err(|error| error.to_string())?;
         Ok((text, verified))
     });
@@ -103,21 +114,23 @@ impl VerifiedModels {
     }
 }
 
-/// Verifies a certificate, and that its event structures are those of its test and model.
+/// Verifies a certificate within a time limit, and that its event structures are those of its test and model.
 ///
 /// # Errors
 /// The first part that does not hold.
 pub fn verify_certificate(
     text: &str,
     models: &VerifiedModels,
+    timeout: Duration,
 ) -> Result<(Certificate, Verified), VerificationError> {
+    let stop = patience(timeout);
     let certificate: Certificate = serde_json::from_str(text)?;
-    let verified = verify(&certificate)?;
+    let verified = verify(&certificate, &stop)?;
     let model = models.load(&certificate.model)?;
     let test = litmus::parse(&certificate.test, &certificate.name)
         .map_err(|errors| CertificateError::Test(errors.to_string()))?;
-    let derived =
-        derive_structures(&test, &model, certificate.bound).map_err(VerificationError::Underivable)?;
+    let options = Options { budget: Budget::until(&stop), unroll: certificate.bound };
+    let derived = derive_structures(&test, &model, &options).map_err(VerificationError::Underivable)?;
     if derived.structures != certificate.structures || derived.domain != certificate.domain {
         return Err(VerificationError::OtherStructures);
     }

@@ -11,6 +11,9 @@ use litmus::{AccessKind, Operand, Test};
 use model::progress::{Fairness, PROGRESS_GUARANTEES, ProgressLimits, ProgressModel, check_termination};
 use model::{Budget, Model, Options, OutcomeQuestion, allows, answer_queries, naive, predict};
 
+#[path = "figures/families.rs"]
+mod families;
+
 fn main() {
     // `cargo test --benches` passes `--test`: this program has no tests.
     if std::env::args().any(|argument| argument == "--test") {
@@ -55,6 +58,7 @@ fn main() {
     }
     if wanted("growth") {
         growth(yardstick);
+        families::print(yardstick);
     }
 }
 
@@ -537,8 +541,7 @@ fn locks(yardstick: Duration) {
         {
             let column = |thread: usize| {
                 let added = if alike { 1 } else { 1 << thread };
-                let mut column = vec![format!("P{thread}@sg 0, wg {thread}, qf 0")];
-                column.extend(before.iter().map(|line| (*line).to_owned()));
+                let mut column: Vec<String> = before.iter().map(|line| (*line).to_owned()).collect();
                 column.push("ld.nonpriv.sc0 r2, x".to_owned());
                 column.push(format!("add r2, r2, {added}"));
                 column.push("st.nonpriv.sc0 x, r2".to_owned());
@@ -546,15 +549,10 @@ fn locks(yardstick: Duration) {
                 column
             };
             let columns: Vec<Vec<String>> = (0..threads).map(column).collect();
-            let row = |row: usize| {
-                let cells: Vec<&str> = columns.iter().map(|column| column[row].as_str()).collect();
-                cells.join(" | ") + " ;"
-            };
-            let rows: Vec<String> = (0..columns[0].len()).map(row).collect();
             let sum = if alike { threads } else { (1 << threads) - 1 };
             let text = format!(
-                "VULKAN lock\n{{ x = 0; l = 0; n = 0; }}\n{}\nexists (x != {sum})\n",
-                rows.join("\n")
+                "VULKAN lock\n{{ x = 0; l = 0; n = 0; }}\n{}exists (x != {sum})\n",
+                families::table(&columns)
             );
             let test = litmus::parse(&text, "lock").unwrap();
             model.prepare(&test).unwrap();

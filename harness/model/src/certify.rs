@@ -78,13 +78,18 @@ pub struct TrustedData {
     pub structures: Vec<Structure>,
 }
 
-/// Derives the event structures of a test up to a loop bound, as certificates hold them.
+/// Derives the event structures of a test up to the loop bound of `options`, as certificates hold them.
 ///
 /// # Errors
 ///
-/// As for [`predict`](crate::predict), and if there are too many.
-pub fn derive_structures(test: &Test, model: &Model, bound: u32) -> Result<TrustedData, NotCertified> {
-    Ok(trusted_data(test, &skeletons(test, model, bound)?))
+/// As for [`predict`](crate::predict), if there are too many, and if the budget runs out.
+pub fn derive_structures(
+    test: &Test,
+    model: &Model,
+    options: &Options<'_>,
+) -> Result<TrustedData, NotCertified> {
+    let purse = BudgetTracker::new(options.budget);
+    Ok(trusted_data(test, &skeletons(test, model, options.unroll, &purse)?))
 }
 
 fn trusted_data(test: &Test, skeletons: &[Skeleton]) -> TrustedData {
@@ -94,12 +99,20 @@ fn trusted_data(test: &Test, skeletons: &[Skeleton]) -> TrustedData {
     }
 }
 
-fn skeletons(test: &Test, model: &Model, bound: u32) -> Result<Vec<Skeleton>, NotCertified> {
+fn skeletons(
+    test: &Test,
+    model: &Model,
+    bound: u32,
+    purse: &BudgetTracker<'_>,
+) -> Result<Vec<Skeleton>, NotCertified> {
     let mut all = Vec::new();
     for_each_skeleton(test, model.semantic(), bound, &mut |skeleton| {
         all.push(skeleton);
-        Ok(all.len() <= MAX_STRUCTURES)
+        Ok(all.len() <= MAX_STRUCTURES && !purse.spend(1))
     })?;
+    if purse.is_exhausted() {
+        return Err(NotCertified::Budget);
+    }
     if all.len() > MAX_STRUCTURES {
         return Err(NotCertified::TooMany { what: "combinations of paths", limit: MAX_STRUCTURES });
     }
@@ -128,7 +141,7 @@ pub fn certify(
     let prediction = predict_growing(test, model, options)?;
     let purse = BudgetTracker::new(options.budget);
     let compiled = model.compiled_for(test)?;
-    let skeletons = skeletons(test, model, prediction.bound)?;
+    let skeletons = skeletons(test, model, prediction.bound, &purse)?;
     let TrustedData { domain, structures } = trusted_data(test, &skeletons);
     let free = model.semantic().values_free.then_some(domain.as_slice());
     let groups = flag_groups(&compiled.plan);

@@ -46,7 +46,9 @@ pub(crate) fn supported_paths(
     unroll: u32,
 ) -> Result<Vec<Vec<Path>>, PredictError> {
     check_supported(test, semantic)?;
-    (0..test.threads.len()).map(|thread| paths(test, ThreadId(thread as u16), unroll)).collect()
+    (0..test.threads.len())
+        .map(|thread| paths(test, ThreadId(thread as u16), unroll, semantic.knows_text))
+        .collect()
 }
 
 /// Visits every combination of one path per thread, with the path indices, while `visit` returns true.

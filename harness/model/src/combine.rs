@@ -17,7 +17,7 @@ pub(crate) use self::findings::{ExecutionCounts, Findings, OutcomeStatus};
 use crate::budget::BudgetTracker;
 use crate::choice::ReadChoice;
 use crate::flags::Flags;
-use crate::line::RmwChain;
+use crate::line::{CounterLocations, RmwChain};
 use crate::local::Solution;
 use crate::quick::QuickSet;
 use crate::search::{LeafVisitor, SearchLeaf};
@@ -113,6 +113,8 @@ pub(crate) struct OutcomeCollector<'a> {
     pub(crate) alike: SymmetryBreaking,
     /// The RMW chains of this event structure.
     pub(crate) rmw_chains: Vec<RmwChain>,
+    /// The storages whose writes are all mutually ordered atomics.
+    pub(crate) ordered_storages: &'a [LocationId],
     /// The variants of the condition under the thread symmetries, if they are few enough.
     pub(crate) condition_orbit: Option<&'a ConditionOrbit>,
 }
@@ -159,6 +161,7 @@ impl<'a> OutcomeCollector<'a> {
             condition,
             alike,
             rmw_chains: Vec::new(),
+            ordered_storages: &[],
             condition_orbit: None,
         }
     }
@@ -174,8 +177,9 @@ impl<'a> OutcomeCollector<'a> {
     }
 
     /// Returns the collector with the RMW chains of its event structure.
-    pub(crate) fn with_rmw_chains(self, lines: Vec<RmwChain>) -> OutcomeCollector<'a> {
-        OutcomeCollector { rmw_chains: lines, ..self }
+    pub(crate) fn with_rmw_chains(self, lines: &'a CounterLocations) -> OutcomeCollector<'a> {
+        let rmw_chains = lines.chains_in(self.skeleton);
+        OutcomeCollector { rmw_chains, ordered_storages: &lines.ordered, ..self }
     }
 
     /// Returns a search visitor that adds to the findings.

@@ -169,13 +169,16 @@ fn explore_uncounted<M: Matrix>(
     // From here on executions are not counted.
     let conflicts = questions.domains.is_some();
     let mut raised = vec![(findings.grounded, GoalEvidence::Grounded)];
-    let mut timed_out = false;
+    let any = questions.find_match(ExecutionGoal::Any, None);
+    if any == Some(GoalEvidence::Never) {
+        return Ok(one(false));
+    }
+    let mut timed_out = any.is_none();
     let mut ask = |sought: ExecutionGoal<'_>, raised: Option<&mut Vec<(Flags, GoalEvidence)>>| {
         let shown = questions.find_match(sought, raised);
         timed_out |= shown.is_none();
         shown.unwrap_or(GoalEvidence::Never)
     };
-    let has_some = ask(ExecutionGoal::Any, None) != GoalEvidence::Never;
     ask(ExecutionGoal::InFilter, Some(&mut raised));
     for (flags, shown) in raised {
         findings.raise_flags(flags, shown == GoalEvidence::OutOfThinAir);
@@ -216,7 +219,7 @@ fn explore_uncounted<M: Matrix>(
         }
     }
     findings.timed_out |= timed_out;
-    Ok(one(has_some || timed_out))
+    Ok(one(true))
 }
 
 /// Adds the findings of the executions in which symmetric threads are ordered, for every variant of the

@@ -3,8 +3,8 @@
 use litmus::{Prediction, QuestionKind, Race, Test};
 
 use crate::budget::BudgetTracker;
+use crate::conflict::has_only_ordered_accesses;
 use crate::explore::ExplorationStrategy;
-use crate::mutual_order::has_only_ordered_accesses;
 use crate::predict::predict_with_tracker;
 use crate::{Model, Options, PredictError};
 

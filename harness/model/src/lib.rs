@@ -44,6 +44,7 @@ mod choice;
 pub mod clauses;
 mod combinations;
 mod combine;
+mod conflict;
 mod constants;
 mod error;
 mod explain;

@@ -1,4 +1,5 @@
-//! RMW chains: locations that are written only by mutually ordered atomic read-modify-writes.
+//! Locations that are written only by mutually ordered atomics, and RMW chains: those among them that are written only
+//! by read-modify-writes.
 //!
 //! Each RMW reads from its immediate predecessor in modification order, so that values flow along one chain.
 //! No value depends on itself or on another location, and none passes through more writes than there are. If
@@ -28,7 +29,9 @@ const MAX_COUNTER_VALUE: u64 = 256;
 #[derive(Debug, Default)]
 pub(crate) struct CounterLocations {
     pub(crate) locations: Vec<LocationId>,
-    /// Those that every write increases.
+    /// The locations whose writes are all mutually ordered atomics, through one name.
+    pub(crate) ordered: Vec<LocationId>,
+    /// The counters: every write increases them.
     counters: Vec<IncreasingLocation>,
 }
 
@@ -66,16 +69,23 @@ impl CounterLocations {
             let constant = matches!(test.location(name).init, LocationInit::Constant(_));
             let all = (0..test.locations.len()).map(|index| LocationId(index as u16));
             let alone = all.filter(|other| test.storage_of(*other) == name).count() == 1;
-            let Some(writers) = find_rmw_writers(name, paths).filter(|_| constant && alone) else { continue };
+            let Some((writers, only_rmws)) = find_atomic_writers(name, paths).filter(|_| constant && alone)
+            else {
+                continue;
+            };
             let ordered = |(one, scope): &(usize, Scope)| {
                 let reaches = |(other, _): &(usize, Scope)| {
                     one == other || places[*one].shares_scope(places[*other], *scope)
                 };
                 writers.iter().all(reaches)
             };
-            // The scope of every write must include every other writer, otherwise the two RMWs are
-            // not mutually ordered.
-            if writers.len() > 1 && writers.iter().all(ordered) {
+            // The scope of every write must include every other writer, otherwise the two are not mutually
+            // ordered.
+            if !writers.iter().all(ordered) {
+                continue;
+            }
+            lines.ordered.push(name);
+            if writers.len() > 1 && only_rmws {
                 lines.locations.push(name);
                 lines.counters.extend(IncreasingLocation::new(test, name, paths));
             }
@@ -119,21 +129,23 @@ impl CounterLocations {
     }
 }
 
-/// Returns the threads that write a storage, with the scopes of their writes; `None` if some write is not an
-/// atomic RMW of the whole storage.
-fn find_rmw_writers(name: LocationId, paths: &[Vec<Path>]) -> Option<Vec<(usize, Scope)>> {
-    let mut writers = Vec::new();
+/// Returns the threads that write a storage, with the scopes of their writes, and if all of these are RMWs; `None`
+/// if some write is not an atomic of the whole storage.
+fn find_atomic_writers(name: LocationId, paths: &[Vec<Path>]) -> Option<(Vec<(usize, Scope)>, bool)> {
+    let (mut writers, mut only_rmws) = (Vec::new(), true);
     for (thread, paths) in paths.iter().enumerate() {
         for step in paths.iter().flat_map(|path| &path.steps) {
             match &step.kind {
-                StepKind::Write(memory, _) if memory.extent.storage == name => return None,
                 // If access sizes differ, each byte is a separate cell.
                 StepKind::Read(memory) | StepKind::Rmw(memory, None)
                     if memory.extent.storage == name && !memory.extent.whole =>
                 {
                     return None;
                 }
-                StepKind::Rmw(memory, Some(_)) if memory.extent.storage == name => {
+                StepKind::Write(memory, _) | StepKind::Rmw(memory, Some(_))
+                    if memory.extent.storage == name =>
+                {
+                    only_rmws &= matches!(step.kind, StepKind::Rmw(..));
                     let StepAccess { access: Access::Atomic { scope, .. }, .. } = memory else { return None };
                     if memory.location != name || !memory.extent.whole || step.cooperative || step.continues {
                         return None;
@@ -146,7 +158,7 @@ fn find_rmw_writers(name: LocationId, paths: &[Vec<Path>]) -> Option<Vec<(usize,
             }
         }
     }
-    Some(writers)
+    Some((writers, only_rmws))
 }
 
 impl IncreasingLocation {

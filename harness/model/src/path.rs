@@ -2,16 +2,17 @@
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
+mod repeated;
+
 use litmus::{
     Access, AccessKind, BranchRelation, Compute, Flow, Id, InstructionKind, LabelId, LocationId,
     MemoryAccess, NoEntry, Operand, Performer, RegisterId, RmwOperation, ScalarType, Scope, Semantics,
-    StorageClass, Test, ThreadId, Value,
+    StorageClass, Test, ThreadId,
 };
 
+use self::repeated::{LoopFacts, RepeatedTurns};
 use crate::PredictError;
 use crate::cells::Extent;
-use crate::liveness::live_registers;
-use crate::stored::stored_values;
 use crate::symbolic::{Constraint, LocalRead, Symbolic};
 
 /// One path of a thread.
@@ -109,15 +110,15 @@ pub(crate) struct StepAccess {
 /// Bound on the paths of one thread.
 const MAX_PATHS: usize = 4096;
 
-/// Enumerates the paths of a thread; each back edge is taken less than `unroll` times.
-///
-/// Spin-loop reduction: a path ends after a loop iteration that only reads, or writes back what it read, and
-/// leaves every live register unchanged. Every continuation of that path also continues the state before the
-/// iteration. Removing the iteration removes order and adds none. So the last iteration of such a loop
-/// represents any number of them, and the races of an earlier iteration are found on the path that ends
-/// there.
-pub fn paths(test: &Test, thread: ThreadId, unroll: u32) -> Result<Vec<Path>, PredictError> {
-    paths_observing(test, thread, unroll, &vec![true; test.thread(thread).registers.len()])
+/// Enumerates the paths of a thread; each back edge is taken less than `unroll` times, apart from redundant
+/// turns ([`repeated`]).
+pub fn paths(
+    test: &Test,
+    thread: ThreadId,
+    unroll: u32,
+    knows_text: bool,
+) -> Result<Vec<Path>, PredictError> {
+    paths_observing(test, thread, unroll, &vec![true; test.thread(thread).registers.len()], knows_text)
 }
 
 /// As [`paths`], for an observer of these registers of the thread alone.
@@ -128,18 +129,16 @@ pub(crate) fn paths_observing(
     thread: ThreadId,
     unroll: u32,
     observed: &[bool],
+    knows_text: bool,
 ) -> Result<Vec<Path>, PredictError> {
     let registers: Vec<_> = (0..test.thread(thread).registers.len())
         .map(|r| Symbolic::Known(test.initial_register(thread, RegisterId(r as u16))))
         .collect();
     let length = test.thread(thread).instructions.len();
     let instructions = &test.thread(thread).instructions;
-    // Only threads with jumps need live registers and stored values.
     let jumps = instructions.iter().any(|i| matches!(i.kind, InstructionKind::Flow(_)));
-    let live = if jumps { live_registers(instructions, observed) } else { Vec::new() };
-    let storages = if jumps { test.locations.len() } else { 0 };
-    let stored = (0..storages).map(|index| stored_values(test, LocationId(index as u16))).collect();
-    let mut walker = PathWalker { test, thread, unroll, live, stored, done: Vec::new() };
+    let loops = if jumps { LoopFacts::new(test, thread, observed, knows_text) } else { LoopFacts::default() };
+    let mut walker = PathWalker { test, thread, unroll, loops, done: Vec::new() };
     let start = Path {
         steps: Vec::with_capacity(length),
         constraints: Vec::new(),
@@ -156,6 +155,7 @@ pub(crate) fn paths_observing(
         executed: vec![0; length],
         jumps: vec![0; if jumps { length } else { 0 }],
         heads: Vec::new(),
+        repeated: Vec::new(),
         comparisons: Comparisons::default(),
         control: Vec::new(),
     })?;
@@ -197,10 +197,7 @@ struct PathWalker<'a> {
     test: &'a Test,
     thread: ThreadId,
     unroll: u32,
-    /// The live registers at each instruction.
-    live: Vec<Vec<bool>>,
-    /// The values that each storage may hold, if they are known and few.
-    stored: Vec<Option<Vec<Value>>>,
+    loops: LoopFacts,
     done: Vec<Path>,
 }
 
@@ -213,6 +210,8 @@ struct PartialPath {
     jumps: Vec<u32>,
     /// The state at the last visit of each label.
     heads: Vec<Head>,
+    /// The redundant turns of each loop.
+    repeated: Vec<RepeatedTurns>,
     comparisons: Comparisons,
     /// Reads that decide if control reaches the code before an instruction (control dependencies).
     control: Vec<(usize, Vec<LocalRead>)>,
@@ -502,13 +501,18 @@ impl PathWalker<'_> {
     fn jump(&self, state: &mut PartialPath, at: usize, target: LabelId) -> Result<bool, PredictError> {
         let position = self.position(target)?;
         if position <= at {
-            state.jumps[at] += 1;
-            // An iteration that changed nothing is a complete representation of the loop, so the
-            // path is not cut.
-            let waits = state.nothing_changed(position, self.live.get(position), &self.stored);
-            if waits || state.jumps[at] >= self.unroll {
+            let is_cut = match state.redundant_turn(position, &self.loops) {
+                Some(uses) if state.repeat_turn(position, &uses) => None,
+                // Turns that change nothing represent the loop completely, so the path is not cut.
+                Some(_) => Some(false),
+                None => {
+                    state.jumps[at] += 1;
+                    (state.jumps[at] >= self.unroll).then_some(true)
+                }
+            };
+            if let Some(is_cut) = is_cut {
                 state.path.terminated = false;
-                state.path.cut = !waits;
+                state.path.cut = is_cut;
                 return Ok(false);
             }
         }
@@ -541,60 +545,6 @@ impl PartialPath {
             registers: self.path.registers.clone(),
             comparisons: self.comparisons.clone(),
         });
-    }
-
-    /// Returns true if nothing relevant changed since control last reached the label.
-    ///
-    /// Since then the path has only read, or written back what it read, and all live registers are equal.
-    /// Without the repeated iteration the execution has the same outcome and less order.
-    fn nothing_changed(&self, label: usize, live: Option<&Vec<bool>>, stored: &[Option<Vec<Value>>]) -> bool {
-        let (Some(head), Some(live)) = (self.heads.iter().find(|head| head.at == label), live) else {
-            return false;
-        };
-        let name = |register| RegisterId(register as u16);
-        let (before, since) = self.path.steps.split_at(head.steps);
-        // The numbers of reads continue across iterations.
-        let mut read = before.iter().filter(|step| step.kind.reads()).count();
-        let reads = since.iter().all(|step| {
-            let own = read as LocalRead;
-            read += usize::from(step.kind.reads());
-            match &step.kind {
-                StepKind::Read(_) | StepKind::Rmw(_, None) | StepKind::Fence(..) => true,
-                StepKind::Rmw(memory, Some(written)) => {
-                    let held = stored.get(usize::from(memory.extent.storage.0));
-                    self.puts_back(own, written, held.and_then(Option::as_deref))
-                }
-                StepKind::Write(..)
-                | StepKind::ControlBarrier
-                | StepKind::SplitBarrier
-                | StepKind::Subgroup(_)
-                | StepKind::System => false,
-            }
-        });
-        reads
-            && live.iter().enumerate().filter(|(_, live)| **live).all(|(register, _)| {
-                self.path.registers[register] == head.registers[register]
-                    && self.comparisons.of(name(register)) == head.comparisons.of(name(register))
-            })
-    }
-
-    /// Returns true if the taken branches imply that the written value equals the value read, which is one of
-    /// `held` if these are known.
-    fn puts_back(&self, read: LocalRead, written: &Symbolic<LocalRead>, held: Option<&[Value]>) -> bool {
-        let pinned = self.path.constraints.iter().find_map(|constraint| {
-            let value = match (&constraint.left, &constraint.right) {
-                (Symbolic::Read(own), Symbolic::Known(value))
-                | (Symbolic::Known(value), Symbolic::Read(own)) => (*own == read).then_some(value),
-                _ => None,
-            };
-            value.filter(|_| constraint.holds && constraint.relation == BranchRelation::Equal)
-        });
-        let Some(values) = pinned.map(std::slice::from_ref).or(held) else { return false };
-        values.iter().all(|value| {
-            let mut known = |own| (own == read).then_some(*value);
-            self.path.constraints.iter().any(|constraint| constraint.met(&mut known) == Some(false))
-                || written.evaluate(&mut known) == Some(*value)
-        })
     }
 
     fn assign(

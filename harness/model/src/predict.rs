@@ -249,7 +249,9 @@ fn find_with_strategy(
         let observed = observed_registers(test);
         let threads = observed.iter().enumerate();
         threads
-            .map(|(thread, observed)| paths_observing(test, ThreadId(thread as u16), unroll, observed))
+            .map(|(thread, observed)| {
+                paths_observing(test, ThreadId(thread as u16), unroll, observed, semantic.knows_text)
+            })
             .collect::<Result<_, _>>()?
     };
     let asked = PredictionContext { compiled, ways, purse, semantic, domain: &domain };
@@ -430,7 +432,7 @@ impl<'a> PathExplorer<'a> {
             let alike = self.symmetry.breaking_for(chosen, &skeleton);
             let combiner = OutcomeCollector::new(self.test, self.observables, &skeleton, rules, self.purse)
                 .with_symmetry(alike, self.condition_orbit.as_ref())
-                .with_rmw_chains(self.lines.chains_in(&skeleton));
+                .with_rmw_chains(self.lines);
             if !may_take {
                 // No execution of this combination is consistent, but its outcomes count as
                 // candidates.

@@ -10,6 +10,7 @@
 //! A closure is encoded from below: it contains at least the implied pairs. This is exact only if every axiom
 //! is also satisfied by the smaller closure. [`is_refutable`] rejects other models.
 
+mod coherence;
 mod lines;
 mod question;
 mod values;
@@ -156,6 +157,7 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
         };
         refuter.demand_first(&combiner.alike);
         refuter.demand_paths();
+        refuter.demand_coherence(combiner.ordered_storages);
         refuter.demand_lines();
         if domains.circular {
             let grounded = refuter.solver.variable();
@@ -163,6 +165,10 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
             refuter.grounded = Some(grounded);
         }
         refuter.define_values();
+        // The clauses so far are few, and most combinations of paths contradict them.
+        if refuter.solver.solve(&[]) == Some(false) {
+            return refuter;
+        }
         // A flag must not exclude executions that do not raise it, so its clauses hold only under
         // an assumption that a query may set.
         for (index, axiom) in prepared.plan.axioms.iter().enumerate() {

@@ -166,6 +166,11 @@ impl Event {
         }
     }
 
+    /// Returns the write of a read-modify-write, if this event is the read.
+    pub(crate) fn write_half(&self) -> Option<usize> {
+        self.write_half.map(usize::from)
+    }
+
     /// Creates an event without effect; `here` is its number.
     fn new(owner: Owner, instruction: Option<u16>, here: u16, place: Option<Placement>) -> Event {
         Event {

@@ -16,12 +16,7 @@ const MAX_VALUES: usize = 8;
 
 /// Returns every value that a read of the storage may return; `None` if they are unknown or too many.
 pub fn stored_values(test: &Test, storage: LocationId) -> Option<Vec<Value>> {
-    let names = (0..test.locations.len()).map(|index| LocationId(index as u16));
-    let is_single = names.filter(|name| test.storage_of(*name) == storage).count() == 1;
-    if !is_single
-        || test.khronos.is_some()
-        || !matches!(test.location(storage).init, LocationInit::Constant(_))
-    {
+    if !has_one_name(test, storage) {
         return None;
     }
     let scalar = test.location(storage).scalar_type();
@@ -63,6 +58,24 @@ pub fn stored_values(test: &Test, storage: LocationId) -> Option<Vec<Value>> {
         }
     }
     Some(values)
+}
+
+/// Returns true if every access to the storage is a store of the whole.
+pub(crate) fn is_only_stored(test: &Test, storage: LocationId) -> bool {
+    let accesses =
+        test.threads.iter().flat_map(|thread| &thread.instructions).filter_map(|i| i.kind.access());
+    has_one_name(test, storage)
+        && accesses
+            .filter(|access| test.storage_of(access.place.location) == storage)
+            .all(|access| matches!(access.kind, AccessKind::Store(_)) && is_whole_scalar(test, access))
+}
+
+/// Returns true if the storage has one name and a constant initial value.
+fn has_one_name(test: &Test, storage: LocationId) -> bool {
+    let names = (0..test.locations.len()).map(|index| LocationId(index as u16));
+    names.filter(|name| test.storage_of(*name) == storage).count() == 1
+        && test.khronos.is_none()
+        && matches!(test.location(storage).init, LocationInit::Constant(_))
 }
 
 /// The value that an instruction writes.

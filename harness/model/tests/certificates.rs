@@ -27,8 +27,9 @@ fn certificate_of(name: &str, text: &str, model: &Model, unroll: u32) -> Result<
 
 /// Verifies a certificate as `check --verify` does.
 fn is_accepted(certificate: &Certificate, test: &Test, model: &Model) -> bool {
-    let derived = derive_structures(test, model, certificate.bound).unwrap();
-    verify(certificate).is_ok()
+    let options = Options { budget: Budget::UNLIMITED, unroll: certificate.bound };
+    let derived = derive_structures(test, model, &options).unwrap();
+    verify(certificate, &|| false).is_ok()
         && certificate.model == model_text(model)
         && derived.structures == certificate.structures
         && derived.domain == certificate.domain
@@ -44,7 +45,7 @@ fn tests_of_the_corpus_have_certificates() {
         let model = &models[Model::default_for_test(&test)];
         let certificate =
             certificate_of(&entry.id, entry.text, model, 1).unwrap_or_else(|e| panic!("{}: {e}", entry.id));
-        verify(&certificate).unwrap_or_else(|error| panic!("{}: {error}", entry.id));
+        verify(&certificate, &|| false).unwrap_or_else(|error| panic!("{}: {error}", entry.id));
         let text = serde_json::to_string(&certificate).unwrap();
         assert_eq!(serde_json::from_str::<Certificate>(&text).unwrap(), certificate);
         certified += 1;
@@ -79,7 +80,8 @@ fn random_programs_have_certificates() {
         match certificate_of("random", &drawn.text, model, drawn.bound) {
             Ok(certificate) => {
                 certified += 1;
-                verify(&certificate).unwrap_or_else(|error| panic!("{seed}: {error}\n{}", drawn.text));
+                verify(&certificate, &|| false)
+                    .unwrap_or_else(|error| panic!("{seed}: {error}\n{}", drawn.text));
             }
             // The engine and the proof disagree.
             Err(NotCertified::Differs { what }) => panic!("{seed}: {what}\n{}", drawn.text),
@@ -314,7 +316,10 @@ fn changed_certificates_are_rejected() {
             if change(&mut changed) {
                 *made.entry(name).or_default() += 1;
                 assert!(!is_accepted(&changed, &test, &model), "{id}: {name} is accepted");
-                assert!(TRUSTED.contains(&name) || verify(&changed).is_err(), "{id}: {name} verifies");
+                assert!(
+                    TRUSTED.contains(&name) || verify(&changed, &|| false).is_err(),
+                    "{id}: {name} verifies"
+                );
             }
         }
     }

@@ -3,10 +3,10 @@
 
 mod budget;
 mod cells;
+mod conflict;
 mod growing;
 mod liveness;
 mod model;
-mod mutual_order;
 mod promise;
 mod semantics;
 mod stored;

@@ -25,7 +25,7 @@ pub fn check(arguments: &Check, quiet: bool) -> Result<Outcome, Failure> {
         return certificates::certify(arguments, folder);
     }
     if let Some(path) = &arguments.instead.verify {
-        return certificates::verify(path);
+        return certificates::verify(path, arguments.timeout);
     }
     if let Some(most) = arguments.instead.executions {
         return executions::show(arguments, most as usize);

@@ -25,6 +25,10 @@ fn certificates_are_written_verified_and_rejected() {
         (verified.code, verified.stdout),
         (0, format!("{0} of {0} certificates verified\n", files.len()))
     );
+    let stopped = run(&["check", "--verify", &proofs, "--timeout", "1us"]);
+    assert_eq!(stopped.code, 3, "{}{}", stopped.stdout, stopped.stderr);
+    assert!(stopped.stdout.contains("mp_MP+plain.json: not verified: the time limit"), "{}", stopped.stdout);
+    assert!(stopped.stdout.ends_with(&format!("0 of {} certificates verified\n", files.len())));
 
     let one = files.iter().find(|file| file.ends_with("mp_MP+rel-acq.json")).unwrap();
     let text = fs::read_to_string(one).unwrap();

@@ -63,6 +63,9 @@ pub enum CertificateError {
     /// A list of the certificate disagrees with another part.
     #[error("{0}")]
     List(String),
+    /// The check was stopped before its end.
+    #[error("the time limit was reached")]
+    Stopped,
 }
 
 /// The size of a certificate that was verified.
@@ -91,6 +94,7 @@ struct Context<'a> {
     domain: Option<&'a [u64]>,
     /// The claims that each structure needs a proof for, if it can have an outcome.
     claims: Vec<ProvedClaim>,
+    stop: &'a dyn Fn() -> bool,
 }
 
 /// A structure with the facts that follow from it before any choice.
@@ -104,11 +108,11 @@ struct Frame<'a> {
     root: Bounds,
 }
 
-/// Verifies a certificate.
+/// Verifies a certificate, until `stop` returns true.
 ///
 /// # Errors
 /// The first invalid part, with its position.
-pub fn verify(certificate: &Certificate) -> Result<Verified, CertificateError> {
+pub fn verify(certificate: &Certificate, stop: &dyn Fn() -> bool) -> Result<Verified, CertificateError> {
     if certificate.schema != SCHEMA {
         return Err(CertificateError::Format(format!("schema {} instead of {SCHEMA}", certificate.schema)));
     }
@@ -127,12 +131,13 @@ pub fn verify(certificate: &Certificate) -> Result<Verified, CertificateError> {
     let free = model.options.get("values").is_none_or(|values| values == "free");
     let domain = free.then_some(certificate.domain.as_slice());
     let claims = needed_claims(certificate, &plan, &test)?;
-    let context = Context { certificate, test, plan, domain, claims };
+    let context = Context { certificate, test, plan, domain, claims, stop };
     let frames: Vec<Frame<'_>> = certificate
         .structures
         .iter()
         .enumerate()
         .map(|(index, structure)| {
+            context.poll_stop()?;
             let framed = Frame::new(structure, first.unwrap_or(structure), &context.plan);
             framed.map_err(|what| CertificateError::Structure { structure: index, what })
         })
@@ -373,6 +378,10 @@ fn check_orders(
 }
 
 impl Context<'_> {
+    fn poll_stop(&self) -> Result<(), CertificateError> {
+        if (self.stop)() { Err(CertificateError::Stopped) } else { Ok(()) }
+    }
+
     fn check_proof(
         &self,
         index: usize,
@@ -385,6 +394,7 @@ impl Context<'_> {
         }
         let mut proved: Vec<Proves> = Vec::new();
         for (number, step) in proof.steps.iter().enumerate() {
+            self.poll_stop()?;
             let checked = self.check_step(frame, step, &proved);
             proved.push(checked.map_err(|what| CertificateError::Step {
                 structure: index,
@@ -511,6 +521,7 @@ impl Context<'_> {
             (None, None) => String::new(),
         };
         let fail = |what: &'static str| CertificateError::Witness { of: of.clone(), what };
+        self.poll_stop()?;
         let frame = frames.get(execution.structure).ok_or(fail("no such structure"))?;
         if outcome.is_some() && !frame.structure.terminated {
             return Err(fail("a thread does not end"));

@@ -1,4 +1,4 @@
-//! RMW chains as clauses: the chain form of the axioms, and the value bounds that follow from it.
+//! RMW chains as clauses: the value bounds that follow from the order of the chain.
 
 use litmus::Value;
 
@@ -12,35 +12,10 @@ use crate::valuation::stored_value;
 type Rises = Vec<(Value, Value)>;
 
 impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
-    /// Encodes that each RMW of a chain reads from its predecessor.
-    ///
-    /// The axioms imply these clauses; without them the solver derives them order by order.
+    /// Encodes the values of each RMW chain.
     pub(super) fn demand_lines(&mut self) {
         let domains = self.domains.clone();
-        for line in &domains.lines {
-            for (read, write) in &line.rmw_events {
-                for (source, reads) in self.sources_of(*read) {
-                    if source != line.initial {
-                        let before = self.ordered(source, *write);
-                        self.implies(&[reads], before);
-                    }
-                    // Atomicity: no other write of the chain lies between the source of an RMW and
-                    // its own write. All of them follow the initial write.
-                    for (_, other) in
-                        line.rmw_events.iter().filter(|(_, other)| other != write && *other != source)
-                    {
-                        let behind = if source == line.initial {
-                            RelationTerm::Yes
-                        } else {
-                            self.ordered(source, *other)
-                        };
-                        let after = self.ordered(*write, *other);
-                        self.implies(&[reads, behind], after);
-                    }
-                }
-            }
-            self.demand_rising(line);
-        }
+        domains.lines.iter().for_each(|line| self.demand_rising(line));
     }
 
     /// Encodes that later RMWs read at least what earlier ones wrote, if each write is monotone and at least

@@ -41,3 +41,18 @@ beq r0, 0, LC00 | beq r1, 1, LC10 ;
     let narrow = predict(&format!("{}exists (P0:r0 == 1)", swap.replace("dv", "wg")));
     assert_eq!(narrow.race, Race::Racy);
 }
+
+/// The read of `x` in the loop races with the store, which waits for code behind the loop.
+#[test]
+fn race_of_a_turn_that_only_reads_is_found() {
+    let wait = "P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ;
+LC00: | st.atom.dv.sc0 f, 1 ;
+ld.atom.dv.sc0 r0, f | LC10: ;
+beq r0, 1, LC01 | ld.atom.dv.sc0 r0, t ;
+ld.nonpriv.sc0 r1, x | bne r0, 1, LC10 ;
+goto LC00 | st.nonpriv.sc0 x, 1 ;
+LC01: | ;
+st.atom.dv.sc0 t, 1 | ;
+";
+    assert_eq!(predict(&format!("{wait}exists (P0:r0 == 1)")).race, Race::Racy);
+}

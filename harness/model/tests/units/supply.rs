@@ -16,7 +16,8 @@ fn supply(awaited: u32) -> (ValueSupply, Vec<Vec<Path>>) {
          | st.atom.dv.sc0 g, 1 | ;\n"
     );
     let test: Test = litmus::parse(&text, "chain").unwrap();
-    let paths: Vec<Vec<Path>> = (0..3).map(|thread| paths(&test, ThreadId(thread), 1).unwrap()).collect();
+    let paths: Vec<Vec<Path>> =
+        (0..3).map(|thread| paths(&test, ThreadId(thread), 1, true).unwrap()).collect();
     (ValueSupply::new(&test, &paths, true), paths)
 }
 

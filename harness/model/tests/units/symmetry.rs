@@ -21,7 +21,7 @@ fn swaps_where(placed_by_scope: bool, columns: &[&str], init: &str, end: &str) -
     let text = format!("VULKAN t\n{{ {init} }}\n{}\n{end}\n", rows.join("\n"));
     let test: Test = litmus::parse(&text, "t").unwrap();
     let threads = 0..test.threads.len() as u16;
-    let paths: Vec<_> = threads.map(|thread| paths(&test, ThreadId(thread), 1).unwrap()).collect();
+    let paths: Vec<_> = threads.map(|thread| paths(&test, ThreadId(thread), 1, true).unwrap()).collect();
     let model = model::Model::shipped("vulkan").unwrap().unwrap();
     let mut semantic = model.semantic();
     semantic.placed_by_scope = placed_by_scope;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use campaign::certificates::{
     Certification, VerificationError, VerifiedModels, certify_source, verify_certificate,
@@ -25,6 +26,8 @@ enum Unverified {
     Unreadable(Failure),
     /// A check of the certificate failed; the text names it.
     Rejected(String),
+    /// The time limit ended the verification.
+    NotVerified(String),
 }
 
 impl From<Failure> for Unverified {
@@ -108,7 +111,7 @@ fn file_name(id: &str, names: &mut BTreeSet<String>) -> String {
 /// # Errors
 /// If the folder has no file or cannot be read. A file that is not a certificate is reported, and the other
 /// files are still verified.
-pub fn verify(path: &Path) -> Result<Outcome, Failure> {
+pub fn verify(path: &Path, timeout: Duration) -> Result<Outcome, Failure> {
     let of_file = |path: &Path, error: std::io::Error| Failure::of_file(path, error);
     let mut files = vec![path.to_owned()];
     if path.is_dir() {
@@ -129,12 +132,13 @@ pub fn verify(path: &Path) -> Result<Outcome, Failure> {
             return Err(Failure::input_message(text).into());
         }
         let text = std::fs::read_to_string(file).map_err(|error| of_file(file, error))?;
-        match verify_certificate(&text, &models) {
+        match verify_certificate(&text, &models, timeout) {
             Ok(_) => Ok(()),
             Err(error @ VerificationError::Format(_)) => {
                 let text = format!("{}: {error}; `check --certify` writes them", file.display());
                 Err(Failure::input_message(text).into())
             }
+            Err(error) if error.is_time_limit() => Err(Unverified::NotVerified(error.to_string())),
             Err(error) => Err(Unverified::Rejected(error.to_string())),
         }
     };
@@ -149,9 +153,16 @@ pub fn verify(path: &Path) -> Result<Outcome, Failure> {
                 outcome.note(Outcome::RuleBroken);
                 data.print(&format!("{}: rejected: {reason}\n", file.display()))?;
             }
+            Err(Unverified::NotVerified(reason)) => {
+                outcome.note(Outcome::Environment);
+                data.print(&format!("{}: not verified: {reason}\n", file.display()))?;
+            }
         }
         Ok::<(), Failure>(())
     })?;
     data.print(&format!("{verified} of {} certificates verified\n", files.len()))?;
+    if outcome == Outcome::Environment {
+        say("some certificates were not verified; a longer --timeout may help");
+    }
     Ok(outcome)
 }
