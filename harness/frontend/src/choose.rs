@@ -13,7 +13,7 @@ mod search;
 use std::collections::BTreeSet;
 
 use rspirv::spirv::StorageClass;
-use spirv_reader::{GlobalVariable, SpirvModule, SpirvOperation, SpirvType};
+use spirv_reader::{GlobalVariable, SpirvModule, SpirvOperation, SpirvType, Stage};
 
 use self::launch::{LaunchFindings, LaunchSearch, MissingLaunch};
 use self::search::InputSearch;
@@ -27,7 +27,7 @@ use crate::error::{Problem, Refusal, SourcePosition};
 use crate::finding::FindingKind;
 use crate::grid::{Blocked, FindingKey, GridFinding, MAX_INVOCATIONS, NO_BUFFER, NeededInput, Trial};
 use crate::input_place::{AssumedInput, Binding, InputPlace, OverrideRole, OverrideValue};
-use crate::launch::{Launch, end_coordinates, positions_at};
+use crate::launch::{Launch, end_coordinates, positions_at, wider_grid};
 use crate::layout::{Specialized, local_size_of};
 use crate::needs::{describe_choice, needed_inputs};
 use crate::options::{AnalysisOptions, DEFAULT_BYTES};
@@ -434,11 +434,17 @@ pub fn choose_inputs(
         && options.subgroup_size.is_none()
         && module.annotations == spirv_reader::annotations::Annotations::default()
         && uses_subgroups(module);
-    let is_grid_free = grid == InputGrid::Chosen && is_grid_free(module, options);
+    let may_choose_grid = grid == InputGrid::Chosen && is_grid_free(module, options);
+    // Sections exclude fragments of one pixel from each other, so a draw has several of them.
+    let has_sections = stage == Stage::Fragment && has_sections(module);
+    let is_grid_free = may_choose_grid && !has_sections;
     let is_launch_free = is_grid_free && stage.has_workgroups();
     let launch_for = |axes: &AxisUse| {
         let mut start = options.clone();
         let mut local_axes = [false; 3];
+        if may_choose_grid && has_sections {
+            start.grid = Some(wider_grid(stage).0);
+        }
         if is_launch_free {
             local_axes = choose_launch(module, options, function, axes, &mut start);
         }
@@ -506,8 +512,13 @@ fn search_inputs(
             start.buffers.insert(at, vec![0; bytes as usize]);
         }
     }
-    let [x, y, z] =
+    let mut sizes =
         [0, 1, 2].map(|axis: usize| u64::from(launch.grid[axis]) * u64::from(launch.local_size[axis]));
+    let stage = module.find_entry(options.entry.as_deref())?.shader_stage();
+    if !stage.has_workgroups() {
+        // A count bounds all vertices or fragments of a draw.
+        sizes[0] = wider_grid(stage).0.into_iter().map(u64::from).product::<u64>().max(sizes.iter().product());
+    }
     let atomics: BTreeSet<Binding> = atomic_bindings(module, function).into_iter().collect();
     let written = written_members(module, function, true);
     let stored = written_members(module, function, false);
@@ -539,7 +550,7 @@ fn search_inputs(
         conventions,
         atomics,
         has_atomic_pointees: has_atomic_pointees(module, function),
-        sizes: [x, y, z],
+        sizes,
         local: u64::from(launch.local_size.iter().product::<u32>()),
         trials: Vec::new(),
         steps: 0,
@@ -575,6 +586,11 @@ fn running_in_large_grid(start: &AnalysisOptions, local: u32) -> Vec<[u32; 3]> {
         true => positions_at(&grid.map(end_coordinates)),
         false => start.workgroups.clone(),
     }
+}
+
+fn has_sections(module: &SpirvModule) -> bool {
+    let mut code = module.functions.values().flat_map(|function| &function.code);
+    code.any(|one| matches!(module.operation(one), SpirvOperation::BeginInterlock))
 }
 
 /// Returns true if neither options nor annotations restrict the grid.

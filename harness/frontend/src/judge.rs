@@ -17,6 +17,7 @@ use crate::grid::{
     self, GridFinding, GridReport, GridSpot, GridVerdict, NeededInput, describe_unreached, line_ranges,
 };
 use crate::input_place::{AssumedInput, InputPlace};
+use crate::launch::wider_grid;
 use crate::lift::lift;
 use crate::lifted::Lifted;
 use crate::needs::{chosen_constants, describe_choice, describe_launch, needed_inputs};
@@ -386,15 +387,6 @@ pub fn wider(module: &SpirvModule, options: &AnalysisOptions) -> Option<String> 
 fn is_for_one_workgroup(module: &SpirvModule, options: &AnalysisOptions, stage: Stage) -> bool {
     let is_given = options.grid.is_some() || module.annotations.config.is_some();
     !is_given && stage.has_workgroups() && repeats_in_each_workgroup(module)
-}
-
-/// Returns a grid of more than one workgroup, vertex or fragment, and its description.
-fn wider_grid(stage: Stage) -> ([u32; 3], &'static str) {
-    match stage {
-        Stage::Compute | Stage::Task | Stage::Mesh => ([2, 1, 1], "2 workgroups (--grid 2)"),
-        Stage::Vertex => ([2, 1, 1], "2 vertices (--grid 2)"),
-        Stage::Fragment => ([2, 1, 2], "2 fragments of each of 2 pixels (--grid 2,1,2)"),
-    }
 }
 
 /// Returns the findings of a walk that a model does not check: endless loops and uninitialized values.

@@ -8,7 +8,8 @@ use spirv_reader::{SpirvModule, SpirvType};
 
 use super::{Conventions, InputChoice, LaunchChoice};
 use crate::contents::{AddressInput, ImageInput, TexelInput, default_image, fill_bytes};
-use crate::grid::{NO_BUFFER, Trial, TrialFinding, run_trial};
+use crate::finding::FindingKind;
+use crate::grid::{FindingKey, NO_BUFFER, Trial, TrialFinding, run_trial};
 use crate::input_place::{AssumedInput, Binding, InputKind, InputPlace};
 use crate::options::{AnalysisOptions, DEFAULT_BYTES};
 
@@ -135,7 +136,57 @@ impl InputSearch<'_> {
         others.retain(|other| adds(&self.trials[*other].1.reached, &self.trials[primary].1.reached));
         let mut all: Vec<usize> = std::iter::once(primary).chain(others).collect();
         all.extend(self.shared_trial(&all).filter(|_| all.len() < MAX_CHOICES));
+        all.extend(self.uneven_trial(&all));
+        let coinciding = self.with_coinciding_contents(primary);
+        coinciding.and_then(|options| self.try_inputs(options));
         Some(all)
+    }
+
+    /// Returns a trial with a barrier that some invocations of a workgroup miss, if no other trial has it.
+    ///
+    /// A count of all invocations lets each pass `if (i >= count) return;`. Here counts are one less, and buffers end
+    /// before the last invocation.
+    fn uneven_trial(&mut self, others: &[usize]) -> Option<usize> {
+        let mut options = self.trials[*others.first()?].0.clone();
+        let bytes = self.sizes.iter().product::<u64>().saturating_sub(1) * 4;
+        for input in options.assumed.clone() {
+            match (&input.place, input.kind) {
+                (InputPlace::Push(..) | InputPlace::Scalar(..), InputKind::Integer) => {
+                    let number = input.value(&options).parse::<u64>().ok();
+                    if let Some(number) = number.filter(|number| *number > 1) {
+                        set_scalar(&mut options, &input, number - 1);
+                    }
+                }
+                (InputPlace::Length(at), _) if bytes > 0 => {
+                    let contents = options.buffers.get_mut(at);
+                    contents.into_iter().for_each(|contents| contents.truncate(bytes as usize));
+                }
+                _ => {}
+            }
+        }
+        let trial = self.try_inputs(options)?;
+        let is_new = |key: &FindingKey| {
+            key.0 == FindingKind::DivergentBarrier
+                && !others.iter().any(|other| self.trials[*other].1.findings.contains_key(key))
+        };
+        self.trials[trial].1.findings.keys().any(is_new).then_some(trial)
+    }
+
+    /// Returns options in which adjacent elements of integer contents are equal, as keys and indices may be, and in order,
+    /// as offsets are.
+    fn with_coinciding_contents(&self, base: usize) -> Option<AnalysisOptions> {
+        let mut options = self.trials[base].0.clone();
+        let is_integer = |input: &&AssumedInput| input.kind == InputKind::Integer;
+        let mut changed = false;
+        for input in options.assumed.clone().iter().filter(is_integer) {
+            if let InputPlace::Contents(at) = input.place
+                && !self.atomics.contains(&at)
+            {
+                set_contents(&mut options, at, "pairs");
+                changed = true;
+            }
+        }
+        changed.then_some(options)
     }
 
     /// Returns the trial in which several invocations enter the most blocks that at most one enters in all the others.
