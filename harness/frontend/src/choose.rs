@@ -10,7 +10,7 @@
 mod launch;
 mod search;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rspirv::spirv::StorageClass;
 use spirv_reader::{GlobalVariable, SpirvModule, SpirvOperation, SpirvType, Stage};
@@ -36,6 +36,9 @@ use crate::options::{AnalysisOptions, DEFAULT_BYTES};
 const MAX_BLOCK: u64 = 1 << 24;
 /// Trials without a finding, or with it, from which on it counts as independent of its inputs.
 const ROBUST_TRIALS: usize = 3;
+
+/// Workgroups of a chain in which each waits for its predecessors.
+const CHAIN_LENGTH: u32 = 4;
 
 /// Subgroup sizes of many devices; the first is chosen where none is given.
 pub(crate) const COMMON_SUBGROUP_SIZES: [u32; 2] = [32, 64];
@@ -73,6 +76,8 @@ pub struct InputChoice {
     is_default: bool,
     launch: LaunchChoice,
     conventions: Conventions,
+    /// Races that vanish if loops have few rounds, with the inputs that bound these loops.
+    due_to_bounds: BTreeMap<FindingKey, Vec<usize>>,
 }
 
 /// Grid and local size as far as they were chosen.
@@ -203,6 +208,21 @@ impl InputChoice {
         self.launch.found.is_cut_off
     }
 
+    /// Returns the first choice with more workgroups, if code stays unreached that only the contents of counters, flags
+    /// and locks decide.
+    ///
+    /// With two workgroups, the second one of a chain never sees one that is between its first and last message.
+    pub(crate) fn with_longer_chain(&self, blocked: &[Blocked]) -> Option<AnalysisOptions> {
+        let mut options = self.choices.first()?.clone();
+        let is_by_messages = |blocked: &Blocked| {
+            !blocked.lines.is_empty()
+                && blocked.inputs.iter().all(|input| self.conventions.inputs.contains(input))
+        };
+        let grid = options.grid.filter(|_| self.launch.is_grid_free && options.workgroups.is_empty())?;
+        options.grid = Some(grid.map(|count| if count == 2 { CHAIN_LENGTH } else { count }));
+        (grid.contains(&2) && blocked.iter().any(is_by_messages)).then_some(options)
+    }
+
     /// Returns true if the analysis may use more workgroups than one for these options.
     pub(crate) fn may_widen(&self, options: &AnalysisOptions) -> bool {
         self.launch.is_grid_free && options.grid.is_none()
@@ -217,6 +237,7 @@ impl InputChoice {
             is_default: true,
             launch: LaunchChoice::default(),
             conventions: Conventions::default(),
+            due_to_bounds: BTreeMap::new(),
         }
     }
 
@@ -224,6 +245,9 @@ impl InputChoice {
     ///
     /// `options` are those that show the finding.
     pub(crate) fn depends_on_values(&self, found: &GridFinding, options: &AnalysisOptions) -> bool {
+        if self.due_to_bounds.contains_key(&found.key()) {
+            return true;
+        }
         // An array may fit only other local sizes.
         let is_sized = self.launch.has_local_size()
             || self.choices.first().is_some_and(|first| first.specialization != options.specialization);
@@ -258,13 +282,14 @@ impl InputChoice {
             return true;
         }
         // With a lock that is taken from the start, nothing is known of the others.
-        let is_relevant = |(options, trial): &&(AnalysisOptions, Trial)| {
-            let convention = !is_conventional || self.conventions.hold_for(options);
-            trial.is_complete && trial.covers(found.kind, &found.blocks) && convention
+        let is_relevant = |(other, trial): &&(AnalysisOptions, Trial)| {
+            let convention = !is_conventional || self.conventions.hold_for(other);
+            let is_degenerate = found.kind.is_race() && has_degenerate_number(&inputs, options, other);
+            trial.is_complete && trial.covers(found.kind, &found.blocks) && convention && !is_degenerate
         };
         let relevant: Vec<&(AnalysisOptions, Trial)> = self.trials.iter().filter(is_relevant).collect();
         let key: FindingKey = found.key();
-        let everywhere = relevant.iter().all(|(_, trial)| trial.findings.contains_key(&key));
+        let everywhere = relevant.iter().all(|(_, trial)| trial.has_finding_of(&key));
         let place = |input: &usize| options.assumed.get(*input).map(|input| &input.place);
         let is_definition = |input: &usize| {
             let role = |value: &OverrideValue| value.role == OverrideRole::Definition;
@@ -303,6 +328,12 @@ impl InputChoice {
         let is_beyond = (found.kind == FindingKind::OutOfBounds || writes_alone)
             && inputs.iter().any(|input| is_contents(&input));
         !everywhere || !is_varied || is_beyond || found.kind == FindingKind::UndefinedBehaviour
+    }
+
+    /// Returns the inputs that a finding depends on.
+    pub(crate) fn inputs_of(&self, found: &GridFinding) -> Vec<usize> {
+        let bounds = self.due_to_bounds.get(&found.key()).into_iter().flatten();
+        found.inputs.iter().chain(bounds).copied().collect()
     }
 
     /// Returns true if an access may be out of bounds only in the chosen grid.
@@ -408,6 +439,21 @@ impl Conventions {
         let assumed = |input: &usize| options.assumed.get(*input);
         self.inputs.iter().filter_map(assumed).all(|input| is_zero(input, options))
     }
+}
+
+/// Returns true if one of these inputs is the number 0 or 1 in `other`, and larger in `options`.
+///
+/// A width, distance or number of rounds of 0 or 1 lets each invocation access its own elements only.
+fn has_degenerate_number(inputs: &[usize], options: &AnalysisOptions, other: &AnalysisOptions) -> bool {
+    let number = |input: &usize, options: &AnalysisOptions| -> Option<u64> {
+        let assumed = options.assumed.get(*input).filter(|assumed| !assumed.is_contents())?;
+        assumed.value(options).parse().ok()
+    };
+    let is_small = |input: &usize| {
+        number(input, other).is_some_and(|number| number < 2)
+            && number(input, options).is_some_and(|number| number > 1)
+    };
+    inputs.iter().any(is_small)
 }
 
 /// Returns true if the bytes of an input are zeros.
@@ -517,7 +563,8 @@ fn search_inputs(
     let stage = module.find_entry(options.entry.as_deref())?.shader_stage();
     if !stage.has_workgroups() {
         // A count bounds all vertices or fragments of a draw.
-        sizes[0] = wider_grid(stage).0.into_iter().map(u64::from).product::<u64>().max(sizes.iter().product());
+        sizes[0] =
+            wider_grid(stage).0.into_iter().map(u64::from).product::<u64>().max(sizes.iter().product());
     }
     let atomics: BTreeSet<Binding> = atomic_bindings(module, function).into_iter().collect();
     let written = written_members(module, function, true);
@@ -552,6 +599,7 @@ fn search_inputs(
         has_atomic_pointees: has_atomic_pointees(module, function),
         sizes,
         local: u64::from(launch.local_size.iter().product::<u32>()),
+        is_single: !stage.has_workgroups(),
         trials: Vec::new(),
         steps: 0,
     };
@@ -565,6 +613,7 @@ fn search_inputs(
     });
     let launch = MissingLaunch { parts, local_size: launch.local_size, is_free, synchronizes };
     let Some(mut all) = search.run(start) else { return Ok(InputChoice::fixed(options.clone())) };
+    let due_to_bounds = search.races_due_to_bounds(&all, function);
     let is_sampled = search.trials.iter().any(|(start, _)| start.is_sampled);
     let mut launches = LaunchSearch { search: &mut search, launch: &launch, steps: 0, is_cut_off: false };
     let found = match (launch.parts.is_empty(), is_sampled) {
@@ -573,7 +622,7 @@ fn search_inputs(
         (false, false) => launches.extend_choices(&mut all),
     };
     let choice = search.finish(&all, is_unchanged);
-    Ok(InputChoice { launch: LaunchChoice { found, ..choice.launch }, ..choice })
+    Ok(InputChoice { launch: LaunchChoice { found, ..choice.launch }, due_to_bounds, ..choice })
 }
 
 /// Returns the workgroups that run: those at both ends of each axis, if the grid is too large for a walk.

@@ -75,12 +75,12 @@ pub fn judge_choice(
     model: &Model,
     budget: Budget<'_>,
 ) -> Result<Judged, Refusal> {
-    let mut choices = choice.choices.iter();
+    let mut choices = choice.choices.iter().cloned();
     let Some(first) = choices.next() else {
         let report = judge(module, given, model, budget)?;
         return Ok(Judged { report, options: given.clone(), chosen: String::new() });
     };
-    let first = AnalysisOptions { deadline: given.deadline.clone(), ..first.clone() };
+    let first = AnalysisOptions { deadline: given.deadline.clone(), ..first };
     let (mut report, first) = judge_widened(module, first, choice, model, budget)?;
     let mut options = first.clone();
     // What rests on assumed values or on the assumed grid is not certain.
@@ -99,8 +99,8 @@ pub fn judge_choice(
     let due_to_subgroups = take_due_to_subgroup_size(module, (given, &first), &report, &mut certain);
     let noted = describe_unreached(module, &report.unreached);
     let mut others = Vec::new();
-    for other in choices {
-        let other = AnalysisOptions { deadline: given.deadline.clone(), ..other.clone() };
+    for other in choices.chain(choice.with_longer_chain(&report.blocked)) {
+        let other = AnalysisOptions { deadline: given.deadline.clone(), ..other };
         let Ok((more, other)) = judge_widened(module, other, choice, model, budget) else { continue };
         report.reached.iter_mut().zip(&more.reached).for_each(|(known, now)| *known |= now);
         // A line counts as unreached only if no choice reaches it.
@@ -162,7 +162,7 @@ pub fn judge_choice(
         if let (Some(message), false) = (of_contents, depends) {
             report.coverage += &format!("; for other inputs (chosen by the tool): {message}");
         }
-        let of_findings = dependent.iter().flat_map(|found| found.inputs.iter().copied());
+        let of_findings = dependent.iter().flat_map(|found| choice.inputs_of(found));
         let dependent: Vec<usize> = of_findings.chain(by_contents).collect();
         report.needs = needed_inputs(module, &first, &report.blocked, &dependent, depends);
         report.needs.extend(by_launch);

@@ -1,13 +1,14 @@
 //! The search for inputs: trials with one number for all scalars, then with one input changed at a time.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rspirv::spirv::{Op, StorageClass};
 use spirv_reader::{SpirvModule, SpirvType};
 
 use super::{Conventions, InputChoice, LaunchChoice};
 use crate::contents::{AddressInput, ImageInput, TexelInput, default_image, fill_bytes};
+use crate::counters::CounterUse;
 use crate::finding::FindingKind;
 use crate::grid::{FindingKey, NO_BUFFER, Trial, TrialFinding, run_trial};
 use crate::input_place::{AssumedInput, Binding, InputKind, InputPlace};
@@ -43,6 +44,8 @@ pub(super) struct InputSearch<'m> {
     pub(super) sizes: [u64; 3],
     /// Invocations per workgroup.
     pub(super) local: u64,
+    /// True for stages without workgroups: a trial has one invocation, a draw several.
+    pub(super) is_single: bool,
     pub(super) trials: Vec<(AnalysisOptions, Trial)>,
     pub(super) steps: u64,
 }
@@ -172,6 +175,47 @@ impl InputSearch<'_> {
         self.trials[trial].1.findings.keys().any(is_new).then_some(trial)
     }
 
+    /// Returns the races of some trials that vanish if loops have two rounds, with the inputs that bound these loops.
+    ///
+    /// See [`crate::counters`].
+    pub(super) fn races_due_to_bounds(
+        &mut self,
+        trials: &[usize],
+        function: u32,
+    ) -> BTreeMap<FindingKey, Vec<usize>> {
+        let mut all = BTreeMap::new();
+        let mut counters = None;
+        for at in trials {
+            let (options, trial) = self.trials[*at].clone();
+            for (key, found) in trial
+                .findings
+                .iter()
+                .filter(|(key, found)| key.0 == FindingKind::Race && found.inputs.is_empty())
+            {
+                let counters = counters.get_or_insert_with(|| CounterUse::of(self.module, function));
+                let own = counters.of_addresses(&key.1);
+                let bounding = trial.branches.iter().filter(|(site, _)| counters.bounds(**site, own));
+                let inputs: BTreeSet<usize> =
+                    bounding.flat_map(|(_, inputs)| inputs.iter().copied()).collect();
+                if inputs.is_empty() {
+                    continue;
+                }
+                let mut shorter = options.clone();
+                for input in inputs.iter().filter_map(|input| options.assumed.get(*input)) {
+                    if input.value(&options).parse::<u64>().is_ok_and(|number| number > 2) {
+                        set_scalar(&mut shorter, input, 2);
+                    }
+                }
+                let Some(shorter) = self.try_inputs(shorter) else { return all };
+                let trial = &self.trials[shorter].1;
+                if trial.is_complete && trial.covers(key.0, &found.blocks) && !trial.has_finding_of(key) {
+                    all.insert(key.clone(), inputs.into_iter().collect());
+                }
+            }
+        }
+        all
+    }
+
     /// Returns options in which adjacent elements of integer contents are equal, as keys and indices may be, and in order,
     /// as offsets are.
     fn with_coinciding_contents(&self, base: usize) -> Option<AnalysisOptions> {
@@ -219,6 +263,7 @@ impl InputSearch<'_> {
             is_default: all == [0] && is_unchanged && !has_addresses,
             launch: LaunchChoice::default(),
             conventions: self.conventions,
+            due_to_bounds: BTreeMap::new(),
         }
     }
 
@@ -460,9 +505,10 @@ impl InputSearch<'_> {
         let mut all: Vec<Candidate> = match (&assumed.place, assumed.kind) {
             (_, InputKind::Address) if self.has_atomic_pointees => Vec::new(),
             (InputPlace::Contents(_) | InputPlace::Image(_), _) | (_, InputKind::Address) => {
-                ["iota", "small", "floats", "random", "spaced", "wide-floats", "zeros"]
-                    .map(|word| Candidate::Fill(word.to_owned()))
-                    .into()
+                // The mark of an empty slot, or of the end of a list.
+                let full = compared.contains(&u64::from(u32::MAX)).then_some("ones").into_iter();
+                let words = ["iota", "small", "floats", "random", "spaced", "wide-floats", "zeros"];
+                full.chain(words).map(|word| Candidate::Fill(word.to_owned())).collect()
             }
             // The module has no place for another value.
             (InputPlace::Override(_) | InputPlace::RayQueries, _) => Vec::new(),
@@ -481,9 +527,12 @@ impl InputSearch<'_> {
             _ => {
                 let [x, y, z] = self.sizes;
                 let near = compared.iter().rev().take(3).chain(compared.iter().take(3));
+                // A bound for all invocations of a draw.
+                let bound = compared.iter().next_back().filter(|_| self.is_single);
+                let bound = bound.map(|number| number.wrapping_add(x)).into_iter();
                 let near = near.flat_map(|number| [number.wrapping_add(1), *number, number.wrapping_sub(1)]);
                 let generic = [x, x * y, y, z, self.local, x * y * z, 1, 2, 4, 16, 0, 256, 4096];
-                near.chain(generic).map(Candidate::Bits).collect()
+                bound.chain(near).chain(generic).map(Candidate::Bits).collect()
             }
         };
         let mut seen = BTreeSet::new();
