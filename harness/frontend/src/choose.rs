@@ -218,9 +218,11 @@ impl InputChoice {
             !blocked.lines.is_empty()
                 && blocked.inputs.iter().all(|input| self.conventions.inputs.contains(input))
         };
-        let grid = options.grid.filter(|_| self.launch.is_grid_free && options.workgroups.is_empty())?;
+        let is_free = self.launch.is_grid_free && options.workgroups.is_empty();
+        // Without a chosen grid the analysis takes two workgroups.
+        let grid = options.grid.unwrap_or([2, 1, 1]);
         options.grid = Some(grid.map(|count| if count == 2 { CHAIN_LENGTH } else { count }));
-        (grid.contains(&2) && blocked.iter().any(is_by_messages)).then_some(options)
+        (is_free && grid.contains(&2) && blocked.iter().any(is_by_messages)).then_some(options)
     }
 
     /// Returns true if the analysis may use more workgroups than one for these options.

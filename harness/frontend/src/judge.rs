@@ -109,7 +109,10 @@ pub fn judge_choice(
         report.is_schedule_dependent |= more.is_schedule_dependent;
         report.has_partial_subgroups |= more.has_partial_subgroups;
         report.steps += more.steps;
-        report.two_workgroup_finding = report.two_workgroup_finding.or(more.two_workgroup_finding);
+        if let (None, Some(words)) = (&report.two_workgroup_finding, more.two_workgroup_finding) {
+            report.coverage += &format!("; {words}");
+            report.two_workgroup_finding = Some(words);
+        }
         let mut found = Vec::new();
         for one in more.findings {
             if choice.depends_on_values(&one, &other) {
