@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use rspirv::spirv::{BuiltIn, Op};
+use rspirv::spirv::{BuiltIn, Op, StorageClass};
 use spirv_reader::{SpirvInstruction, SpirvModule, SpirvOperation};
 
 use crate::dataflow::{Analysis, COMPONENTS, DataFlow, Facts};
@@ -27,14 +27,21 @@ impl CounterUse {
     pub fn of(module: &SpirvModule, function: u32) -> CounterUse {
         let flow = DataFlow::solve(module, function, None, CounterAnalysis { steps: counter_steps(module) });
         let mut usage = CounterUse::default();
+        // A loop over tiles in workgroup memory races between its rounds, however its elements are numbered.
+        let is_shared = |pointer: u32| {
+            let variable = flow.root(pointer).and_then(|root| module.variables.get(&root));
+            variable.is_some_and(|variable| variable.class == StorageClass::Workgroup)
+        };
         for at in &flow.code {
             let address = match module.operation(at.instruction) {
-                SpirvOperation::Load { pointer, .. } | SpirvOperation::Store { pointer, .. } => {
+                SpirvOperation::Load { pointer, .. } | SpirvOperation::Store { pointer, .. }
+                    if !is_shared(pointer) =>
+                {
                     flow.address(pointer)
                 }
                 SpirvOperation::ImageRead { coordinate, .. }
                 | SpirvOperation::ImageWrite { coordinate, .. } => flow.merged(&[coordinate]),
-                SpirvOperation::Atomic(access) => flow.address(access.pointer),
+                SpirvOperation::Atomic(access) if !is_shared(access.pointer) => flow.address(access.pointer),
                 SpirvOperation::BranchConditional { condition, .. } => {
                     usage.conditions.insert(at.site, flow.merged(&[condition]));
                     continue;
