@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rspirv::spirv::{Op, StorageClass};
 use spirv_reader::{SpirvModule, SpirvType};
 
-use super::{Conventions, InputChoice, LaunchChoice};
+use super::{Conventions, InputChoice, LaunchChoice, has_degenerate_number};
 use crate::contents::{AddressInput, ImageInput, TexelInput, default_image, fill_bytes};
 use crate::counters::CounterUse;
 use crate::finding::FindingKind;
@@ -66,10 +66,10 @@ impl InputSearch<'_> {
             (0, 0.0, false),
             (count, 1.0, false),
             (count, 1.0, true),
+            (4, 1.0, true),
             (1, 1.0, true),
             (self.local, 1.0, true),
             (whole, 1.0, true),
-            (4, 1.0, true),
             (count, -1.0, true),
         ] {
             let options = self.uniform_choice(&start, (number, float), contents);
@@ -77,8 +77,10 @@ impl InputSearch<'_> {
             if !self.trials[trial].1.is_complete {
                 shorten_buffers(&mut start);
             }
-            let better = best.is_none_or(|best| self.rank(trial) > self.rank(best));
-            if better {
+            // Ones hide races between elements at a distance.
+            let adds_code = |best: usize| self.trials[trial].1.coverage() > self.trials[best].1.coverage();
+            let better = |best: usize| self.rank(trial) > self.rank(best) && (number != 1 || adds_code(best));
+            if best.is_none_or(better) {
                 best = Some(trial);
             }
             if best.is_some_and(|best| is_settled(&self.trials[best].1)) {
@@ -369,12 +371,20 @@ impl InputSearch<'_> {
             for candidate in self.candidates(primary, input, &numbers) {
                 let options = self.with_candidate(primary, input, &candidate);
                 let Some(trial) = self.try_inputs(options) else { break };
-                if self.rank(trial) > self.rank(primary) {
+                if self.rank(trial) > self.rank(primary) && !self.hides_race(primary, input, trial) {
                     primary = trial;
                     break;
                 }
             }
         }
+    }
+
+    /// Returns true if a trial lacks races of another one because an input is 0 or 1.
+    fn hides_race(&self, base: usize, input: usize, trial: usize) -> bool {
+        let (options, found) = &self.trials[base];
+        let races = found.findings.iter().filter(|(key, _)| key.0 == FindingKind::Race);
+        races.into_iter().any(|(_, race)| race.inputs.contains(&input))
+            && has_degenerate_number(&[input], options, &self.trials[trial].0)
     }
 
     /// Binds addresses. Integers of 64 bits, and the first of two, count as addresses if the code accesses memory
