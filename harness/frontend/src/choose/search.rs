@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use rspirv::spirv::{Op, StorageClass};
 use spirv_reader::{SpirvModule, SpirvType};
 
-use super::{Conventions, InputChoice, LaunchChoice, has_degenerate_number};
+use super::conventions::{Conventions, has_degenerate_number};
+use super::{InputChoice, LaunchChoice};
 use crate::contents::{AddressInput, ImageInput, TexelInput, default_image, fill_bytes};
 use crate::counters::CounterUse;
 use crate::finding::FindingKind;

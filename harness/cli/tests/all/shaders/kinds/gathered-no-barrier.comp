@@ -10,5 +10,5 @@ shared float tile[32];
 void main() {
     uint lane = gl_LocalInvocationID.x, i = gl_GlobalInvocationID.x;
     if (lane < bones) tile[lane] = x[lane]; else tile[lane] = 1.0;
-    y[i] = tile[index[i] & 31u];
+    y[i] = tile[index[i >> 1] & 31u];
 }
