@@ -67,10 +67,10 @@ impl InputSearch<'_> {
             (0, 0.0, false),
             (count, 1.0, false),
             (count, 1.0, true),
-            (4, 1.0, true),
             (1, 1.0, true),
             (self.local, 1.0, true),
             (whole, 1.0, true),
+            (4, 1.0, true),
             (count, -1.0, true),
         ] {
             let options = self.uniform_choice(&start, (number, float), contents);
