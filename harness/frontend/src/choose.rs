@@ -7,14 +7,16 @@
 //!
 //! The search ([`search`]) is deterministic. It may miss values that reach a block; the answer then names the inputs.
 
+mod conventions;
 mod launch;
 mod search;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rspirv::spirv::StorageClass;
-use spirv_reader::{GlobalVariable, SpirvModule, SpirvOperation, SpirvType};
+use spirv_reader::{GlobalVariable, SpirvModule, SpirvOperation, SpirvType, Stage};
 
+use self::conventions::{Conventions, has_degenerate_number};
 use self::launch::{LaunchFindings, LaunchSearch, MissingLaunch};
 use self::search::InputSearch;
 use crate::assumed::{
@@ -27,7 +29,7 @@ use crate::error::{Problem, Refusal, SourcePosition};
 use crate::finding::FindingKind;
 use crate::grid::{Blocked, FindingKey, GridFinding, MAX_INVOCATIONS, NO_BUFFER, NeededInput, Trial};
 use crate::input_place::{AssumedInput, Binding, InputPlace, OverrideRole, OverrideValue};
-use crate::launch::{Launch, end_coordinates, positions_at};
+use crate::launch::{Launch, end_coordinates, positions_at, wider_grid};
 use crate::layout::{Specialized, local_size_of};
 use crate::needs::{describe_choice, needed_inputs};
 use crate::options::{AnalysisOptions, DEFAULT_BYTES};
@@ -36,6 +38,9 @@ use crate::options::{AnalysisOptions, DEFAULT_BYTES};
 const MAX_BLOCK: u64 = 1 << 24;
 /// Trials without a finding, or with it, from which on it counts as independent of its inputs.
 const ROBUST_TRIALS: usize = 3;
+
+/// Workgroups of a chain in which each waits for its predecessors.
+const CHAIN_LENGTH: u32 = 4;
 
 /// Subgroup sizes of many devices; the first is chosen where none is given.
 pub(crate) const COMMON_SUBGROUP_SIZES: [u32; 2] = [32, 64];
@@ -73,6 +78,8 @@ pub struct InputChoice {
     is_default: bool,
     launch: LaunchChoice,
     conventions: Conventions,
+    /// Races that vanish if loops have few rounds, with the inputs that bound these loops.
+    due_to_bounds: BTreeMap<FindingKey, Vec<usize>>,
 }
 
 /// Grid and local size as far as they were chosen.
@@ -203,6 +210,23 @@ impl InputChoice {
         self.launch.found.is_cut_off
     }
 
+    /// Returns the first choice with more workgroups, if code stays unreached that only the contents of counters, flags
+    /// and locks decide.
+    ///
+    /// With two workgroups, the second one of a chain never sees one that is between its first and last message.
+    pub(crate) fn with_longer_chain(&self, blocked: &[Blocked]) -> Option<AnalysisOptions> {
+        let mut options = self.choices.first()?.clone();
+        let is_by_messages = |blocked: &Blocked| {
+            !blocked.lines.is_empty()
+                && blocked.inputs.iter().all(|input| self.conventions.inputs.contains(input))
+        };
+        let is_free = self.launch.is_grid_free && options.workgroups.is_empty();
+        // Without a chosen grid the analysis takes two workgroups.
+        let grid = options.grid.unwrap_or([2, 1, 1]);
+        options.grid = Some(grid.map(|count| if count == 2 { CHAIN_LENGTH } else { count }));
+        (is_free && grid.contains(&2) && blocked.iter().any(is_by_messages)).then_some(options)
+    }
+
     /// Returns true if the analysis may use more workgroups than one for these options.
     pub(crate) fn may_widen(&self, options: &AnalysisOptions) -> bool {
         self.launch.is_grid_free && options.grid.is_none()
@@ -217,6 +241,7 @@ impl InputChoice {
             is_default: true,
             launch: LaunchChoice::default(),
             conventions: Conventions::default(),
+            due_to_bounds: BTreeMap::new(),
         }
     }
 
@@ -224,6 +249,9 @@ impl InputChoice {
     ///
     /// `options` are those that show the finding.
     pub(crate) fn depends_on_values(&self, found: &GridFinding, options: &AnalysisOptions) -> bool {
+        if self.due_to_bounds.contains_key(&found.key()) {
+            return true;
+        }
         // An array may fit only other local sizes.
         let is_sized = self.launch.has_local_size()
             || self.choices.first().is_some_and(|first| first.specialization != options.specialization);
@@ -258,13 +286,14 @@ impl InputChoice {
             return true;
         }
         // With a lock that is taken from the start, nothing is known of the others.
-        let is_relevant = |(options, trial): &&(AnalysisOptions, Trial)| {
-            let convention = !is_conventional || self.conventions.hold_for(options);
-            trial.is_complete && trial.covers(found.kind, &found.blocks) && convention
+        let is_relevant = |(other, trial): &&(AnalysisOptions, Trial)| {
+            let convention = !is_conventional || self.conventions.hold_for(other);
+            let is_degenerate = found.kind.is_race() && has_degenerate_number(&inputs, options, other);
+            trial.is_complete && trial.covers(found.kind, &found.blocks) && convention && !is_degenerate
         };
         let relevant: Vec<&(AnalysisOptions, Trial)> = self.trials.iter().filter(is_relevant).collect();
         let key: FindingKey = found.key();
-        let everywhere = relevant.iter().all(|(_, trial)| trial.findings.contains_key(&key));
+        let everywhere = relevant.iter().all(|(_, trial)| trial.has_finding_of(&key));
         let place = |input: &usize| options.assumed.get(*input).map(|input| &input.place);
         let is_definition = |input: &usize| {
             let role = |value: &OverrideValue| value.role == OverrideRole::Definition;
@@ -303,6 +332,12 @@ impl InputChoice {
         let is_beyond = (found.kind == FindingKind::OutOfBounds || writes_alone)
             && inputs.iter().any(|input| is_contents(&input));
         !everywhere || !is_varied || is_beyond || found.kind == FindingKind::UndefinedBehaviour
+    }
+
+    /// Returns the inputs that a finding depends on.
+    pub(crate) fn inputs_of(&self, found: &GridFinding) -> Vec<usize> {
+        let bounds = self.due_to_bounds.get(&found.key()).into_iter().flatten();
+        found.inputs.iter().chain(bounds).copied().collect()
     }
 
     /// Returns true if an access may be out of bounds only in the chosen grid.
@@ -368,53 +403,6 @@ impl InputChoice {
     }
 }
 
-/// The inputs that programs start as zeros: buffers with counters, flags and locks.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Conventions {
-    inputs: BTreeSet<usize>,
-    /// Those among them that the kernel only reads. Another kernel sets such a flag.
-    only_read: BTreeSet<usize>,
-    /// The arrays. Another kernel may have set their elements to the start of each bin of a sort.
-    arrays: BTreeSet<usize>,
-}
-
-impl Conventions {
-    /// Returns true if the convention decides which value of an input a finding of this kind is judged with.
-    ///
-    /// A race is one for the first dispatch. A kernel that polls a flag without setting it hangs only if no other
-    /// kernel sets the flag, so its hang depends on an input. So do writes that race with each other at places that
-    /// the elements of an array give.
-    fn settle(&self, kind: FindingKind, has_read: bool, input: usize) -> bool {
-        let of_kind = match kind {
-            FindingKind::Hang => !self.only_read.contains(&input),
-            _ => kind.is_race() && (has_read || !self.arrays.contains(&input)),
-        };
-        of_kind && self.inputs.contains(&input)
-    }
-
-    /// Removes the inputs that the convention decides from those of a finding.
-    fn remove_settled(
-        &self,
-        (kind, has_read): (FindingKind, bool),
-        inputs: &mut Vec<usize>,
-        control: &mut Vec<usize>,
-    ) {
-        inputs.retain(|input| !self.settle(kind, has_read, *input));
-        control.retain(|input| !self.settle(kind, true, *input));
-    }
-
-    /// Returns true if these inputs are zeros.
-    fn hold_for(&self, options: &AnalysisOptions) -> bool {
-        let assumed = |input: &usize| options.assumed.get(*input);
-        self.inputs.iter().filter_map(assumed).all(|input| is_zero(input, options))
-    }
-}
-
-/// Returns true if the bytes of an input are zeros.
-fn is_zero(input: &AssumedInput, options: &AnalysisOptions) -> bool {
-    matches!(input.value(options).as_str(), "0" | "zeros")
-}
-
 /// Chooses the inputs that `options` do not supply.
 ///
 /// # Errors
@@ -434,11 +422,17 @@ pub fn choose_inputs(
         && options.subgroup_size.is_none()
         && module.annotations == spirv_reader::annotations::Annotations::default()
         && uses_subgroups(module);
-    let is_grid_free = grid == InputGrid::Chosen && is_grid_free(module, options);
+    let may_choose_grid = grid == InputGrid::Chosen && is_grid_free(module, options);
+    // Sections exclude fragments of one pixel from each other, so a draw has several of them.
+    let has_sections = stage == Stage::Fragment && has_sections(module);
+    let is_grid_free = may_choose_grid && !has_sections;
     let is_launch_free = is_grid_free && stage.has_workgroups();
     let launch_for = |axes: &AxisUse| {
         let mut start = options.clone();
         let mut local_axes = [false; 3];
+        if may_choose_grid && has_sections {
+            start.grid = Some(wider_grid(stage).0);
+        }
         if is_launch_free {
             local_axes = choose_launch(module, options, function, axes, &mut start);
         }
@@ -506,8 +500,14 @@ fn search_inputs(
             start.buffers.insert(at, vec![0; bytes as usize]);
         }
     }
-    let [x, y, z] =
+    let mut sizes =
         [0, 1, 2].map(|axis: usize| u64::from(launch.grid[axis]) * u64::from(launch.local_size[axis]));
+    let stage = module.find_entry(options.entry.as_deref())?.shader_stage();
+    if !stage.has_workgroups() {
+        // A count bounds all vertices or fragments of a draw.
+        sizes[0] =
+            wider_grid(stage).0.into_iter().map(u64::from).product::<u64>().max(sizes.iter().product());
+    }
     let atomics: BTreeSet<Binding> = atomic_bindings(module, function).into_iter().collect();
     let written = written_members(module, function, true);
     let stored = written_members(module, function, false);
@@ -539,8 +539,9 @@ fn search_inputs(
         conventions,
         atomics,
         has_atomic_pointees: has_atomic_pointees(module, function),
-        sizes: [x, y, z],
+        sizes,
         local: u64::from(launch.local_size.iter().product::<u32>()),
+        is_single: !stage.has_workgroups(),
         trials: Vec::new(),
         steps: 0,
     };
@@ -554,6 +555,7 @@ fn search_inputs(
     });
     let launch = MissingLaunch { parts, local_size: launch.local_size, is_free, synchronizes };
     let Some(mut all) = search.run(start) else { return Ok(InputChoice::fixed(options.clone())) };
+    let due_to_bounds = search.races_due_to_bounds(&all, function);
     let is_sampled = search.trials.iter().any(|(start, _)| start.is_sampled);
     let mut launches = LaunchSearch { search: &mut search, launch: &launch, steps: 0, is_cut_off: false };
     let found = match (launch.parts.is_empty(), is_sampled) {
@@ -562,7 +564,7 @@ fn search_inputs(
         (false, false) => launches.extend_choices(&mut all),
     };
     let choice = search.finish(&all, is_unchanged);
-    Ok(InputChoice { launch: LaunchChoice { found, ..choice.launch }, ..choice })
+    Ok(InputChoice { launch: LaunchChoice { found, ..choice.launch }, due_to_bounds, ..choice })
 }
 
 /// Returns the workgroups that run: those at both ends of each axis, if the grid is too large for a walk.
@@ -575,6 +577,11 @@ fn running_in_large_grid(start: &AnalysisOptions, local: u32) -> Vec<[u32; 3]> {
         true => positions_at(&grid.map(end_coordinates)),
         false => start.workgroups.clone(),
     }
+}
+
+fn has_sections(module: &SpirvModule) -> bool {
+    let mut code = module.functions.values().flat_map(|function| &function.code);
+    code.any(|one| matches!(module.operation(one), SpirvOperation::BeginInterlock))
 }
 
 /// Returns true if neither options nor annotations restrict the grid.

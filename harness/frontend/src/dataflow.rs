@@ -133,6 +133,11 @@ impl<'m, A: Analysis> DataFlow<'m, A> {
         self.analysis.merge(self.value(pointer))
     }
 
+    /// Returns the variable or parameter that a pointer starts at.
+    pub fn root(&self, pointer: u32) -> Option<u32> {
+        self.roots.get(&pointer).copied()
+    }
+
     /// Returns true if a pointer refers to memory of one invocation.
     pub fn is_local(&self, pointer: u32) -> bool {
         self.roots.get(&pointer).is_some_and(|root| self.local.get(root).copied().unwrap_or_default())

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use arithmetic::Instruction;
 use arithmetic::TexelFormat;
-use rspirv::spirv::{Capability, GlslStd450Op, Op, StorageClass};
+use rspirv::spirv::{Capability, GlslStd450Op, Op, Scope, StorageClass};
 use spirv_reader::{
     HEADER_WORDS, SpirvConstant, SpirvModule, SpirvOperation, SpirvType, Stage, SubgroupFunction,
-    annotations::Annotations,
+    annotations::Annotations, scope_of,
 };
 use vocabulary::Feature;
 
@@ -548,9 +548,18 @@ fn is_subgroup_capability(capability: Capability) -> bool {
     name.starts_with("Group") || name.starts_with("Subgroup")
 }
 
-/// Returns true if a module declares a capability of subgroup operations or sizes.
+/// Returns true if a module declares a capability of subgroup operations or sizes, or has barriers of subgroups.
 pub(crate) fn uses_subgroups(module: &SpirvModule) -> bool {
+    let is_subgroup = |id: u32| match module.constants.get(&id) {
+        Some((_, SpirvConstant::Scalar(number))) => scope_of(*number) == Some(Scope::Subgroup),
+        _ => false,
+    };
+    let mut code = module.functions.values().flat_map(|function| &function.code);
     declared_capabilities(module).filter_map(Capability::from_u32).any(is_subgroup_capability)
+        || code.any(|one| match module.operation(one) {
+            SpirvOperation::ControlBarrier { execution, .. } => is_subgroup(execution),
+            _ => false,
+        })
 }
 
 /// Returns the declared capabilities.

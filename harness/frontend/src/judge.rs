@@ -17,6 +17,7 @@ use crate::grid::{
     self, GridFinding, GridReport, GridSpot, GridVerdict, NeededInput, describe_unreached, line_ranges,
 };
 use crate::input_place::{AssumedInput, InputPlace};
+use crate::launch::wider_grid;
 use crate::lift::lift;
 use crate::lifted::Lifted;
 use crate::needs::{chosen_constants, describe_choice, describe_launch, needed_inputs};
@@ -74,12 +75,12 @@ pub fn judge_choice(
     model: &Model,
     budget: Budget<'_>,
 ) -> Result<Judged, Refusal> {
-    let mut choices = choice.choices.iter();
+    let mut choices = choice.choices.iter().cloned();
     let Some(first) = choices.next() else {
         let report = judge(module, given, model, budget)?;
         return Ok(Judged { report, options: given.clone(), chosen: String::new() });
     };
-    let first = AnalysisOptions { deadline: given.deadline.clone(), ..first.clone() };
+    let first = AnalysisOptions { deadline: given.deadline.clone(), ..first };
     let (mut report, first) = judge_widened(module, first, choice, model, budget)?;
     let mut options = first.clone();
     // What rests on assumed values or on the assumed grid is not certain.
@@ -98,8 +99,8 @@ pub fn judge_choice(
     let due_to_subgroups = take_due_to_subgroup_size(module, (given, &first), &report, &mut certain);
     let noted = describe_unreached(module, &report.unreached);
     let mut others = Vec::new();
-    for other in choices {
-        let other = AnalysisOptions { deadline: given.deadline.clone(), ..other.clone() };
+    for other in choices.chain(choice.with_longer_chain(&report.blocked)) {
+        let other = AnalysisOptions { deadline: given.deadline.clone(), ..other };
         let Ok((more, other)) = judge_widened(module, other, choice, model, budget) else { continue };
         report.reached.iter_mut().zip(&more.reached).for_each(|(known, now)| *known |= now);
         // A line counts as unreached only if no choice reaches it.
@@ -108,7 +109,10 @@ pub fn judge_choice(
         report.is_schedule_dependent |= more.is_schedule_dependent;
         report.has_partial_subgroups |= more.has_partial_subgroups;
         report.steps += more.steps;
-        report.two_workgroup_finding = report.two_workgroup_finding.or(more.two_workgroup_finding);
+        if let (None, Some(words)) = (&report.two_workgroup_finding, more.two_workgroup_finding) {
+            report.coverage += &format!("; {words}");
+            report.two_workgroup_finding = Some(words);
+        }
         let mut found = Vec::new();
         for one in more.findings {
             if choice.depends_on_values(&one, &other) {
@@ -161,7 +165,7 @@ pub fn judge_choice(
         if let (Some(message), false) = (of_contents, depends) {
             report.coverage += &format!("; for other inputs (chosen by the tool): {message}");
         }
-        let of_findings = dependent.iter().flat_map(|found| found.inputs.iter().copied());
+        let of_findings = dependent.iter().flat_map(|found| choice.inputs_of(found));
         let dependent: Vec<usize> = of_findings.chain(by_contents).collect();
         report.needs = needed_inputs(module, &first, &report.blocked, &dependent, depends);
         report.needs.extend(by_launch);
@@ -386,15 +390,6 @@ pub fn wider(module: &SpirvModule, options: &AnalysisOptions) -> Option<String> 
 fn is_for_one_workgroup(module: &SpirvModule, options: &AnalysisOptions, stage: Stage) -> bool {
     let is_given = options.grid.is_some() || module.annotations.config.is_some();
     !is_given && stage.has_workgroups() && repeats_in_each_workgroup(module)
-}
-
-/// Returns a grid of more than one workgroup, vertex or fragment, and its description.
-fn wider_grid(stage: Stage) -> ([u32; 3], &'static str) {
-    match stage {
-        Stage::Compute | Stage::Task | Stage::Mesh => ([2, 1, 1], "2 workgroups (--grid 2)"),
-        Stage::Vertex => ([2, 1, 1], "2 vertices (--grid 2)"),
-        Stage::Fragment => ([2, 1, 2], "2 fragments of each of 2 pixels (--grid 2,1,2)"),
-    }
 }
 
 /// Returns the findings of a walk that a model does not check: endless loops and uninitialized values.

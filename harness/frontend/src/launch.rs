@@ -75,6 +75,15 @@ impl<'a> Launch<'a> {
     }
 }
 
+/// Returns a grid of more than one workgroup, vertex or fragment, and its description.
+pub(crate) fn wider_grid(stage: Stage) -> ([u32; 3], &'static str) {
+    match stage {
+        Stage::Compute | Stage::Task | Stage::Mesh => ([2, 1, 1], "2 workgroups (--grid 2)"),
+        Stage::Vertex => ([2, 1, 1], "2 vertices (--grid 2)"),
+        Stage::Fragment => ([2, 1, 2], "2 fragments of each of 2 pixels (--grid 2,1,2)"),
+    }
+}
+
 /// Returns the workgroups that options let run, or none if all run.
 ///
 /// At any time of a dispatch, an implementation may not have started some workgroups yet. So what the others do alone is

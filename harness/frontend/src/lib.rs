@@ -52,6 +52,7 @@ mod axes;
 mod choose;
 mod contents;
 mod context;
+mod counters;
 mod dataflow;
 mod dispatch;
 mod element_names;

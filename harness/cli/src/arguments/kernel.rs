@@ -37,7 +37,7 @@ pub struct KernelArguments {
     pub push: Vec<String>,
     /// Initial contents of a buffer [default: chosen, see --inputs].
     ///
-    /// CONTENTS is a file, or zeros, iota, spaced, small, random, floats or wide-floats with an optional size in bytes (`iota:1024`). The name of the
+    /// CONTENTS is a file, or zeros, ones, iota, pairs, spaced, small, random, floats or wide-floats with an optional size in bytes (`iota:1024`). The name of the
     /// buffer, or a NAME of `--bind`, may stand for SET.BINDING.
     #[arg(long, value_name = "SET.BINDING=CONTENTS", value_parser = pair)]
     pub buffer: Vec<(String, String)>,
@@ -49,7 +49,7 @@ pub struct KernelArguments {
     pub bind: Vec<(String, String)>,
     /// Size and contents of an image [default contents: zeros].
     ///
-    /// IMAGE is `WxH[xD][,mips=N][,fill=zeros|iota|spaced|small|random|floats|wide-floats]`: width, height and depth or layers, number of mip levels,
+    /// IMAGE is `WxH[xD][,mips=N][,fill=zeros|ones|iota|pairs|spaced|small|random|floats|wide-floats]`: width, height and depth or layers, number of mip levels,
     /// and contents of the components.
     #[arg(long, value_name = "SET.BINDING=IMAGE", value_parser = pair, hide_short_help = true)]
     pub image: Vec<(String, String)>,

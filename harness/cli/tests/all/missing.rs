@@ -50,7 +50,8 @@ fn each_shader_has_its_verdict() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The case that `--save-case` writes has the same verdict as the chosen inputs.
+/// The case that `--save-case` writes has the same verdict and findings as the chosen inputs. Fixes may differ: they
+/// hold for every choice, and the case has one.
 #[test]
 fn a_saved_case_reproduces_the_chosen_inputs() {
     if !installed("glslangValidator") {
@@ -64,7 +65,8 @@ fn a_saved_case_reproduces_the_chosen_inputs() {
         let verdict = |arguments: &[&str]| {
             let mut command = vk_litmus(["race", "--format", "json", &file]);
             let ran = Ran::of(command.args(arguments));
-            let line: RaceLine = serde_json::from_str(&ran.stdout).unwrap();
+            let mut line: RaceLine = serde_json::from_str(&ran.stdout).unwrap();
+            line.findings.iter_mut().for_each(|finding| finding.mend.clear());
             (line.verdict, line.findings, ran.code)
         };
         let chosen = verdict(&["--save-case", case]);

@@ -312,6 +312,10 @@ impl LaunchSearch<'_, '_> {
                 let mut grid = options.grid.unwrap_or([1; 3]);
                 let local = u64::from(self.launch.local_size[axis]);
                 let old = u64::from(grid[axis]) * local;
+                // Positions have 32 bits.
+                if value.saturating_mul(local) > 1 << 32 {
+                    return None;
+                }
                 grid[axis] = u32::try_from(value).ok()?;
                 launch.grid = Some(grid);
                 if !options.workgroups.is_empty() || self.invocation_count(&launch) > MAX_INVOCATIONS {

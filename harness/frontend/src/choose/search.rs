@@ -1,14 +1,17 @@
 //! The search for inputs: trials with one number for all scalars, then with one input changed at a time.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rspirv::spirv::{Op, StorageClass};
 use spirv_reader::{SpirvModule, SpirvType};
 
-use super::{Conventions, InputChoice, LaunchChoice};
+use super::conventions::{Conventions, has_degenerate_number};
+use super::{InputChoice, LaunchChoice};
 use crate::contents::{AddressInput, ImageInput, TexelInput, default_image, fill_bytes};
-use crate::grid::{NO_BUFFER, Trial, TrialFinding, run_trial};
+use crate::counters::CounterUse;
+use crate::finding::FindingKind;
+use crate::grid::{FindingKey, NO_BUFFER, Trial, TrialFinding, run_trial};
 use crate::input_place::{AssumedInput, Binding, InputKind, InputPlace};
 use crate::options::{AnalysisOptions, DEFAULT_BYTES};
 
@@ -42,6 +45,8 @@ pub(super) struct InputSearch<'m> {
     pub(super) sizes: [u64; 3],
     /// Invocations per workgroup.
     pub(super) local: u64,
+    /// True for stages without workgroups: a trial has one invocation, a draw several.
+    pub(super) is_single: bool,
     pub(super) trials: Vec<(AnalysisOptions, Trial)>,
     pub(super) steps: u64,
 }
@@ -73,8 +78,10 @@ impl InputSearch<'_> {
             if !self.trials[trial].1.is_complete {
                 shorten_buffers(&mut start);
             }
-            let better = best.is_none_or(|best| self.rank(trial) > self.rank(best));
-            if better {
+            // Ones hide races between elements at a distance.
+            let adds_code = |best: usize| self.trials[trial].1.coverage() > self.trials[best].1.coverage();
+            let better = |best: usize| self.rank(trial) > self.rank(best) && (number != 1 || adds_code(best));
+            if best.is_none_or(better) {
                 best = Some(trial);
             }
             if best.is_some_and(|best| is_settled(&self.trials[best].1)) {
@@ -135,7 +142,98 @@ impl InputSearch<'_> {
         others.retain(|other| adds(&self.trials[*other].1.reached, &self.trials[primary].1.reached));
         let mut all: Vec<usize> = std::iter::once(primary).chain(others).collect();
         all.extend(self.shared_trial(&all).filter(|_| all.len() < MAX_CHOICES));
+        all.extend(self.uneven_trial(&all));
+        let coinciding = self.with_coinciding_contents(primary);
+        coinciding.and_then(|options| self.try_inputs(options));
         Some(all)
+    }
+
+    /// Returns a trial with a barrier that some invocations of a workgroup miss, if no other trial has it.
+    ///
+    /// A count of all invocations lets each pass `if (i >= count) return;`. Here counts are one less, and buffers end
+    /// before the last invocation.
+    fn uneven_trial(&mut self, others: &[usize]) -> Option<usize> {
+        let mut options = self.trials[*others.first()?].0.clone();
+        let bytes = self.sizes.iter().product::<u64>().saturating_sub(1) * 4;
+        for input in options.assumed.clone() {
+            match (&input.place, input.kind) {
+                (InputPlace::Push(..) | InputPlace::Scalar(..), InputKind::Integer) => {
+                    let number = input.value(&options).parse::<u64>().ok();
+                    if let Some(number) = number.filter(|number| *number > 1) {
+                        set_scalar(&mut options, &input, number - 1);
+                    }
+                }
+                (InputPlace::Length(at), _) if bytes > 0 => {
+                    let contents = options.buffers.get_mut(at);
+                    contents.into_iter().for_each(|contents| contents.truncate(bytes as usize));
+                }
+                _ => {}
+            }
+        }
+        let trial = self.try_inputs(options)?;
+        let is_new = |key: &FindingKey| {
+            key.0 == FindingKind::DivergentBarrier
+                && !others.iter().any(|other| self.trials[*other].1.findings.contains_key(key))
+        };
+        self.trials[trial].1.findings.keys().any(is_new).then_some(trial)
+    }
+
+    /// Returns the races of some trials that vanish if loops have two rounds, with the inputs that bound these loops.
+    ///
+    /// See [`crate::counters`].
+    pub(super) fn races_due_to_bounds(
+        &mut self,
+        trials: &[usize],
+        function: u32,
+    ) -> BTreeMap<FindingKey, Vec<usize>> {
+        let mut all = BTreeMap::new();
+        let mut counters = None;
+        for at in trials {
+            let (options, trial) = self.trials[*at].clone();
+            for (key, found) in trial
+                .findings
+                .iter()
+                .filter(|(key, found)| key.0 == FindingKind::Race && found.inputs.is_empty())
+            {
+                let counters = counters.get_or_insert_with(|| CounterUse::of(self.module, function));
+                let own = counters.of_addresses(&key.1);
+                let bounding = trial.branches.iter().filter(|(site, _)| counters.bounds(**site, own));
+                let inputs: BTreeSet<usize> =
+                    bounding.flat_map(|(_, inputs)| inputs.iter().copied()).collect();
+                if inputs.is_empty() {
+                    continue;
+                }
+                let mut shorter = options.clone();
+                for input in inputs.iter().filter_map(|input| options.assumed.get(*input)) {
+                    if input.value(&options).parse::<u64>().is_ok_and(|number| number > 2) {
+                        set_scalar(&mut shorter, input, 2);
+                    }
+                }
+                let Some(shorter) = self.try_inputs(shorter) else { return all };
+                let trial = &self.trials[shorter].1;
+                if trial.is_complete && trial.covers(key.0, &found.blocks) && !trial.has_finding_of(key) {
+                    all.insert(key.clone(), inputs.into_iter().collect());
+                }
+            }
+        }
+        all
+    }
+
+    /// Returns options in which adjacent elements of integer contents are equal, as keys and indices may be, and in order,
+    /// as offsets are.
+    fn with_coinciding_contents(&self, base: usize) -> Option<AnalysisOptions> {
+        let mut options = self.trials[base].0.clone();
+        let is_integer = |input: &&AssumedInput| input.kind == InputKind::Integer;
+        let mut changed = false;
+        for input in options.assumed.clone().iter().filter(is_integer) {
+            if let InputPlace::Contents(at) = input.place
+                && !self.atomics.contains(&at)
+            {
+                set_contents(&mut options, at, "pairs");
+                changed = true;
+            }
+        }
+        changed.then_some(options)
     }
 
     /// Returns the trial in which several invocations enter the most blocks that at most one enters in all the others.
@@ -168,6 +266,7 @@ impl InputSearch<'_> {
             is_default: all == [0] && is_unchanged && !has_addresses,
             launch: LaunchChoice::default(),
             conventions: self.conventions,
+            due_to_bounds: BTreeMap::new(),
         }
     }
 
@@ -273,12 +372,20 @@ impl InputSearch<'_> {
             for candidate in self.candidates(primary, input, &numbers) {
                 let options = self.with_candidate(primary, input, &candidate);
                 let Some(trial) = self.try_inputs(options) else { break };
-                if self.rank(trial) > self.rank(primary) {
+                if self.rank(trial) > self.rank(primary) && !self.hides_race(primary, input, trial) {
                     primary = trial;
                     break;
                 }
             }
         }
+    }
+
+    /// Returns true if a trial lacks races of another one because an input is 0 or 1.
+    fn hides_race(&self, base: usize, input: usize, trial: usize) -> bool {
+        let (options, found) = &self.trials[base];
+        let races = found.findings.iter().filter(|(key, _)| key.0 == FindingKind::Race);
+        races.into_iter().any(|(_, race)| race.inputs.contains(&input))
+            && has_degenerate_number(&[input], options, &self.trials[trial].0)
     }
 
     /// Binds addresses. Integers of 64 bits, and the first of two, count as addresses if the code accesses memory
@@ -409,9 +516,10 @@ impl InputSearch<'_> {
         let mut all: Vec<Candidate> = match (&assumed.place, assumed.kind) {
             (_, InputKind::Address) if self.has_atomic_pointees => Vec::new(),
             (InputPlace::Contents(_) | InputPlace::Image(_), _) | (_, InputKind::Address) => {
-                ["iota", "small", "floats", "random", "spaced", "wide-floats", "zeros"]
-                    .map(|word| Candidate::Fill(word.to_owned()))
-                    .into()
+                // The mark of an empty slot, or of the end of a list.
+                let full = compared.contains(&u64::from(u32::MAX)).then_some("ones").into_iter();
+                let words = ["iota", "small", "floats", "random", "spaced", "wide-floats", "zeros"];
+                full.chain(words).map(|word| Candidate::Fill(word.to_owned())).collect()
             }
             // The module has no place for another value.
             (InputPlace::Override(_) | InputPlace::RayQueries, _) => Vec::new(),
@@ -430,9 +538,12 @@ impl InputSearch<'_> {
             _ => {
                 let [x, y, z] = self.sizes;
                 let near = compared.iter().rev().take(3).chain(compared.iter().take(3));
+                // A bound for all invocations of a draw.
+                let bound = compared.iter().next_back().filter(|_| self.is_single);
+                let bound = bound.map(|number| number.wrapping_add(x)).into_iter();
                 let near = near.flat_map(|number| [number.wrapping_add(1), *number, number.wrapping_sub(1)]);
                 let generic = [x, x * y, y, z, self.local, x * y * z, 1, 2, 4, 16, 0, 256, 4096];
-                near.chain(generic).map(Candidate::Bits).collect()
+                bound.chain(near).chain(generic).map(Candidate::Bits).collect()
             }
         };
         let mut seen = BTreeSet::new();

@@ -424,6 +424,10 @@ impl Interpreter<'_> {
         }
         let (class, coherent) = (object.class, object.coherent);
         let changed = object.read_scalar(pointer.offset, bytes) != (bits, taint);
+        if class.is_some_and(|class| class != StorageClass::Workgroup) {
+            self.observe_unwritten(here, taint);
+        }
+        let Some(object) = self.object_mut(here, pointer.object) else { return Ok(()) };
         // A probed turn of a loop that would change shared memory does not spin; nothing is
         // written.
         if class.is_some() && changed && probes {

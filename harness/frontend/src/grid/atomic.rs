@@ -17,8 +17,8 @@ use super::state::{Interpreter, InvocationCtx};
 use super::step::Step;
 use super::type_layout::{ScalarKind, TypeLayout};
 use super::value::{
-    ConcretePointer, ConcreteValue, INACTIVE_LANE, INPUT_MASK, LOCAL, SCHEDULE_DEPENDENT, Taint, UNDEFINED,
-    undefined_source,
+    COMPUTED_FROM_UNWRITTEN, ConcretePointer, ConcreteValue, INACTIVE_LANE, INPUT_MASK, LOCAL,
+    SCHEDULE_DEPENDENT, Taint, UNDEFINED, UNWRITTEN, undefined_source,
 };
 
 /// Returns the group of updates that commute with each other; 0 for accesses that do not commute.
@@ -213,7 +213,8 @@ impl Interpreter<'_> {
             } else {
                 stays
             };
-            let stays = if clears { stays & !UNDEFINED } else { stays };
+            let stays =
+                if clears { stays & !(UNDEFINED | UNWRITTEN | COMPUTED_FROM_UNWRITTEN) } else { stays };
             taint |= if reads && !alone { SCHEDULE_DEPENDENT } else { 0 };
             if writes {
                 self.changes += u64::from(new != old);
@@ -225,7 +226,8 @@ impl Interpreter<'_> {
             && pointer.object & LOCAL != 0
             && let Some(object) = self.object_mut(here, pointer.object)
         {
-            let stays = if clears { taint & !UNDEFINED } else { taint };
+            let stays =
+                if clears { taint & !(UNDEFINED | UNWRITTEN | COMPUTED_FROM_UNWRITTEN) } else { taint };
             object.write_scalar(pointer.offset, bytes, new, stays);
         }
         self.set_result(here, inst, ConcreteValue::Bits(old, taint))

@@ -356,7 +356,9 @@ impl Interpreter<'_> {
         let (kind, bits) = of.map_or((ScalarKind::Integer, 32), |of| (of.0, of.1));
         let mut parts = Vec::new();
         flatten_components(&value, &mut parts);
-        self.observe_undefined(parts.iter().fold(0, |all, part| all | part.1));
+        let taint = parts.iter().fold(0, |all, part| all | part.1);
+        self.observe_undefined(taint);
+        self.observe_unwritten(here, taint);
         let mut class = None;
         if let Some(shared) = self.object_mut(here, object) {
             class = shared.class;

@@ -10,6 +10,7 @@ use spirv_reader::{SpirvOperation, Stage, switch_cases};
 
 use super::state::{CallFrame, Interpreter, Invocation, InvocationCtx, InvocationState, SHARED, SiteFinding};
 use super::step::{Step, StepInterrupt};
+use super::trial::STORED_UNWRITTEN;
 use crate::error::{Problem, SourcePosition, malformed, unsupported};
 use crate::finding::{FindingKind, InvocationId};
 use crate::lacking::undefined_result;
@@ -19,7 +20,8 @@ use super::program::Inst;
 use super::shadow::{AccessOrder, AccessRecord};
 use super::slots::{GLOBAL, Slots, copy_slots, gather_slots, read_slot, scatter_value};
 use super::value::{
-    ConcreteValue, FIRST_SITE, LAST_SITE, LOCAL, OPAQUE, SCHEDULE_DEPENDENT, SITE_MASK, Taint, UNDEFINED,
+    COMPUTED_FROM_UNWRITTEN, ConcreteValue, FIRST_SITE, LAST_SITE, LOCAL, OPAQUE, SCHEDULE_DEPENDENT,
+    SITE_MASK, Taint, UNDEFINED,
 };
 
 /// The reason that a lockstep finding gives.
@@ -149,6 +151,15 @@ impl Interpreter<'_> {
             if taint >> (FIRST_SITE + at as u32).min(LAST_SITE) & 1 != 0 {
                 self.report(self.undefined_sources[at].clone());
             }
+        }
+    }
+
+    /// Reports a number that leaves the workgroup and was computed from memory that no invocation has written.
+    ///
+    /// Copies are not reported: correct shaders copy padding.
+    pub fn observe_unwritten(&mut self, here: &mut InvocationCtx<'_>, taint: Taint) {
+        if taint & COMPUTED_FROM_UNWRITTEN != 0 {
+            self.report_here(here, FindingKind::UninitialisedRead, STORED_UNWRITTEN.to_owned());
         }
     }
 

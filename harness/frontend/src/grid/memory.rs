@@ -5,7 +5,7 @@ use litmus::StorageClass;
 
 use super::sampler::Sampler;
 use super::shadow::ShadowMemory;
-use super::value::{ConcretePointer, Taint, UNDEFINED};
+use super::value::{ConcretePointer, Taint, UNDEFINED, UNWRITTEN};
 
 /// Upper bound on the size of all objects of a dispatch.
 pub(super) const MAX_BYTES: u64 = 1 << 31;
@@ -143,7 +143,8 @@ impl MemoryObject {
         class: Option<StorageClass>,
         bytes: usize,
     ) -> MemoryObject {
-        let taint = vec![UNDEFINED; bytes];
+        let shared = if class == Some(StorageClass::Workgroup) { UNWRITTEN } else { 0 };
+        let taint = vec![UNDEFINED | shared; bytes];
         MemoryObject { taint, ..MemoryObject::new(variable, name, class, vec![0; bytes]) }
     }
 

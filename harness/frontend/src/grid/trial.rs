@@ -33,6 +33,8 @@ pub(crate) struct Trial {
     pub blocked: Vec<Blocked>,
     /// The numbers that each input is compared with.
     pub compared: BTreeMap<usize, BTreeSet<u64>>,
+    /// The inputs that decide branches, by site.
+    pub branches: BTreeMap<u32, Vec<usize>>,
     /// False if a limit ended the walk.
     pub is_complete: bool,
     /// Number of buffers accessed beyond their assumed length.
@@ -89,11 +91,27 @@ impl Trial {
         self.entries.iter().filter(|entries| **entries > 1).count()
     }
 
+    /// Returns true if the walk has this finding, or a race of one of its accesses with another one.
+    pub fn has_finding_of(&self, key: &FindingKey) -> bool {
+        let shares_access = |other: &FindingKey| {
+            other.0 == FindingKind::Race
+                && other.0 == key.0
+                && other.1.iter().any(|site| key.1.contains(site))
+        };
+        self.findings.contains_key(key) || self.findings.keys().any(shares_access)
+    }
+
     /// Returns the findings that another choice of inputs may not have.
     pub fn suspicious(&self) -> impl Iterator<Item = &TrialFinding> {
         self.findings.values().filter(|found| !found.inputs.is_empty() || !found.control.is_empty())
     }
 }
+
+/// Description of a store whose number was computed from memory that no invocation has written.
+///
+/// It is no separate finding where invocations race: a missing barrier lets one read before another writes.
+pub(crate) const STORED_UNWRITTEN: &str =
+    "a stored number is computed from workgroup memory that no invocation has written";
 
 /// Returns the kind under which findings of different schedules are equal.
 pub(crate) fn kind_group(kind: FindingKind) -> FindingKind {
@@ -276,7 +294,9 @@ pub(crate) fn run_trial(
     walk_once(module, options, most, |machine, is_complete| {
         let mut findings: BTreeMap<FindingKey, TrialFinding> = BTreeMap::new();
         let influence = &machine.influence;
-        for found in &machine.findings {
+        let has_race = machine.findings.iter().any(|found| found.kind.is_race());
+        for found in machine.findings.iter().filter(|found| !(has_race && found.message == STORED_UNWRITTEN))
+        {
             let mut sites: Vec<u32> = found.at.iter().map(|at| at.0).collect();
             sites.sort_unstable();
             let blocks = sites.iter().filter_map(|site| machine.program.block_of(*site)).collect();
@@ -293,6 +313,11 @@ pub(crate) fn run_trial(
             blocked: blocked_lines(machine.program, influence, &reached),
             findings,
             compared: influence.compared.clone(),
+            branches: influence
+                .branches
+                .iter()
+                .map(|(site, taint)| (*site, inputs_in(*taint, influence.count)))
+                .collect(),
             is_complete,
             exceeded: machine.notes.iter().filter(|note| note.ends_with(BEYOND_ASSUMED)).count(),
             steps: machine.steps,

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use arithmetic::Instruction;
+use rspirv::spirv::Op;
 
 use super::sampler::Sampler;
 
@@ -16,6 +17,10 @@ pub(super) const SCHEDULE_DEPENDENT: Taint = 2;
 pub(super) const OPAQUE: Taint = 4;
 /// A subgroup operation read an inactive or missing lane; set together with [`UNDEFINED`].
 pub(super) const INACTIVE_LANE: Taint = 8;
+/// No invocation has written this workgroup memory; set together with [`UNDEFINED`].
+pub(super) const UNWRITTEN: Taint = 16;
+/// A computation has an operand that is [`UNWRITTEN`].
+pub(super) const COMPUTED_FROM_UNWRITTEN: Taint = 32;
 /// One bit for each site that read out of bounds or computed an undefined result. The last bit stands for all
 /// further sites.
 pub(super) const SITE_MASK: Taint = 0xffff_ff00;
@@ -61,10 +66,15 @@ pub(super) fn result_taint(instruction: Instruction, numbers: &[(u64, Taint)], b
     };
     // Of two absorbing inputs each decides alone, so that both have to change for another result.
     let either = |one: Taint, other: Taint| one & other | (one | other) & INPUT_MASK;
-    match numbers.iter().filter(decides).map(|(_, taint)| *taint).reduce(either) {
+    let taint = match numbers.iter().filter(decides).map(|(_, taint)| *taint).reduce(either) {
         Some(decided) => decided,
         None => numbers.iter().fold(0, |all, (_, taint)| all | taint),
-    }
+    };
+    let is_copy = matches!(
+        instruction,
+        Instruction::Core(Op::Bitcast | Op::Select | Op::UConvert | Op::SConvert | Op::FConvert)
+    );
+    if taint & UNWRITTEN != 0 && !is_copy { taint | COMPUTED_FROM_UNWRITTEN } else { taint }
 }
 
 /// A pointer into a memory object.

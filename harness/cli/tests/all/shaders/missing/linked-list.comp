@@ -1,6 +1,6 @@
 #version 450
-// expect: needs-inputs
-// The end of a list is in its contents.
+// expect: clean
+// The end of a list is in its contents: all bits set.
 layout(local_size_x = 16) in;
 layout(std430, binding = 0) readonly buffer Links { uint links[]; };
 layout(std430, binding = 1) buffer Lengths { uint lengths[]; };

@@ -1,0 +1,14 @@
+// --inputs auto
+// Needs inputs: two equal elements of the frontier race on a mark.
+#version 450
+layout(local_size_x = 32) in;
+layout(binding = 0) readonly buffer Frontier { uint frontier[]; };
+layout(binding = 1) buffer Marks { uint marks[]; };
+layout(binding = 2) buffer Count { uint count; };
+void main() {
+    uint node = frontier[gl_GlobalInvocationID.x];
+    if (marks[node] != gl_WorkGroupID.y + 1u) {
+        marks[node] = gl_WorkGroupID.y + 1u;
+        atomicAdd(count, 1);
+    }
+}
