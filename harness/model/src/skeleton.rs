@@ -17,6 +17,7 @@ use crate::cat::options::Tangling;
 use crate::cells::Extent;
 use crate::symbolic::{Constraint, Symbolic};
 
+pub(crate) use barriers::MAX_QUORUM_BARRIERS;
 pub(crate) use build::skeletons;
 pub use vocabulary::{BASE_RELATIONS, BASE_SETS};
 pub(crate) use vocabulary::{Tags, tag_of};

@@ -9,7 +9,7 @@ use litmus::{
 
 use crate::PredictError;
 use crate::cells::Extent;
-use crate::skeleton::{MAX_EVENTS, MAX_THREADS, Semantic};
+use crate::skeleton::{MAX_EVENTS, MAX_QUORUM_BARRIERS, MAX_THREADS, Semantic};
 use crate::system;
 use crate::wgsl;
 
@@ -29,6 +29,11 @@ pub(crate) fn check_supported(test: &Test, semantic: Semantic) -> Result<(), Pre
     }
     if test.has_sequential_operations() && !semantic.sequential_orders {
         return refuse("sequentially consistent order under this model");
+    }
+    let instructions = test.threads.iter().flat_map(|thread| &thread.instructions);
+    let has_quorum = |kind: &InstructionKind| matches!(kind, InstructionKind::ControlBarrier(barrier) if barrier.quorum.is_some());
+    if instructions.filter(|instruction| has_quorum(&instruction.kind)).count() > MAX_QUORUM_BARRIERS {
+        return refuse("more than 20 named barriers with a quorum");
     }
     let mut extended = false;
     for thread in &test.threads {

@@ -62,6 +62,19 @@ fn sizes_past_the_bounds_are_refused_with_the_bound() {
     assert_eq!(largest.race, Race::Free);
 }
 
+#[test]
+fn many_barriers_with_a_quorum_are_refused() {
+    let of = |threads: usize| {
+        let heads: Vec<String> = (0..threads).map(|id| format!("P{id}@sg {id}, wg 0, qf 0")).collect();
+        let barriers = vec!["cbar.acq_rel.wg.semsc0 1, 2, 20"; threads].join(" | ");
+        let text = format!("VULKAN quorum\n{{ x = 0; }}\n{} ;\n{barriers} ;\n", heads.join(" | "));
+        let test = litmus::parse(&text, "quorum").unwrap();
+        predict(&test, &model("vulkan"), &ALONE).map(|prediction| prediction.race)
+    };
+    assert_eq!(of(20).unwrap(), Race::Free);
+    assert_eq!(of(21).unwrap_err().to_string(), "not available: more than 20 named barriers with a quorum");
+}
+
 /// Many synchronizing accesses, for a long search.
 fn long() -> Test {
     let mut text = String::from("VULKAN long\n{ x = 0; y = 0; }\n");

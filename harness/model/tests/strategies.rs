@@ -394,7 +394,7 @@ fn threads_that_count() {
     };
     // Without any step left, the search falls back to enumeration.
     for (model, ordered_steps) in [("vulkan", u64::MAX), ("tso", u64::MAX), ("vulkan", 1)] {
-        agrees_on(&counting(), 80, model, ExplorationStrategy { ordered_steps, ..ways });
+        agrees_on(&counting(), 64, model, ExplorationStrategy { ordered_steps, ..ways });
     }
 }
 

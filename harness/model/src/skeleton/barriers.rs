@@ -6,6 +6,9 @@ use super::tangles::Tangles;
 use super::{Semantic, Skeleton};
 use crate::path::{Path, StepKind, ThreadStep};
 
+/// Limit of barriers with a quorum in a test, which bounds the choices of the members that meet.
+pub(crate) const MAX_QUORUM_BARRIERS: usize = 20;
+
 /// A control barrier that a thread has reached.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival<'t> {
@@ -247,9 +250,8 @@ impl<'t> PathAssignment<'t> {
                 .map(|other| other.event)
                 .collect();
             grouped.extend(&members);
-            // The bits of the number are the members that the others wait for. Those beyond the
-            // twentieth are never among them, which bounds the choices.
-            let subsets = (0u32..1 << members.len().min(20))
+            // The bits of the number are the members that the others wait for.
+            let subsets = (0u32..1 << members.len().min(MAX_QUORUM_BARRIERS))
                 .filter(|mask| mask.count_ones() >= quorum)
                 .map(|mask| {
                     members
