@@ -292,6 +292,10 @@ impl InputChoice {
             trial.is_complete && trial.covers(found.kind, &found.blocks) && convention && !is_degenerate
         };
         let relevant: Vec<&(AnalysisOptions, Trial)> = self.trials.iter().filter(is_relevant).collect();
+        // A limit ended every trial that reached the code, so that nothing is known of other inputs.
+        if relevant.is_empty() {
+            return true;
+        }
         let key: FindingKey = found.key();
         let everywhere = relevant.iter().all(|(_, trial)| trial.has_finding_of(&key));
         let place = |input: &usize| options.assumed.get(*input).map(|input| &input.place);
