@@ -73,7 +73,7 @@ fn equal_forms_of_a_statement_give_equal_answers() {
     assert!(all.len() > 80, "only {} definitions", all.len());
     for (what, form) in FORMS {
         let each = programs().div_ceil(all.len()).max(2) as u64;
-        let mut models = 0;
+        let (mut models, mut compared, mut undecided) = (0, 0, 0);
         for (index, definition) in all.iter().enumerate() {
             let Some(model) = rewritten("vulkan", definition, &form) else { continue };
             models += 1;
@@ -82,13 +82,21 @@ fn equal_forms_of_a_statement_give_equal_answers() {
                 let test = litmus::parse(&program.text, "random").unwrap();
                 let (ours, theirs) =
                     (answer(&test, &vulkan, program.bound), answer(&test, &model, program.bound));
+                compared += 1;
                 // Reductions of loops that hold for the model's own text only decide more programs.
-                if !matches!(theirs, Some((Race::Unknown, _))) {
+                if let (Some((_, ours)), Some((Race::Unknown, theirs))) = (&ours, &theirs) {
+                    undecided += 1;
+                    assert!(theirs.is_subset(ours), "{} {what}:\n{}", definition.0, program.text);
+                } else {
                     assert_eq!(ours, theirs, "{} {what}:\n{}", definition.0, program.text);
                 }
             }
         }
-        println!("{what}: {models} of {} definitions, {each} programs each", all.len());
+        println!(
+            "{what}: {models} of {} definitions, {each} programs each, {undecided} undecided",
+            all.len()
+        );
+        assert!(undecided * 10 < compared, "{what}: {undecided} of {compared} programs are undecided");
         // The first definitions precede `sw`, and some forms do not apply to them.
         assert!(models * 3 > all.len(), "{what}: only {models} definitions could be written so");
     }
