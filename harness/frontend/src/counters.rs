@@ -11,7 +11,7 @@ use spirv_reader::{SpirvInstruction, SpirvModule, SpirvOperation};
 
 use crate::dataflow::{Analysis, COMPONENTS, DataFlow, Facts};
 
-/// A set of counters, a bit each. The last bit stands for all further ones.
+/// A set of counters, a bit each. The last bit represents all further counters.
 pub(crate) type CounterSet = u64;
 const LAST_COUNTER: usize = 63;
 

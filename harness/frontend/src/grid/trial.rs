@@ -109,7 +109,7 @@ impl Trial {
 
 /// Description of a store whose number was computed from memory that no invocation has written.
 ///
-/// It is no separate finding where invocations race: a missing barrier lets one read before another writes.
+/// Not reported where invocations race: a missing barrier lets one read before another writes.
 pub(crate) const STORED_UNWRITTEN: &str =
     "a stored number is computed from workgroup memory that no invocation has written";
 

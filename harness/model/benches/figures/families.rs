@@ -7,7 +7,7 @@ use model::{Budget, Options, predict_growing};
 
 use super::{micros, ratio, shipped};
 
-/// Returns the rows of a program with these columns, each in a workgroup of its own.
+/// Returns the rows of a program with these columns, each in a separate workgroup.
 pub(super) fn table(columns: &[Vec<String>]) -> String {
     let length = columns.iter().map(Vec::len).max().unwrap_or(0);
     let heads = (0..columns.len()).map(|thread| format!("P{thread}@sg 0, wg {thread}, qf 0"));
@@ -82,7 +82,7 @@ fn exchange_lock(threads: usize, rounds: usize) -> Test {
     program("x = 0; l = 0;", &columns, &format!("x != {}", threads * rounds))
 }
 
-/// Prints the time of the race and the answer of each family, none of which has either.
+/// Prints the time to decide the race and the question of each family. All are race-free, and no question holds.
 pub(super) fn print(yardstick: Duration) {
     println!("families under vulkan; cut off after 20 s");
     println!(

@@ -39,7 +39,7 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
 
     /// Encodes that two accesses of one thread to one storage agree with its modification order.
     fn demand_program_order(&mut self, first: usize, second: usize) {
-        // An access stands at the write that it performs, or at the write that it reads from.
+        // The position of an access is that of the write that it performs or reads from.
         let positions = |me: &mut Self, event: usize| {
             if me.skeleton.events[event].tags.has(Tags::W) {
                 vec![(event, RelationTerm::Yes)]
