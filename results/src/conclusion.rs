@@ -94,8 +94,13 @@ pub fn did_not_run(line: &RunLine) -> bool {
 /// Lists driver, model, suite, date and version.
 fn circumstances(device: &Column, lines: &[&RunLine]) -> String {
     let mut parts: Vec<String> = Vec::new();
+    let tool = format!("vk-litmus {}", device.tool);
     if let Some(record) = &device.record {
-        parts.push(format!("{} {}", record.driver_name, record.driver_info).trim().to_owned());
+        let driver = format!("{} {}", record.driver_name, record.driver_info);
+        // The simulated GPU is part of the program.
+        if driver.trim() != tool {
+            parts.push(driver.trim().to_owned());
+        }
     }
     let models: BTreeSet<&str> = lines.iter().map(|line| line.model.as_str()).collect();
     let models: Vec<&str> = models.into_iter().filter(|model| !model.is_empty()).collect();
@@ -109,7 +114,7 @@ fn circumstances(device: &Column, lines: &[&RunLine]) -> String {
         parts.push(environment.started.split('T').next().unwrap_or_default().to_owned());
     }
     if !device.tool.is_empty() {
-        parts.push(format!("vk-litmus {}", device.tool));
+        parts.push(tool);
     }
     parts.retain(|part| !part.is_empty());
     show::line(&parts.join("; ")).into_owned()

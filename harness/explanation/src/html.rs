@@ -11,9 +11,37 @@ use super::{Explained, plain, rules, svg, text, words};
 pub(crate) const STYLE: &str = "body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 1500px; padding: 0 1em; \
     color: #222; background: #fff } h1 { font-size: 1.3em } h2 { font-size: 1.1em; margin-top: 2em } \
     pre { background: #f7f7f7; padding: .8em; overflow-x: auto; line-height: 1.4 } \
-    .picture { overflow-x: auto } .number { color: #999; user-select: none } mark { background: #ffe3cf; color: inherit } \
+    .picture { overflow-x: auto } .added { color: #1a6e2e } .removed { color: #b3261e } .number { color: #999; user-select: none } mark { background: #ffe3cf; color: inherit } \
     @media (prefers-color-scheme: dark) { body { color: #ddd; background: #181818 } pre { background: #242424 } \
-    a { color: #8cb4ff } mark { background: #5a3214 } }";
+    a { color: #8cb4ff } .added { color: #8fd39f } .removed { color: #ff9d94 } mark { background: #5a3214 } }";
+
+/// Escapes a message; what it quotes in backticks becomes code.
+pub(crate) fn prose(message: &str) -> String {
+    let mut page = String::new();
+    let mut rest = message;
+    while let Some((before, quoted, after)) = rest
+        .split_once('`')
+        .and_then(|(before, quoted)| quoted.split_once('`').map(|(quoted, after)| (before, quoted, after)))
+    {
+        page += &format!("{}<code>{}</code>", escape(before), escape(quoted));
+        rest = after;
+    }
+    page + &escape(rest)
+}
+
+/// Formats a unified diff, with the changed lines in colour.
+pub(crate) fn diff(text: &str) -> String {
+    let line = |line: &str| {
+        let class = match line.as_bytes().first() {
+            Some(b'+') if !line.starts_with("+++") => "added",
+            Some(b'-') if !line.starts_with("---") => "removed",
+            _ => return escape(line),
+        };
+        format!("<span class=\"{class}\">{}</span>", escape(line))
+    };
+    let lines: Vec<String> = text.lines().map(line).collect();
+    format!("<pre>{}</pre>\n", lines.join("\n"))
+}
 
 /// The page; `codes` are machine codes by the device that they are for.
 pub fn write(explained: Explained<'_>, codes: &[(String, String)]) -> String {

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use crate::html::STYLE;
+use crate::html::{self, STYLE};
 use crate::layout::text_width;
 use crate::picture::ArrowKind;
 use crate::svg::{self, MARGIN, draw_text, escape};
@@ -78,18 +78,18 @@ pub fn write(answers: &[ShaderAnswer], command: &str) -> String {
     let mut page = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>{}</title>\n\
          <meta name=\"viewport\" content=\"width=device-width\">\n<style>{STYLE} \
-         .places {{ display: flex; flex-wrap: wrap; gap: 1em }} .places div {{ flex: 1 1 30em; min-width: 0 }}\
-         .picture svg {{ max-width: 100%; height: auto }}</style>\n</head>\n<body>\n",
+         .places {{ display: flex; flex-wrap: wrap; gap: 1em }} .places div {{ flex: 1 1 30em; min-width: 0 }} \
+         .command {{ white-space: pre-wrap; overflow-wrap: anywhere }}</style>\n</head>\n<body>\n",
         escape(&title)
     );
     for answer in answers {
         page += &format!("<h1>{}</h1>\n", escape(&headline(answer)));
         for note in &answer.notes {
-            page += &format!("<p>{}</p>\n", escape(note));
+            page += &format!("<p>{}</p>\n", html::prose(note));
         }
         answer.findings.iter().for_each(|one| finding(&mut page, one));
     }
-    page += &format!("<h2>Reproduce</h2>\n<pre>{}</pre>\n", escape(command));
+    page += &format!("<h2>Reproduce</h2>\n<pre class=\"command\">{}</pre>\n", escape(command));
     page + "</body>\n</html>\n"
 }
 
@@ -115,9 +115,9 @@ fn headline(answer: &ShaderAnswer) -> String {
 }
 
 fn finding(page: &mut String, finding: &ShaderFinding) {
-    *page += &format!("<h2>{}</h2>\n<p>{}</p>\n", escape(&finding.kind), escape(&finding.message));
+    *page += &format!("<h2>{}</h2>\n<p>{}</p>\n", escape(&finding.kind), html::prose(&finding.message));
     if let Some(reason) = &finding.reason {
-        *page += &format!("<p>{}</p>\n", escape(reason));
+        *page += &format!("<p>{}</p>\n", html::prose(reason));
     }
     if !finding.places.is_empty() {
         let picture = FindingPicture::new(finding);
@@ -131,10 +131,10 @@ fn finding(page: &mut String, finding: &ShaderFinding) {
     }
     for (number, change) in finding.mend.iter().enumerate() {
         let lead = if number == 0 { "Fix: " } else { "and " };
-        *page += &format!("<p>{lead}{}</p>\n", escape(change));
+        *page += &format!("<p>{lead}{}</p>\n", html::prose(change));
     }
     if let Some(diff) = &finding.diff {
-        *page += &format!("<pre>{}</pre>\n", escape(diff));
+        *page += &html::diff(diff);
     }
 }
 

@@ -50,14 +50,19 @@ pub fn document(title: &str, pictures: Vec<Picture<'_>>) -> String {
     wrap_body(title, width, y, &markers, &body)
 }
 
+/// The smallest scale of a picture on a narrow screen: its text stays legible.
+const LEAST_SCALE: f64 = 0.7;
+
 /// Wraps drawn elements in an SVG document with a title and the definitions of markers.
 pub(crate) fn wrap_body(title: &str, width: f64, height: f64, markers: &str, body: &str) -> String {
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
-         viewBox=\"0 0 {width:.0} {height:.0}\" font-family=\"DejaVu Sans Mono, Menlo, Consolas, monospace\" \
+         viewBox=\"0 0 {width:.0} {height:.0}\" style=\"max-width:100%;min-width:{:.0}px;height:auto\" \
+         font-family=\"DejaVu Sans Mono, Menlo, Consolas, monospace\" \
          font-size=\"12\" role=\"img\">\n<title>{}</title>\n\
          <style>@media (prefers-color-scheme: dark) {{ svg {{ filter: invert(.9) hue-rotate(180deg) }} }}</style>\n\
          <defs>\n{markers}</defs>\n<rect width=\"{width:.0}\" height=\"{height:.0}\" fill=\"#ffffff\"/>\n{body}</svg>\n",
+        LEAST_SCALE * width,
         escape(title)
     )
 }

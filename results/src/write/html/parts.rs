@@ -43,6 +43,17 @@ impl Render for Block<'_> {
     }
 }
 
+/// Advice; what it quotes in backticks becomes code.
+struct Advice<'a>(&'a str);
+
+impl Render for Advice<'_> {
+    fn render_to(&self, out: &mut String) {
+        let parts = self.0.split('`').enumerate();
+        let part = |(index, part)| html! { @if index % 2 == 1 { code { (part) } } @else { (part) } };
+        parts.map(part).for_each(|part| part.render_to(out));
+    }
+}
+
 /// Builders of addresses; they differ between the report and the site.
 pub(in crate::write) struct Links<'a> {
     /// Returns the address of a test, by its index in the report.
@@ -109,7 +120,7 @@ fn undecided(report: &Report, links: &Links<'_>) -> Markup {
             h2 { "? Undecided tests" }
             @for (reason, lines) in reasons {
                 details open[lines.len() <= 10] {
-                    summary { (lines.len()) " " (Line(reason)) ": " (conclusion::advice(reason)) }
+                    summary { (lines.len()) " " (Line(reason)) ": " (Advice(conclusion::advice(reason))) }
                     ul {
                         @for (index, line) in lines.iter().take(MOST_UNDECIDED) {
                             li { a href=((links.test)(*index)) { (Line(&line.id)) } " on " (Line(&line.device)) }
