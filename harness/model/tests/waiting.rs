@@ -76,7 +76,7 @@ fn agrees_on(tests: &impl Strategy<Value = Test>, name: &str, share: u32) {
 
 #[test]
 fn threads_that_wait() {
-    agrees_on(&waiting::waiting(), "vulkan", 1);
+    agrees_on(&waiting::waiting(), "vulkan", 2);
     agrees_on(&waiting::waiting(), "vulkan-2019", 4);
 }
 

@@ -173,8 +173,7 @@ fn memory_stress_is_accounted_for(driver: &str) {
     let asking = Job { stress: Some(everything), ..job(&text("sb/SB+rlx-rlx.litmus"), driver, 100) };
     let lack = IncompleteReason::Lacks { what: "2 compute queues in one queue family".into() };
     assert_eq!(answer(&run(&[asking], &mut |_| false)[0]).failure, Some(lack));
-    let files =
-        ["sb/SB+rlx-rlx", "mp/MP+rel-acq", "barrier/MP+cbar", "iriw/IRIW+rlx", "guard/MP+rel-acq.poll"];
+    let files = ["sb/SB+rlx-rlx", "barrier/MP+cbar", "guard/MP+rel-acq.poll"];
     let mut jobs = Vec::new();
     for file in files {
         for device in [driver.to_owned(), format!("validated:{driver}"), format!("discrete:{driver}")] {
@@ -236,14 +235,14 @@ fn every_mechanism_orders_phases(driver: &str) {
     ];
     let mut jobs = Vec::new();
     let mut expected = Vec::new();
-    for (file, values) in cases {
+    for (number, (file, values)) in cases.into_iter().enumerate() {
         // None of these tests has API calls.
         let ways = Join::ALL.into_iter().filter(|join| *join != Join::Calls).map(Join::name);
-        for variant in ways.chain(["", "split", "visible", "cached.fence"]) {
-            for device in [driver.to_owned(), format!("discrete:{driver}")] {
-                jobs.push(Job { variant: variant.into(), ..job(&text(file), &device, 4_000) });
-                expected.push((file, variant, values));
-            }
+        for (index, variant) in ways.chain(["", "split", "visible", "cached.fence"]).enumerate() {
+            // In mapped and unmapped memory in turn.
+            let kind = if (number + index).is_multiple_of(2) { "" } else { "discrete:" };
+            jobs.push(Job { variant: variant.into(), ..job(&text(file), &format!("{kind}{driver}"), 4_000) });
+            expected.push((file, variant, values));
         }
     }
     for ((file, variant, values), report) in expected.iter().zip(run(&jobs, &mut |_| false)) {
@@ -390,7 +389,7 @@ fn the_corpus_is_accounted_for(driver: &str) {
     }
     files.sort();
     // A soak runs all of them; another test runs the quick suite in full.
-    let share = if std::env::var_os("VK_LITMUS_SOAK").is_some() { 1 } else { 18 };
+    let share = if std::env::var_os("VK_LITMUS_SOAK").is_some() { 1 } else { 36 };
     let files: Vec<PathBuf> = files.into_iter().step_by(share).collect();
     assert!(files.len() > 20);
     let jobs: Vec<Job> =
@@ -407,7 +406,7 @@ fn the_corpus_is_accounted_for(driver: &str) {
         }
     }
     println!("{driver}: {ran} of {} tests ran", files.len());
-    assert!(ran > 20);
+    assert!(ran > 12);
 }
 
 /// API calls run unchanged: no forbidden outcome occurs, and the validation layers report nothing for
@@ -415,7 +414,7 @@ fn the_corpus_is_accounted_for(driver: &str) {
 fn calls_run_as_they_stand(driver: &str) {
     let mut jobs = Vec::new();
     let mut tests = Vec::new();
-    let share = if std::env::var_os("VK_LITMUS_SOAK").is_some() { 1 } else { 3 };
+    let share = if std::env::var_os("VK_LITMUS_SOAK").is_some() { 1 } else { 5 };
     let is_call = |id: &str| id.starts_with("families/") || id.starts_with("transfer/");
     let entries = litmus::corpus::tests().into_iter().filter(|entry| is_call(&entry.id));
     for entry in entries.step_by(share) {
@@ -456,7 +455,7 @@ fn calls_run_as_they_stand(driver: &str) {
         .iter()
         .any(|known| what.contains(known))
     };
-    assert!(ran >= 20 && lacks.keys().all(known), "{ran} ran, {lacks:?}");
+    assert!(ran >= 12 && lacks.keys().all(known), "{ran} ran, {lacks:?}");
 }
 
 /// Host threads run concurrently with the device, or the missing memory is named. The validation layers

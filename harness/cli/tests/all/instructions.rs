@@ -94,7 +94,7 @@ struct Row {
 /// Largest number of results of a row.
 const PLACES: usize = 4;
 /// Number of rows in one shader. Rows of a kind are tried together, and separately after a failure.
-const TOGETHER: usize = 8;
+const TOGETHER: usize = 16;
 
 fn rows() -> Vec<Row> {
     let rows = fs::read_to_string(shaders().join("instructions.tsv")).unwrap();

@@ -10,7 +10,7 @@ layout(std430, binding = 3) buffer Cells { uint cells[]; };
 layout(std140, binding = 4) buffer Packed { Rows parts[]; } packed;
 shared vec4 tile[16];
 uint i, at;
-void put(uvec4 value) { results[i * 32 + at++] = value; }
+void put(uvec4 value) { results[i * 64 + at++] = value; }
 void put(ivec4 value) { put(uvec4(value)); }
 void put(uvec2 value) { put(uvec4(value, 0, 0)); }
 void put(uint value) { put(uvec4(value)); }
