@@ -413,7 +413,9 @@ fn run_command(words: &[u8], command: &str) -> Result<(Vec<u8>, String), String>
     shell.args(["-c", &format!("exec {line}")]);
     let ended = run_to_end(shell, folder.path()).map_err(|why| format!("the command {why}"))?;
     let Some((status, printed)) = ended else { return Err("cannot run: no shell `sh`".to_owned()) };
-    let first = printed.lines().find(|line| !line.trim().is_empty()).map(str::to_owned);
+    // The name of the folder is random.
+    let parent = format!("{}/", folder.path().display());
+    let first = printed.lines().find(|line| !line.trim().is_empty()).map(|line| line.replace(&parent, ""));
     if !status.success() {
         let said = first.map(|first| format!(": {first}")).unwrap_or_default();
         return Err(format!("the command ended with {status}{said}"));
