@@ -202,8 +202,7 @@ pub struct Run {
     /// Exit with 1 if a test was not exercised.
     #[arg(long, hide_short_help = true)]
     pub strict: bool,
-    /// Require a verified certificate of the model's answer for each violation; without one, the test is
-    /// inconclusive.
+    /// Report a violation only with a verified certificate of the model's answer.
     #[arg(long, hide_short_help = true)]
     pub certified: bool,
     /// Do not fail for tests without time left by `--time`: they stay inconclusive.
