@@ -236,9 +236,10 @@ pub struct Prediction {
 pub struct PredictedOutcome {
     /// Some consistent execution shows it.
     pub allowed: bool,
-    /// Sequential consistency cannot produce it.
+    /// Sequential consistency cannot produce it. False also if that is unknown.
     pub weak: bool,
     /// Some serial order of whole threads produces it. An instance with any other outcome was *interleaved*.
+    /// True also if that is unknown.
     pub serial: bool,
     /// The test's `filter` excludes it.
     pub filtered: bool,

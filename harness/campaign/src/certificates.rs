@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use certificate::{Certificate, CertificateError, ModelText, Verified, verify};
+use certificate::{Certificate, CertificateError, FlagClaim, FlagGroup, ModelText, Verified, verify};
+use litmus::{Outcome, Test};
 use model::certify::{CertifiedTest, NotCertified, certify, derive_structures, model_text};
 use model::{Budget, Model, Options};
 
@@ -84,6 +85,38 @@ pub fn certify_source(
     match verified {
         Ok((text, verified)) => Certification::Certified(text, verified),
         Err(reason) => Certification::NotCertified(reason),
+    }
+}
+
+/// Proves that a test is free of races and forbids an outcome, and verifies the proof.
+///
+/// # Errors
+/// The reason why there is no such certificate.
+pub fn prove_forbidden(
+    test: &Test,
+    model: &Model,
+    forbidden: &[&Outcome],
+    timeout: Duration,
+) -> Result<(), String> {
+    let (stop, text) = (patience(timeout), litmus::print(test));
+    let options = Options { budget: Budget::until(&stop), ..Options::default() };
+    let subject = CertifiedTest { name: &test.name, text: &text, test };
+    let certificate = certify(subject, model, &options).map_err(|error| error.to_string())?;
+    verify(&certificate, &stop).map_err(|error| format!("the checker: {error}"))?;
+    if certificate.truncated {
+        return Err("loops exceed the bound".to_owned());
+    }
+    let races = |claim: &FlagClaim| claim.group == FlagGroup::Race && claim.witness.is_some();
+    if certificate.flags.iter().any(races) {
+        return Err("the certified program has a race".to_owned());
+    }
+    let is_allowed = |outcome: &&Outcome| {
+        let values = || outcome.0.iter().map(|value| value.0);
+        certificate.allowed.iter().any(|one| one.values.iter().copied().eq(values()))
+    };
+    match forbidden.iter().all(is_allowed) {
+        true => Err("the certificate allows each outcome that was observed".to_owned()),
+        false => Ok(()),
     }
 }
 

@@ -12,7 +12,7 @@
 
 use std::rc::Rc;
 
-use arithmetic::Instruction;
+use arithmetic::{Instruction, NumberKind};
 use litmus::ArithmeticOperation;
 use rspirv::spirv::{GlslStd450Op, Op};
 use spirv_reader::{SpirvInstruction, SpirvType};
@@ -82,9 +82,45 @@ impl FunctionCode {
         }
     }
 
+    /// Computes an operation on known floats as optimizers do; `None` for other operations and operands.
+    ///
+    /// The result is one of those that SPIR-V allows.
+    fn fold(self, operands: &[SymbolicValue]) -> Option<u64> {
+        let kind = match self.instruction {
+            Instruction::Core(Op::ConvertSToF | Op::ConvertUToF) => NumberKind::Integer,
+            Instruction::Core(
+                Op::FAdd
+                | Op::FMul
+                | Op::FDiv
+                | Op::FNegate
+                | Op::FOrdEqual
+                | Op::FOrdNotEqual
+                | Op::FOrdLessThan
+                | Op::FOrdLessThanEqual
+                | Op::FOrdGreaterThan
+                | Op::FOrdGreaterThanEqual,
+            ) => NumberKind::Float,
+            Instruction::Extended(op) if is_componentwise(self.instruction) && folds_float(op) => {
+                NumberKind::Float
+            }
+            _ => return None,
+        };
+        let known = |operand: &SymbolicValue| match operand {
+            SymbolicValue::Known(number) => Some(*number),
+            _ => None,
+        };
+        let numbers = operands.iter().map(known).collect::<Option<Vec<u64>>>()?;
+        self.instruction.scalar(&numbers, kind, self.bits[0], self.bits[1])
+    }
+
     fn with(self, instruction: Instruction) -> FunctionCode {
         FunctionCode { instruction, ..self }
     }
+}
+
+/// Returns the bits of a scalar that a function takes, from its code.
+pub(crate) fn operand_bits(code: u32) -> u32 {
+    1 << (code >> 20 & 7)
 }
 
 /// Returns the negation of floats with the widths of another function.
@@ -99,6 +135,17 @@ fn component_instruction(instruction: Instruction) -> Instruction {
         Instruction::Core(Op::VectorTimesScalar) => Instruction::Core(Op::FMul),
         other => other,
     }
+}
+
+/// Returns true for operations on floats that optimizers compute if the operands are constants.
+fn folds_float(op: GlslStd450Op) -> bool {
+    use GlslStd450Op::{
+        Cos, Exp, Exp2, FAbs, FClamp, FMax, FMin, FMix, Floor, Log, Log2, Pow, Sin, Sqrt, Tan,
+    };
+    matches!(
+        op,
+        Cos | Exp | Exp2 | FAbs | FClamp | FMax | FMin | FMix | Floor | Log | Log2 | Pow | Sin | Sqrt | Tan
+    )
 }
 
 /// Returns true if each component of the result depends only on that component of the operands.
@@ -271,6 +318,12 @@ impl Walk<'_> {
             _ => {}
         }
         let Some(number) = code.number() else { return Ok(SymbolicValue::Opaque) };
+        if let Some(folded) = code.fold(operands) {
+            return Ok(match code.bits[1] {
+                1 => SymbolicValue::Truth(Rc::new(SymbolicTruth::Known(folded != 0))),
+                _ => SymbolicValue::Known(folded),
+            });
+        }
         let mut numbers = Vec::with_capacity(operands.len());
         for operand in operands {
             if *operand == SymbolicValue::Opaque {

@@ -1,4 +1,4 @@
-//! Liveness analysis: the function variables that are dead at a block.
+//! Liveness analysis: the variables of an invocation that are dead at a block.
 //!
 //! A variable is dead if every path writes it before reading it. Compilers without optimization keep the
 //! values of a loop iteration in variables. If only dead variables changed, the iteration left the state
@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use rspirv::spirv::Op;
+use rspirv::spirv::{Op, StorageClass};
 use spirv_reader::{SpirvFunction, SpirvModule, SpirvOperation};
 
 use crate::quiet::quiet;
@@ -26,6 +26,7 @@ struct Block {
 pub(crate) fn overwritten(module: &SpirvModule, function: &SpirvFunction, header: u32) -> HashSet<u32> {
     let declared = function.code.iter().filter(|one| one.op == Op::Variable);
     let mut plain: HashSet<u32> = declared.map(|variable| variable.result).collect();
+    plain.extend(private_variables(module, function));
     let mut blocks: HashMap<u32, Block> = HashMap::new();
     let mut label = 0;
     for instruction in &function.code {
@@ -73,4 +74,23 @@ pub(crate) fn overwritten(module: &SpirvModule, function: &SpirvFunction, header
     let quiet = quiet(module, function, true);
     plain.retain(|id| !read.contains(id) || quiet.contains(id));
     plain
+}
+
+/// Returns the private variables of the module that end with `function`: an entry point that no code calls
+/// and that alone uses them.
+fn private_variables(module: &SpirvModule, function: &SpirvFunction) -> Vec<u32> {
+    let is_private = |class: StorageClass| class == StorageClass::Private;
+    let variables = module.variables.iter().filter(|(_, variable)| is_private(variable.class));
+    let mut private: Vec<u32> = variables.map(|(id, _)| *id).collect();
+    let is_own = |other: &&SpirvFunction| std::ptr::eq::<SpirvFunction>(*other, function);
+    let others = module.functions.values().filter(|other| !is_own(other));
+    let used: HashSet<u32> =
+        others.flat_map(|other| &other.code).flat_map(|one| module.operands_of(one)).copied().collect();
+    let Some((id, _)) = module.functions.iter().find(|(_, other)| is_own(other)) else { return Vec::new() };
+    let calls_itself = || function.code.iter().any(|one| module.operands_of(one).contains(id));
+    if used.contains(id) || calls_itself() {
+        return Vec::new();
+    }
+    private.retain(|id| !used.contains(id));
+    private
 }

@@ -7,7 +7,7 @@
 //! 2. In a **closed** world, the final contents and defects of the whole grid are compared, by the walk or by
 //!    the model: `refines` or `breaks` for these inputs.
 //! 3. In an **open** world, a search looks for an environment in which AFTER has an outcome that the model forbids for
-//!    BEFORE ([`environment`]): `breaks`.
+//!    BEFORE ([`environment`]): `breaks`. An environment that only leaves contents is a closed world with these contents.
 //!
 //! If none decides, the answer is `unknown`. A BEFORE without defined behaviour allows anything.
 //!
@@ -18,6 +18,7 @@
 //! options.
 
 mod condition;
+mod contents;
 mod environment;
 mod event;
 mod expression;
@@ -29,18 +30,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{Budget, Model};
 
 use crate::choose::InputNeeds;
-use crate::dispatch::plan_dispatch;
 use crate::error::{Problem, Refusal, SourcePosition};
 use crate::finding::{FindingKind, InvocationId, Spot};
-use crate::grid::{GridReport, GridVerdict, NeededInput};
+use crate::grid::{GridReport, NeededInput};
 use crate::judge::judge;
 use crate::launch::Launch;
 use crate::lift::{MAX_INVOCATIONS, lift};
 use crate::lifted::Lifted;
 use crate::open::{OpenMemory, OpenPart, OpenParts, is_open};
 use crate::options::AnalysisOptions;
-use crate::outcomes::{FinalContents, enumerate_contents};
 use crate::tried;
+use contents::{compare_contents, compare_for_contents};
 use environment::{EnvironmentSearch, find_environment};
 use event::{CellKey, MemoryKey};
 use expression::Expression;
@@ -52,6 +52,8 @@ use spirv_reader::{SpirvModule, Stage};
 const MAX_COMPARED: usize = 4_096;
 /// Upper bound on the values that others write, other than 0 and 1.
 const MAX_OPEN_VALUES: usize = 6;
+/// The reason if the iterations of a loop do not suffice.
+const LONGER_LOOPS: &str = "loops of BEFORE that depend on read values are longer than the bound";
 /// A value that no constant of the code is likely to equal.
 const UNUSUAL: u64 = 42;
 
@@ -199,12 +201,17 @@ pub fn refine(
             let answer = Refinement::new(verdict, coverage);
             return Ok(Refinement { coverage: RefinementCoverage::EveryContext, ..answer });
         }
+        Proof::LongerLoop => (None, LONGER_LOOPS.to_owned()),
         Proof::OrderOnly(why) | Proof::Limit(why) => (None, why),
         Proof::Mismatch(mismatch) => {
             let found =
                 query.open.and_then(|open| search_environment(before, after, (&mismatch, open), query));
             if let Some(difference) = found {
                 return Ok(Refinement::breaks(difference));
+            }
+            if let Some(broken) = query.open.and_then(|open| compare_for_contents(before, after, open, query))
+            {
+                return Ok(broken);
             }
             let why = mismatch.as_ref().map_or_else(
                 || "no rule explains a change of the events".to_owned(),
@@ -317,6 +324,8 @@ enum Proof {
     /// The order of the events agrees, but their values are not compared.
     OrderOnly(String),
     Mismatch(Option<Mismatch>),
+    /// More iterations of a loop of BEFORE may decide.
+    LongerLoop,
     Limit(String),
 }
 
@@ -402,18 +411,30 @@ fn prove_by_simulation(
     query: &RefinementQuery<'_>,
 ) -> Proof {
     let opened = |values, functions| OpenMemory { parts: None, values, functions };
-    let why = match simulate(before, after, &opened(None, true), query) {
+    // A body of AFTER may be two of BEFORE, or start in the middle of one.
+    let more = 2 * before.1.open_bodies() + 1;
+    let longer = AnalysisOptions {
+        open_bodies: Some(more),
+        unroll: before.1.unroll.map(|_| more),
+        ..before.1.clone()
+    };
+    let simulate = |open: &OpenMemory| match simulate(before, after, open, query) {
+        Proof::LongerLoop => simulate((before.0, &longer), after, open, query),
+        proof => proof,
+    };
+    let why = match simulate(&opened(None, true)) {
         complete @ Proof::Complete { .. } => return complete,
+        Proof::LongerLoop => LONGER_LOOPS.to_owned(),
         Proof::OrderOnly(why) | Proof::Limit(why) => why,
         Proof::Mismatch(mismatch) => mismatch
             .map_or_else(|| "no rule explains a change of the events".to_owned(), |mismatch| mismatch.what),
     };
-    match simulate(before, after, &opened(None, false), query) {
-        Proof::Limit(_) => {}
+    match simulate(&opened(None, false)) {
+        Proof::Limit(_) | Proof::LongerLoop => {}
         decided => return decided,
     }
     let values = open_values(&[before, after]);
-    match simulate(before, after, &opened(Some(values.clone()), false), query) {
+    match simulate(&opened(Some(values.clone()), false)) {
         Proof::Complete { .. } => {
             let values: Vec<String> = values.iter().map(u64::to_string).collect();
             Proof::Limit(format!(
@@ -421,7 +442,7 @@ fn prove_by_simulation(
                 values.join(", ")
             ))
         }
-        Proof::OrderOnly(_) | Proof::Limit(_) => Proof::Limit(why),
+        Proof::OrderOnly(_) | Proof::Limit(_) | Proof::LongerLoop => Proof::Limit(why),
         mismatch @ Proof::Mismatch(_) => mismatch,
     }
 }
@@ -466,6 +487,7 @@ fn simulate(
             match proof {
                 Ok(()) => {}
                 Err(NoProof::Limit(why)) => return Proof::Limit(why),
+                Err(NoProof::LongerLoop) => return Proof::LongerLoop,
                 Err(NoProof::Mismatch) => {
                     return Proof::Mismatch(simulation.mismatch.take());
                 }
@@ -483,7 +505,7 @@ fn simulate(
     }
     let count = if total == 1 { "1 invocation".to_owned() } else { format!("{total} invocations") };
     let loops = if is_cut {
-        format!(", loops that depend on read values up to {} bodies", before.1.open_bodies())
+        format!(", loops that depend on read values up to {} bodies", after.1.open_bodies())
     } else {
         String::new()
     };
@@ -530,132 +552,4 @@ fn search_environment(
     };
     let (first, second) = (lifted(before)?, lifted(after)?);
     find_environment((&first, before.0), (&second, after.0), mismatch.as_ref(), &search)
-}
-
-/// Compares defects and final contents of the whole grid.
-fn compare_contents(
-    before: (&SpirvModule, &AnalysisOptions),
-    after: (&SpirvModule, &AnalysisOptions),
-    judged: Option<&GridReport>,
-    why: &str,
-    query: &RefinementQuery<'_>,
-) -> Refinement {
-    let with_contents = |options: &AnalysisOptions| AnalysisOptions { keep_final: true, ..options.clone() };
-    let walked = |(module, options): (&SpirvModule, &AnalysisOptions)| {
-        judge(module, &with_contents(options), query.model, query.budget).ok()
-    };
-    let is_settled = |report: &GridReport| {
-        report.verdict == GridVerdict::Clean
-            && report.findings.is_empty()
-            && !report.is_schedule_dependent
-            && !report.has_partial_subgroups
-    };
-    // A defect of AFTER counts if BEFORE has none in any schedule.
-    let second = walked(after);
-    if let (Some(first), Some(second)) = (judged, &second)
-        && is_settled(first)
-        && let Some(found) = second.findings.iter().find(|found| is_new_defect(found.kind))
-    {
-        let spot = found.at.first();
-        let after = spot.map(|at| Spot { thread: 0, line: at.line, place: at.place, access: at.access });
-        let (message, kind) = (format!("AFTER only: {}", found.message), found.kind.name());
-        return Refinement::breaks(Counterexample {
-            kind,
-            message,
-            before: None,
-            after,
-            environment: Vec::new(),
-        });
-    }
-    // The contents do not depend on the schedule, so equal contents suffice.
-    if let (Some(first), Some(second)) = (walked(before), &second)
-        && is_settled(&first)
-        && is_settled(second)
-        && !first.final_buffers.is_empty()
-        && first.final_buffers == second.final_buffers
-        && first.final_buffers.iter().all(|buffer| buffer.first_open_byte.is_none())
-    {
-        let reason = "both are free of races and leave the same contents for these inputs";
-        return Refinement::new(RefinementVerdict::Refines, reason);
-    }
-    // Otherwise all final contents of both are enumerated.
-    let contents = |(module, options): (&SpirvModule, &AnalysisOptions)| {
-        let dispatch = plan_dispatch(module, options)?;
-        let describe = |refusal: &Refusal| refusal.to_string();
-        let found = enumerate_contents(module, &dispatch, options, query.model, query.budget, &describe);
-        Ok::<_, Refusal>((dispatch, found))
-    };
-    let (first, second) = match (contents(before), contents(after)) {
-        (Ok(first), Ok(second)) => (first, second),
-        (Err(refusal), _) | (_, Err(refusal)) => return Refinement::unknown(format!("{why}; {refusal}")),
-    };
-    let (cells, allowed) = match first.1 {
-        FinalContents::Known { cells, contents } => (cells, contents),
-        FinalContents::Undefined(undefined) if !is_value_undefined(&undefined) => {
-            return Refinement::undefined_before(&undefined);
-        }
-        FinalContents::Undefined(open) | FinalContents::Unknown { why: open, .. } => {
-            return Refinement::unknown(format!(
-                "{why}; the contents that BEFORE leaves are not known: {open}"
-            ));
-        }
-    };
-    let (more, shown) = match second.1 {
-        FinalContents::Known { cells, contents } => (cells, contents),
-        FinalContents::Undefined(undefined) if !is_value_undefined(&undefined) => {
-            let (kind, message) = ("race", format!("AFTER only: {undefined}"));
-            let (before, after, environment) = (None, None, Vec::new());
-            return Refinement::breaks(Counterexample { kind, message, before, after, environment });
-        }
-        FinalContents::Undefined(open) | FinalContents::Unknown { why: open, .. } => {
-            return Refinement::unknown(format!(
-                "{why}; the contents that AFTER leaves are not known: {open}"
-            ));
-        }
-    };
-    type Contents = BTreeMap<((u32, u32, u32), u64, u32), u64>;
-    let initial = |at: (u32, u32, u32), offset: u64, bytes: u32| {
-        let buffers = &first.0.buffers;
-        let buffer = buffers.iter().find(|own| (own.set, own.binding, own.element) == at);
-        let start = usize::try_from(offset).unwrap_or(usize::MAX);
-        let part = buffer.and_then(|buffer| buffer.bytes.get(start..start.checked_add(bytes as usize)?));
-        part.map_or(0, |part| part.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte)))
-    };
-    // A cell that only one of the kernels writes keeps its initial value in the other.
-    let places: BTreeMap<_, _> = cells
-        .iter()
-        .chain(&more)
-        .map(|cell| ((cell.at, cell.offset, cell.bytes), initial(cell.at, cell.offset, cell.bytes)))
-        .collect();
-    let whole = |cells: &[crate::outcomes::FinalCell], values: &[u64]| -> Contents {
-        let mut all: Contents = places.clone();
-        all.extend(
-            cells.iter().zip(values).map(|(cell, value)| ((cell.at, cell.offset, cell.bytes), *value)),
-        );
-        all
-    };
-    let kept = |cells: &[crate::outcomes::FinalCell], of: &BTreeMap<Vec<u64>, _>| -> BTreeSet<Contents> {
-        let allowed = of.iter().filter(|(_, content): &(_, &crate::outcomes::FinalContent)| content.allowed);
-        allowed.map(|(values, _)| whole(cells, values)).collect()
-    };
-    let (allowed, shown) = (kept(&cells, &allowed), kept(&more, &shown));
-    match shown.difference(&allowed).next() {
-        None => {
-            let fewer = shown.len() < allowed.len();
-            let verdict = if fewer { RefinementVerdict::Stronger } else { RefinementVerdict::Refines };
-            let reason = format!("{} of {} final contents remain", shown.len(), allowed.len());
-            Refinement::new(verdict, reason)
-        }
-        Some(content) => {
-            let parts: Vec<String> = content
-                .iter()
-                .map(|(((set, binding, _), offset, _), value)| {
-                    format!("{set}.{binding} at byte {offset} = {value}")
-                })
-                .collect();
-            let message = format!("AFTER may end with {}, BEFORE may not", parts.join(", "));
-            let (kind, before, after, environment) = ("outcome", None, None, Vec::new());
-            Refinement::breaks(Counterexample { kind, message, before, after, environment })
-        }
-    }
 }

@@ -527,18 +527,21 @@ fn list(
         return (BTreeMap::new(), false);
     }
     let mut machine = SequentialMachine::new(test, observables, unroll);
-    let (sequential, sequential_complete) = if test.has_blocks() {
+    let found = std::mem::take(&mut findings.outcomes);
+    let wanted = (|outcome: &Outcome| found.contains(outcome), found.len());
+    let (sequential, knows_weak) = if test.has_blocks() {
         sequentially_consistent(test, observables, unroll, purse)
     } else {
-        machine.outcomes(Turns::Interleaved, purse)
+        machine.outcomes(Turns::Interleaved, wanted, purse)
     };
-    let (serial, serial_complete) = machine.outcomes(Turns::Serial, purse);
-    let outcomes = std::mem::take(&mut findings.outcomes).into_iter().map(|(outcome, standing)| {
+    let (serial, knows_serial) = machine.outcomes(Turns::Serial, wanted, purse);
+    let outcomes = found.into_iter().map(|(outcome, standing)| {
         let says = PredictedOutcome {
             allowed: standing.is_allowed(),
             thin_air: standing == OutcomeStatus::OutOfThinAir,
-            weak: !sequential.contains(&outcome),
-            serial: serial.contains(&outcome),
+            // A search that was cut short marks nothing as weak or interleaved.
+            weak: knows_weak && !sequential.contains(&outcome),
+            serial: !knows_serial || serial.contains(&outcome),
             filtered: test
                 .filter
                 .as_ref()
@@ -546,7 +549,7 @@ fn list(
         };
         (outcome, says)
     });
-    (outcomes.collect(), !findings.timed_out && sequential_complete && serial_complete)
+    (outcomes.collect(), !findings.timed_out)
 }
 
 /// Returns the sequentially consistent outcomes, and if they are complete.

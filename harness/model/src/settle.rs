@@ -1,5 +1,7 @@
 //! Completes predictions without an outcome list, for the outcomes that a run observed.
 
+use std::collections::BTreeSet;
+
 use litmus::{Dialect, Outcome, PredictedOutcome, Prediction, Race, Test};
 
 use crate::allows::OutcomeQuestion;
@@ -40,11 +42,10 @@ pub fn settle<'o>(
     let allowed = OutcomeQuestion::new(test, model, options)?;
     let strong = OutcomeQuestion::new(test, &sequential, options)?;
     let unroll = options.unroll.max(1);
-    let (serial, all) =
-        SequentialMachine::new(test, &prediction.observables, unroll).outcomes(Turns::Serial, &purse);
-    if !all {
-        return Ok(None);
-    }
+    let seen: BTreeSet<&Outcome> = seen.into_iter().collect();
+    let mut machine = SequentialMachine::new(test, &prediction.observables, unroll);
+    let (serial, knows_serial) =
+        machine.outcomes(Turns::Serial, (|outcome: &Outcome| seen.contains(outcome), seen.len()), &purse);
     let mut settled = prediction.clone();
     for outcome in seen {
         let (Some(allowed), Some(strong)) =
@@ -56,7 +57,7 @@ pub fn settle<'o>(
             .filter
             .as_ref()
             .is_some_and(|filter| !outcome.meets_condition(test, &prediction.observables, filter));
-        let serial = serial.contains(outcome);
+        let serial = !knows_serial || serial.contains(outcome);
         // The out-of-thin-air mark is not computed, since it decides no verdict.
         let says = PredictedOutcome { allowed, weak: !strong, serial, filtered, thin_air: false };
         settled.outcomes.insert(outcome.clone(), says);

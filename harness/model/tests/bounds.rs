@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use litmus::{Outcome, Prediction, Race, Test, Value};
+use litmus::{Observable, Outcome, Prediction, Race, Test, ThreadId, Value};
 use model::{
     Budget, ExplainOptions, MAX_EVENTS, MAX_THREADS, Model, Options, OutcomeQuestion, PredictError, decide,
     explain_outcome, naive, predict, predict_growing, settle,
@@ -307,4 +307,34 @@ fn outcomes_that_are_too_many_to_list_are_judged_one_by_one() {
     assert!(!says(&backwards).allowed && says(&backwards).weak);
     let none = Options { budget: Budget::steps(0), unroll: 1 };
     assert_eq!(settle(&prediction, &test, &vulkan, seen, &none).unwrap(), None);
+}
+
+/// The marks of an outcome need no search of the 2^30 orders of equal stores.
+#[test]
+fn equal_stores_of_many_threads_are_not_interleaved() {
+    let vulkan = model("vulkan");
+    let mut test = stores(32, 1);
+    let buffering = parsed(
+        "VULKAN SB\n{ x = 0; y = 0; z = 0; }\nP0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ;\nst.atom.dv.sc0 y, 1 | st.atom.dv.sc0 z, 1 ;\n\
+         ld.atom.dv.sc0 r0, z | ld.atom.dv.sc0 r0, y ;\nexists (P0:r0 == 0 /\\ P1:r0 == 0)",
+    );
+    let others = test.threads.split_off(2);
+    test.threads = buffering.threads.iter().cloned().chain(others).collect();
+    test.locations = buffering.locations;
+    test.question = buffering.question;
+    let mut prediction = predict(&test, &vulkan, &ALONE).unwrap();
+    prediction.complete = false;
+    prediction.outcomes.clear();
+    let outcome = |read: u64| {
+        let value = |one: &Observable| match one {
+            Observable::Register(ThreadId(0), _) => 0,
+            Observable::Register(_, _) => read,
+            Observable::Location(_, _) => 1,
+        };
+        Outcome(prediction.observables.iter().map(|one| Value(value(one))).collect())
+    };
+    let (serial, weak) = (outcome(1), outcome(0));
+    let settled = settle(&prediction, &test, &vulkan, [&serial, &weak], &ALONE).unwrap().expect("in time");
+    let says = |outcome| (settled.outcomes[outcome].weak, settled.outcomes[outcome].serial);
+    assert_eq!((says(&serial), says(&weak)), ((false, true), (true, false)));
 }

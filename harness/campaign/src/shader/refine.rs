@@ -285,19 +285,18 @@ pub struct ThroughCompiler<'a> {
 }
 
 impl ThroughCompiler<'_> {
-    /// Compiles a shader with a command line, and compares the entry points. A failure of the command is a
-    /// line too. A broken shader is reduced.
+    /// Adds the shortest list of passes and the smallest test that still break, to lines of a broken shader.
     ///
     /// # Errors
     /// If the shader itself is invalid.
-    pub fn compare(&self, subject: &RefineSubject, command: &str) -> Result<Vec<RefineLine>, Failure> {
-        let mut lines = self.compare_once(subject, command)?;
-        let is_broken = |line: &&mut RefineLine| line.verdict == RefineVerdict::Breaks;
-        if !lines.iter_mut().any(|line| is_broken(&line)) {
-            return Ok(lines);
-        }
+    pub fn reduce(
+        &self,
+        subject: &RefineSubject,
+        command: &str,
+        lines: &mut [RefineLine],
+    ) -> Result<(), Failure> {
         let breaks = |subject: &RefineSubject, command: &str| {
-            self.compare_once(subject, command)
+            self.compare(subject, command)
                 .is_ok_and(|lines| lines.iter().any(|line| line.verdict == RefineVerdict::Breaks))
         };
         let words = read_file(&subject.path, self.compilation, self.options)
@@ -314,14 +313,19 @@ impl ThroughCompiler<'_> {
             let shrunk = shrink(test, MAX_SMALLER_TESTS, &|_| Vec::new(), &mut still_breaks);
             Some(litmus::print(&shrunk.test))
         });
-        for line in lines.iter_mut().filter(is_broken) {
+        for line in lines.iter_mut().filter(|line| line.verdict == RefineVerdict::Breaks) {
             line.reduced.clone_from(&reduced);
             line.smallest.clone_from(&smallest);
         }
-        Ok(lines)
+        Ok(())
     }
 
-    fn compare_once(&self, subject: &RefineSubject, command: &str) -> Result<Vec<RefineLine>, Failure> {
+    /// Compiles a shader with a command line, and compares the entry points. A failure of the command is a
+    /// line too.
+    ///
+    /// # Errors
+    /// If the shader itself is invalid.
+    pub fn compare(&self, subject: &RefineSubject, command: &str) -> Result<Vec<RefineLine>, Failure> {
         let started = Instant::now();
         let mut options = self.options.clone();
         if let Some((grid, subgroup_size)) = subject.dispatch {
@@ -409,7 +413,9 @@ fn run_command(words: &[u8], command: &str) -> Result<(Vec<u8>, String), String>
     shell.args(["-c", &format!("exec {line}")]);
     let ended = run_to_end(shell, folder.path()).map_err(|why| format!("the command {why}"))?;
     let Some((status, printed)) = ended else { return Err("cannot run: no shell `sh`".to_owned()) };
-    let first = printed.lines().find(|line| !line.trim().is_empty()).map(str::to_owned);
+    // The name of the folder is random.
+    let parent = format!("{}/", folder.path().display());
+    let first = printed.lines().find(|line| !line.trim().is_empty()).map(|line| line.replace(&parent, ""));
     if !status.success() {
         let said = first.map(|first| format!(": {first}")).unwrap_or_default();
         return Err(format!("the command ended with {status}{said}"));

@@ -19,6 +19,8 @@ use crate::arguments::{Refine, RefineFormat};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Data, cannot_print, complain, say};
 
+/// Upper bound on the broken shaders of a command that are reduced.
+const MAX_REDUCED: usize = 8;
 /// Upper bound on the causes that the table lists.
 const MAX_CAUSES: usize = 20;
 
@@ -72,7 +74,22 @@ pub fn refine(arguments: &Refine, quiet: bool) -> Result<Outcome, Failure> {
         bar.advance(&subject.name);
         lines
     };
+    let mut next = pairs.iter();
+    let mut reduced: BTreeMap<&str, usize> = BTreeMap::new();
     let deliver = |lines: Result<Vec<RefineLine>, Failure>| {
+        let broken = |lines: &Vec<RefineLine>| lines.iter().any(|line| line.verdict == RefineVerdict::Breaks);
+        let lines = match (lines, next.next()) {
+            (Ok(mut lines), Some((subject, command))) if broken(&lines) => {
+                let count = reduced.entry(command).or_default();
+                *count += 1;
+                let done = match *count <= MAX_REDUCED {
+                    true => compiler.reduce(subject, command, &mut lines),
+                    false => Ok(()),
+                };
+                done.map(|()| lines)
+            }
+            (lines, _) => lines,
+        };
         bar.suspend(|| match lines {
             Ok(lines) => output.add(lines),
             Err(failure) => {

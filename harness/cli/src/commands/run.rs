@@ -43,7 +43,7 @@ use crate::arguments::{Command, KernelArguments, Run};
 use crate::commands::report::read_failure;
 use crate::exit::{Failure, Outcome};
 use crate::output::{Data, cannot_print, complain, layout, make_folder, reject, say, write_file};
-use outcome::judgement_outcome;
+use outcome::{bisect_exit_code, judgement_outcome};
 use progress::Bar;
 
 /// The default suite.
@@ -74,17 +74,6 @@ pub fn run(arguments: &Run, quiet: bool) -> Result<Outcome, Failure> {
         Outcome::from(&failure)
     });
     Ok(bisect_exit_code(&verdicts, ended))
-}
-
-/// Returns the exit code for `git bisect`, from each verdict with true if its test was exercised, and from
-/// the outcome of the run.
-fn bisect_exit_code(verdicts: &[(VerdictWord, bool)], ended: Outcome) -> Outcome {
-    if verdicts.iter().any(|(verdict, _)| *verdict == VerdictWord::Violates) {
-        return Outcome::RuleBroken;
-    }
-    let good = |(verdict, exercised): &(VerdictWord, bool)| *verdict == VerdictWord::Conforms && *exercised;
-    let all_good = !verdicts.is_empty() && verdicts.iter().all(good);
-    if all_good && ended == Outcome::Success { Outcome::Success } else { Outcome::Untested }
 }
 
 /// Restores the run of `--resume DIR` without `--out`, from the command line stored in the folder.
@@ -158,6 +147,7 @@ fn with_recorded_plan(recorded: Run, arguments: &Run) -> Run {
 fn ignored_flags(recorded: &Run, arguments: &Run) -> Vec<&'static str> {
     let flags = [
         ("--strict", recorded.strict && !arguments.strict),
+        ("--certified", recorded.certified && !arguments.certified),
         ("--allow-unfinished", recorded.allow_unfinished && !arguments.allow_unfinished),
         ("--expect", recorded.expect.is_some() && arguments.expect.is_none()),
         ("--save-baseline", recorded.save_baseline && !arguments.save_baseline),
@@ -243,6 +233,7 @@ fn forward_progress(
             ("--stress", arguments.stress.is_some()),
             ("--cts-name", arguments.cts_name.is_some()),
             ("--save-baseline", arguments.save_baseline),
+            ("--certified", arguments.certified),
             ("--gtest_list_tests", arguments.gtest_list_tests),
             ("--gtest_filter", arguments.gtest_filter.is_some()),
             ("--gtest_output", arguments.gtest_output.is_some()),
@@ -326,6 +317,7 @@ fn options(arguments: &Run) -> RunOptions {
         jobs: arguments.jobs.get(),
         retries: arguments.retries,
         validate: arguments.validate,
+        certified: arguments.certified,
         shard: arguments.shard,
         suite: suite(arguments),
         grace: if arguments.time.is_none() { DEFAULT_GRACE } else { Duration::ZERO },

@@ -69,3 +69,23 @@ fn answers_without_a_proof_are_named_with_the_reason() {
     assert_eq!(none.code, 2, "{}", none.stdout);
     assert!(none.stderr.contains("check --certify"), "{}", none.stderr);
 }
+
+/// A violation with a certificate is reported as one.
+#[test]
+fn violations_are_certified() {
+    let run = run(&[
+        "run",
+        "mp/MP+rel-acq",
+        "--fault",
+        "release-does-not-drain-stores",
+        "--instances",
+        "2000",
+        "--seed",
+        "1",
+        "--certified",
+        "--out",
+        &tempfile::tempdir().unwrap().path().join("out").display().to_string(),
+    ]);
+    assert_eq!(run.code, 1, "{}{}", run.stdout, run.stderr);
+    assert!(run.stdout.contains("violates"), "{}", run.stdout);
+}

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use litmus::{ArithmeticOperation, ScalarType, Value};
 
-use crate::function::{COMMUTES, FIRST_OPERAND, NEGATION, PRODUCT, negation_of};
+use crate::function::{COMMUTES, FIRST_OPERAND, NEGATION, PRODUCT, negation_of, operand_bits};
 
 /// A value that a load or a read-modify-write returned.
 pub(super) type Symbol = u32;
@@ -88,7 +88,14 @@ impl Expression {
         };
         if code & PRODUCT != 0 {
             // A product of negative factors is a negative product.
-            let (of_left, of_right) = (negated(&left), negated(right));
+            let sign = 1 << (operand_bits(code) - 1);
+            let opposite = |value: &Rc<Expression>| match **value {
+                Expression::Known(known) if known & sign != 0 => {
+                    Some(Rc::new(Expression::Known(known ^ sign)))
+                }
+                _ => negated(value),
+            };
+            let (of_left, of_right) = (opposite(&left), opposite(right));
             let is_negative = of_left.is_some() != of_right.is_some();
             let factors = [of_left.unwrap_or(left), of_right.unwrap_or_else(|| right.clone())];
             let product = Expression::Function(code, Rc::new(list(&factors[0], &factors[1])));

@@ -134,6 +134,11 @@ impl<'a> Program<'a> {
         machine.registers.retain(|register, _| live.is_some_and(|live| live.contains(register)));
     }
 
+    /// Returns true if the code from the position of a machine on may read a register.
+    pub fn reads_later(&self, machine: &Machine, register: u16) -> bool {
+        self.live.get(machine.at).is_none_or(|live| live.contains(&register))
+    }
+
     fn jump(&self, label: litmus::LabelId) -> usize {
         self.labels.get(&label.0).copied().unwrap_or(usize::MAX)
     }

@@ -19,7 +19,9 @@
 //!   after a later acquire or before an earlier release, but not in the other direction;
 //! - a plain load may be added if it repeats a plain access of the cell without a synchronizing event
 //!   between the two;
-//! - an event may be replaced by a stronger one, and a memory barrier may be added.
+//! - an event may be replaced by a stronger one, and a memory barrier may be added;
+//! - an atomic store may become an exchange whose result is not used: it only has more synchronization, since a
+//!   read-modify-write continues a release sequence.
 //!
 //! A simulation proves refinement in every context. If there is none, nothing is proved.
 //!
@@ -61,6 +63,8 @@ pub(super) struct Mismatch {
 pub(super) enum NoProof {
     /// No rule explains an event.
     Mismatch,
+    /// A loop of BEFORE reaches its bound before that of AFTER.
+    LongerLoop,
     /// A bound was reached.
     Limit(String),
 }
@@ -360,10 +364,7 @@ impl<'a> Simulation<'a> {
                 // Everything is allowed.
                 Step::Undefined(_) => return Ok(()),
                 Step::Unsupported(what) => return Err(NoProof::Limit(what)),
-                Step::Cut => {
-                    let what = "loops of BEFORE that depend on read values are longer than the bound";
-                    return Err(NoProof::Limit(what.to_owned()));
-                }
+                Step::Cut => return Err(NoProof::LongerLoop),
                 // AFTER has removed the events that are pending at the end: allowed only for plain loads.
                 Step::End => match &state.wanted {
                     Some(NextStep::End) if lost_event(&state).is_none() => return Ok(()),
@@ -459,11 +460,25 @@ impl<'a> Simulation<'a> {
         Err(NoProof::Mismatch)
     }
 
+    /// Returns an exchange of AFTER as the atomic store of BEFORE that it replaces: the old number is not used.
+    fn as_store(&self, state: &State, event: &Event, before: &Event) -> Option<Event> {
+        let (Operation::Exchange(number), Operation::Store(_)) = (&event.operation, &before.operation) else {
+            return None;
+        };
+        let is_used = event.destination.is_some_and(|old| self.after.reads_later(&state.after, old));
+        let operation = Operation::Store(number.clone());
+        (!is_used).then(|| Event { operation, destination: None, ..event.clone() })
+    }
+
     /// Looks for the event of AFTER among the pending ones of BEFORE.
     fn find_pending(&mut self, state: &mut State) -> Result<PendingMatch, NoProof> {
         let Some(NextStep::Event(event)) = &state.wanted else { return Ok(PendingMatch::Nothing) };
         for (index, pending) in state.pending.iter().enumerate() {
+            let stored = self.as_store(state, event, &pending.event);
+            let is_exchange = stored.is_some();
+            let event = stored.as_ref().unwrap_or(event);
             let Some(is_stronger) = strength_relation(event, &pending.event) else { continue };
+            let is_stronger = is_stronger || is_exchange;
             let is_same = pending.event.cell == event.cell && pending.event.operation == event.operation;
             let earlier = &state.pending[..index];
             // A store is only overwritten if no synchronizing event is between.

@@ -151,6 +151,10 @@ impl OutcomeTable {
         self.statuses.len()
     }
 
+    pub(crate) fn contains(&self, outcome: &Outcome) -> bool {
+        self.statuses.contains_key(outcome)
+    }
+
     /// Returns the number of allowed outcomes.
     pub(crate) fn allowed(&self) -> usize {
         self.allowed_count

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use litmus::{Observation, Overlap, Prediction, Test};
+use litmus::{Observation, Outcome, Overlap, Prediction, Test};
 use model::{Budget, Options, settle};
 use results::again::recompute;
 use results::read::MOST_INSTANCES_OF_DISPATCH;
 use results::wire::{Hashes, RunContext, RunLine, SpreadRun};
-use results::{Ending, Evidence, Judgement, Reason, Twin, judge};
+use results::{Ending, Evidence, Judgement, Reason, Twin, Verdict, judge};
 use runner::SpreadPart;
 use runner::pool::{Attempt, End, JobReport};
 use runner::wire::{JobResult, Snapshot, WireObservation};
@@ -16,6 +16,7 @@ use super::plan::LitmusPlan;
 use super::planned::{DeviceTest, mark_filtered};
 use super::recorded::{RECORD_PATIENCE, recompute_alone};
 use super::{Litmus, TestBudget};
+use crate::certificates::prove_forbidden;
 use crate::kinds::{driver_record, quoted};
 use crate::patience::patience;
 use crate::run::{JudgedJob, ending, failure_of};
@@ -224,7 +225,7 @@ fn line_of(run: &Litmus<'_>, cell: &DeviceTest, ran: &Attempts) -> RunLine {
     let bound = capabilities.loop_budget.filter(|_| shaders::has_loops(test));
     let bound = bound.map(|budget| format!("the device ends loops after {budget} iterations"));
     let observation = &ran.seen;
-    let judgement = judge(&Evidence {
+    let mut judgement = judge(&Evidence {
         test,
         prediction,
         observation,
@@ -233,12 +234,35 @@ fn line_of(run: &Litmus<'_>, cell: &DeviceTest, ran: &Attempts) -> RunLine {
         bound: bound.as_deref(),
         serial_stage: ran.serial_stage,
     });
+    if run.options.certified && judgement.verdict == Verdict::Violates {
+        demand_certificate(test, cell, prediction, observation, &mut judgement);
+    }
     let facts = RunFacts {
         memory: ran.memory.clone(),
         counted_by_host: ran.counted_by_host.clone(),
         spread: ran.spread.as_ref().map(spread_run),
     };
     line(run, cell, &prediction.observables, &judgement, facts)
+}
+
+/// Time limit of a certificate.
+const CERTIFICATE_PATIENCE: Duration = Duration::from_secs(20);
+
+/// Withdraws a violation whose outcomes no certificate forbids.
+fn demand_certificate(
+    test: &Test,
+    cell: &DeviceTest,
+    prediction: &Prediction,
+    seen: &Observation,
+    judgement: &mut Judgement,
+) {
+    let allows = |outcome: &Outcome| prediction.outcomes.get(outcome).is_some_and(|says| says.allowed);
+    let forbidden: Vec<&Outcome> = seen.histogram.counts.keys().filter(|outcome| !allows(outcome)).collect();
+    if let Err(why) = prove_forbidden(test, &cell.model.model, &forbidden, CERTIFICATE_PATIENCE) {
+        let shown = judgement.detail.take().map(|detail| format!("{detail}; ")).unwrap_or_default();
+        judgement.verdict = Verdict::Inconclusive(Reason::NotJudged);
+        judgement.detail = Some(format!("{shown}no certificate: {why}"));
+    }
 }
 
 fn spread_run(part: &SpreadPart) -> SpreadRun {

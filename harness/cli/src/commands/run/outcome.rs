@@ -12,6 +12,17 @@ use crate::arguments::Run;
 use crate::exit::Outcome;
 use crate::output::say;
 
+/// Returns the exit code for `git bisect`, from each verdict with true if its test was exercised, and from
+/// the outcome of the run.
+pub(super) fn bisect_exit_code(verdicts: &[(VerdictWord, bool)], ended: Outcome) -> Outcome {
+    if verdicts.iter().any(|(verdict, _)| *verdict == VerdictWord::Violates) {
+        return Outcome::RuleBroken;
+    }
+    let good = |(verdict, exercised): &(VerdictWord, bool)| *verdict == VerdictWord::Conforms && *exercised;
+    let all_good = !verdicts.is_empty() && verdicts.iter().all(good);
+    if all_good && ended == Outcome::Success { Outcome::Success } else { Outcome::Untested }
+}
+
 /// Returns the exit code of the verdicts, without unmet expectations, and prints why it is not 0 and what to do;
 /// `folder` holds the results.
 pub(super) fn judgement_outcome(

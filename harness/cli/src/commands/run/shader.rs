@@ -38,6 +38,7 @@ pub fn shaders(
             ("--progress", arguments.progress.is_some()),
             ("--cts-name", arguments.cts_name.is_some()),
             ("--save-baseline", arguments.save_baseline),
+            ("--certified", arguments.certified),
             ("--format gtest", arguments.format == Format::Gtest),
             ("--gtest_list_tests", arguments.gtest_list_tests),
             ("--gtest_filter", arguments.gtest_filter.is_some()),

@@ -1,0 +1,13 @@
+// open: all
+// expect: breaks
+// why: the exchange does not release the store before it
+#version 450
+#pragma use_vulkan_memory_model
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_GOOGLE_include_directive : require
+layout(local_size_x = 1) in;
+#include "world.glsl"
+void main() {
+    x = 1u;
+    release_f(1u);
+}

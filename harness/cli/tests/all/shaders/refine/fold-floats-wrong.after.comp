@@ -1,0 +1,13 @@
+#version 450
+#pragma use_vulkan_memory_model
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_GOOGLE_include_directive : require
+layout(local_size_x = 1) in;
+#include "world.glsl"
+layout(set = 0, binding = 3) devicecoherent buffer Real { float r; float q; };
+void main() {
+    if (r < 0.5) {
+        x = 1u;
+    }
+    release_f(1u);
+}

@@ -1,0 +1,16 @@
+#version 450
+#pragma use_vulkan_memory_model
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_GOOGLE_include_directive : require
+layout(local_size_x = 1) in;
+#include "world.glsl"
+layout(set = 0, binding = 3) devicecoherent buffer Real { float r; float q; };
+void main() {
+    if (r < -2.125) {
+        a = 1u;
+    } else {
+        b = 1u;
+    }
+    q = -(r * 2.125);
+    release_f(1u);
+}

@@ -1,0 +1,14 @@
+#version 450
+#pragma use_vulkan_memory_model
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_GOOGLE_include_directive : require
+layout(local_size_x = 1) in;
+#include "world.glsl"
+uint seen = 0u;
+void main() {
+    uint first = seen;
+    do {
+        seen = acquire_g();
+    } while (first != 1u);
+    a = x;
+}

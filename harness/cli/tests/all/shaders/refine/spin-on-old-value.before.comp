@@ -1,0 +1,16 @@
+// open: all
+// expect: breaks
+// why: if others have left 1 in the flag, the loop ends before and not after
+#version 450
+#pragma use_vulkan_memory_model
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_GOOGLE_include_directive : require
+layout(local_size_x = 1) in;
+#include "world.glsl"
+uint seen = 0u;
+void main() {
+    do {
+        seen = acquire_g();
+    } while (seen != 1u);
+    a = x;
+}

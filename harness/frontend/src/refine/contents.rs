@@ -1,0 +1,183 @@
+//! Comparison of the defects and final contents of the whole grid, for given initial contents.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use spirv_reader::SpirvModule;
+
+use super::{Counterexample, Refinement, RefinementQuery, RefinementVerdict};
+use super::{is_new_defect, is_value_undefined, undefined_reason};
+use crate::dispatch::plan_dispatch;
+use crate::error::Refusal;
+use crate::finding::Spot;
+use crate::grid::{GridReport, GridVerdict};
+use crate::judge::judge;
+use crate::open::{OpenPart, OpenParts};
+use crate::options::{AnalysisOptions, DEFAULT_BYTES};
+use crate::outcomes::{FinalCell, FinalContent, FinalContents, enumerate_contents};
+
+/// The numbers that others may have left in all open buffers.
+const LEFT: [u32; 2] = [0, 1];
+
+/// Looks for contents of open buffers for which AFTER breaks refinement although others access nothing afterwards.
+pub(super) fn compare_for_contents(
+    before: (&SpirvModule, &AnalysisOptions),
+    after: (&SpirvModule, &AnalysisOptions),
+    open: &OpenParts,
+    query: &RefinementQuery<'_>,
+) -> Option<Refinement> {
+    let all = || before.0.descriptors().into_iter().collect();
+    let whole = |parts: &BTreeSet<OpenPart>| {
+        let whole = parts.iter().filter(|part| part.scalar.is_none());
+        whole.map(|part| (part.set, part.binding)).collect::<Vec<(u32, u32)>>()
+    };
+    let descriptors: Vec<(u32, u32)> = open.as_ref().map_or_else(all, whole);
+    LEFT.iter().find_map(|number| {
+        let filled = |options: &AnalysisOptions| {
+            let mut filled = options.clone();
+            for at in &descriptors {
+                let bytes = filled.buffers.get(at).map_or(DEFAULT_BYTES as usize, Vec::len);
+                let contents = number.to_le_bytes().into_iter().cycle().take(bytes).collect();
+                filled.buffers.insert(*at, contents);
+            }
+            filled
+        };
+        let (first, second) = (filled(before.1), filled(after.1));
+        let judged = judge(before.0, &first, query.model, query.budget).ok()?;
+        if undefined_reason(&judged).is_some() {
+            return None;
+        }
+        let mut answer = compare_contents((before.0, &first), (after.0, &second), Some(&judged), "", query);
+        let difference =
+            answer.difference.as_mut().filter(|_| answer.verdict == RefinementVerdict::Breaks)?;
+        difference.environment.push(format!("have left {number} in every word of the open buffers"));
+        Some(answer)
+    })
+}
+
+/// Compares defects and final contents of the whole grid.
+pub(super) fn compare_contents(
+    before: (&SpirvModule, &AnalysisOptions),
+    after: (&SpirvModule, &AnalysisOptions),
+    judged: Option<&GridReport>,
+    why: &str,
+    query: &RefinementQuery<'_>,
+) -> Refinement {
+    let with_contents = |options: &AnalysisOptions| AnalysisOptions { keep_final: true, ..options.clone() };
+    let walked = |(module, options): (&SpirvModule, &AnalysisOptions)| {
+        judge(module, &with_contents(options), query.model, query.budget).ok()
+    };
+    let is_settled = |report: &GridReport| {
+        report.verdict == GridVerdict::Clean
+            && report.findings.is_empty()
+            && !report.is_schedule_dependent
+            && !report.has_partial_subgroups
+    };
+    // A defect of AFTER counts if BEFORE has none in any schedule.
+    let second = walked(after);
+    if let (Some(first), Some(second)) = (judged, &second)
+        && is_settled(first)
+        && let Some(found) = second.findings.iter().find(|found| is_new_defect(found.kind))
+    {
+        let spot = found.at.first();
+        let after = spot.map(|at| Spot { thread: 0, line: at.line, place: at.place, access: at.access });
+        let (message, kind) = (format!("AFTER only: {}", found.message), found.kind.name());
+        return Refinement::breaks(Counterexample {
+            kind,
+            message,
+            before: None,
+            after,
+            environment: Vec::new(),
+        });
+    }
+    // The contents do not depend on the schedule, so equal contents suffice.
+    if let (Some(first), Some(second)) = (walked(before), &second)
+        && is_settled(&first)
+        && is_settled(second)
+        && !first.final_buffers.is_empty()
+        && first.final_buffers == second.final_buffers
+        && first.final_buffers.iter().all(|buffer| buffer.first_open_byte.is_none())
+    {
+        let reason = "both are free of races and leave the same contents for these inputs";
+        return Refinement::new(RefinementVerdict::Refines, reason);
+    }
+    // Otherwise all final contents of both are enumerated.
+    let contents = |(module, options): (&SpirvModule, &AnalysisOptions)| {
+        let dispatch = plan_dispatch(module, options)?;
+        let describe = |refusal: &Refusal| refusal.to_string();
+        let found = enumerate_contents(module, &dispatch, options, query.model, query.budget, &describe);
+        Ok::<_, Refusal>((dispatch, found))
+    };
+    let (first, second) = match (contents(before), contents(after)) {
+        (Ok(first), Ok(second)) => (first, second),
+        (Err(refusal), _) | (_, Err(refusal)) => return Refinement::unknown(format!("{why}; {refusal}")),
+    };
+    let (cells, allowed) = match first.1 {
+        FinalContents::Known { cells, contents } => (cells, contents),
+        FinalContents::Undefined(undefined) if !is_value_undefined(&undefined) => {
+            return Refinement::undefined_before(&undefined);
+        }
+        FinalContents::Undefined(open) | FinalContents::Unknown { why: open, .. } => {
+            return Refinement::unknown(format!(
+                "{why}; the contents that BEFORE leaves are not known: {open}"
+            ));
+        }
+    };
+    let (more, shown) = match second.1 {
+        FinalContents::Known { cells, contents } => (cells, contents),
+        FinalContents::Undefined(undefined) if !is_value_undefined(&undefined) => {
+            let (kind, message) = ("race", format!("AFTER only: {undefined}"));
+            let (before, after, environment) = (None, None, Vec::new());
+            return Refinement::breaks(Counterexample { kind, message, before, after, environment });
+        }
+        FinalContents::Undefined(open) | FinalContents::Unknown { why: open, .. } => {
+            return Refinement::unknown(format!(
+                "{why}; the contents that AFTER leaves are not known: {open}"
+            ));
+        }
+    };
+    type Contents = BTreeMap<((u32, u32, u32), u64, u32), u64>;
+    let initial = |at: (u32, u32, u32), offset: u64, bytes: u32| {
+        let buffers = &first.0.buffers;
+        let buffer = buffers.iter().find(|own| (own.set, own.binding, own.element) == at);
+        let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        let part = buffer.and_then(|buffer| buffer.bytes.get(start..start.checked_add(bytes as usize)?));
+        part.map_or(0, |part| part.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte)))
+    };
+    // A cell that only one of the kernels writes keeps its initial value in the other.
+    let places: BTreeMap<_, _> = cells
+        .iter()
+        .chain(&more)
+        .map(|cell| ((cell.at, cell.offset, cell.bytes), initial(cell.at, cell.offset, cell.bytes)))
+        .collect();
+    let whole = |cells: &[FinalCell], values: &[u64]| -> Contents {
+        let mut all: Contents = places.clone();
+        all.extend(
+            cells.iter().zip(values).map(|(cell, value)| ((cell.at, cell.offset, cell.bytes), *value)),
+        );
+        all
+    };
+    let kept = |cells: &[FinalCell], of: &BTreeMap<Vec<u64>, _>| -> BTreeSet<Contents> {
+        let allowed = of.iter().filter(|(_, content): &(_, &FinalContent)| content.allowed);
+        allowed.map(|(values, _)| whole(cells, values)).collect()
+    };
+    let (allowed, shown) = (kept(&cells, &allowed), kept(&more, &shown));
+    match shown.difference(&allowed).next() {
+        None => {
+            let fewer = shown.len() < allowed.len();
+            let verdict = if fewer { RefinementVerdict::Stronger } else { RefinementVerdict::Refines };
+            let reason = format!("{} of {} final contents remain", shown.len(), allowed.len());
+            Refinement::new(verdict, reason)
+        }
+        Some(content) => {
+            let parts: Vec<String> = content
+                .iter()
+                .map(|(((set, binding, _), offset, _), value)| {
+                    format!("{set}.{binding} at byte {offset} = {value}")
+                })
+                .collect();
+            let message = format!("AFTER may end with {}, BEFORE may not", parts.join(", "));
+            let (kind, before, after, environment) = ("outcome", None, None, Vec::new());
+            Refinement::breaks(Counterexample { kind, message, before, after, environment })
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! Execution of instructions.
+
+#![deny(clippy::wildcard_enum_match_arm)]
+
+use litmus::{
+    AccessKind, ArithmeticOperation, Compute, Flow, InstructionKind, Interlock, InterlockEnd, InterlockOrder,
+    LabelId, MemoryAccess, Operand, RmwOperation, ScalarType, SplitHalf, SubgroupOperation, TangleInstance,
+    ThreadId, Value,
+};
+
+use super::state::{DONE, PackedState};
+use super::{SequentialMachine, Turns};
+use crate::cells::Extent;
+
+impl SequentialMachine<'_> {
+    /// Executes one step of a thread, or its whole run, into `next`; false if the thread is blocked.
+    pub(super) fn turn(&self, state: &PackedState, thread: usize, next: &mut PackedState) -> bool {
+        if self.is_done(state, thread) || !self.may_start(state, thread) {
+            return false;
+        }
+        next.0.copy_from_slice(&state.0);
+        for (sync, word) in &self.skippable {
+            if self.orders_next(state, thread, sync) && !self.is_over(state, sync) {
+                // The step commits to a run in which the first side is skipped.
+                next.0[*word] = 1;
+            }
+        }
+        let mut moved = false;
+        while !self.is_done(next, thread) && !next.is_stuck() {
+            if !self.step(next, thread) {
+                // It continues when the awaited step is done.
+                return moved;
+            }
+            moved = true;
+            self.settle(next, thread);
+            // The last running thread cannot be interleaved, so its steps need no intermediate states.
+            if self.turns == Turns::Interleaved && !self.alone(next, thread) {
+                break;
+            }
+        }
+        moved
+    }
+
+    /// Executes instructions that do not access memory: labels, jumps, arithmetic, memory barriers.
+    pub(super) fn settle(&self, state: &mut PackedState, thread: usize) {
+        loop {
+            // An earlier step relied on this instruction being skipped.
+            if self
+                .skippable
+                .iter()
+                .any(|(sync, word)| state.0[*word] != 0 && self.stands_at_first(state, sync))
+            {
+                state.stick();
+                return;
+            }
+            let instructions = &self.test.threads[thread].instructions;
+            let at = self.at(state, thread);
+            let Some(instruction) = instructions.get(at) else {
+                state.0[self.threads[thread].at] = DONE;
+                return;
+            };
+            match &instruction.kind {
+                InstructionKind::Access(_) => return,
+                InstructionKind::Compute(Compute::Move { destination, value }) => {
+                    let value = self.value(state, thread, *value, ScalarType::default());
+                    self.assign(state, thread, *destination, value);
+                    self.advance(state, thread);
+                }
+                InstructionKind::Compute(Compute::Compare { destination, relation, left, right }) => {
+                    let scalar = ScalarType::default();
+                    let unsigned = |operand| self.value(state, thread, operand, scalar).0 as i64;
+                    let holds = relation.holds(unsigned(*left), unsigned(*right));
+                    self.assign(state, thread, *destination, Value(u64::from(holds)));
+                    self.advance(state, thread);
+                }
+                InstructionKind::Flow(Flow::BranchIf { condition, target }) => {
+                    if self.register(state, thread, *condition) != Value(0) {
+                        self.jump(state, thread, *target);
+                    } else {
+                        self.advance(state, thread);
+                    }
+                }
+                // Subgroup operations execute together with the other lanes of the tangle.
+                InstructionKind::Subgroup(_) => return,
+                InstructionKind::ControlBarrier(_) => {
+                    // The arrival is recorded here, so that other threads pass the barrier while
+                    // this one still stays at it.
+                    state.0[self.threads[thread].reached + at / 64] |= 1 << (at % 64);
+                    if self.turns == Turns::Interleaved {
+                        return;
+                    }
+                    self.advance(state, thread);
+                }
+                InstructionKind::SplitBarrier(barrier) => {
+                    if self.gated(thread, at) && self.turns == Turns::Interleaved {
+                        return;
+                    }
+                    match barrier.half {
+                        SplitHalf::Arrive => {
+                            if let Some(word) = self.arrivals(thread, barrier.execution_scope) {
+                                state.0[word] += 1;
+                            }
+                        }
+                        SplitHalf::Wait if self.turns == Turns::Interleaved => return,
+                        SplitHalf::Wait => {}
+                    }
+                    self.advance(state, thread);
+                }
+                // The first thread to enter excludes the others, so this is a scheduling choice.
+                InstructionKind::Interlock(Interlock {
+                    end: InterlockEnd::Begin,
+                    order: InterlockOrder::Unordered,
+                    ..
+                }) if self.turns == Turns::Interleaved => return,
+                InstructionKind::Fence { .. }
+                | InstructionKind::System(_)
+                | InstructionKind::ShaderCall(_)
+                | InstructionKind::Interlock(_)
+                | InstructionKind::Flow(Flow::Label(_)) => {
+                    if self.waits(state, thread, at) {
+                        return;
+                    }
+                    // An instruction that is ordered after another thread's waits for it.
+                    if self.gated(thread, at) && self.turns == Turns::Interleaved {
+                        return;
+                    }
+                    self.advance(state, thread);
+                }
+                InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }) => {
+                    let scalar = self.register_type(thread, *destination);
+                    let left = self.value(state, thread, *left, scalar);
+                    let right = self.value(state, thread, *right, scalar);
+                    self.assign(state, thread, *destination, operation.apply(left, right, scalar));
+                    self.advance(state, thread);
+                }
+                InstructionKind::Flow(Flow::Goto(target)) => self.jump(state, thread, *target),
+                InstructionKind::Flow(Flow::Branch { relation, left, right, target }) => {
+                    let scalar = self.comparison_type(thread, *left, *right);
+                    let left = self.value(state, thread, *left, scalar).to_signed(scalar);
+                    let right = self.value(state, thread, *right, scalar).to_signed(scalar);
+                    if relation.holds(left, right) {
+                        self.jump(state, thread, *target);
+                    } else {
+                        self.advance(state, thread);
+                    }
+                }
+            }
+            if state.is_stuck() {
+                return;
+            }
+        }
+    }
+
+    /// Executes the thread's next memory access or control barrier; false if it must wait.
+    pub(super) fn step(&self, state: &mut PackedState, thread: usize) -> bool {
+        let at = self.at(state, thread);
+        let Some(instruction) = self.test.threads[thread].instructions.get(at) else { return false };
+        let goes_on = match &instruction.kind {
+            InstructionKind::Access(access) if !access.is_vector() => self.perform(state, thread, access),
+            // Sequential consistency orders instructions, so all components of a vector are accessed
+            // together.
+            InstructionKind::Access(access) => access.lanes().all(|lane| self.perform(state, thread, &lane)),
+            InstructionKind::ControlBarrier(barrier) => {
+                self.passes(state, thread, barrier) && !self.waits(state, thread, at)
+            }
+            InstructionKind::Subgroup(operation) => {
+                return !self.waits(state, thread, at) && self.compute_together(state, thread, operation);
+            }
+            InstructionKind::SplitBarrier(barrier) => match barrier.half {
+                // An arrival that had to wait for another thread's instruction is not counted yet.
+                SplitHalf::Arrive => {
+                    if let Some(word) = self.arrivals(thread, barrier.execution_scope) {
+                        state.0[word] += 1;
+                    }
+                    true
+                }
+                SplitHalf::Wait => self.all_arrived(state, thread, barrier.execution_scope),
+            },
+            InstructionKind::Fence { .. }
+            | InstructionKind::System(_)
+            | InstructionKind::ShaderCall(_)
+            | InstructionKind::Interlock(_)
+            | InstructionKind::Compute(_)
+            | InstructionKind::Flow(_) => !self.waits(state, thread, at),
+        };
+        if !goes_on {
+            return false;
+        }
+        self.advance(state, thread);
+        true
+    }
+
+    pub(super) fn jump(&self, state: &mut PackedState, thread: usize, target: LabelId) {
+        let instructions = &self.test.threads[thread].instructions;
+        let position = instructions.iter().position(|i| i.kind == InstructionKind::Flow(Flow::Label(target)));
+        let at = self.at(state, thread);
+        let Some(position) = position else {
+            state.stick();
+            return;
+        };
+        // Only backward jumps close a loop. Each has its own bound.
+        if position <= at {
+            let jumps = &mut state.0[self.threads[thread].jumps + at];
+            *jumps += 1;
+            if *jumps >= u64::from(self.unroll) {
+                state.stick();
+                return;
+            }
+        }
+        state.0[self.threads[thread].at] = position as u64;
+    }
+
+    /// Executes a subgroup operation for all participating lanes; false if one has not arrived.
+    pub(super) fn compute_together(
+        &self,
+        state: &mut PackedState,
+        thread: usize,
+        operation: &SubgroupOperation,
+    ) -> bool {
+        let mut tangle =
+            self.test.tangle_lanes(ThreadId(thread as u16), TangleInstance::Operation(&operation.id));
+        // A lane past the operation has skipped it.
+        tangle.retain(|lane| self.at(state, usize::from(lane.thread.0)) <= lane.instruction);
+        let lanes: Vec<(usize, &SubgroupOperation)> = tangle
+            .iter()
+            .filter_map(|lane| {
+                let index = usize::from(lane.thread.0);
+                let here = self.at(state, index) == lane.instruction
+                    && (index == thread || self.may_start(state, index));
+                let found = self.test.thread(lane.thread).instructions.get(lane.instruction)?;
+                found.kind.subgroup_operation().filter(|_| here).map(|operation| (index, operation))
+            })
+            .collect();
+        // Some lane has not arrived yet.
+        if lanes.len() < tangle.len() {
+            return false;
+        }
+        let scalar = ScalarType::U32;
+        let brought = tangle.iter().zip(&lanes).map(|(lane, (index, operation))| {
+            (lane.lane, operation.value.map_or(Value(0), |value| self.value(state, *index, value, scalar)))
+        });
+        let brought: Vec<(u32, Value)> = brought.collect();
+        for (lane, (index, operation)) in tangle.iter().zip(&lanes) {
+            let constant = |number: u32| Value(number.into());
+            let compute = |operation: ArithmeticOperation, left, right| operation.apply(left, right, scalar);
+            let result = operation.kind.result_in_lane(lane.lane, &brought, &constant, &compute);
+            if let (Some(destination), Some(result)) = (operation.destination, result) {
+                self.assign(state, *index, destination, result);
+            }
+            self.advance(state, *index);
+        }
+        for (index, _) in lanes.iter().filter(|(index, _)| *index != thread) {
+            self.settle(state, *index);
+        }
+        true
+    }
+
+    /// Performs a scalar access; false if it must wait.
+    pub(super) fn perform(&self, state: &mut PackedState, thread: usize, access: &MemoryAccess) -> bool {
+        let extent = Extent::of(self.test, &access.place);
+        let scalar = access.place.scalar_type(self.test);
+        match access.kind {
+            AccessKind::Await { destination, value } => {
+                let seen = self.read(state, extent);
+                if seen != self.value(state, thread, value, scalar) {
+                    return false;
+                }
+                self.assign_loaded(state, thread, destination, seen, scalar);
+            }
+            AccessKind::Load(destinations) => {
+                let value = self.read(state, extent);
+                self.assign_loaded(state, thread, destinations.first(), value, scalar);
+            }
+            AccessKind::Store(values) => {
+                let value = self.value(state, thread, values.first(), scalar);
+                self.write(state, extent, value);
+            }
+            AccessKind::Rmw { destination, operation } => {
+                let old = self.read(state, extent);
+                let new = match operation {
+                    RmwOperation::Exchange(operand) => Some(self.value(state, thread, operand, scalar)),
+                    RmwOperation::Fetch(operation, operand) => {
+                        let operand = self.value(state, thread, operand, scalar);
+                        Some(ArithmeticOperation::apply(operation, old, operand, scalar))
+                    }
+                    RmwOperation::CompareExchange { compare, value, .. } => {
+                        let compare = self.value(state, thread, compare, scalar);
+                        (compare == old).then(|| self.value(state, thread, value, scalar))
+                    }
+                };
+                if let Some(new) = new {
+                    self.write(state, extent, new);
+                }
+                if let Some(destination) = destination {
+                    self.assign_loaded(state, thread, destination, old, scalar);
+                }
+            }
+        }
+        true
+    }
+
+    pub(super) fn comparison_type(&self, thread: usize, left: Operand, right: Operand) -> ScalarType {
+        let ty = |operand| match operand {
+            Operand::Constant(_) => ScalarType::default(),
+            Operand::Register(register) => self.register_type(thread, register),
+        };
+        let (left, right) = (ty(left), ty(right));
+        if right.bits() > left.bits() { right } else { left }
+    }
+
+    pub(super) fn value(
+        &self,
+        state: &PackedState,
+        thread: usize,
+        operand: Operand,
+        scalar: ScalarType,
+    ) -> Value {
+        match operand {
+            Operand::Constant(constant) => Value::from_constant(constant, scalar),
+            Operand::Register(register) => self.register(state, thread, register).truncate_to(scalar),
+        }
+    }
+}
