@@ -10,6 +10,7 @@
 //! that execute nothing. [`classic`] and [`native`] are baselines for rates.
 
 mod affinity;
+mod calibrate;
 mod calibration;
 mod calls;
 pub mod canary;
