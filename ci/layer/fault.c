@@ -52,7 +52,6 @@
  *     one-way-map:N          one mapping in N does not show the host's writes to the device
  *     endless-wait:N         from wait N on, waits return a timeout
  *     no-update:N            one update of descriptors in N omits its last write
- *     same-set:N             one allocation of a descriptor set in N returns the set before it
  *     short-constants:N      one update of push constants in N ends after 4 bytes
  *     zero-fill:N            one fill in N writes zero
  *     ticks-back             each timestamp is less than the one before it
@@ -66,7 +65,6 @@
  *                            the device reports half or twice its subgroup size
  *     zero-limits, huge-limits
  *                            every limit is zero, or has all bits set
- *     all-features           the driver reports every feature
  *     wild-name              the device name has terminal escape sequences and no end
  *     half-size              a buffer reports half of its size
  *     no-types, zero-size, zero-alignment
@@ -118,13 +116,6 @@ typedef struct Requirements {
     uint64_t size, alignment;
     uint32_t types;
 } Requirements;
-
-typedef struct SetAllocation {
-    int32_t type;
-    const void *next;
-    uint64_t pool;
-    uint32_t count;
-} SetAllocation;
 
 typedef struct BufferRange {
     uint64_t buffer, offset, range;
@@ -200,6 +191,7 @@ static struct { Handle queue; Submit work; Handle *commands; } held;
     X(vkEndCommandBuffer, (Handle handle), (handle)) \
     X(vkResetFences, (Handle handle, uint32_t count, const uint64_t *fences), (handle, count, fences)) \
     X(vkAllocateCommandBuffers, (Handle handle, const void *info, Handle *made), (handle, info, made)) \
+    X(vkAllocateDescriptorSets, (Handle handle, const void *info, uint64_t *made), (handle, info, made)) \
     X(vkCreateComputePipelines, \
       (Handle handle, uint64_t cache, uint32_t count, const void *infos, const void *allocator, uint64_t *made), \
       (handle, cache, count, infos, allocator, made)) \
@@ -215,21 +207,6 @@ static struct { Handle queue; Submit work; Handle *commands; } held;
         return ((Result(*) parameters)below(handle, #name)) arguments; \
     }
 CALLS(DEFINE)
-
-static Result layer_vkAllocateDescriptorSets(Handle handle, const SetAllocation *info, uint64_t *made) {
-    static unsigned long allocations;
-    static uint64_t last;
-    Result result = fault("vkAllocateDescriptorSets");
-    if (result) return result;
-    result = ((Result(*)(Handle, const SetAllocation *, uint64_t *))below(handle, "vkAllocateDescriptorSets"))(
-        handle, info, made);
-    for (uint32_t i = 0; result == SUCCESS && i < info->count; i++) {
-        uint64_t own = made[i];
-        if (is("same-set") && left_out(&allocations) && last) made[i] = last;
-        last = own;
-    }
-    return result;
-}
 
 static Result layer_vkAllocateMemory(Handle handle, const Allocation *info, const void *allocator, uint64_t *made) {
     Result result = fault("vkAllocateMemory");
@@ -569,7 +546,6 @@ static Result layer_vkCreateInstance(const void *info, const void *allocator, Ha
         OF_INSTANCE(memory_properties, "vkGetPhysicalDeviceMemoryProperties");
         OF_INSTANCE(properties, "vkGetPhysicalDeviceProperties");
         OF_INSTANCE(properties2, "vkGetPhysicalDeviceProperties2");
-        OF_INSTANCE(features2, "vkGetPhysicalDeviceFeatures2");
         OF_INSTANCE(families, "vkGetPhysicalDeviceQueueFamilyProperties");
         OF_INSTANCE(families2, "vkGetPhysicalDeviceQueueFamilyProperties2");
     }
@@ -609,7 +585,5 @@ static Function own(const char *name) {
     OWN(vkGetPhysicalDeviceMemoryProperties)
     OWN(vkGetPhysicalDeviceProperties)
     OWN(vkGetPhysicalDeviceProperties2)
-    OWN(vkGetPhysicalDeviceFeatures2)
-    OWN(vkAllocateDescriptorSets)
     return NULL;
 }

@@ -18,7 +18,6 @@ static Result (*enumerate)(Handle, uint32_t *, Handle *);
 static void (*memory_properties)(Handle, MemoryProperties *);
 static void (*properties)(Handle, char *);
 static void (*properties2)(Handle, char *);
-static void (*features2)(Handle, char *);
 static void (*families)(Handle, uint32_t *, void *);
 static void (*families2)(Handle, uint32_t *, void *);
 
@@ -66,20 +65,6 @@ static void layer_vkGetPhysicalDeviceProperties2(Handle device, char *told) {
         if (lanes && is("half-subgroups")) *lanes /= 2;
         if (lanes && is("double-subgroups")) *lanes *= 2;
     }
-}
-
-/* Structures of features with their number of features. */
-static const struct { int32_t type; int count; } feature_counts[] = {
-    {1000059000, 55}, {49, 12}, {51, 47}, {53, 15}, {1000211000, 3},
-};
-
-static void layer_vkGetPhysicalDeviceFeatures2(Handle device, char *told) {
-    features2(device, told);
-    if (!is("all-features")) return;
-    for (Header *at = ((Header *)told); at; at = (Header *)at->next)
-        for (unsigned i = 0; i < sizeof feature_counts / sizeof *feature_counts; i++)
-            for (int feature = 0; feature_counts[i].type == at->type && feature < feature_counts[i].count; feature++)
-                ((uint32_t *)(at + 1))[feature] = 1;
 }
 
 typedef struct QueueFamily {

@@ -169,9 +169,7 @@ pub fn compare_with_hsa(
     observables: &[Observable],
     comparison: &HsaComparison,
 ) -> RunLine {
-    let allows = |row: &RunOutcome| {
-        comparison.allows.get(&outcome(&row.state, test, observables)?).copied()
-    };
+    let allows = |row: &RunOutcome| comparison.allows.get(&outcome(&row.state, test, observables)?).copied();
     let outcomes = line.outcomes.iter().map(|row| RunOutcome { hsa: allows(row), ..row.clone() });
     let passed = line.outcomes.iter().filter(|row| !row.filtered).map(|row| row.count);
     let hsa = Some(HsaRun::new(test, comparison, passed.fold(0, u64::saturating_add)));

@@ -4,7 +4,7 @@
 //! A line is copied unchanged if its test or model is not available any more, or if the model finds no answer
 //! in time. No verdict follows from an incomplete prediction.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -106,10 +106,7 @@ struct GroupAnswer {
 }
 
 /// Recomputes the mutants of confirmed lines. Mutants whose records are not confirmed are copied.
-fn with_mutants(
-    mut lines: Vec<RunLine>,
-    confirmed: &[Option<&(PlannedTest, Prediction)>],
-) -> Vec<RunLine> {
+fn with_mutants(mut lines: Vec<RunLine>, confirmed: &[Option<&(PlannedTest, Prediction)>]) -> Vec<RunLine> {
     let candidates: Vec<_> = (lines.iter().zip(confirmed))
         .map(|(line, own)| {
             let (planned, prediction) = (*own)?;
@@ -119,7 +116,8 @@ fn with_mutants(
     let mutants = mutants::among(&candidates);
     let places: BTreeMap<(String, String), usize> =
         lines.iter().enumerate().map(|(at, line)| ((line.device.clone(), line.id.clone()), at)).collect();
-    let ids: Vec<String> = lines.iter().map(|line| line.id.clone()).collect();
+    let tests: Vec<(String, String)> =
+        lines.iter().map(|line| (line.id.clone(), line.hashes.test.clone())).collect();
     for ((line, own), mutants) in lines.iter_mut().zip(confirmed).zip(mutants) {
         if own.is_none() {
             continue;
@@ -131,7 +129,13 @@ fn with_mutants(
             .collect();
         all.sort_unstable();
         all.dedup();
-        line.mutants = all.into_iter().filter_map(|at| ids.get(at).cloned()).collect();
+        // A folder may have a test under several names.
+        let mut known = BTreeSet::new();
+        let is_new = |(id, hash): &&(String, String)| {
+            known.insert((hash.clone(), id.split_once('@').map(|(_, variant)| variant.to_owned())))
+        };
+        let mutants = all.into_iter().filter_map(|at| tests.get(at)).filter(is_new);
+        line.mutants = mutants.map(|(id, _)| id.clone()).collect();
     }
     lines
 }

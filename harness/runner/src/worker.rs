@@ -258,12 +258,7 @@ pub(crate) struct Devices<'a> {
 impl<'a> Devices<'a> {
     /// Creates an empty set.
     pub fn new(make: MakeDevice<'a>) -> Devices<'a> {
-        Devices {
-            open: BTreeMap::new(),
-            store_buffering: BTreeMap::new(),
-            serial: BTreeMap::new(),
-            make,
-        }
+        Devices { open: BTreeMap::new(), store_buffering: BTreeMap::new(), serial: BTreeMap::new(), make }
     }
 
     /// Leaks all devices: destroying one that hangs or was lost may block forever.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::replay;
-use crate::judge::find_contradiction;
+use crate::judge::{Reason, find_contradiction};
 use crate::show;
 use crate::wire::{RunLine, ShaderRun, VerdictWord};
 
@@ -50,6 +50,10 @@ pub(super) fn invariants(line: &RunLine) -> Result<(), String> {
         if line.exercised || line.not_executed > 0 || line.seconds > 0.0 {
             return Err("a skipped test that was run".to_owned());
         }
+    }
+    let is_reason = |text: &str| Reason::ALL.iter().any(|reason| reason.word() == text);
+    if line.verdict == VerdictWord::Inconclusive && !line.reason.as_deref().is_none_or(is_reason) {
+        return Err("inconclusive for an unknown reason".to_owned());
     }
     find_contradiction(line).map_or(Ok(()), Err)
 }

@@ -45,7 +45,11 @@ fn keeps(before: &str, after: &str) -> bool {
 fn limits_of_file_size_are_failures() {
     let folder = tempfile::tempdir().unwrap();
     let program = crate::common::binary();
-    for arguments in ["check mp/MP+rel-acq", "check mp/MP+rel-acq --format json", "run mp/MP+rel-acq --device sim --instances 9"] {
+    for arguments in [
+        "check mp/MP+rel-acq",
+        "check mp/MP+rel-acq --format json",
+        "run mp/MP+rel-acq --device sim --instances 9",
+    ] {
         let script = format!("ulimit -f 0; exec '{}' {arguments} > out", program.display());
         let ran = Ran::of(Command::new("sh").args(["-c", &script]).current_dir(folder.path()));
         assert_eq!(ran.code, 3, "{arguments}: {ran:?}");

@@ -12,8 +12,8 @@ use results::{again, baseline, read};
 
 use super::plan::LitmusPlan;
 use crate::patience::patience;
-use crate::{Failure, choice};
 use crate::targets::{Tell, device_record};
+use crate::{Failure, choice};
 
 /// The model of a processor with store buffers.
 const STORE_BUFFERS: &str = "tso";

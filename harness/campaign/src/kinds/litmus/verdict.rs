@@ -278,12 +278,7 @@ fn line(
             model: cell.model.model.name().to_owned(),
             seed: *seed,
             stress: target.stress.name.clone(),
-            replay: copyable(replay_command(
-                run,
-                &item.loaded.source.argument,
-                target.device(),
-                instances,
-            )),
+            replay: copyable(replay_command(run, &item.loaded.source.argument, target.device(), instances)),
             memory: facts.memory,
             counted_by_host: facts.counted_by_host,
             spread: facts.spread,
