@@ -34,6 +34,8 @@
  *     smaller-local:N        the workgroup size of one shader in N is halved in x
  *     opcode:A-B             shaders have instruction B instead of each A, as from a faulty compiler
  *     builtin:A-B            shaders read the built-in B instead of A
+ *     swapped-branch         shaders have the targets of branches exchanged
+ *     new-values             atomic additions return the new value
  *     earlier-module:N       one shader in N is the one before it, as from a cache with colliding keys
  *     no-draw:N, twice-draw:N, half-draw:N
  *                            the same for draws; half-draw draws half of the vertices
@@ -49,6 +51,9 @@
  *     shifted-map:N          one mapping in N starts 64 bytes late
  *     one-way-map:N          one mapping in N does not show the host's writes to the device
  *     endless-wait:N         from wait N on, waits return a timeout
+ *     no-update:N            one update of descriptors in N omits its last write
+ *     short-constants:N      one update of push constants in N ends after 4 bytes
+ *     zero-fill:N            one fill in N writes zero
  *     ticks-back             each timestamp is less than the one before it
  *     memory-types           the driver reports 1,000 memory types
  *     zero-heaps             memory heaps have size zero
@@ -60,11 +65,14 @@
  *                            the device reports half or twice its subgroup size
  *     zero-limits, huge-limits
  *                            every limit is zero, or has all bits set
+ *     wild-name              the device name has terminal escape sequences and no end
+ *     half-size              a buffer reports half of its size
  *     no-types, zero-size, zero-alignment
  *                            a buffer reports no memory types, size zero, or alignment zero
  *     no-device, list-fails  the driver lists no device, or the enumeration fails
  *     fail:CALL, lost:CALL, unknown:CALL
  *                            the call returns out of memory, device lost, or a result code that Vulkan does not have
+ *     later-fail:CALL        the call returns out of memory from the fifth time on
  *     crash:CALL, hang:CALL  the call crashes or hangs
  *     memory:CALL            the call allocates memory without limit
  *     fork:CALL              the call forks a process that keeps all open files
@@ -103,18 +111,6 @@ typedef struct Allocation {
     uint64_t size;
     uint32_t memory_type;
 } Allocation;
-
-typedef struct MemoryProperties {
-    uint32_t type_count;
-    struct { uint32_t flags, heap; } types[32];
-    uint32_t heap_count;
-    struct { uint64_t size; uint32_t flags; } heaps[16];
-} MemoryProperties;
-enum { HOST_VISIBLE = 2, ALL_FLAGS = 15 };
-
-/* Bytes before the limits in VkPhysicalDeviceProperties, bytes of these, and bytes before both in the newer structure. */
-enum { SUBGROUP_PROPERTIES = 1000094000, PROPERTIES_1_1 = 50 };
-enum { BEFORE_LIMITS = 296, LIMITS = 504, BEFORE_PROPERTIES = 16 };
 
 typedef struct Requirements {
     uint64_t size, alignment;
@@ -177,16 +173,12 @@ static Result fault(const char *call) {
     }
     if (is("lost")) return DEVICE_LOST;
     if (is("unknown")) return -123456;
+    static unsigned long calls;
+    if (is("later-fail") && ++calls > 4) return OUT_OF_DEVICE_MEMORY;
     return is("fail") ? OUT_OF_DEVICE_MEMORY : SUCCESS;
 }
 
-static Result (*enumerate)(Handle, uint32_t *, Handle *);
-static void (*memory_properties)(Handle, MemoryProperties *);
-static void (*properties)(Handle, char *);
-static void (*properties2)(Handle, char *);
-static void (*families)(Handle, uint32_t *, void *);
-static void (*families2)(Handle, uint32_t *, void *);
-
+#include "reports.h"
 #include "mapped.h"
 
 /* Work whose fence is signalled already. */
@@ -372,6 +364,7 @@ static void layer_vkUpdateDescriptorSets(
                 wrong[i].buffers = writes[0].buffers;
                 break;
             }
+    if (is("no-update") && count && left_out(&updates)) count--;
     BufferRange *ranges = calloc(count ? count : 1, sizeof *ranges);
     if (!ranges) abort();
     for (uint32_t i = 0; i < count; i++)
@@ -390,6 +383,7 @@ static void layer_vkGetBufferMemoryRequirements(Handle handle, uint64_t buffer, 
     ((void (*)(Handle, uint64_t, Requirements *))below(handle, "vkGetBufferMemoryRequirements"))(handle, buffer, needs);
     if (is("no-types")) needs->types = 0;
     if (is("zero-size")) needs->size = 0;
+    if (is("half-size")) needs->size /= 2;
     if (is("zero-alignment")) needs->alignment = 0;
 }
 
@@ -409,6 +403,7 @@ static void layer_vkCmdPushConstants(
     dispatch_late(commands);
     static unsigned long recorded;
     if (is("old-constants") && left_out(&recorded)) return;
+    if (is("short-constants") && size > 4 && left_out(&recorded)) size = 4;
     ((void (*)(Handle, uint64_t, uint32_t, uint32_t, uint32_t, const void *))below(commands, "vkCmdPushConstants"))(
         commands, layout, stages, offset, size, values);
 }
@@ -416,6 +411,7 @@ static void layer_vkCmdPushConstants(
 static void layer_vkCmdFillBuffer(Handle commands, uint64_t buffer, uint64_t offset, uint64_t size, uint32_t with) {
     static unsigned long recorded;
     if (is("no-fill") && left_out(&recorded)) return;
+    if (is("zero-fill") && left_out(&recorded)) with = 0;
     if (is("short-fill") && size > 64 && left_out(&recorded)) size = 64;
     ((void (*)(Handle, uint64_t, uint64_t, uint64_t, uint32_t))below(commands, "vkCmdFillBuffer"))(
         commands, buffer, offset, size, with);
@@ -540,68 +536,6 @@ static Result layer_vkWaitForFences(Handle handle, uint32_t count, const uint64_
     if (result == SUCCESS && is("one-way-map")) show_copies();
     if (result == SUCCESS && (is("flipped-bits") || is("swapped-words") || is("stale-words"))) misread();
     return result;
-}
-
-static Result layer_vkEnumeratePhysicalDevices(Handle instance, uint32_t *count, Handle *found) {
-    Result result = fault("vkEnumeratePhysicalDevices");
-    if (result) return result;
-    if (is("list-fails")) return INITIALIZATION_FAILED;
-    if (is("no-device")) {
-        *count = 0;
-        return SUCCESS;
-    }
-    return enumerate(instance, count, found);
-}
-
-static void layer_vkGetPhysicalDeviceMemoryProperties(Handle device, MemoryProperties *told) {
-    memory_properties(device, told);
-    for (uint32_t type = 0; type < told->type_count; type++) {
-        if (is("device-only")) told->types[type].flags &= ~HOST_VISIBLE;
-        if (is("all-flags")) told->types[type].flags = ALL_FLAGS;
-        if (is("bad-heap")) told->types[type].heap = 15;
-    }
-    for (uint32_t heap = 0; heap < told->heap_count; heap++)
-        if (is("zero-heaps")) told->heaps[heap].size = 0;
-    if (is("memory-types")) told->type_count = 1000;
-}
-
-static void spoil_limits(char *told) {
-    if (is("zero-limits")) memset(told + BEFORE_LIMITS, 0, LIMITS);
-    if (is("huge-limits")) memset(told + BEFORE_LIMITS, 0xff, LIMITS);
-}
-
-static void layer_vkGetPhysicalDeviceProperties(Handle device, char *told) {
-    properties(device, told);
-    spoil_limits(told);
-}
-
-static void layer_vkGetPhysicalDeviceProperties2(Handle device, char *told) {
-    properties2(device, told);
-    spoil_limits(told + BEFORE_PROPERTIES);
-    for (Header *at = ((Header *)told); at; at = (Header *)at->next) {
-        uint32_t *lanes = at->type == SUBGROUP_PROPERTIES ? (uint32_t *)((char *)at + 16)
-            : at->type == PROPERTIES_1_1 ? (uint32_t *)((char *)at + 64) : NULL;
-        if (lanes && is("half-subgroups")) *lanes /= 2;
-        if (lanes && is("double-subgroups")) *lanes *= 2;
-    }
-}
-
-typedef struct QueueFamily {
-    uint32_t flags, count, bits, width, height, depth;
-} QueueFamily;
-
-static void spoil_families(QueueFamily *family) {
-    if (is("no-compute")) family->flags &= ~2u;
-}
-
-static void layer_vkGetPhysicalDeviceQueueFamilyProperties(Handle device, uint32_t *count, QueueFamily *told) {
-    families(device, count, told);
-    for (uint32_t i = 0; told && i < *count; i++) spoil_families(told + i);
-}
-
-static void layer_vkGetPhysicalDeviceQueueFamilyProperties2(Handle device, uint32_t *count, char *told) {
-    families2(device, count, told);
-    for (uint32_t i = 0; told && i < *count; i++) spoil_families((QueueFamily *)(told + i * 40 + 16));
 }
 
 static Result layer_vkCreateInstance(const void *info, const void *allocator, Handle *made) {

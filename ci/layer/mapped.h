@@ -16,8 +16,9 @@ static void spoil(uint32_t with) {
                 *(uint32_t *)((char *)mapped[i].pointer + at) = with;
 }
 
-/* Number of words that are changed together, and number of words per memory that are searched for results. */
-enum { GROUP = 4, SEARCHED = 1 << 18 };
+/* Number of words that are changed together, number of words per memory that are searched for results, and limit of the
+ * distance of exchanged words. */
+enum { GROUP = 4, SEARCHED = 1 << 18, DISTANCE = 4096 };
 
 /* Returns true for small numbers that are not all zero. Results of tests have this form; other words of the program do not. */
 static int are_results(const uint32_t *words) {
@@ -29,9 +30,9 @@ static int are_results(const uint32_t *words) {
     return some;
 }
 
-/* Exchanges the first word with the next different one. */
-static void exchange(uint32_t *words) {
-    for (int word = 1; word < GROUP; word++)
+/* Exchanges the first of `count` words with the next different result. */
+static void exchange(uint32_t *words, uint64_t count) {
+    for (uint64_t word = 1; word < count && word < DISTANCE && words[word] <= 2; word++)
         if (words[word] != words[0]) {
             uint32_t first = words[0];
             words[0] = words[word];
@@ -62,7 +63,7 @@ static void misread(void) {
             else memcpy(earlier, group, GROUP * sizeof *group);
             if (!spoils || !are_results(group)) continue;
             if (is("flipped-bits")) *group ^= 1;
-            if (is("swapped-words")) exchange(group);
+            if (is("swapped-words")) exchange(group, count - at);
         }
     }
 }

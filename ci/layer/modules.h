@@ -18,16 +18,41 @@ static uint32_t *local_size(uint32_t *words, size_t count) {
     return NULL;
 }
 
+enum { OP_IADD = 128, OP_ATOMIC_IADD = 234, OP_BRANCH_CONDITIONAL = 250 };
+
+static void swap(uint32_t *words) {
+    uint32_t first = words[0];
+    words[0] = words[1];
+    words[1] = first;
+}
+
+/* Adds the operand of each atomic addition to its result. `words` has space for twice the words. */
+static size_t return_new_values(uint32_t *words, const uint32_t *given, size_t count) {
+    size_t to = SPIRV_HEADER;
+    for (size_t at = SPIRV_HEADER; at < count && given[at] >> 16; at += given[at] >> 16) {
+        memcpy(words + to, given + at, (given[at] >> 16) * sizeof *words);
+        uint32_t *atomic = words + to;
+        to += given[at] >> 16;
+        if ((given[at] & 0xffff) != OP_ATOMIC_IADD) continue;
+        uint32_t added[] = {5 << 16 | OP_IADD, atomic[1], atomic[2], words[3], atomic[6]};
+        atomic[2] = words[3]++;
+        memcpy(words + to, added, sizeof added);
+        to += 5;
+    }
+    return to;
+}
+
 static Result layer_vkCreateShaderModule(Handle handle, const ModuleInfo *info, const void *allocator, uint64_t *made) {
     static unsigned long modules;
     Result result = fault("vkCreateShaderModule");
     if (result) return result;
     Result (*create)(Handle, const ModuleInfo *, const void *, uint64_t *) =
         (Result(*)(Handle, const ModuleInfo *, const void *, uint64_t *))below(handle, "vkCreateShaderModule");
-    uint32_t *words = malloc(info->bytes);
+    uint32_t *words = malloc(2 * info->bytes);
     if (!words) return OUT_OF_HOST_MEMORY;
     memcpy(words, info->words, info->bytes);
     size_t count = info->bytes / 4;
+    if (is("new-values")) count = return_new_values(words, info->words, count);
     uint32_t *size = local_size(words, count);
     if (size && is("larger-local") && left_out(&modules)) *size += 1;
     if (size && is("double-local") && left_out(&modules)) *size *= 2;
@@ -38,10 +63,12 @@ static Result layer_vkCreateShaderModule(Handle handle, const ModuleInfo *info, 
     for (size_t at = SPIRV_HEADER; at < count && words[at] >> 16; at += words[at] >> 16) {
         uint32_t opcode = words[at] & 0xffff;
         if (is("opcode") && opcode == from) words[at] += to - from;
+        if (is("swapped-branch") && opcode == OP_BRANCH_CONDITIONAL) swap(words + at + 2);
         if (is("builtin") && opcode == OP_DECORATE && words[at + 2] == BUILT_IN && words[at + 3] == from) words[at + 3] = to;
     }
     ModuleInfo wrong = *info;
     wrong.words = words;
+    wrong.bytes = 4 * count;
     static ModuleInfo earlier;
     int stale = is("earlier-module") && left_out(&modules) && earlier.words;
     result = create(handle, stale ? &earlier : &wrong, allocator, made);

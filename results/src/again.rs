@@ -11,9 +11,10 @@ use litmus::{Observable, Outcome, Overlap, Prediction, Race, Test, Value};
 use crate::judge::{
     EXERCISED_THRESHOLD, Reason, allows_nothing, first_unexpected, no_execution, weak_prefix,
 };
+use crate::portability::HsaComparison;
 use crate::state;
 use crate::state::State;
-use crate::wire::{RaceWord, RunLine, RunOutcome, UnexpectedValues, VerdictWord};
+use crate::wire::{HsaRun, RaceWord, RunLine, RunOutcome, UnexpectedValues, VerdictWord};
 
 /// Returns the listed outcomes of `line` as outcomes of `observables`; those that cannot be converted are
 /// omitted.
@@ -158,7 +159,21 @@ pub fn recompute(
     if is_explained && new.detail != line.detail {
         return Err(format!("its `detail` is not `{}`", new.detail.unwrap_or_default()));
     }
-    Ok(RunLine { outcomes: new.outcomes, ..line.clone() })
+    Ok(RunLine { race: new.race, question, outcomes: new.outcomes, ..line.clone() })
+}
+
+/// Returns `line` with HSA's answers about its outcomes, which are `observables` of the lowered program `test`.
+pub fn compare_with_hsa(
+    line: &RunLine,
+    test: &Test,
+    observables: &[Observable],
+    comparison: &HsaComparison,
+) -> RunLine {
+    let allows = |row: &RunOutcome| comparison.allows.get(&outcome(&row.state, test, observables)?).copied();
+    let outcomes = line.outcomes.iter().map(|row| RunOutcome { hsa: allows(row), ..row.clone() });
+    let passed = line.outcomes.iter().filter(|row| !row.filtered).map(|row| row.count);
+    let hsa = Some(HsaRun::new(test, comparison, passed.fold(0, u64::saturating_add)));
+    RunLine { outcomes: outcomes.collect(), hsa, ..line.clone() }
 }
 
 fn race_word(race: RaceWord) -> &'static str {

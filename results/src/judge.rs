@@ -112,6 +112,21 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// All reasons.
+    pub const ALL: [Reason; 11] = [
+        Reason::NotExercised,
+        Reason::TimedOut,
+        Reason::NoTime,
+        Reason::Crashed,
+        Reason::DeviceLost,
+        Reason::NotExecuted,
+        Reason::CountsDisagree,
+        Reason::NoResolvedInstance,
+        Reason::NullDevice,
+        Reason::NotJudged,
+        Reason::Missing,
+    ];
+
     /// The word in published records.
     pub fn word(self) -> &'static str {
         match self {

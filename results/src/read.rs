@@ -6,6 +6,7 @@
 //! record changed after it was written; the error names the line. Reports, diffs, merges and resumed runs all
 //! read results through this module.
 
+mod check;
 pub mod herd;
 mod replay;
 mod unique;
@@ -17,12 +18,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
+pub use check::MOST_INSTANCES_OF_SECOND;
+
 use crate::checksum::is_whole;
-use crate::judge::find_contradiction;
 use crate::show;
 use crate::wire::{
     BASELINE_SCHEMA, BaselineRecord, DEFAULT_STRESS, DeviceRecord, MACHINE_CODE_SCHEMA, MachineCodeLine,
-    PLAN_SCHEMA, PLAN_SCHEMA_WITHOUT_SUMS, PlanRecord, RUN_SCHEMA, RunLine, VerdictWord,
+    PLAN_SCHEMA, PLAN_SCHEMA_WITHOUT_SUMS, PlanRecord, RUN_SCHEMA, RunLine,
 };
 
 /// File name of the plan.
@@ -508,8 +510,7 @@ fn foreign(
     if most.is_some_and(|most| line.instances > most) {
         return Some(("instances", line.instances.to_string(), plan.budget.clone()));
     }
-    let (_, asked) = line.replay.rsplit_once(" --instances ")?;
-    let asked: u64 = asked.split(' ').next()?.parse().ok()?;
+    let asked = replay::number(line, "--instances")?;
     let is_other = plan.instances().is_some_and(|planned| planned != asked);
     is_other.then(|| ("replay", format!("--instances {asked}"), plan.budget.clone()))
 }
@@ -521,7 +522,7 @@ fn run_line(mut value: Value) -> Result<RunLine, String> {
     }
     let line: RunLine = serde_json::from_value(value)
         .map_err(|error| format!("not a run record: {}", show::line(&error.to_string())))?;
-    check(&line)?;
+    check::invariants(&line)?;
     Ok(line)
 }
 
@@ -558,50 +559,4 @@ fn upgrade(fields: &mut Map<String, Value>) -> Result<(), String> {
         fields.insert("stress".to_owned(), Value::String(text));
     }
     Ok(())
-}
-
-/// Checks the invariants of a record.
-fn check(line: &RunLine) -> Result<(), String> {
-    if !(line.seconds.is_finite() && line.seconds >= 0.0) {
-        return Err(format!("`seconds` is {}, which is not a duration", line.seconds));
-    }
-    let counts = line.outcomes.iter().map(|outcome| outcome.count);
-    let counts = counts.chain(line.unexpected.iter().map(|values| values.count)).chain([line.unresolved]);
-    let sum = counts.into_iter().try_fold(0_u64, u64::checked_add);
-    if sum != Some(line.instances) {
-        let sum = sum.map_or_else(|| "more than fits 64 bits".to_owned(), |sum| sum.to_string());
-        return Err(format!("`instances` is {}, but the counts add up to {sum}", line.instances));
-    }
-    if line.interleaved > line.instances {
-        return Err(format!("{} interleaved of {} instances", line.interleaved, line.instances));
-    }
-    let batches = line.outcomes.iter().filter_map(|outcome| outcome.batches).max();
-    if batches > line.batches || line.batches > Some(line.instances) {
-        return Err(format!("{} batches of {}", batches.unwrap_or(0), line.batches.unwrap_or(0)));
-    }
-    if let Some(row) = line.outcomes.iter().find(|row| row.batches > Some(row.count)) {
-        return Err(format!("{} instances in {} batches", row.count, row.batches.unwrap_or(0)));
-    }
-    if let Some(spread) = &line.spread {
-        let parts = spread.first.checked_add(spread.second);
-        if parts.is_none_or(|parts| parts > line.instances) || spread.weak > spread.second {
-            return Err(format!("the parts of `spread` have more than the {} instances", line.instances));
-        }
-    }
-    let mut states = BTreeSet::new();
-    if let Some(twice) =
-        line.outcomes.iter().map(|o| crate::state::text(&o.state)).find(|s| !states.insert(s.clone()))
-    {
-        return Err(format!("outcome `{}` occurs twice", show::line(&twice)));
-    }
-    if !replay::is_replay(line) {
-        return Err(format!(
-            "`replay` is not a command that only runs the test: {}",
-            show::line(&line.replay)
-        ));
-    }
-    if line.verdict == VerdictWord::Skipped && line.reason.is_none() && line.detail.is_none() {
-        return Err("skipped without a reason".to_owned());
-    }
-    find_contradiction(line).map_or(Ok(()), Err)
 }

@@ -335,8 +335,8 @@ pub struct RunLine {
     /// otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted_by_host: Option<String>,
-    /// The part of the run under another layout, after a part without a weak outcome that the device has shown
-    /// before; absent if there was none.
+    /// The part of the run under another layout, after a part without a weak outcome that the device is known
+    /// to show; absent if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spread: Option<SpreadRun>,
     /// The outcome whose rate changed most significantly during the run; absent if the run was too short.
@@ -372,7 +372,7 @@ pub struct RunLine {
 /// The part of a run under another layout.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SpreadRun {
-    /// Instances of the part before it, none of which showed the outcomes that a baseline has.
+    /// Instances of the part before it, none of which showed a weak outcome that the device is known to show.
     pub first: u64,
     /// Its instances.
     pub second: u64,

@@ -4,17 +4,20 @@
 //! A line is copied unchanged if its test or model is not available any more, or if the model finds no answer
 //! in time. No verdict follows from an incomplete prediction.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use litmus::Prediction;
 use results::read::Results;
 use results::wire::{ModelRecord, RunLine, VerdictWord};
 use results::write::number::plural;
 use results::{Reason, again, show};
 
 use crate::choice::{self, Chosen};
-use crate::kinds::litmus::recorded::{RECORD_PATIENCE, predict_again};
+use crate::kinds::litmus::mutants::{self, Candidate};
+use crate::kinds::litmus::planned::PlannedTest;
+use crate::kinds::litmus::recorded::{RECORD_PATIENCE, compare_with_hsa, predict_again};
 use crate::parallel::map;
 use crate::{Failure, reasons};
 
@@ -96,6 +99,47 @@ pub struct Recomputed {
     pub notes: Vec<String>,
 }
 
+/// The records of one test by one model, with the prediction that confirms them.
+struct GroupAnswer {
+    records: Vec<Result<Record, String>>,
+    predicted: Option<(PlannedTest, Prediction)>,
+}
+
+/// Recomputes the mutants of confirmed lines. Mutants whose records are not confirmed are copied.
+fn with_mutants(mut lines: Vec<RunLine>, confirmed: &[Option<&(PlannedTest, Prediction)>]) -> Vec<RunLine> {
+    let candidates: Vec<_> = (lines.iter().zip(confirmed))
+        .map(|(line, own)| {
+            let (planned, prediction) = (*own)?;
+            Some(Candidate { device: line.device.as_str(), test: &planned.judged, prediction })
+        })
+        .collect();
+    let mutants = mutants::among(&candidates);
+    let places: BTreeMap<(String, String), usize> =
+        lines.iter().enumerate().map(|(at, line)| ((line.device.clone(), line.id.clone()), at)).collect();
+    let tests: Vec<(String, String)> =
+        lines.iter().map(|line| (line.id.clone(), line.hashes.test.clone())).collect();
+    for ((line, own), mutants) in lines.iter_mut().zip(confirmed).zip(mutants) {
+        if own.is_none() {
+            continue;
+        }
+        let mut all: Vec<usize> = (line.mutants.iter())
+            .filter_map(|id| places.get(&(line.device.clone(), id.clone())).copied())
+            .filter(|at| confirmed.get(*at).is_some_and(Option::is_none))
+            .chain(mutants)
+            .collect();
+        all.sort_unstable();
+        all.dedup();
+        // A folder may have a test under several names.
+        let mut known = BTreeSet::new();
+        let is_new = |(id, hash): &&(String, String)| {
+            known.insert((hash.clone(), id.split_once('@').map(|(_, variant)| variant.to_owned())))
+        };
+        let mutants = all.into_iter().filter_map(|at| tests.get(at)).filter(is_new);
+        line.mutants = mutants.map(|(id, _)| id.clone()).collect();
+    }
+    lines
+}
+
 /// The result of recomputing a record.
 enum Record {
     Confirmed(RunLine),
@@ -133,7 +177,10 @@ pub fn recompute(results: Results, other: OtherVersion) -> Result<Recomputed, Fa
     let groups: Vec<_> = groups.into_iter().collect();
     let answers = map(&groups, |((id, hash, model, model_hash), indices)| {
         let lines: Vec<&RunLine> = indices.iter().filter_map(|index| results.lines.get(*index)).collect();
-        let copied = |why: String| lines.iter().map(|_| Ok(Record::Copied(why.clone()))).collect::<Vec<_>>();
+        let copied = |why: String| GroupAnswer {
+            records: lines.iter().map(|_| Ok(Record::Copied(why.clone()))).collect(),
+            predicted: None,
+        };
         let Some(chosen) = models.get(model).and_then(Option::as_ref) else {
             return copied(format!("the model `{}` is not shipped", show::line(model)));
         };
@@ -146,36 +193,56 @@ pub fn recompute(results: Results, other: OtherVersion) -> Result<Recomputed, Fa
         let Some(planned) = reasons::planned(id, hash, text) else {
             return copied("no text of the test is available".to_owned());
         };
-        let left = deadline.saturating_duration_since(Instant::now());
-        let prediction = predict_again(&planned, chosen, &lines, left.min(RECORD_PATIENCE));
-        let recomputed = |line: &&RunLine| match &prediction {
-            Ok(prediction) => match again::recompute(line, &planned.judged, prediction, model_hash) {
-                Ok(line) => Ok(Record::Confirmed(line)),
-                Err(what) if !is_current => {
-                    let why = format!("{version}; {what}");
-                    Ok(Record::Dropped(again::distrust(line, Reason::NotJudged, &why)))
-                }
-                Err(what) => Err(what),
-            },
-            Err(why) => Ok(Record::Dropped(again::distrust(line, Reason::TimedOut, why))),
+        let left = deadline.saturating_duration_since(Instant::now()).min(RECORD_PATIENCE);
+        let prediction = match predict_again(&planned, chosen, &lines, left) {
+            Ok(prediction) => prediction,
+            Err(why) => {
+                let dropped = |line: &&RunLine| again::distrust(line, Reason::TimedOut, &why);
+                let records = lines.iter().map(|line| Ok(Record::Dropped(dropped(line)))).collect();
+                return GroupAnswer { records, predicted: None };
+            }
         };
-        lines.iter().map(recomputed).collect()
+        let comparison = compare_with_hsa(&planned, &prediction, left);
+        let recomputed = |line: &&RunLine| match (
+            again::recompute(line, &planned.judged, &prediction, model_hash),
+            &comparison,
+        ) {
+            (Ok(line), Some(comparison)) => Ok(Record::Confirmed(again::compare_with_hsa(
+                &line,
+                &planned.judged,
+                &prediction.observables,
+                comparison,
+            ))),
+            (Ok(line), None) => Ok(Record::Confirmed(RunLine { hsa: None, ..line })),
+            (Err(what), _) if !is_current => {
+                let why = format!("{version}; {what}");
+                Ok(Record::Dropped(again::distrust(line, Reason::NotJudged, &why)))
+            }
+            (Err(what), _) => Err(what),
+        };
+        let records = lines.iter().map(recomputed).collect();
+        GroupAnswer { records, predicted: Some((planned, prediction)) }
     });
     let mut new = results.lines.clone();
     let (mut dropped, mut copied) = (0, BTreeMap::<String, u64>::new());
-    for ((_, indices), records) in groups.iter().zip(answers) {
+    let mut confirmed: Vec<Option<&(PlannedTest, Prediction)>> = vec![None; new.len()];
+    for ((_, indices), GroupAnswer { records, predicted }) in groups.iter().zip(&answers) {
         for (index, record) in indices.iter().zip(records) {
             let Some(place) = new.get_mut(*index) else { continue };
-            match record.map_err(|what| edited(&results, place, &what))? {
-                Record::Confirmed(line) => *place = line,
-                Record::Copied(why) => *copied.entry(why).or_default() += 1,
+            match record.as_ref().map_err(|what| edited(&results, place, what))? {
+                Record::Confirmed(line) => {
+                    *place = line.clone();
+                    confirmed.iter_mut().skip(*index).take(1).for_each(|own| *own = predicted.as_ref());
+                }
+                Record::Copied(why) => *copied.entry(why.clone()).or_default() += 1,
                 Record::Dropped(line) => {
                     dropped += usize::from(line.verdict != place.verdict);
-                    *place = line;
+                    *place = line.clone();
                 }
             }
         }
     }
+    let new = with_mutants(new, &confirmed);
     let sentence = |(why, count): (&String, &u64)| {
         format!("note: {} copied without judging again: {why}", plural(*count, "verdict"))
     };

@@ -69,6 +69,13 @@ impl Failure {
         Failure::Environment(miette::Report::new(FailureMessage::new(text)))
     }
 
+    /// A thread or a process cannot be started.
+    pub fn not_started(error: &std::io::Error) -> Failure {
+        Failure::environment_message(format!(
+            "no thread or process can be started: {error}; `ulimit -u` and `ulimit -v` limit them"
+        ))
+    }
+
     /// A failure to read or write a file or a folder.
     pub fn of_file(path: &Path, error: impl std::fmt::Display) -> Failure {
         Failure::environment_message(format!("{}: {error}", path.display()))

@@ -58,6 +58,11 @@ pub fn quoted(word: &str) -> String {
     }
 }
 
+/// Returns a command to copy. It is empty if a word has control characters, which a terminal does not show.
+pub fn copyable(command: String) -> String {
+    if command.contains(char::is_control) { String::new() } else { command }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -74,5 +79,7 @@ mod tests {
         for (word, expected) in cases {
             assert_eq!(quoted(word), expected);
         }
+        assert_eq!(copyable(quoted("$x y")), "'$x y'");
+        assert_eq!(copyable(quoted("a\nb")), "");
     }
 }

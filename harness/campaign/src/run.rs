@@ -390,7 +390,7 @@ impl<K: RunKind> Run<'_, K> {
                     },
                 );
             });
-            pool.map_err(Failure::environment_error)?;
+            pool.map_err(|error| Failure::not_started(&error))?;
             let (mut judged, mut spoiled) = (0, false);
             // If a verdict cannot be recorded, the channel closes, and the pool ends.
             for happened in inbox {

@@ -129,7 +129,7 @@ pub fn ask(process: &Process, task: &Task, patience: Duration) -> Result<WorkerO
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
-        .map_err(Failure::environment_error)?;
+        .map_err(|error| Failure::not_started(&error))?;
     let (sender, receiver) = channel();
     let stdout = child.stdout.take();
     let reader = std::thread::Builder::new().spawn(move || {
@@ -141,7 +141,7 @@ pub fn ask(process: &Process, task: &Task, patience: Duration) -> Result<WorkerO
     if let Err(error) = reader {
         let _ = child.kill();
         let _ = child.wait();
-        return Err(Failure::environment_error(error));
+        return Err(Failure::not_started(&error));
     }
     let deadline = Instant::now() + patience;
     let mut ended = false;

@@ -1,6 +1,9 @@
 //! Plans, verdicts and resumed runs with scripted workers, without processes or devices.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a failure is the report")]
 
+#[path = "run/edits.rs"]
+mod edits;
+
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::ControlFlow;

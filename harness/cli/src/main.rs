@@ -23,6 +23,9 @@ use crate::exit::Outcome;
 
 fn main() -> ExitCode {
     completion::answer();
+    // With a handler, a write beyond the limit of file sizes fails with an error and does not end the process.
+    #[cfg(unix)]
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, std::sync::Arc::default());
     output::set_up_diagnostics();
     let matches = help::command().try_get_matches_from(words(std::env::args_os().collect()));
     let line = match matches.and_then(|matches| CommandLine::from_arg_matches(&matches)) {

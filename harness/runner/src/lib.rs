@@ -39,6 +39,7 @@ mod runnable;
 mod seed;
 mod settings;
 pub mod shader;
+mod store_buffering;
 mod stress;
 mod stretches;
 pub mod tune;

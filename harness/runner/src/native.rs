@@ -4,7 +4,9 @@
 //! side of eight instances whose locations share a cache line. The ratio of a device's rate to this rate is
 //! more stable than either, since other load affects both alike.
 
+use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::affinity;
@@ -40,13 +42,19 @@ pub fn run(time: Duration) -> StoreBuffering {
                 affinity::take_processor(side);
                 side_of(side, &lines, &meeting.0)
             };
-            let partner = scope.spawn(move || play(1));
+            let start = |side| std::thread::Builder::new().spawn_scoped(scope, move || play(side));
+            let partner = start(1);
             // Also a new thread, so that the caller's thread keeps its affinity.
-            let first = scope.spawn(move || play(0));
-            (first.join(), partner.join())
+            let first = start(0);
+            if first.is_err() || partner.is_err() {
+                // The other side would wait forever.
+                meeting.0.store(u32::MAX / 2, Ordering::Relaxed);
+            }
+            let reads = |thread: io::Result<ScopedJoinHandle<'_, Vec<u32>>>| thread.ok()?.join().ok();
+            (reads(first), reads(partner))
         });
-        // A thread returns no reads only if it panics, which this code cannot do.
-        let (Ok(own), Ok(other)) = (own, other) else { return seen };
+        // The limit of threads is reached.
+        let (Some(own), Some(other)) = (own, other) else { return seen };
         for (r0, r1) in own.iter().zip(&other) {
             if let Some(count) = seen.counts.get_mut((2 * r0 + r1) as usize) {
                 *count += 1;

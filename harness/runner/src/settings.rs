@@ -47,6 +47,8 @@ pub struct RunSettings {
     /// Weak outcomes that the device has shown before. If the first part of the budget shows none of them, the
     /// rest runs under [another layout](Stress::spread_out).
     pub expected: Vec<Outcome>,
+    /// Weak outcomes of store buffering: as `expected` if a calibration of the device shows store buffering.
+    pub calibrated: Vec<Outcome>,
 }
 
 impl RunSettings {
@@ -63,6 +65,7 @@ impl RunSettings {
             patience: RunSettings::PATIENCE,
             exercise: None,
             expected: Vec::new(),
+            calibrated: Vec::new(),
         }
     }
 }

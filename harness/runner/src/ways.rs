@@ -1,8 +1,8 @@
 //! Runs a program with several mechanisms between its phases; each gets an equal part of the budget.
 //!
 //! The rates of weak outcomes differ between two runs of one stress on one machine by more than chance, down to
-//! none at all. If the device has shown a weak outcome before and the first part of a run shows none, the rest of
-//! its budget runs with other delays, distances and alignments.
+//! none at all. If the device has shown a weak outcome before, or shows store buffering in a calibration, and the
+//! first part of a run shows none, the rest of its budget runs with other delays, distances and alignments.
 
 use std::ops::ControlFlow;
 
@@ -15,6 +15,7 @@ use crate::error::RunError;
 use crate::join::Join;
 use crate::run::{RunProgress, run_program};
 use crate::settings::{RunBudget, RunSettings};
+use crate::store_buffering;
 use crate::stress::Stress;
 
 /// The mechanisms and the memory of a run.
@@ -60,6 +61,16 @@ pub struct Known {
     pub counted_by_host: Option<String>,
     /// The second part of the run, if there was one.
     pub spread: Option<SpreadPart>,
+    /// Whether the device shows store buffering, if that was measured. A run measures it if it has to know.
+    pub store_buffering: Option<bool>,
+}
+
+impl Known {
+    /// Returns true if the device is known to show an outcome of the settings.
+    fn is_weak(&mut self, device: &dyn Device, settings: &RunSettings) -> bool {
+        let mut measure = || store_buffering::is_shown(device, settings.patience);
+        !settings.expected.is_empty() || *self.store_buffering.get_or_insert_with(&mut measure)
+    }
 }
 
 /// The part of a run under another layout, after a part without an expected weak outcome.
@@ -125,7 +136,7 @@ impl FirstPart<'_> {
     }
 
     /// Returns the settings for the rest of the budget.
-    fn second(&self, first: &Observation, loop_budget: Option<u32>) -> RunSettings {
+    fn second(&self, first: &Observation, stress: Stress) -> RunSettings {
         let settings = self.settings;
         let took = std::time::Duration::try_from_secs_f64(first.seconds).unwrap_or_default();
         let is_exercised =
@@ -133,7 +144,7 @@ impl FirstPart<'_> {
         // An exercised test takes a half of the time that it is given.
         let took = if is_exercised { took * 2 } else { took };
         RunSettings {
-            stress: settings.stress.spread_out(loop_budget),
+            stress,
             budget: RunBudget {
                 instances: settings.budget.instances.map(|all| all - all.min(first.accounted_instances())),
                 time: settings.budget.time.map(|all| all.saturating_sub(took)),
@@ -146,7 +157,8 @@ impl FirstPart<'_> {
 
 /// Returns the instances that show an expected outcome.
 fn expected_instances(settings: &RunSettings, seen: &Observation) -> u64 {
-    settings.expected.iter().filter_map(|outcome| seen.histogram.counts.get(outcome)).sum()
+    let expected = settings.expected.iter().chain(&settings.calibrated);
+    expected.filter_map(|outcome| seen.histogram.counts.get(outcome)).sum()
 }
 
 /// Runs `program`, made from `test`, with each mechanism in turn, and stores facts about the run in `known`.
@@ -168,14 +180,19 @@ pub fn run_ways(
     let joins = way.joins_of(program);
     let part = RunSettings { budget: part_of(settings.budget, joins.len()), ..settings.clone() };
     let mut all = PartialRun::default();
+    let is_decided = part.expected.is_empty() && part.calibrated.is_empty();
     let mut stopped = false;
     let mut failed = None;
     'joins: for join in joins {
-        let mut watch = FirstPart { settings: &part, is_decided: part.expected.is_empty(), is_barren: false };
+        let mut watch = FirstPart { settings: &part, is_decided, is_barren: false };
         let mut first: Option<Observation> = None;
+        let mut is_spread = false;
         loop {
             let settings = match &first {
-                Some(first) => watch.second(first, device.capabilities().loop_budget),
+                Some(first) if is_spread => {
+                    watch.second(first, part.stress.spread_out(device.capabilities().loop_budget))
+                }
+                Some(first) => watch.second(first, part.stress.clone()),
                 None => part.clone(),
             };
             // Dispatches in flight may have used the whole budget.
@@ -186,7 +203,7 @@ pub fn run_ways(
             let with = |all: &PartialRun, seen: &Observation| {
                 let mut so_far = all.clone();
                 so_far.observation.merge_from(seen);
-                if let Some(first) = &first {
+                if let Some(first) = first.as_ref().filter(|_| is_spread) {
                     so_far.spread.get_or_insert_default().merge_from(&SpreadPart {
                         first: first.accounted_instances(),
                         second: seen.accounted_instances(),
@@ -219,6 +236,7 @@ pub fn run_ways(
             if first.is_some() || !watch.is_barren {
                 break;
             }
+            is_spread = known.is_weak(device, &part);
             first = Some(seen);
         }
     }

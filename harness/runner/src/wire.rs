@@ -95,6 +95,9 @@ pub struct Job {
     /// Weak outcomes that the device has shown before, like `serial`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expected: Vec<Vec<u64>>,
+    /// Weak outcomes of store buffering, expected if the worker's calibration shows it; like `serial`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calibrated: Vec<Vec<u64>>,
     /// Time limit of a submission in seconds.
     pub patience: f64,
     /// The next job, if known: its kernels are compiled while this one runs.

@@ -248,6 +248,8 @@ struct Open {
 /// The devices of a worker.
 pub(crate) struct Devices<'a> {
     open: BTreeMap<String, Open>,
+    /// As [`Known::store_buffering`].
+    store_buffering: BTreeMap<String, bool>,
     /// The evidence whether stages of a device run their invocations sequentially.
     serial: BTreeMap<(String, Neighbours), OverlapEvidence>,
     make: MakeDevice<'a>,
@@ -256,7 +258,7 @@ pub(crate) struct Devices<'a> {
 impl<'a> Devices<'a> {
     /// Creates an empty set.
     pub fn new(make: MakeDevice<'a>) -> Devices<'a> {
-        Devices { open: BTreeMap::new(), serial: BTreeMap::new(), make }
+        Devices { open: BTreeMap::new(), store_buffering: BTreeMap::new(), serial: BTreeMap::new(), make }
     }
 
     /// Leaks all devices: destroying one that hangs or was lost may block forever.
@@ -382,6 +384,7 @@ fn fill(
         // No partner can arrive.
         stress.spin = (0, 0);
     }
+    let weak = devices.store_buffering.get(&job.device).copied();
     let device = devices.get(&job.device)?;
 
     let overlap = test.thread_overlap();
@@ -401,6 +404,7 @@ fn fill(
         patience: seconds_to_duration(job.patience),
         exercise: None,
         expected: Vec::new(),
+        calibrated: Vec::new(),
     };
 
     let exercise = Exercise { serial: job.serial.clone(), enough: job.enough, parts: job.parts };
@@ -409,13 +413,15 @@ fn fill(
     own.exercise = (overlap == Overlap::Possible).then(|| exercise.clone());
     let outcome = |values: &Vec<u64>| Outcome(values.iter().copied().map(Value).collect());
     own.expected = job.expected.iter().map(outcome).collect();
+    own.calibrated = job.calibrated.iter().map(outcome).collect();
     if twin.is_some() {
         own.budget.time = own.budget.time.map(|time| time - time / TWIN_PART);
     }
     // A GPU driver compiles the next kernels while this job runs; with a CPU driver, that would take time
     // from the job.
     let mut ahead = !device.capabilities().is_cpu;
-    let attempt = run_one(device, &test, variant, &job.kernel, &own, &mut |seen| {
+    let known = Known { store_buffering: weak, ..Known::default() };
+    let attempt = run_one(device, &test, variant, &job.kernel, &own, known, &mut |seen| {
         if std::mem::take(&mut ahead) {
             device.compile_ahead(what_follows(job, twin.as_ref(), variant, device, &settings(TWIN_PART)));
         }
@@ -425,6 +431,9 @@ fn fill(
         })
     });
     answer.validation = device.validation_messages();
+    if let Some(weak) = attempt.known.store_buffering {
+        devices.store_buffering.insert(job.device.clone(), weak);
+    }
     let memory: Vec<String> = attempt.known.memory.iter().map(ToString::to_string).collect();
     answer.memory = (!memory.is_empty()).then(|| memory.join(" and "));
     answer.counted_by_host = attempt.known.counted_by_host;
@@ -437,7 +446,9 @@ fn fill(
     if let Some(twin) = twin.filter(|_| !needless) {
         let first =
             Snapshot { observation: answer.observation.clone(), twin: None, spread: answer.spread.clone() };
-        let attempt = run_one(device, &twin, variant, "", &settings(TWIN_PART), &mut |seen| {
+        let device = devices.get(&job.device)?;
+        let known = Known::default();
+        let attempt = run_one(device, &twin, variant, "", &settings(TWIN_PART), known, &mut |seen| {
             on_snapshot(&|| Snapshot { twin: Some((&seen().observation).into()), ..first.clone() })
         });
         answer.twin = Some((&attempt.seen).into());
@@ -465,9 +476,10 @@ fn run_one(
     variant: RunVariant,
     planned: &str,
     settings: &RunSettings,
+    known: Known,
     on_snapshot: &mut dyn FnMut(&dyn Fn() -> PartialRun) -> ControlFlow<()>,
 ) -> RanTest {
-    let mut ran = RanTest::default();
+    let mut ran = RanTest { known, ..RanTest::default() };
     let runnable = told(test, variant, &settings.stress, device.capabilities())
         .and_then(|runnable| runnable::check(planned, &runnable.hash()).map(|()| runnable));
     let runnable = match runnable {

@@ -80,6 +80,7 @@ fn job(text: &str, device: &str, instances: u64) -> Job {
         parts: Parts::default(),
         patience: 30.0,
         expected: Vec::new(),
+        calibrated: Vec::new(),
         next: None,
     }
 }

@@ -112,6 +112,7 @@ fn job(text: &str, device: &str) -> Job {
         enough: 0,
         parts: Parts::default(),
         expected: Vec::new(),
+        calibrated: Vec::new(),
         patience: 0.2,
         next: None,
     }

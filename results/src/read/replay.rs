@@ -17,13 +17,27 @@ pub(super) fn is_replay(line: &RunLine) -> bool {
     let [program, run, rest @ ..] = words.as_slice() else { return false };
     let mut flags = rest.iter().filter(|word| word.starts_with("--")).map(String::as_str);
     let name = |flag: &str| flag.split('=').next().unwrap_or_default().to_owned();
+    let has = |flag: &str, value: &str| match words.iter().position(|word| word == flag) {
+        Some(place) => words.get(place + 1).is_some_and(|word| word == value),
+        None => true,
+    };
+    let is_number = |flag: &str| !words.iter().any(|word| word == flag) || number(line, flag).is_some();
     program == "vk-litmus"
         && run == "run"
+        && has("--seed", &line.seed.to_string())
+        && is_number("--instances")
         && match line.shader {
             // A shader has the options of its inputs and of its compiler.
             Some(_) => flags.all(|flag| !WRITING.contains(&name(flag).as_str())),
             None => flags.all(|flag| OPTIONS.contains(&name(flag).as_str())),
         }
+}
+
+/// Returns the number after a flag of a replay.
+pub(super) fn number(line: &RunLine, flag: &str) -> Option<u64> {
+    let words = shell_words(&line.replay)?;
+    let place = words.iter().position(|word| word == flag)?;
+    words.get(place + 1)?.parse().ok()
 }
 
 /// Splits a command into words; `None` if a shell would do more than that.
@@ -52,7 +66,8 @@ mod tests {
 
     #[test]
     fn commands_that_do_more_are_refused() {
-        let is = |text: &str| is_replay(&RunLine { replay: text.to_owned(), ..RunLine::default() });
+        let line = |text: &str| RunLine { replay: text.to_owned(), seed: 1, ..RunLine::default() };
+        let is = |text: &str| is_replay(&line(text));
         for good in [
             "",
             "vk-litmus run mp/MP+rel-acq.wg@v --device 'name:llvmpipe (LLVM)' --seed 1 --instances 400",
@@ -69,6 +84,8 @@ mod tests {
             "vk-litmus run x\ny",
             "vk-litmus run x --gtest_output=xml:y",
             "vk-litmus run x --out y",
+            "vk-litmus run x --seed 2",
+            "vk-litmus run x --seed 1 --instances 400x",
             "vk-litmus merge x",
             "rm x",
         ] {

@@ -123,8 +123,9 @@ pub struct RunContext {
 }
 
 impl HsaRun {
-    /// Builds HSA's part of the line for the lowered program `test`.
-    fn new(test: &Test, beside: &HsaComparison, judgement: &Judgement) -> HsaRun {
+    /// Builds HSA's part of the line for the lowered program `test`; in `passed` instances, every `await` read its
+    /// value.
+    pub(crate) fn new(test: &Test, beside: &HsaComparison, passed: u64) -> HsaRun {
         let hsa = &beside.hsa;
         let asked = test.question.as_ref().map(|question| question.kind);
         HsaRun {
@@ -137,7 +138,7 @@ impl HsaRun {
                 Some(QuestionKind::Forall) => hsa.misses,
                 Some(_) => hsa.meets,
             },
-            passed: judgement.rows.iter().filter(|row| !row.says.filtered).map(|row| row.count).sum(),
+            passed,
         }
     }
 }
@@ -155,6 +156,7 @@ impl RunLine {
             Verdict::Inconclusive(reason) => (Some(reason.word().to_owned()), judgement.detail.clone()),
             Verdict::Conforms | Verdict::Violates | Verdict::Undefined => (None, judgement.detail.clone()),
         };
+        let passed = judgement.rows.iter().filter(|row| !row.says.filtered).map(|row| row.count).sum();
         RunLine {
             schema: RUN_SCHEMA.to_owned(),
             id: context.id,
@@ -220,7 +222,7 @@ impl RunLine {
             question: test.question.as_ref().map(|question| question.to_text(test)),
             tool: context.tool,
             driver: context.driver,
-            hsa: context.beside.as_ref().map(|beside| HsaRun::new(test, beside, judgement)),
+            hsa: context.beside.as_ref().map(|beside| HsaRun::new(test, beside, passed)),
             mutants: context.mutants,
         }
     }

@@ -219,8 +219,8 @@ fn powers(lines: &[RunLine]) -> String {
     text + &spreads(lines)
 }
 
-/// Formats the outcomes under another layout, which is used if the first part of a run has no weak outcome of
-/// the baseline.
+/// Formats the outcomes under another layout, which is used if the first part of a run has no weak outcome that
+/// the device is known to show.
 fn spreads(lines: &[RunLine]) -> String {
     let told = |line: &RunLine| {
         let spread = line.spread.as_ref()?;

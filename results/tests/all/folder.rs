@@ -133,7 +133,7 @@ fn a_journal_of_another_run_is_refused() {
             &|_, line| (line.tool, line.driver) = (String::new(), None),
             "its `driver` is ``, the plan's is `llvmpipe Mesa 22.3.6 (13, 1)`",
         ),
-        (&|_, line| line.seed = 99, "its `seed` is `99`, the plan's is `7`"),
+        (&|_, line| (line.seed, line.replay) = (99, String::new()), "its `seed` is `99`, the plan's is `7`"),
         (&|plan, _| plan.seed = 0, "its `seed` is `7`, the plan's is `0`"),
         (&|_, line| line.tool = "9".into(), "its `tool` is `9`, the plan's is `0.1.0`"),
         (&|_, line| line.stress = "gpu".into(), "its `stress` is `gpu`, the plan's is `cpu`"),

@@ -200,6 +200,7 @@ impl Litmus<'_> {
             enough: results::judge::EXERCISED_THRESHOLD,
             parts: Parts::default(),
             expected: cell.expected.iter().map(values_of).collect(),
+            calibrated: cell.calibrated.iter().map(values_of).collect(),
             patience: RunSettings::PATIENCE.as_secs_f64(),
             next: None,
         }

@@ -32,7 +32,7 @@ pub struct ReadmeContent<'a> {
 
 /// Returns the README. Control characters of untrusted text, such as device names, are removed.
 pub fn write(said: &ReadmeContent<'_>) -> String {
-    let mut text = format!("# {}: {}\n\n", said.subject.name(), title(said));
+    let mut text = format!("# {}: {}\n\n", show::line(said.subject.name()), show::line(&title(said)));
     let why = said.subject.loaded.test.metadata.why.join(" ");
     if !why.is_empty() {
         let _ = writeln!(text, "{why}\n");

@@ -35,7 +35,7 @@ use results::write::gtest::{Gtest, GtestCase, list};
 use results::write::{Format, RunWriter, number, run_writer};
 use runner::RunVariant;
 #[cfg(unix)]
-use signal_hook::consts::{SIGHUP, SIGXFSZ};
+use signal_hook::consts::SIGHUP;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use sim::{Fault, SimDevice};
 
@@ -661,8 +661,6 @@ fn interrupt_flag() -> Result<Arc<AtomicBool>, Failure> {
     let signals = [SIGINT, SIGTERM].into_iter().chain(is_hung_up().then_some(SIGHUP));
     let signals = signal_hook::iterator::Signals::new(signals);
     let mut signals = signals.map_err(Failure::environment_error)?;
-    // With a handler, a write beyond the limit of file sizes fails with an error and does not end the process.
-    signal_hook::flag::register(SIGXFSZ, Arc::default()).map_err(Failure::environment_error)?;
     let set = flag.clone();
     let watch = move || {
         let mut first = None;
@@ -674,7 +672,7 @@ fn interrupt_flag() -> Result<Arc<AtomicBool>, Failure> {
             }
         }
     };
-    std::thread::Builder::new().spawn(watch).map_err(Failure::environment_error)?;
+    std::thread::Builder::new().spawn(watch).map_err(|error| Failure::not_started(&error))?;
     Ok(flag)
 }
 

@@ -29,7 +29,9 @@ fn read_file(path: &str) -> String {
 
 /// Returns the source of the layer.
 fn layer_source() -> String {
-    ["fault.c", "mapped.h", "modules.h"].map(|name| read_file(&format!("ci/layer/{name}"))).concat()
+    ["fault.c", "mapped.h", "modules.h", "reports.h"]
+        .map(|name| read_file(&format!("ci/layer/{name}")))
+        .concat()
 }
 
 /// A row of the data file.

@@ -13,17 +13,28 @@ const INSTANCES: u64 = 20_000;
 
 /// Runs a corpus test with an expected outcome.
 fn run(id: &str, expected: Vec<Outcome>, seed: u64) -> (Observation, Option<SpreadPart>) {
+    let (seen, known) = run_with(id, seed, Known::default(), |settings| settings.expected = expected);
+    (seen, known.spread)
+}
+
+/// Runs a corpus test with facts about the device and other settings.
+fn run_with(
+    id: &str,
+    seed: u64,
+    mut known: Known,
+    change: impl FnOnce(&mut RunSettings),
+) -> (Observation, Known) {
     let all = litmus::corpus::tests();
     let entry = all.iter().find(|entry| entry.id == id).unwrap();
     let test = litmus::parse(entry.text, &entry.path).unwrap();
     let device = SimDevice::new(Fault::None);
     let told = runner::told(&test, RunVariant::default(), &stress(&device), device.capabilities()).unwrap();
     let budget = RunBudget::instances(INSTANCES);
-    let settings = RunSettings { expected, ..RunSettings::new(stress(&device), budget, seed) };
-    let (mut known, go_on) =
-        (Known::default(), &mut |_: &dyn Fn() -> runner::PartialRun| ControlFlow::Continue(()));
+    let mut settings = RunSettings::new(stress(&device), budget, seed);
+    change(&mut settings);
+    let go_on = &mut |_: &dyn Fn() -> runner::PartialRun| ControlFlow::Continue(());
     let ran = runner::run_ways(&device, &told.program, &told.way(), &test, &settings, &mut known, go_on);
-    (ran.unwrap(), known.spread)
+    (ran.unwrap(), known)
 }
 
 fn outcome(values: &[u64]) -> Outcome {
@@ -55,6 +66,24 @@ fn a_run_without_the_expected_outcome_changes_its_layout() {
     assert!(now.spacing.1 > was.spacing.1 && now.padding.1 > was.padding.1 && now.hold.1 > was.hold.1);
     let (again, part) = run();
     assert_eq!((counts(&again), part), (counts(&seen), Some(spread)));
+}
+
+/// Without a baseline, a calibration shows that the device has weak outcomes. On a device without them, the layout stays.
+#[test]
+fn a_calibrated_run_changes_its_layout_on_a_weak_device() {
+    let barren = |settings: &mut RunSettings| settings.calibrated = vec![outcome(&[7, 7])];
+    let (seen, known) = run_with("sb/SB+rlx-rlx", 1, Known::default(), barren);
+    let spread = known.spread.unwrap();
+    assert_eq!(known.store_buffering, Some(true));
+    assert_eq!(seen.accounted_instances(), spread.first + spread.second);
+    let strong = Known { store_buffering: Some(false), ..Known::default() };
+    let (seen, known) = run_with("sb/SB+rlx-rlx", 1, strong, barren);
+    assert_eq!((known.spread, known.store_buffering), (None, Some(false)));
+    assert!(seen.accounted_instances() >= INSTANCES);
+    // No test that shows its weak outcome is calibrated.
+    let weak = |settings: &mut RunSettings| settings.calibrated = vec![outcome(&[0, 0])];
+    let (_, known) = run_with("sb/SB+rlx-rlx", 1, Known::default(), weak);
+    assert_eq!((known.spread, known.store_buffering), (None, None));
 }
 
 /// An outcome that only occurs in the second part of a run is counted there.

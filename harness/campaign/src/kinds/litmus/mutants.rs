@@ -7,29 +7,47 @@ use litmus::{Access, Instruction, InstructionKind, Prediction, Test};
 
 use super::planned::{DeviceTest, PlannedTest};
 
+/// A test on a device with its prediction.
+#[derive(Clone, Copy, Debug)]
+pub struct Candidate<'a, D> {
+    /// The device.
+    pub device: D,
+    /// The judged program.
+    pub test: &'a Test,
+    /// Its prediction.
+    pub prediction: &'a Prediction,
+}
+
 /// Returns for each test run the ids of its mutants on the same device, in plan order.
 pub fn of(items: &[PlannedTest], cells: &[DeviceTest]) -> Vec<Vec<String>> {
-    let codes: Vec<Option<String>> =
-        items.iter().map(|item| code_without_synchronization(&item.judged)).collect();
-    let code_of = |cell: &DeviceTest| codes.get(cell.item)?.as_deref();
-    let mut alike: BTreeMap<(usize, &str), Vec<usize>> = BTreeMap::new();
-    for (number, cell) in cells.iter().enumerate() {
-        if let Some(code) = code_of(cell) {
-            alike.entry((cell.target, code)).or_default().push(number);
+    let candidates: Vec<_> = (cells.iter())
+        .map(|cell| {
+            let (test, prediction) = (&items.get(cell.item)?.judged, cell.ready.as_ref().ok()?);
+            Some(Candidate { device: cell.target, test, prediction })
+        })
+        .collect();
+    let id = |number: usize| Some(items.get(cells.get(number)?.item)?.loaded.source.id.clone());
+    among(&candidates).into_iter().map(|mutants| mutants.into_iter().filter_map(id).collect()).collect()
+}
+
+/// Returns for each candidate the indices of its mutants on the same device.
+pub fn among<D: Copy + Ord>(candidates: &[Option<Candidate<'_, D>>]) -> Vec<Vec<usize>> {
+    let mut alike: BTreeMap<(D, String), Vec<(usize, bool)>> = BTreeMap::new();
+    let mut keys = Vec::with_capacity(candidates.len());
+    for (number, candidate) in candidates.iter().enumerate() {
+        let key = candidate.and_then(|Candidate { device, test, prediction }| {
+            Some(((device, code_without_synchronization(test)?), allows(test, prediction)?))
+        });
+        if let Some((key, allows)) = &key {
+            alike.entry(key.clone()).or_default().push((number, *allows));
         }
+        keys.push(key);
     }
-    let judged = |number: &usize| {
-        let cell = cells.get(*number)?;
-        let item = items.get(cell.item)?;
-        Some((item, cell, allows(&item.judged, cell.ready.as_ref().ok()?)?))
+    let of = |key: Option<((D, String), bool)>| {
+        let group = key.filter(|(_, allows)| !allows).and_then(|(key, _)| alike.get(&key));
+        group.into_iter().flatten().filter(|(_, allows)| *allows).map(|(number, _)| *number).collect()
     };
-    let of = |cell: &DeviceTest, number: usize| {
-        let group = code_of(cell).and_then(|code| alike.get(&(cell.target, code)));
-        let forbids = judged(&number).is_some_and(|(.., allows)| !allows);
-        let others = group.into_iter().flatten().filter(|_| forbids).filter_map(judged);
-        others.filter(|(.., allows)| *allows).map(|(item, ..)| item.loaded.source.id.clone()).collect()
-    };
-    cells.iter().enumerate().map(|(number, cell)| of(cell, number)).collect()
+    keys.into_iter().map(of).collect()
 }
 
 /// Returns true if the test's outcome is allowed or the program races; `None` if unknown.

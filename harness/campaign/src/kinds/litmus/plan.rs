@@ -91,8 +91,8 @@ impl LitmusPlan {
                     (Err(missing), _) => (Err(missing), String::new()),
                 };
                 let beside = besides.get(&(item, model.argument.clone())).cloned();
-                let (mutants, expected) = (Vec::new(), Vec::new());
-                DeviceTest { item, target, model, ready, beside, kernel, mutants, expected }
+                let (mutants, expected, calibrated) = (Vec::new(), Vec::new(), Vec::new());
+                DeviceTest { item, target, model, ready, beside, kernel, mutants, expected, calibrated }
             })
             .collect::<Vec<DeviceTest>>();
         let mutants = super::mutants::of(&items, &cells);

@@ -106,6 +106,8 @@ pub struct DeviceTest {
     pub mutants: Vec<String>,
     /// Weak outcomes that the model allows and that a baseline of the device has.
     pub expected: Vec<Outcome>,
+    /// Weak outcomes that the model allows and that store buffers produce, if the device has no baseline.
+    pub calibrated: Vec<Outcome>,
 }
 
 /// Removes the filter of a test, and lists the locations of the filter in its outcomes.

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use litmus::{Outcome, Prediction};
-use model::{Budget, Options, predict, settle};
+use litmus::{Dialect, Outcome, Prediction};
+use model::{Budget, Model, Options, predict, settle};
+use results::portability::{self, HsaComparison};
 use results::wire::RunLine;
 use results::{Reason, again};
 
-use super::planned::{PlannedTest, mark_filtered};
-use crate::choice::Chosen;
+use super::planned::{FromHsa, PlannedTest, mark_filtered};
+use crate::choice::{self, Chosen};
 use crate::patience::patience;
 
 /// Time limit of the model for one test: several times that of a run, so that another machine confirms it too.
@@ -42,6 +43,19 @@ pub fn predict_again(
     }
     mark_filtered(&planned.loaded.test, &mut prediction);
     Ok(prediction)
+}
+
+/// Returns HSA's answers for a test that was lowered from HSA; `None` for other tests.
+pub fn compare_with_hsa(
+    planned: &PlannedTest,
+    prediction: &Prediction,
+    time: Duration,
+) -> Option<HsaComparison> {
+    let Some(FromHsa { test, lowered: Ok(lowered), .. }) = &planned.hsa else { return None };
+    let chosen = choice::load_shipped(Model::default_for(Dialect::Hsa))?;
+    let stop = patience(time);
+    let options = Options { budget: Budget::until(&stop), ..Options::default() };
+    Some(portability::beside(test, lowered, predict(test, &chosen.model, &options).ok()?, prediction))
 }
 
 /// Recomputes one recorded line. Without an answer of the model within `time`, its verdict is dropped.

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use litmus::{Observation, Outcome, Overlap, Prediction, Test};
 use model::{Budget, Options, settle};
-use results::again::recompute;
-use results::read::MOST_INSTANCES_OF_DISPATCH;
+use results::again::{compare_with_hsa, recompute};
+use results::read::{MOST_INSTANCES_OF_DISPATCH, MOST_INSTANCES_OF_SECOND};
 use results::wire::{Hashes, RunContext, RunLine, SpreadRun};
 use results::{Ending, Evidence, Judgement, Reason, Twin, Verdict, judge};
 use runner::SpreadPart;
@@ -17,7 +17,7 @@ use super::planned::{DeviceTest, mark_filtered};
 use super::recorded::{RECORD_PATIENCE, recompute_alone};
 use super::{Litmus, TestBudget};
 use crate::certificates::prove_forbidden;
-use crate::kinds::{driver_record, quoted};
+use crate::kinds::{copyable, driver_record, quoted};
 use crate::patience::patience;
 use crate::run::{JudgedJob, ending, failure_of};
 
@@ -172,14 +172,16 @@ pub fn recorded(run: &Litmus<'_>, cell: &DeviceTest, line: &RunLine) -> Result<R
     }
     let Ok(prediction) = &cell.ready else { return Ok(line.clone()) };
     let planned = &run.plan.items[cell.item];
-    if prediction.complete {
-        return recompute(line, &planned.judged, prediction, &cell.model.hash);
-    }
-    recompute_alone(line, planned, &cell.model, RECORD_PATIENCE)
+    let line = match prediction.complete {
+        true => recompute(line, &planned.judged, prediction, &cell.model.hash)?,
+        false => recompute_alone(line, planned, &cell.model, RECORD_PATIENCE)?,
+    };
+    let line = RunLine { mutants: cell.mutants.clone(), ..line };
+    Ok(match &cell.beside {
+        Some(beside) => compare_with_hsa(&line, &planned.judged, &prediction.observables, beside),
+        None => RunLine { hsa: None, ..line },
+    })
 }
-
-/// Upper limit of the instances in a second: more than any device executes.
-const MOST_OF_SECOND: f64 = 1e13;
 
 /// Returns an upper limit of the instances of one test within the budget of the run.
 fn most_instances(run: &Litmus<'_>) -> u64 {
@@ -187,7 +189,7 @@ fn most_instances(run: &Litmus<'_>) -> u64 {
         // Dispatches in flight may exceed the budget.
         TestBudget::Instances(instances) => instances.saturating_add(MOST_INSTANCES_OF_DISPATCH),
         TestBudget::Time(time) => {
-            MOST_INSTANCES_OF_DISPATCH.saturating_add((time.as_secs_f64() * MOST_OF_SECOND) as u64)
+            MOST_INSTANCES_OF_DISPATCH.saturating_add((time.as_secs_f64() * MOST_INSTANCES_OF_SECOND) as u64)
         }
     }
 }
@@ -300,7 +302,7 @@ fn line(
             model: cell.model.model.name().to_owned(),
             seed: *seed,
             stress: target.stress.name.clone(),
-            replay: replay_command(run, &item.loaded.source.argument, target.device(), instances),
+            replay: copyable(replay_command(run, &item.loaded.source.argument, target.device(), instances)),
             memory: facts.memory,
             counted_by_host: facts.counted_by_host,
             spread: facts.spread,

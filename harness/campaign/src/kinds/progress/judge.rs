@@ -21,7 +21,7 @@ use runner::wire::IncompleteReason;
 use shaders::progress::{Level, ProgressKernel};
 
 use super::{ProgressCell, ProgressKind};
-use crate::kinds::{driver_record, quoted};
+use crate::kinds::{copyable, driver_record, quoted};
 use crate::probe;
 use crate::run::{JudgedJob, ending, failure_of};
 
@@ -454,7 +454,7 @@ fn line(
         unexpected: Vec::new(),
         seed,
         stress: whole.plan.stress(),
-        replay,
+        replay: copyable(replay),
         memory: None,
         counted_by_host: None,
         spread: None,

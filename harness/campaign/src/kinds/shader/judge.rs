@@ -16,7 +16,7 @@ use runner::pool::{Attempt, End, JobReport};
 use runner::shader::{Answer, Content, ShaderObservations};
 
 use super::{AnalyzedShader, ExpectedContents, FinalNumber, Shaders, words_of};
-use crate::kinds::{driver_record, quoted};
+use crate::kinds::{copyable, driver_record, quoted};
 use crate::run::{JudgedJob, ending, failure_of};
 
 /// The largest number of contents in a list.
@@ -401,7 +401,7 @@ fn line(
         unexpected: found.unexpected,
         seed: *seed,
         stress: target.stress.name.clone(),
-        replay,
+        replay: copyable(replay),
         memory: None,
         counted_by_host: None,
         spread: None,
