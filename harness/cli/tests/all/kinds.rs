@@ -113,7 +113,7 @@ fn shaders_of_many_kinds() {
     if !installed("glslangValidator") || !installed("naga") {
         return;
     }
-    assert_answers("kinds", "shaders_of_many_kinds", 6);
+    assert_answers("kinds", "shaders_of_many_kinds", 8);
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn slow_shaders_of_many_kinds() {
     if !installed("glslangValidator") || !installed("naga") {
         return;
     }
-    assert_answers("kinds/slow", "slow_shaders_of_many_kinds", 16);
+    assert_answers("kinds/slow", "slow_shaders_of_many_kinds", 12);
 }
 
 /// Compares the answers for one in `share` shaders of a folder with a snapshot of all.

@@ -71,7 +71,9 @@ fn each_form_has_the_verdict_that_is_claimed() {
     }
     let folder = tempfile::tempdir().unwrap();
     let mut wrong = Vec::new();
-    for pattern in patterns() {
+    // A soak, and a run that updates the files, take all patterns.
+    let share = if blessing() || std::env::var_os("VK_LITMUS_SOAK").is_some() { 1 } else { 2 };
+    for pattern in patterns().into_iter().step_by(share) {
         for form in &pattern.forms {
             let file = folder.path().join(format!("{}.comp", form.name));
             fs::write(&file, &form.glsl).unwrap();
