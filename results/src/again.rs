@@ -228,10 +228,11 @@ fn judge(line: &mut RunLine, ended: bool) {
     })));
     let (was, reason, detail) = (line.verdict, line.reason.take(), line.detail.take());
     let ended = reason.filter(|_| ended);
+    let withdrawn = ended.as_deref() == Some(Reason::NotCertified.word());
     let inconclusive =
         |reason: &str, detail: Option<String>| (VerdictWord::Inconclusive, Some(reason.to_owned()), detail);
     (line.verdict, line.reason, line.detail) = match (line.race, ended) {
-        (Some(RaceWord::Free), _) if !proofs.is_empty() => {
+        (Some(RaceWord::Free), _) if !proofs.is_empty() && !withdrawn => {
             let weak = detail.as_deref().and_then(weak_prefix).unwrap_or_default();
             (VerdictWord::Violates, None, Some(format!("{weak}{}", proofs.join("; "))))
         }
@@ -402,5 +403,20 @@ mod tests {
             assert_eq!((total(&new), new.hashes.model.as_str()), (total(&old), "hash"), "case {number}");
             assert_eq!(crate::judge::find_contradiction(&new), None, "case {number}");
         }
+    }
+
+    /// Only a missing certificate withdraws a violation.
+    #[test]
+    fn a_violation_without_certificate_stays_inconclusive() {
+        let test = litmus::parse(SIGNED, "T").unwrap();
+        let forbids = prediction(&test, Race::Free, &[(-1, false), (0, true)]);
+        let verdict = |reason| {
+            let line = line(&test, VerdictWord::Inconclusive, Some(reason), &[(-1, 8)]);
+            let new = again(&line, &test, &forbids, "");
+            (new.verdict, new.reason)
+        };
+        let reason = Reason::NotCertified.word();
+        assert_eq!(verdict(reason), (VerdictWord::Inconclusive, Some(reason.to_owned())));
+        assert_eq!(verdict(Reason::Crashed.word()), (VerdictWord::Violates, None));
     }
 }

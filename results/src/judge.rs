@@ -107,13 +107,15 @@ pub enum Reason {
     NullDevice,
     /// The set of allowed outcomes is unknown.
     NotJudged,
+    /// No verified certificate forbids the observed outcomes, and the run requires one.
+    NotCertified,
     /// The run ended before this test, or its record is lost.
     Missing,
 }
 
 impl Reason {
     /// All reasons.
-    pub const ALL: [Reason; 11] = [
+    pub const ALL: [Reason; 12] = [
         Reason::NotExercised,
         Reason::TimedOut,
         Reason::NoTime,
@@ -124,6 +126,7 @@ impl Reason {
         Reason::NoResolvedInstance,
         Reason::NullDevice,
         Reason::NotJudged,
+        Reason::NotCertified,
         Reason::Missing,
     ];
 
@@ -140,6 +143,7 @@ impl Reason {
             Reason::NoResolvedInstance => "no resolved instance",
             Reason::NullDevice => "null device",
             Reason::NotJudged => "not judged",
+            Reason::NotCertified => "not certified",
             Reason::Missing => "missing",
         }
     }

@@ -262,7 +262,7 @@ fn demand_certificate(
     let forbidden: Vec<&Outcome> = seen.histogram.counts.keys().filter(|outcome| !allows(outcome)).collect();
     if let Err(why) = prove_forbidden(test, &cell.model.model, &forbidden, CERTIFICATE_PATIENCE) {
         let shown = judgement.detail.take().map(|detail| format!("{detail}; ")).unwrap_or_default();
-        judgement.verdict = Verdict::Inconclusive(Reason::NotJudged);
+        judgement.verdict = Verdict::Inconclusive(Reason::NotCertified);
         judgement.detail = Some(format!("{shown}no certificate: {why}"));
     }
 }
