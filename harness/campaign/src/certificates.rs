@@ -91,7 +91,7 @@ pub fn certify_source(
 /// Proves that a test is free of races and forbids an outcome, and verifies the proof.
 ///
 /// # Errors
-/// The reason why there is no such certificate.
+/// A description of what is missing for the proof.
 pub fn prove_forbidden(
     test: &Test,
     model: &Model,

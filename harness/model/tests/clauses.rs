@@ -181,7 +181,7 @@ const SEARCHED: usize = 2;
 const DRAWN: u64 = 20_000;
 /// Sampling interval of the exhaustive search in normal runs.
 const SAMPLED: usize = 4000;
-/// One in this many embedded tests is weakened in other searches.
+/// Sampling interval of the embedded tests in normal runs.
 const SAMPLED_TESTS: usize = 20;
 
 fn entry(name: &str, mutation: &Mutation, known: &[Unkilled]) -> Option<Unkilled> {
@@ -240,7 +240,7 @@ fn no_searched_program_kills_a_listed_mutant() {
         let own = if full || bless { judged(&model) } else { Vec::new() };
         let given = tests().into_iter().filter(|(_, test)| model.judges(test.dialect));
         let given: Vec<Test> =
-            given.map(|(_, test)| test).step_by(if full { 1 } else { SAMPLED_TESTS }).collect();
+            given.map(|(_, test)| test).step_by(if full || bless { 1 } else { SAMPLED_TESTS }).collect();
         let mut programs = if name == &"hsa" { weakened(&given) } else { pool(&model, SEARCHED, &given) };
         sizes.0 += programs.len();
         let wanted = std::env::var("VK_LITMUS_MUTANT_PROGRAMS").ok().and_then(|text| text.parse().ok());

@@ -61,7 +61,7 @@ pub struct Known {
     pub counted_by_host: Option<String>,
     /// The second part of the run, if there was one.
     pub spread: Option<SpreadPart>,
-    /// Whether the device shows store buffering, if that was measured. A run measures it if it has to know.
+    /// True if the device shows store buffering. A run that needs the answer measures it.
     pub store_buffering: Option<bool>,
 }
 

@@ -17,14 +17,14 @@ pub(super) fn is_replay(line: &RunLine) -> bool {
     let [program, run, rest @ ..] = words.as_slice() else { return false };
     let mut flags = rest.iter().filter(|word| word.starts_with("--")).map(String::as_str);
     let name = |flag: &str| flag.split('=').next().unwrap_or_default().to_owned();
-    let has = |flag: &str, value: &str| match words.iter().position(|word| word == flag) {
+    let agrees = |flag: &str, value: &str| match words.iter().position(|word| word == flag) {
         Some(place) => words.get(place + 1).is_some_and(|word| word == value),
         None => true,
     };
     let is_number = |flag: &str| !words.iter().any(|word| word == flag) || number(line, flag).is_some();
     program == "vk-litmus"
         && run == "run"
-        && has("--seed", &line.seed.to_string())
+        && agrees("--seed", &line.seed.to_string())
         && is_number("--instances")
         && match line.shader {
             // A shader has the options of its inputs and of its compiler.

@@ -73,7 +73,7 @@ pub enum CodegenEmit {
     Ir,
     /// The effect of each relaxation of the test on the machine code.
     Diff,
-    /// Whether machine code and NIR implement each memory order of the test.
+    /// The memory orders of the test that machine code and NIR implement.
     Order,
 }
 
