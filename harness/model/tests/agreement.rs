@@ -428,6 +428,20 @@ fn the_corpus() {
     assert!(compared > 0);
 }
 
+/// Instances of control barriers that name one resource do not wait for each other, in the axioms and in the
+/// machine. Dartagnan groups named barriers by instance and resource.
+#[test]
+fn instances_with_one_resource_do_not_wait() {
+    let text = "VULKAN t\n{ x = 0; }\nP0@sg 0, wg 1, qf 0 | P1@sg 0, wg 1, qf 0 ;\n\
+        cbar.inv 1, 1 | st.sc0 x, 1 ;\n\
+        ld.sc0 r0, x | cbar.inv 0, 1 ;\nexists (P0:r0 == 0)";
+    let test = litmus::parse(text, "t").unwrap();
+    let model = Model::shipped("sc").expect("a shipped model").unwrap();
+    let prediction = predict(&test, &model, &Options { budget: Budget::UNLIMITED, unroll: 1 }).unwrap();
+    assert_eq!(prediction.outcomes.len(), 2);
+    assert!(prediction.outcomes.values().all(|predicted| predicted.allowed && !predicted.weak));
+}
+
 /// A pair of `ssw` with an instruction that has no event does not order anything, in the axioms and in the
 /// machine.
 #[test]

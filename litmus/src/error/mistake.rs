@@ -509,6 +509,15 @@ pub enum ParseError {
         #[label("expected a wait of this execution scope since the last arrival, on every path")]
         span: Span,
     },
+    /// Two quorums of one named barrier.
+    #[error("the barrier has another quorum elsewhere")]
+    #[diagnostic(code(litmus::parse::quorums_differ))]
+    QuorumsDiffer {
+        #[label("expected the quorum of all barriers with this instance and resource")]
+        span: Span,
+        #[label("the first of them")]
+        first: Span,
+    },
     /// `.av` on a load or `.vis` on a store.
     #[error("`{instruction}` cannot be `.{word}`")]
     #[diagnostic(code(litmus::parse::wrong_coherence))]

@@ -94,6 +94,7 @@ impl<'a> Parser<'a> {
             self.thread_cells(ThreadId(index as u16), &cells);
         }
         self.limit = self.tokens.len();
+        self.check_quorums();
         self.check_split_barriers();
         self.check_subgroup_operations();
         if self.is_hsa() {

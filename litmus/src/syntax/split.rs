@@ -1,10 +1,11 @@
-//! Checks split barriers: in each thread and for each execution scope, arrivals and waits alternate.
+//! Checks barriers: a named barrier has one quorum, and the halves of split barriers alternate.
 //!
-//! A forward data-flow analysis over the control-flow graph of the thread.
+//! In each thread and for each execution scope, arrivals and waits alternate: a forward data-flow analysis over the control-flow graph of the thread.
 
 use super::parser::Parser;
 use crate::error::ParseError;
-use crate::test::{Flow, InstructionKind, LabelId, Scope, SplitHalf, Thread};
+use crate::span::Span;
+use crate::test::{ControlBarrier, Flow, InstructionKind, LabelId, Scope, SplitHalf, Thread};
 
 /// A set of possible last events of one scope, as bits.
 type LastEvents = u8;
@@ -16,6 +17,21 @@ const ARRIVED: LastEvents = 2;
 const WAITED: LastEvents = 4;
 
 impl Parser<'_> {
+    /// Reports barriers whose quorum differs from that of the first barrier with their instance and resource.
+    pub(super) fn check_quorums(&mut self) {
+        let mut firsts: Vec<(&ControlBarrier, Span)> = Vec::new();
+        for instruction in self.test.threads.iter().flat_map(|thread| &thread.instructions) {
+            let InstructionKind::ControlBarrier(barrier) = &instruction.kind else { continue };
+            match firsts.iter().find(|(first, _)| first.is_same_barrier(barrier)) {
+                None => firsts.push((barrier, instruction.span)),
+                Some((first, _)) if first.quorum == barrier.quorum => {}
+                Some((_, first)) => {
+                    self.errors.push(ParseError::QuorumsDiffer { span: instruction.span, first: *first });
+                }
+            }
+        }
+    }
+
     /// Reports waits without a preceding arrival, and consecutive arrivals or waits, on any path.
     pub(super) fn check_split_barriers(&mut self) {
         let mut errors = Vec::new();

@@ -540,10 +540,20 @@ pub struct ControlBarrier {
     pub semantics: BarrierSemantics,
     /// The instance, compared as text: `0` and `00` are different barriers.
     pub id: String,
-    /// Resource of a named barrier.
+    /// Resource of a named barrier. Instances that name one resource are still different barriers.
     pub resource: Option<String>,
     /// The number of arrivals that releases a named barrier.
     pub quorum: Option<u32>,
+}
+
+impl ControlBarrier {
+    /// Returns true if both have one instance, resource and execution scope, so that threads of one instance of
+    /// that scope wait for each other at them.
+    pub fn is_same_barrier(&self, other: &ControlBarrier) -> bool {
+        self.id == other.id
+            && self.resource == other.resource
+            && self.execution_scope == other.execution_scope
+    }
 }
 
 /// A half of a split barrier.

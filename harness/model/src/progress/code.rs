@@ -214,11 +214,13 @@ impl ProgressCode {
     }
 }
 
-/// Identity of a control barrier: its name, or its id with the executing group.
+/// Identity of a control barrier: its instance and resource, and the group of threads that execute it.
 #[derive(PartialEq, Eq)]
-enum BarrierKey {
-    Named(String),
-    Unnamed { id: String, scope: Scope, within: ThreadMask },
+struct BarrierKey {
+    id: String,
+    resource: Option<String>,
+    scope: Scope,
+    within: ThreadMask,
 }
 
 struct ProgressCodeBuilder<'a> {
@@ -392,13 +394,11 @@ impl ProgressCodeBuilder<'_> {
         }
         let index = usize::from(thread.0);
         let own = 1_u32 << index;
-        let key = match &barrier.resource {
-            Some(resource) => BarrierKey::Named(resource.clone()),
-            None => BarrierKey::Unnamed {
-                id: barrier.id.clone(),
-                scope: barrier.execution_scope,
-                within: self.scope_members(thread, barrier.execution_scope)?,
-            },
+        let key = BarrierKey {
+            id: barrier.id.clone(),
+            resource: barrier.resource.clone(),
+            scope: barrier.execution_scope,
+            within: self.scope_members(thread, barrier.execution_scope)?,
         };
         // Instructions of several threads that name one barrier share an entry.
         let place = self.keys.iter().position(|known| *known == key).unwrap_or_else(|| {

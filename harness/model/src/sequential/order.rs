@@ -22,12 +22,14 @@ impl SequentialMachine<'_> {
             })
     }
 
-    /// Returns true if every predecessor of the thread's next instruction is done.
-    pub(super) fn is_due(&self, state: &PackedState, thread: usize) -> bool {
-        self.test
-            .system_sync
-            .iter()
-            .all(|sync| !self.orders_next(state, thread, sync) || self.is_over(state, sync))
+    /// Marks the pairs that order the thread's next instruction and whose first side is not done: the run
+    /// skips that side.
+    pub(super) fn commit_to_skips(&self, state: &mut PackedState, thread: usize) {
+        for (sync, word) in &self.skippable {
+            if self.orders_next(state, thread, sync) && !self.is_over(state, sync) {
+                state.0[*word] = 1;
+            }
+        }
     }
 
     /// Returns true if the pair orders the thread's next instruction after another thread's.
@@ -99,38 +101,43 @@ impl SequentialMachine<'_> {
         })
     }
 
-    /// Returns true if every thread that a control barrier waits for has arrived.
-    pub(super) fn passes(&self, state: &PackedState, thread: usize, barrier: &ControlBarrier) -> bool {
+    /// Passes a control barrier if every thread that it waits for has arrived; returns false otherwise.
+    pub(super) fn pass(&self, state: &mut PackedState, thread: usize, barrier: &ControlBarrier) -> bool {
         let mut arrived = 0;
         let mut missing = false;
+        // Members at the barrier that are not in its order yet.
+        let mut present = Vec::new();
         for (other, other_thread) in self.test.threads.iter().enumerate() {
             for (index, instruction) in other_thread.instructions.iter().enumerate() {
                 let InstructionKind::ControlBarrier(candidate) = &instruction.kind else { continue };
-                let same = match (&barrier.resource, &candidate.resource) {
-                    (None, None) => barrier.id == candidate.id,
-                    (Some(left), Some(right)) => left == right,
-                    _ => false,
-                };
-                if same
-                    && barrier.execution_scope == candidate.execution_scope
+                if barrier.is_same_barrier(candidate)
                     && self.test.threads[thread]
                         .place
                         .shares_scope(other_thread.place, barrier.execution_scope)
                 {
+                    let is_at = self.at(state, other) == index;
                     // A thread at the barrier that must first wait for another thread has not arrived.
-                    let waits = self.at(state, other) == index && !self.is_due(state, other);
-                    if self.has_reached(state, other, index) && !waits {
+                    if self.has_reached(state, other, index) && (!is_at || self.may_start(state, other)) {
                         arrived += 1;
+                        if is_at {
+                            present.push(other);
+                        }
                     } else {
                         missing = true;
                     }
                 }
             }
         }
-        match barrier.quorum {
+        let passes = match barrier.quorum {
             Some(quorum) => arrived >= quorum,
             None => !missing,
+        };
+        if passes {
+            for other in present {
+                self.commit_to_skips(state, other);
+            }
         }
+        passes
     }
 
     /// Returns true if a wait, a shader call or an interlocked section must wait for other threads.

@@ -19,12 +19,7 @@ impl SequentialMachine<'_> {
             return false;
         }
         next.0.copy_from_slice(&state.0);
-        for (sync, word) in &self.skippable {
-            if self.orders_next(state, thread, sync) && !self.is_over(state, sync) {
-                // The step commits to a run in which the first side is skipped.
-                next.0[*word] = 1;
-            }
-        }
+        self.commit_to_skips(next, thread);
         let mut moved = false;
         while !self.is_done(next, thread) && !next.is_stuck() {
             if !self.step(next, thread) {
@@ -161,7 +156,7 @@ impl SequentialMachine<'_> {
             // together.
             InstructionKind::Access(access) => access.lanes().all(|lane| self.perform(state, thread, &lane)),
             InstructionKind::ControlBarrier(barrier) => {
-                self.passes(state, thread, barrier) && !self.waits(state, thread, at)
+                !self.waits(state, thread, at) && self.pass(state, thread, barrier)
             }
             InstructionKind::Subgroup(operation) => {
                 return !self.waits(state, thread, at) && self.compute_together(state, thread, operation);
@@ -240,6 +235,9 @@ impl SequentialMachine<'_> {
             (lane.lane, operation.value.map_or(Value(0), |value| self.value(state, *index, value, scalar)))
         });
         let brought: Vec<(u32, Value)> = brought.collect();
+        for (index, _) in &lanes {
+            self.commit_to_skips(state, *index);
+        }
         for (lane, (index, operation)) in tangle.iter().zip(&lanes) {
             let constant = |number: u32| Value(number.into());
             let compute = |operation: ArithmeticOperation, left, right| operation.apply(left, right, scalar);

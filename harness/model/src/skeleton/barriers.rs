@@ -180,28 +180,18 @@ impl<'t> PathAssignment<'t> {
         })
     }
 
-    /// Returns true if two control barriers belong to one group: the same id or resource, in one instance of
-    /// their execution scope.
+    /// Returns true if two control barriers are one barrier, in one instance of their execution scope.
     fn is_one_barrier(
         &self,
         (left_thread, left): (ThreadId, &ControlBarrier),
         (right_thread, right): (ThreadId, &ControlBarrier),
     ) -> bool {
-        let by_name = match (&left.resource, &right.resource) {
-            (None, None) => left.id == right.id,
-            (Some(l), Some(r)) => l == r,
-            _ => false,
-        };
         if self.semantic.barriers_anywhere {
-            return by_name;
+            return left.id == right.id && left.resource == right.resource;
         }
-        by_name
-            && left.execution_scope == right.execution_scope
-            && self
-                .test
-                .thread(left_thread)
-                .place
-                .shares_scope(self.test.thread(right_thread).place, left.execution_scope)
+        let place = self.test.thread(left_thread).place;
+        left.is_same_barrier(right)
+            && place.shares_scope(self.test.thread(right_thread).place, left.execution_scope)
     }
 
     /// Returns true if two lanes reached a barrier in one dynamic instance (SPIR-V, "Dynamic Instance"),
@@ -219,8 +209,7 @@ impl<'t> PathAssignment<'t> {
             self.is_one_barrier((left.thread, left.barrier), (right.thread, right.barrier))
         };
         let pair = |left: &Arrival<'_>, right: &Arrival<'_>| {
-            left.barrier.id == right.barrier.id
-                && left.occurrence == right.occurrence
+            left.occurrence == right.occurrence
                 && is_one(left, right)
                 && self.in_one_tangle(left, right)
         };

@@ -231,6 +231,18 @@ pub fn test() -> impl Strategy<Value = Test> {
         })
 }
 
+/// Gives the barriers with one instance and resource the quorum of the first of them.
+fn equalize_quorums(threads: &mut [Thread]) {
+    let mut firsts: Vec<ControlBarrier> = Vec::new();
+    for instruction in threads.iter_mut().flat_map(|thread| &mut thread.instructions) {
+        let InstructionKind::ControlBarrier(barrier) = &mut instruction.kind else { continue };
+        match firsts.iter().find(|first| first.is_same_barrier(barrier)) {
+            Some(first) => barrier.quorum = first.quorum,
+            None => firsts.push(barrier.clone()),
+        }
+    }
+}
+
 fn build(threads: Vec<ThreadParts>, sync: Option<SyncParts>, observed: Option<u16>) -> Test {
     let location = |name: &str, init| Location { init, ..Location::new(name) };
     let instruction = |kind| Instruction { kind, span: Span::default() };
@@ -280,7 +292,8 @@ fn build(threads: Vec<ThreadParts>, sync: Option<SyncParts>, observed: Option<u1
             }
         })
         .collect();
-    let threads: Vec<Thread> = threads;
+    let mut threads: Vec<Thread> = threads;
+    equalize_quorums(&mut threads);
     let point = |thread: u16, instruction: Option<u16>| {
         let count = threads[usize::from(thread)].instructions.len() as u16;
         SyncPoint { thread: ThreadId(thread), instruction: instruction.filter(|i| *i < count) }
