@@ -32,6 +32,9 @@ const LONGEST: [&str; 6] =
 /// takes several times as long beside other tests.
 const ALONE: [&str; 1] = ["runner drivers"];
 
+/// The test binaries with twice as many threads: their tests wait for the programs and devices that they start.
+const WAITING: [&str; 1] = ["vk-litmus all"];
+
 /// Environment of the tests, for variables that are not set: snapshots are compared and never written, and
 /// random tests have reduced counts and a fixed seed. `ci/soak` sets the full counts.
 const TEST_ENVIRONMENT: [(&str, &str); 4] = [
@@ -51,12 +54,8 @@ pub fn listed_names(list: &str) -> impl Iterator<Item = (usize, &str)> {
 
 /// Runs every test of the workspace, or of the given packages.
 pub fn run_all(root: &Path, packages: &[String]) -> Result<(), ChoreError> {
-    let mut selection = Vec::new();
-    match packages {
-        [] => selection.push("--workspace".to_owned()),
-        packages => packages.iter().for_each(|name| selection.extend(["-p".to_owned(), name.clone()])),
-    }
-    let outcome = run_binaries(root, &selection, &[])?;
+    let selection = selection(packages);
+    let outcome = run_binaries(root, &selection, &|_| true, &[])?;
     let mut doc = cargo(root);
     doc.arg("test").args(&selection).args(["--doc", "--no-fail-fast"]).stderr(Stdio::inherit());
     let doc = doc.output().map_err(ChoreError::Start)?;
@@ -73,25 +72,28 @@ pub fn run_all(root: &Path, packages: &[String]) -> Result<(), ChoreError> {
     }
 }
 
+/// Returns the arguments of cargo for the given packages, or for all.
+fn selection(packages: &[String]) -> Vec<String> {
+    match packages {
+        [] => vec!["--workspace".to_owned()],
+        packages => packages.iter().flat_map(|name| ["-p".to_owned(), name.clone()]).collect(),
+    }
+}
+
 /// Returns the sum of the counts before a word in the output of test harnesses.
 fn sum_counts(output: &str, word: &str) -> usize {
     output.lines().map(|line| times::count_of(line, word)).sum()
 }
 
 /// Runs the tests that need no device, except those in `ci/slow-tests`; of the given packages, or of all.
+///
+/// All packages are built as `cargo test --workspace` builds them. Without the others, their dependencies would have
+/// fewer features and be compiled again.
 pub fn run_fast(root: &Path, packages: &[String]) -> Result<(), ChoreError> {
     let path = root.join(SLOW);
     let list = fs::read_to_string(&path).map_err(|source| SourceReadError { path, source })?;
     let skipped: Vec<&str> = listed_names(&list).map(|(_, name)| name).collect();
-    let mut selection = Vec::new();
-    if packages.is_empty() {
-        selection.push("--workspace".to_owned());
-        WITHOUT_FAST_TESTS
-            .iter()
-            .for_each(|name| selection.extend(["--exclude".to_owned(), (*name).to_owned()]));
-    }
-    packages.iter().for_each(|name| selection.extend(["-p".to_owned(), name.clone()]));
-    let outcome = run_binaries(root, &selection, &skipped)?;
+    let outcome = run_binaries(root, &selection(packages), &|binary| binary.is_fast(packages), &skipped)?;
     println!("{} passed, {} failed", outcome.passed, outcome.failed);
     if outcome.failed_binaries == 0 { Ok(()) } else { Err(ChoreError::Tests(outcome.failed_binaries)) }
 }
@@ -126,6 +128,14 @@ struct TestBinary {
     folder: PathBuf,
 }
 
+impl TestBinary {
+    /// Returns true if its package was given or, if none was given, has fast tests.
+    fn is_fast(&self, packages: &[String]) -> bool {
+        let package = self.name.split(' ').next().unwrap_or_default();
+        !packages.is_empty() || !WITHOUT_FAST_TESTS.contains(&package)
+    }
+}
+
 /// The sums over all binaries of a run.
 #[derive(Default)]
 struct TestRunOutcome {
@@ -136,9 +146,15 @@ struct TestRunOutcome {
     tests: Vec<TestTime>,
 }
 
-/// Builds the test binaries of a selection and runs their tests, without the skipped ones.
-fn run_binaries(root: &Path, selection: &[String], skipped: &[&str]) -> Result<TestRunOutcome, ChoreError> {
+/// Builds the test binaries of a selection and runs the tests of the wanted ones, without the skipped tests.
+fn run_binaries(
+    root: &Path,
+    selection: &[String],
+    is_wanted: &dyn Fn(&TestBinary) -> bool,
+    skipped: &[&str],
+) -> Result<TestRunOutcome, ChoreError> {
     let mut binaries = build_binaries(root, selection)?;
+    binaries.retain(is_wanted);
     let folder = times::folder(root);
     let known: BTreeMap<String, f64> =
         times::read_binaries(&folder).into_iter().map(|time| (time.name, time.wall)).collect();
@@ -155,7 +171,9 @@ fn run_binaries(root: &Path, selection: &[String], skipped: &[&str]) -> Result<T
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let (waiting, outcome) = (Mutex::new(binaries), Mutex::new(TestRunOutcome::default()));
     let error = Mutex::new(None);
-    let run = |binary: &TestBinary| match run_binary(binary, processors, skipped) {
+    let threads =
+        |binary: &TestBinary| processors * if WAITING.contains(&binary.name.as_str()) { 2 } else { 1 };
+    let run = |binary: &TestBinary| match run_binary(binary, threads(binary), skipped) {
         Ok(finished) => {
             print_result(&mut outcome.lock().unwrap_or_else(PoisonError::into_inner), binary, finished);
         }
