@@ -8,6 +8,7 @@
 //! The search ([`search`]) is deterministic. It may miss values that reach a block; the answer then names the inputs.
 
 mod conventions;
+mod elements;
 mod launch;
 mod search;
 

@@ -143,6 +143,7 @@ impl InputSearch<'_> {
         let mut all: Vec<usize> = std::iter::once(primary).chain(others).collect();
         all.extend(self.shared_trial(&all).filter(|_| all.len() < MAX_CHOICES));
         all.extend(self.uneven_trial(&all));
+        all.extend(self.different_elements_trial(&all).filter(|_| all.len() < MAX_CHOICES));
         let coinciding = self.with_coinciding_contents(primary);
         coinciding.and_then(|options| self.try_inputs(options));
         Some(all)
@@ -219,23 +220,6 @@ impl InputSearch<'_> {
         all
     }
 
-    /// Returns options in which adjacent elements of integer contents are equal, as keys and indices may be, and in order,
-    /// as offsets are.
-    fn with_coinciding_contents(&self, base: usize) -> Option<AnalysisOptions> {
-        let mut options = self.trials[base].0.clone();
-        let is_integer = |input: &&AssumedInput| input.kind == InputKind::Integer;
-        let mut changed = false;
-        for input in options.assumed.clone().iter().filter(is_integer) {
-            if let InputPlace::Contents(at) = input.place
-                && !self.atomics.contains(&at)
-            {
-                set_contents(&mut options, at, "pairs");
-                changed = true;
-            }
-        }
-        changed.then_some(options)
-    }
-
     /// Returns the trial in which several invocations enter the most blocks that at most one enters in all the others.
     ///
     /// A count of 1 reaches all code of `if (i >= count) return;`, but lets no two invocations interact.
@@ -284,7 +268,7 @@ impl InputSearch<'_> {
     }
 
     /// Returns true if counters, flags and locks of a trial are zeros.
-    fn is_conventional(&self, at: usize) -> bool {
+    pub(super) fn is_conventional(&self, at: usize) -> bool {
         self.conventions.hold_for(&self.trials[at].0)
     }
 
@@ -299,7 +283,7 @@ impl InputSearch<'_> {
     }
 
     /// Walks with inputs; returns the index of the trial.
-    fn try_inputs(&mut self, options: AnalysisOptions) -> Option<usize> {
+    pub(super) fn try_inputs(&mut self, options: AnalysisOptions) -> Option<usize> {
         if self.is_spent() {
             return None;
         }
@@ -554,9 +538,21 @@ impl InputSearch<'_> {
 
     fn with_candidate(&self, base: usize, input: usize, candidate: &Candidate) -> AnalysisOptions {
         let mut options = self.trials[base].0.clone();
-        let Some(assumed) = options.assumed.get(input).cloned() else { return options };
+        if let Some(assumed) = options.assumed.get(input).cloned() {
+            self.set_input(&mut options, &assumed, candidate);
+        }
+        options
+    }
+
+    /// Sets an input to a candidate.
+    pub(super) fn set_input(
+        &self,
+        options: &mut AnalysisOptions,
+        assumed: &AssumedInput,
+        candidate: &Candidate,
+    ) {
         match (&assumed.place, candidate) {
-            (InputPlace::Contents(at), Candidate::Fill(word)) => set_contents(&mut options, *at, word),
+            (InputPlace::Contents(at), Candidate::Fill(word)) => set_contents(options, *at, word),
             (InputPlace::Image(at), Candidate::Fill(word)) => {
                 let known = options.images.get(at).map(|image| image.size);
                 if let Some(size) = known.or_else(|| default_size(self.module, *at)) {
@@ -572,10 +568,9 @@ impl InputSearch<'_> {
             (InputPlace::Constant(id), Candidate::Bits(bits)) => {
                 options.specialization.insert(*id, *bits);
             }
-            (_, Candidate::Fill(word)) => self.set_pointee(&mut options, &assumed, word),
-            (_, Candidate::Bits(bits)) => set_scalar(&mut options, &assumed, *bits),
+            (_, Candidate::Fill(word)) => self.set_pointee(options, assumed, word),
+            (_, Candidate::Bits(bits)) => set_scalar(options, assumed, *bits),
         }
-        options
     }
 
     /// Fills the buffer that an address points to, unless counters or locks may be in it.
@@ -587,8 +582,9 @@ impl InputSearch<'_> {
     }
 }
 
+/// A value to try for an input.
 #[derive(Clone, Debug)]
-enum Candidate {
+pub(super) enum Candidate {
     Bits(u64),
     Fill(String),
 }
@@ -657,7 +653,7 @@ fn set_scalar(options: &mut AnalysisOptions, input: &AssumedInput, bits: u64) {
 }
 
 /// Fills a buffer, except for the scalars that are separate inputs.
-fn set_contents(options: &mut AnalysisOptions, at: Binding, word: &str) {
+pub(super) fn set_contents(options: &mut AnalysisOptions, at: Binding, word: &str) {
     let Some(known) = options.buffers.get(&at).cloned() else { return };
     let mut contents = fill_bytes(word, known.len() as u64).unwrap_or_default();
     for input in &options.assumed {

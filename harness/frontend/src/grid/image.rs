@@ -121,11 +121,11 @@ impl Interpreter<'_> {
         Ok(texels.ok_or_else(|| malformed("an image expected"))?)
     }
 
-    /// Returns the layout of an image and notes an assumed size.
+    /// Returns the layout of an image, and notes a default size. Chosen sizes are listed with the other inputs.
     fn note_assumed_size(&mut self, here: &mut InvocationCtx<'_>, object: u32) -> Option<ImageLayout> {
         let image = self.object_mut(here, object)?;
-        let (texels, given, name) = (image.texels?, image.has_known_length, image.name.clone());
-        if !given {
+        let (texels, name) = (image.texels?, image.name.clone());
+        if texels.is_default {
             let [x, y, z] = texels.size;
             self.notes.insert(format!("image `{name}` is not given: {x}x{y}x{z} of zeros assumed"));
         }

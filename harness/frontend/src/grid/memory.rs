@@ -44,6 +44,8 @@ pub(super) struct ImageLayout {
     pub layered: bool,
     /// True for cube images, which samplers address by direction.
     pub cube: bool,
+    /// True if neither an option nor the search for inputs gives the size.
+    pub is_default: bool,
 }
 
 /// A memory object.

@@ -590,6 +590,7 @@ impl ObjectBuilder<'_> {
             },
             layered: arrayed != 0,
             cube: dimension == 3,
+            is_default: said.is_none(),
         };
         let count = texel_count(&texels);
         self.reserve_bytes(count.saturating_mul(TEXEL))?;

@@ -1,0 +1,76 @@
+//! Trials with other elements of buffers than the search has chosen.
+
+use std::collections::BTreeSet;
+
+use super::search::{Candidate, InputSearch, set_contents};
+use crate::grid::FindingKey;
+use crate::input_place::{AssumedInput, InputKind, InputPlace};
+use crate::options::AnalysisOptions;
+
+/// Fill words whose elements differ, for floats and for other numbers.
+const DIFFERENT: [(&str, &str); 2] = [("floats", "random"), ("iota", "iota")];
+
+impl InputSearch<'_> {
+    /// Returns options in which adjacent elements of integer contents are equal, as keys and indices may be, and in order,
+    /// as offsets are.
+    pub(super) fn with_coinciding_contents(&self, base: usize) -> Option<AnalysisOptions> {
+        let mut options = self.trials[base].0.clone();
+        let is_integer = |input: &&AssumedInput| input.kind == InputKind::Integer;
+        let mut changed = false;
+        for input in options.assumed.clone().iter().filter(is_integer) {
+            if let InputPlace::Contents(at) = input.place
+                && !self.atomics.contains(&at)
+            {
+                set_contents(&mut options, at, "pairs");
+                changed = true;
+            }
+        }
+        changed.then_some(options)
+    }
+
+    /// Returns a trial in which the elements that decide branches differ, if invocations race only then.
+    ///
+    /// Equal elements let a sorting network reach all code without an exchange. A race at places that inputs decide
+    /// does not count, nor do writes alone, as the elements may be a permutation or mark one invocation.
+    pub(super) fn different_elements_trial(&mut self, others: &[usize]) -> Option<usize> {
+        let base = *others.first()?;
+        let (options, trial) = &self.trials[base];
+        let deciding: BTreeSet<usize> = trial.branches.values().flatten().copied().collect();
+        let decides = |at: &usize| deciding.contains(at) && !self.conventions.inputs.contains(at);
+        let is_element = |input: &AssumedInput| match input.place {
+            InputPlace::Contents(at) => !self.atomics.contains(&at),
+            InputPlace::Image(_) => true,
+            _ => input.kind == InputKind::Address,
+        };
+        let assumed = options.assumed.iter().enumerate();
+        let changed: Vec<AssumedInput> = assumed
+            .filter(|(at, input)| decides(at) && is_element(input))
+            .map(|(_, input)| input.clone())
+            .collect();
+        if changed.is_empty() {
+            return None;
+        }
+        let (options, suspicious) = (options.clone(), trial.suspicious().count());
+        for (floats, numbers) in DIFFERENT {
+            let mut options = options.clone();
+            for input in &changed {
+                let is_float =
+                    matches!(input.kind, InputKind::Float(_)) || matches!(input.place, InputPlace::Image(_));
+                let word = if is_float { floats } else { numbers };
+                self.set_input(&mut options, input, &Candidate::Fill(word.to_owned()));
+            }
+            let at = self.try_inputs(options)?;
+            let trial = &self.trials[at].1;
+            let is_known = |key: &FindingKey| others.iter().any(|at| self.trials[*at].1.has_finding_of(key));
+            let has_new_race = trial.findings.iter().any(|(key, found)| {
+                let is_certain = found.inputs.is_empty() && found.control.is_empty();
+                key.0.is_race() && found.has_read && is_certain && !is_known(key)
+            });
+            let is_regular = trial.is_complete && self.is_conventional(at);
+            if has_new_race && is_regular && trial.suspicious().count() <= suspicious {
+                return Some(at);
+            }
+        }
+        None
+    }
+}
