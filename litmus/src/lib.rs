@@ -64,7 +64,8 @@ pub use span::Span;
 pub use subgroup::{QuadDirection, SUBGROUP_ARITHMETIC, SubgroupKind, SubgroupOperation, SubgroupSpan};
 pub use suite::Suite;
 pub use syntax::{
-    IgnoredWord, MAX_THREADS, ParseOptions, ignored_words, parse, parse_condition, parse_with, print,
+    IgnoredWord, Keyword, MAX_THREADS, ParseOptions, ignored_words, order_keyword, parse, parse_condition,
+    parse_with, print,
 };
 pub use system::{Interlock, InterlockEnd, InterlockOrder, SystemOperation};
 pub use tangle::{BlockPart, GuardedBlock, TangleInstance, TangledLane};

@@ -6,9 +6,9 @@
 use rspirv::spirv::StorageClass;
 use spirv_reader::{
     AtomicFunction, AtomicKind, SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation,
-    SpirvType, scope_of,
+    SpirvType, scope_from_word,
 };
-use vocabulary::Feature;
+use vocabulary::{Feature, Scope};
 
 /// The memory to which a feature of atomics applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,10 +158,15 @@ fn feature_of(operation: AtomicOperation, memory: AtomicMemory) -> Option<Featur
 /// Returns the feature of an `OpReadClockKHR` of a scope (`VUID-RuntimeSpirv-OpReadClockKHR-04652`).
 pub(crate) fn clock_feature(module: &SpirvModule, scope: u32) -> Option<Feature> {
     match module.constants.get(&scope) {
-        Some((_, SpirvConstant::Scalar(number))) => match scope_of(*number)? {
-            rspirv::spirv::Scope::Subgroup => Some(Feature::ShaderSubgroupClock),
-            rspirv::spirv::Scope::Device => Some(Feature::ShaderDeviceClock),
-            _ => None,
+        Some((_, SpirvConstant::Scalar(number))) => match scope_from_word(*number, true).ok()? {
+            Scope::Subgroup => Some(Feature::ShaderSubgroupClock),
+            Scope::Device => Some(Feature::ShaderDeviceClock),
+            Scope::Invocation
+            | Scope::Workgroup
+            | Scope::ShaderCall
+            | Scope::FragmentInterlock
+            | Scope::QueueFamily
+            | Scope::CrossDevice => None,
         },
         _ => None,
     }

@@ -695,6 +695,11 @@ fn scope_words(scope: Scope) -> &'static str {
     match scope {
         Scope::Workgroup => "the workgroup",
         Scope::Device => "the device",
-        _ => "the queue family",
+        Scope::Invocation
+        | Scope::Subgroup
+        | Scope::ShaderCall
+        | Scope::FragmentInterlock
+        | Scope::QueueFamily
+        | Scope::CrossDevice => "the queue family",
     }
 }

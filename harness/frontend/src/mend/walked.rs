@@ -5,8 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use litmus::StorageClass;
-use rspirv::spirv::Scope;
+use litmus::{Scope, StorageClass};
 use spirv_reader::{SpirvModule, read_module};
 
 use super::candidates::ModuleCandidates;

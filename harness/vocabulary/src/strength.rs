@@ -1,4 +1,6 @@
 //! Synchronization strength: scopes, storage classes, orders and semantics.
+//!
+//! Comments give the keywords of litmus tests.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -53,12 +55,32 @@ pub enum StorageClass {
 
 impl StorageClass {
     /// All of them, in the order of their numbers.
-    pub const ALL: [StorageClass; 4] =
+    pub const ALL: [StorageClass; StorageClass::Output as usize + 1] =
         [StorageClass::Buffer, StorageClass::Workgroup, StorageClass::Image, StorageClass::Output];
 
     /// The number in `sc0` … `sc3`.
-    pub fn index(self) -> usize {
+    pub const fn index(self) -> usize {
         self as usize
+    }
+
+    /// Its name in SPIR-V's memory semantics.
+    pub fn name(self) -> &'static str {
+        match self {
+            StorageClass::Buffer => "UniformMemory",
+            StorageClass::Workgroup => "WorkgroupMemory",
+            StorageClass::Image => "ImageMemory",
+            StorageClass::Output => "OutputMemory",
+        }
+    }
+
+    /// Its bit among SPIR-V's memory semantics.
+    pub const fn bit(self) -> u32 {
+        match self {
+            StorageClass::Buffer => 0x40,
+            StorageClass::Workgroup => 0x100,
+            StorageClass::Image => 0x800,
+            StorageClass::Output => 0x1000,
+        }
     }
 }
 
@@ -69,15 +91,48 @@ pub struct StorageClassSet(pub u8);
 impl StorageClassSet {
     /// The set without members.
     pub const EMPTY: StorageClassSet = StorageClassSet(0);
+    /// The classes that interlocked sections order (VK-SW-12).
+    pub const INTERLOCKED: StorageClassSet =
+        StorageClassSet::EMPTY.with(StorageClass::Buffer).with(StorageClass::Image);
+
+    /// Returns the classes whose bits a word of SPIR-V's memory semantics has.
+    pub fn from_semantics(word: u32) -> StorageClassSet {
+        let named = StorageClass::ALL.into_iter().filter(|class| word & class.bit() != 0);
+        named.fold(StorageClassSet::EMPTY, StorageClassSet::with)
+    }
 
     /// Returns true if `class` is a member.
-    pub fn contains(self, class: StorageClass) -> bool {
+    pub const fn contains(self, class: StorageClass) -> bool {
         self.0 & (1 << class.index()) != 0
     }
 
     /// The set with `class` added.
-    pub fn with(self, class: StorageClass) -> StorageClassSet {
+    #[must_use]
+    pub const fn with(self, class: StorageClass) -> StorageClassSet {
         StorageClassSet(self.0 | (1 << class.index()))
+    }
+
+    /// The set without `class`.
+    #[must_use]
+    pub const fn without(self, class: StorageClass) -> StorageClassSet {
+        StorageClassSet(self.0 & !(1 << class.index()))
+    }
+
+    /// The members of either set.
+    #[must_use]
+    pub const fn union(self, other: StorageClassSet) -> StorageClassSet {
+        StorageClassSet(self.0 | other.0)
+    }
+
+    /// Returns true if the sets have a common member.
+    pub const fn intersects(self, other: StorageClassSet) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// The members of both sets.
+    #[must_use]
+    pub const fn intersection(self, other: StorageClassSet) -> StorageClassSet {
+        StorageClassSet(self.0 & other.0)
     }
 
     /// The members in the order of their numbers.
@@ -164,6 +219,11 @@ impl Order {
     pub fn releases(self) -> bool {
         matches!(self, Order::Release | Order::AcquireRelease)
     }
+
+    /// Returns true if it is strictly stronger than the other order.
+    pub fn is_stronger_than(self, other: Order) -> bool {
+        self != other && (self.acquires() || !other.acquires()) && (self.releases() || !other.releases())
+    }
 }
 
 /// Memory semantics (`#memory-model-memory-semantics`).
@@ -186,8 +246,21 @@ pub struct Semantics {
 
 impl Semantics {
     /// Returns the meaning of `.uneq_acq` without classes: an acquire with the classes of these semantics.
-    pub(crate) fn unequal(self) -> Semantics {
+    pub fn unequal(self) -> Semantics {
         Semantics { order: Order::Acquire, make_available: false, sequential: false, ..self }
+    }
+
+    /// Returns the semantics with another order, without the flags that it cannot have.
+    pub fn with_order(self, order: Order) -> Semantics {
+        if order == Order::Relaxed {
+            return Semantics::RELAXED;
+        }
+        Semantics {
+            order,
+            make_available: self.make_available && order.releases(),
+            make_visible: self.make_visible && order.acquires(),
+            ..self
+        }
     }
 
     /// Relaxed: nothing is ordered.
