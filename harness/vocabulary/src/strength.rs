@@ -38,6 +38,18 @@ impl Scope {
         Scope::Device,
         Scope::CrossDevice,
     ];
+
+    /// Returns true if an instance of the scope is part of one workgroup.
+    pub fn is_within_workgroup(self) -> bool {
+        match self {
+            Scope::Invocation | Scope::Subgroup | Scope::Workgroup => true,
+            Scope::ShaderCall
+            | Scope::FragmentInterlock
+            | Scope::QueueFamily
+            | Scope::Device
+            | Scope::CrossDevice => false,
+        }
+    }
 }
 
 /// A storage class in memory semantics.

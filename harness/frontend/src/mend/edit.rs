@@ -221,13 +221,8 @@ impl<'m> ModuleEdit<'m> {
             _ => 1,
         };
         let known = self.scalar_type(*self.module.operands_of(one).get(position)?)?;
-        match scope_from_word(known.into(), self.module.vulkan).ok()? {
-            Scope::Workgroup | Scope::Subgroup | Scope::Invocation => {}
-            Scope::ShaderCall
-            | Scope::FragmentInterlock
-            | Scope::QueueFamily
-            | Scope::Device
-            | Scope::CrossDevice => return None,
+        if !scope_from_word(known.into(), self.module.vulkan).ok()?.is_within_workgroup() {
+            return None;
         }
         let scope = self.scope_id(WIDEST_SCOPE)?;
         self.set_operand(one, position, scope)
