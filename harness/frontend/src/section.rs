@@ -92,5 +92,5 @@ pub(crate) fn semantics(end: InterlockEnd) -> Semantics {
         InterlockEnd::Begin => Order::Acquire,
         InterlockEnd::End => Order::Release,
     };
-    Semantics { order, classes: StorageClassSet::INTERLOCKED, ..Semantics::RELAXED }
+    Semantics { order, classes: StorageClassSet::GLOBAL, ..Semantics::RELAXED }
 }

@@ -103,8 +103,8 @@ pub struct StorageClassSet(pub u8);
 impl StorageClassSet {
     /// The set without members.
     pub const EMPTY: StorageClassSet = StorageClassSet(0);
-    /// The classes that interlocked sections order (VK-SW-12).
-    pub const INTERLOCKED: StorageClassSet =
+    /// The memory that workgroups share.
+    pub const GLOBAL: StorageClassSet =
         StorageClassSet::EMPTY.with(StorageClass::Buffer).with(StorageClass::Image);
 
     /// Returns the classes whose bits a word of SPIR-V's memory semantics has.

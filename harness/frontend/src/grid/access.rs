@@ -467,7 +467,7 @@ impl Interpreter<'_> {
         };
         Ok(match access {
             Access::Coherent { scope } => MemoryAccessKind { published: true, scope, ..manner },
-            _ => manner,
+            Access::Private | Access::NonPrivate | Access::Atomic { .. } => manner,
         })
     }
 

@@ -18,7 +18,7 @@ use litmus::{Scope, StorageClass, StorageClassSet};
 use super::vector_clock::VectorClock;
 
 /// The storage classes that have separate clocks.
-pub const CLASSES: StorageClassSet = StorageClassSet::INTERLOCKED.with(StorageClass::Workgroup);
+pub const CLASSES: StorageClassSet = StorageClassSet::GLOBAL.with(StorageClass::Workgroup);
 
 /// A value for each of [`CLASSES`].
 #[derive(Clone, Debug, Default)]

@@ -6,7 +6,9 @@ use arithmetic::TexelFormat;
 use litmus::{Order, Scope};
 use rspirv::spirv::{Op, StorageClass};
 use rustc_hash::FxHashMap;
-use spirv_reader::{BarrierPart, SpirvConstant, SpirvModule, SpirvOperation, SpirvType, Stage, memory_class};
+use spirv_reader::{
+    BarrierPart, MemoryEffect, SpirvConstant, SpirvModule, SpirvOperation, SpirvType, Stage, memory_class,
+};
 
 use super::state::{DescriptorArray, Interpreter, SHARED, TrialBudget, WalkSetup};
 use crate::address::offset_in;
@@ -266,13 +268,15 @@ fn has_fine_ordering(module: &SpirvModule, specialized: &Specialized<'_>) -> boo
             semantics.is_some_and(|of| of.order == Order::Relaxed)
         };
         let scope_of = |id: u32| constant_scope(module, specialized, id);
-        match operation {
-            SpirvOperation::MemoryBarrier { .. }
-            | SpirvOperation::ControlBarrier { part: BarrierPart::Arrive | BarrierPart::Wait, .. }
-            | SpirvOperation::EndInterlock => return true,
-            SpirvOperation::ControlBarrier { part: BarrierPart::Whole, execution, scope, .. } => {
+        match operation.effect() {
+            MemoryEffect::Interlock => return true,
+            MemoryEffect::Barrier { scope, .. } => {
                 // Not a barrier of the whole workgroup in its own domain, so barrier epochs do not
                 // describe it.
+                let SpirvOperation::ControlBarrier { part: BarrierPart::Whole, execution, .. } = operation
+                else {
+                    return true;
+                };
                 if scope_of(execution) != Some(Scope::Workgroup) || scope_of(scope) == Some(Scope::Subgroup) {
                     return true;
                 }
@@ -280,13 +284,16 @@ fn has_fine_ordering(module: &SpirvModule, specialized: &Specialized<'_>) -> boo
                 // synchronize workgroups.
                 wide |= scope_of(scope) != Some(Scope::Workgroup);
             }
-            SpirvOperation::Atomic(_) => {
+            MemoryEffect::Atomic(_) => {
                 atomics = true;
                 if !operation.semantics().all(relaxed) {
                     return true;
                 }
             }
-            _ => {}
+            MemoryEffect::None
+            | MemoryEffect::Access(_)
+            | MemoryEffect::Texel { .. }
+            | MemoryEffect::Unknown => {}
         }
     }
     atomics && wide

@@ -2,8 +2,8 @@
 
 use rspirv::spirv::BuiltIn as SpirvBuiltIn;
 use spirv_reader::{
-    AtomicAccess, AtomicKind, BarrierPart, MemoryOperands, SpirvOperation, SpirvType, scope_from_word,
-    semantics_from_word,
+    AtomicAccess, AtomicKind, BarrierPart, MemoryEffect, MemoryOperands, SpirvOperation, SpirvType,
+    scope_from_word, semantics_from_word,
 };
 use vocabulary::{Scope, Semantics, StorageClass, StorageClassSet};
 
@@ -21,10 +21,14 @@ const MOST_ACCESSES: usize = 4096;
 
 /// Returns true if an instruction's result may come from memory.
 pub(super) fn loads(operation: &SpirvOperation<'_>) -> bool {
-    match operation {
-        SpirvOperation::Load { .. } | SpirvOperation::ImageRead { .. } => true,
-        SpirvOperation::Atomic(access) => access.kind.reads(),
-        _ => false,
+    match operation.effect() {
+        MemoryEffect::Access(accesses) => accesses.iter().flatten().any(|access| !access.writes),
+        MemoryEffect::Texel { writes, .. } => !writes,
+        MemoryEffect::Atomic(access) => access.kind.reads(),
+        MemoryEffect::None
+        | MemoryEffect::Barrier { .. }
+        | MemoryEffect::Interlock
+        | MemoryEffect::Unknown => false,
     }
 }
 
@@ -148,7 +152,7 @@ impl Lowering<'_> {
             .ok_or_else(|| malformed_module(placed.word, "an interlock section without an execution mode"))?;
         let kind = if begins { MemoryOpKind::SectionBegin { ordered } } else { MemoryOpKind::SectionEnd };
         // The scope covers all fragments of the draw, on any subgroup or workgroup.
-        let end = MemoryOp { kind, scope: QUEUE_FAMILY, classes: StorageClassSet::INTERLOCKED, ..NOTHING };
+        let end = MemoryOp { kind, scope: QUEUE_FAMILY, classes: StorageClassSet::GLOBAL, ..NOTHING };
         self.issue_fence(MemoryOp { acquire: begins, release: !begins, ..end }, NONE)?;
         Ok(())
     }
