@@ -4,41 +4,46 @@
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
-/// A scope (`#memory-model-scope`), from narrow to wide.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Scope {
-    /// `.inv`: the invocation itself.
-    Invocation,
-    /// `.sg`.
-    Subgroup,
-    /// `.wg`.
-    Workgroup,
-    /// `.call`: shader-call-related invocations. It neither contains nor is contained in workgroups and
-    /// subgroups.
-    ShaderCall,
-    /// `.fi`: fragment shader invocations that overlap.
-    FragmentInterlock,
-    /// `.qf`.
-    QueueFamily,
-    /// `.dv`; HSA's agent.
-    Device,
-    /// `.xd`: all devices and the host; no shader can name it. HSA's system.
-    CrossDevice,
+macro_rules! closed_enum {
+    (
+        $(#[$meta:meta])*
+        pub enum $name:ident { $($(#[$doc:meta])* $variant:ident,)* }
+    ) => {
+        $(#[$meta])*
+        pub enum $name { $($(#[$doc])* $variant,)* }
+
+        impl $name {
+            /// All of them, as declared.
+            pub const ALL: [$name; [$($name::$variant),*].len()] = [$($name::$variant),*];
+        }
+    };
+}
+
+closed_enum! {
+    /// A scope (`#memory-model-scope`), from narrow to wide.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Scope {
+        /// `.inv`: the invocation itself.
+        Invocation,
+        /// `.sg`.
+        Subgroup,
+        /// `.wg`.
+        Workgroup,
+        /// `.call`: shader-call-related invocations. It neither contains nor is contained in workgroups and
+        /// subgroups.
+        ShaderCall,
+        /// `.fi`: fragment shader invocations that overlap.
+        FragmentInterlock,
+        /// `.qf`.
+        QueueFamily,
+        /// `.dv`; HSA's agent.
+        Device,
+        /// `.xd`: all devices and the host; no shader can name it. HSA's system.
+        CrossDevice,
+    }
 }
 
 impl Scope {
-    /// All of them, from narrow to wide.
-    pub const ALL: [Scope; Scope::CrossDevice as usize + 1] = [
-        Scope::Invocation,
-        Scope::Subgroup,
-        Scope::Workgroup,
-        Scope::ShaderCall,
-        Scope::FragmentInterlock,
-        Scope::QueueFamily,
-        Scope::Device,
-        Scope::CrossDevice,
-    ];
-
     /// Returns true if an instance of the scope is part of one workgroup.
     pub fn is_within_workgroup(self) -> bool {
         match self {
@@ -52,24 +57,22 @@ impl Scope {
     }
 }
 
-/// A storage class in memory semantics.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum StorageClass {
-    /// `sc0`: uniform, storage buffer and physical storage buffer (UniformMemory).
-    Buffer,
-    /// `sc1`: workgroup memory (WorkgroupMemory).
-    Workgroup,
-    /// `sc2`: images (ImageMemory).
-    Image,
-    /// `sc3`: tessellation control outputs (OutputMemory).
-    Output,
+closed_enum! {
+    /// A storage class in memory semantics.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum StorageClass {
+        /// `sc0`: uniform, storage buffer and physical storage buffer (UniformMemory).
+        Buffer,
+        /// `sc1`: workgroup memory (WorkgroupMemory).
+        Workgroup,
+        /// `sc2`: images (ImageMemory).
+        Image,
+        /// `sc3`: tessellation control outputs (OutputMemory).
+        Output,
+    }
 }
 
 impl StorageClass {
-    /// All of them, in the order of their numbers.
-    pub const ALL: [StorageClass; StorageClass::Output as usize + 1] =
-        [StorageClass::Buffer, StorageClass::Workgroup, StorageClass::Image, StorageClass::Output];
-
     /// The number in `sc0` … `sc3`.
     pub const fn index(self) -> usize {
         self as usize
@@ -153,22 +156,20 @@ impl StorageClassSet {
     }
 }
 
-/// A storage class of SPIR-V's semantics that the Vulkan memory model ignores (VK-SEM-19): it orders nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum IgnoredClass {
-    /// `.semsubgroup`: SubgroupMemory.
-    Subgroup,
-    /// `.semcrossworkgroup`: CrossWorkgroupMemory.
-    CrossWorkgroup,
-    /// `.sematomiccounter`: AtomicCounterMemory.
-    AtomicCounter,
+closed_enum! {
+    /// A storage class of SPIR-V's semantics that the Vulkan memory model ignores (VK-SEM-19): it orders nothing.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum IgnoredClass {
+        /// `.semsubgroup`: SubgroupMemory.
+        Subgroup,
+        /// `.semcrossworkgroup`: CrossWorkgroupMemory.
+        CrossWorkgroup,
+        /// `.sematomiccounter`: AtomicCounterMemory.
+        AtomicCounter,
+    }
 }
 
 impl IgnoredClass {
-    /// All of them, in the order of their bits.
-    pub const ALL: [IgnoredClass; 3] =
-        [IgnoredClass::Subgroup, IgnoredClass::CrossWorkgroup, IgnoredClass::AtomicCounter];
-
     /// Its name in SPIR-V.
     pub fn name(self) -> &'static str {
         match self {
