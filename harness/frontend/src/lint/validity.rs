@@ -4,12 +4,14 @@
 //! `VUID-StandaloneSpirv-None-04638`), and SPIR-V, "Memory Operands". A module that breaks one has no defined
 //! meaning, and drivers treat it differently. Semantics and scopes that are not constant are not checked.
 
-use litmus::StorageClassSet;
-use rspirv::spirv::{Scope, StorageClass};
+use litmus::{Scope, StorageClassSet};
+use rspirv::spirv::StorageClass;
 
 use super::{ORDERS, constant, semantics_of};
 use crate::finding::Spot;
-use spirv_reader::{SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation, SpirvType};
+use spirv_reader::{
+    SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation, SpirvType, scope_from_word,
+};
 
 /// A use of memory semantics or memory operands that makes a module invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,7 +95,8 @@ fn uses_of(
         }
     }
     let scopes = module.operation(instruction).memory_scopes();
-    if scopes.into_iter().any(|scope| constant(module, scope) == Some(Scope::CrossDevice as u32)) {
+    let is_cross_device = |word: u32| scope_from_word(word.into(), module.vulkan) == Ok(Scope::CrossDevice);
+    if scopes.into_iter().filter_map(|scope| constant(module, scope)).any(is_cross_device) {
         found.push((ValidityRule::ScopeInDevice, format!("{name} has the memory scope CrossDevice")));
     }
     if is_handle_load(module, function, instruction) {

@@ -10,6 +10,7 @@ use spirv_reader::{
 };
 
 use crate::accessed::root_variable;
+use crate::emit::Ordering;
 use crate::update::{ImageUpdate, PlainUpdate};
 
 /// A module with pending edits. All positions refer to the original module.
@@ -175,38 +176,19 @@ impl<'m> ModuleEdit<'m> {
     }
 
     /// Strengthens an atomic or barrier of the Vulkan model; `None` if it is as strong already, or cannot be.
-    pub fn strengthen_order(
-        &mut self,
-        one: &SpirvInstruction,
-        acquire: bool,
-        release: bool,
-        class: StorageClass,
-    ) -> Option<()> {
+    pub fn strengthen_order(&mut self, one: &SpirvInstruction, more: Ordering) -> Option<()> {
         let position = match one.op {
             Op::MemoryBarrier => 1,
             Op::ControlBarrier => 2,
             // A load cannot release, and a store cannot acquire.
-            Op::AtomicLoad if !release => 2,
-            Op::AtomicStore if !acquire => 2,
+            Op::AtomicLoad if !more.release => 2,
+            Op::AtomicStore if !more.acquire => 2,
             Op::AtomicLoad | Op::AtomicStore => return None,
             _ => 2,
         };
-        let known = self.scalar_type(*self.module.operands_of(one).get(position)?)?;
-        let word = known;
+        let word = self.scalar_type(*self.module.operands_of(one).get(position)?)?;
         let known = semantics_from_word(word.into()).ok()?;
-        let order = match (acquire || known.order.acquires(), release || known.order.releases()) {
-            (true, true) => Order::AcquireRelease,
-            (true, false) => Order::Acquire,
-            (false, true) => Order::Release,
-            (false, false) => return None,
-        };
-        let more = Semantics {
-            order,
-            classes: known.classes.with(class),
-            make_available: known.make_available || release,
-            make_visible: known.make_visible || acquire,
-            ..known
-        };
+        let more = more.added_to(known);
         if more == known {
             return None;
         }

@@ -238,8 +238,8 @@ fn apply_changes(module: &SpirvModule, changes: &[&KernelChange]) -> Option<Spir
             }
             ModuleChange::Coherent(id) => edit.make_coherent(*id)?,
             ModuleChange::ZeroInitialized(id) => edit.zero_initialize(*id)?,
-            ModuleChange::Ordered(site, acquire, release, class) => {
-                edit.strengthen_order(site.instruction(module)?, *acquire, *release, *class)?;
+            ModuleChange::Ordered(site, more) => {
+                edit.strengthen_order(site.instruction(module)?, *more)?;
             }
             ModuleChange::Widened(site) => edit.widen_scope(site.instruction(module)?)?,
             ModuleChange::Update(id, updates, class) => {
