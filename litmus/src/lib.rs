@@ -64,18 +64,21 @@ pub use span::Span;
 pub use subgroup::{QuadDirection, SUBGROUP_ARITHMETIC, SubgroupKind, SubgroupOperation, SubgroupSpan};
 pub use suite::Suite;
 pub use syntax::{
-    IgnoredWord, MAX_THREADS, ParseOptions, ignored_words, parse, parse_condition, parse_with, print,
+    IgnoredWord, Keyword, MAX_THREADS, ParseOptions, ignored_words, order_keyword, parse, parse_condition,
+    parse_with, print,
 };
 pub use system::{Interlock, InterlockEnd, InterlockOrder, SystemOperation};
 pub use tangle::{BlockPart, GuardedBlock, TangleInstance, TangledLane};
 pub use test::{
     Access, AccessKind, ArithmeticOperation, BarrierSemantics, BranchRelation, Compute, ControlBarrier,
-    Dialect, Flow, Id, IgnoredClass, IgnoredClasses, Instruction, InstructionKind, Label, LabelId, Lanes,
-    Location, LocationId, LocationInit, MemoryAccess, MemoryPlace, NoEntry, Operand, Order, Performer,
-    Placement, Reference, Register, RegisterId, RegisterInit, RmwOperation, ScalarType, Scope, Semantics,
-    SplitBarrier, SplitHalf, StorageClass, StorageClassSet, SyncPoint, SystemSync, Table, Test, Thread,
-    ThreadId, ThreadPlace, UNDEFINED_BYTE,
+    Dialect, Flow, Id, Instruction, InstructionKind, Label, LabelId, Lanes, Location, LocationId,
+    LocationInit, MemoryAccess, MemoryPlace, NoEntry, Operand, Performer, Placement, Reference, Register,
+    RegisterId, RegisterInit, RmwOperation, ScalarType, SplitBarrier, SplitHalf, SyncPoint, SystemSync,
+    Table, Test, Thread, ThreadId, ThreadPlace, UNDEFINED_BYTE,
 };
 pub use value::Value;
-pub use vocabulary::{AccessMask, StageMask};
+pub use vocabulary::{
+    AccessMask, IgnoredClass, IgnoredClasses, Order, Scope, Semantics, StageMask, StorageClass,
+    StorageClassSet,
+};
 pub use warnings::{TextWarning, text_warnings};

@@ -226,7 +226,13 @@ impl SubgroupKind {
                     operands.iter().filter(|(number, _)| counts(*number)).map(|(_, value)| value.clone());
                 let neutral = match operation {
                     ArithmeticOperation::Minimum | ArithmeticOperation::And => u32::MAX,
-                    _ => 0,
+                    ArithmeticOperation::Multiply => 1,
+                    ArithmeticOperation::Add
+                    | ArithmeticOperation::Subtract
+                    | ArithmeticOperation::Divide
+                    | ArithmeticOperation::Or
+                    | ArithmeticOperation::Xor
+                    | ArithmeticOperation::Maximum => 0,
                 };
                 Some(fold(operation, &mut values).unwrap_or_else(|| constant(neutral)))
             }

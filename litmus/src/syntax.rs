@@ -23,7 +23,7 @@ mod words;
 
 pub use ignored::{IgnoredWord, ignored_words};
 pub use print::print;
-pub use words::vocabulary;
+pub use words::{Keyword, order_keyword, vocabulary};
 
 use crate::condition::Condition;
 use crate::error::{ErrorList, ParseError, ParseErrors};

@@ -7,7 +7,6 @@ mod access;
 mod instruction;
 pub mod lattice;
 mod location;
-mod strength;
 mod table;
 
 use crate::condition::{Condition, Question, Term};
@@ -26,8 +25,8 @@ pub use instruction::{
 pub use location::{
     Location, LocationInit, MAX_COMPONENTS, MAX_VECTOR_BYTES, Reference, ScalarType, UNDEFINED_BYTE,
 };
-pub use strength::{IgnoredClass, IgnoredClasses, Order, Scope, Semantics, StorageClass, StorageClassSet};
 pub use table::{Id, NoEntry, Table};
+pub use vocabulary::{IgnoredClass, IgnoredClasses, Order, Scope, Semantics, StorageClass, StorageClassSet};
 
 /// Index of a thread, in the order of the columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,7 +1,6 @@
-//! Scopes and memory semantics as SPIR-V words, and the valid semantics of each instruction.
+//! The valid memory semantics of each instruction.
 
-use litmus::{IgnoredClasses, Order, Scope, Semantics, StorageClass};
-use rspirv::spirv::{self, MemorySemantics};
+use litmus::{IgnoredClasses, Order, Scope, Semantics};
 
 use crate::rules::SemanticsRule;
 
@@ -15,44 +14,6 @@ pub(crate) enum SemanticsInstruction {
     ControlBarrier,
     Arrival,
     Wait,
-}
-
-/// Returns the scope as an operand; `None` for CrossDevice, which no shader can use, and for scopes that
-/// compute shaders lack.
-pub(crate) fn scope_word(scope: Scope) -> Option<spirv::Scope> {
-    Some(match scope {
-        Scope::Invocation => spirv::Scope::Invocation,
-        Scope::Subgroup => spirv::Scope::Subgroup,
-        Scope::Workgroup => spirv::Scope::Workgroup,
-        Scope::QueueFamily => spirv::Scope::QueueFamily,
-        Scope::Device => spirv::Scope::Device,
-        Scope::CrossDevice | Scope::ShaderCall | Scope::FragmentInterlock => return None,
-    })
-}
-
-/// Returns the memory semantics word. Relaxed semantics that [`check`] accepts are 0.
-pub(crate) fn semantics_word(semantics: Semantics) -> u32 {
-    let mut word = match semantics.order {
-        Order::Relaxed => MemorySemantics::RELAXED,
-        Order::Acquire => MemorySemantics::ACQUIRE,
-        Order::Release => MemorySemantics::RELEASE,
-        Order::AcquireRelease => MemorySemantics::ACQUIRE_RELEASE,
-    };
-    for class in semantics.classes.iter() {
-        word |= match class {
-            StorageClass::Buffer => MemorySemantics::UNIFORM_MEMORY,
-            StorageClass::Workgroup => MemorySemantics::WORKGROUP_MEMORY,
-            StorageClass::Image => MemorySemantics::IMAGE_MEMORY,
-            StorageClass::Output => MemorySemantics::OUTPUT_MEMORY,
-        };
-    }
-    if semantics.make_available {
-        word |= MemorySemantics::MAKE_AVAILABLE;
-    }
-    if semantics.make_visible {
-        word |= MemorySemantics::MAKE_VISIBLE;
-    }
-    word.bits()
 }
 
 /// Checks that an instruction may have these semantics at this scope.

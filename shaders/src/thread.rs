@@ -7,14 +7,14 @@ use litmus::{
     ScalarType, Scope, Semantics, Table, Test, ThreadId,
 };
 use rspirv::dr;
-use rspirv::spirv::{self, MemorySemantics, Op, Word};
+use rspirv::spirv::{MemorySemantics, Op, Word};
+use spirv_reader::{scope_word, semantics_word};
 
 use crate::flow::StructuredStep;
 use crate::glsl;
 use crate::memory::{AccessTarget, Element, ReferencePath};
 use crate::module::Module;
 use crate::rules::Rule;
-use crate::semantics::{scope_word, semantics_word};
 use crate::variant::{MemoryModel, Variant};
 
 /// The value of the jump variable if no more code may run.
@@ -500,10 +500,9 @@ impl<'a> ThreadEmitter<'a> {
 
 /// Returns the SPIR-V scope. Under GLSL450, Device denotes the queue family instance.
 pub(crate) fn scope_operand(scope: Scope, variant: Variant) -> Result<u32, Rule> {
-    if variant.model == MemoryModel::Glsl450 && glsl::widened(scope) == Scope::QueueFamily {
-        return Ok(spirv::Scope::Device as u32);
-    }
-    Ok(scope_word(scope).ok_or(Rule::CrossDeviceScope)? as u32)
+    let vulkan = variant.model == MemoryModel::Vulkan;
+    let scope = if vulkan { scope } else { glsl::widened(scope) };
+    scope_word(scope, vulkan).ok_or(Rule::CrossDeviceScope)
 }
 
 fn is_signed(ty: ScalarType) -> bool {

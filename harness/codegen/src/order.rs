@@ -172,7 +172,14 @@ pub fn check_order(
     if found.verdict != OrderKept::Kept && !both(Alignment::is_certain) {
         return OrderFinding { verdict: OrderKept::Unknown, why: NOT_TOLD.to_owned(), ..found };
     }
-    let narrow = !matches!(asked.scope, Scope::QueueFamily | Scope::Device | Scope::CrossDevice);
+    let narrow = match asked.scope {
+        Scope::QueueFamily | Scope::Device | Scope::CrossDevice => false,
+        Scope::Invocation
+        | Scope::Subgroup
+        | Scope::Workgroup
+        | Scope::ShaderCall
+        | Scope::FragmentInterlock => true,
+    };
     if narrow && found.verdict != OrderKept::Kept {
         let why = format!("{}; the scope is narrower than the table's, so less may be sufficient", found.why);
         return OrderFinding { verdict: OrderKept::Unknown, why, ..found };

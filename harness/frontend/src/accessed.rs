@@ -2,7 +2,7 @@
 
 use litmus::StorageClass;
 use rspirv::spirv::{MemoryAccess, Op, StorageClass as Class};
-use spirv_reader::{SpirvFunction, SpirvInstruction, SpirvModule, SpirvType};
+use spirv_reader::{SpirvFunction, SpirvInstruction, SpirvModule, SpirvType, memory_class};
 
 use crate::error::SourcePosition;
 
@@ -98,10 +98,9 @@ pub(crate) fn accessed_class(module: &SpirvModule, root: u32) -> Option<(Storage
         return Some((StorageClass::Buffer, Class::PhysicalStorageBuffer));
     };
     let class = match variable.class {
-        Class::Workgroup => StorageClass::Workgroup,
-        Class::UniformConstant | Class::Image => StorageClass::Image,
-        Class::StorageBuffer | Class::Uniform => StorageClass::Buffer,
-        _ => return None,
+        Class::UniformConstant => StorageClass::Image,
+        Class::Output => return None,
+        class => memory_class(class)?,
     };
     Some((class, variable.class))
 }

@@ -52,7 +52,7 @@ pub(crate) fn case(
         let reference = match setting.class_of(cell.object.variable) {
             Some(StorageClass::Workgroup) => Reference::Workgroup,
             Some(StorageClass::Image) => Reference::Image,
-            _ => Reference::Buffer,
+            Some(StorageClass::Buffer | StorageClass::Output) | None => Reference::Buffer,
         };
         locations.push(Location {
             reference: Some(reference),
@@ -177,7 +177,11 @@ impl Barriers {
                     // A subgroup barrier waits only for lanes that reach it (VK-SW-10).
                     Scope::Invocation | Scope::Subgroup => false,
                     Scope::Workgroup => me.workgroup_index == other.workgroup_index,
-                    _ => true,
+                    Scope::ShaderCall
+                    | Scope::FragmentInterlock
+                    | Scope::QueueFamily
+                    | Scope::Device
+                    | Scope::CrossDevice => true,
                 };
                 let members = invocations.iter().enumerate().filter(|(_, other)| meets(other));
                 barriers.members.entry(instance).or_default().extend(members.map(|(index, _)| index));

@@ -6,7 +6,9 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use rspirv::spirv::{Op, StorageClass};
-use spirv_reader::{SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation, SpirvType};
+use spirv_reader::{
+    MemoryEffect, SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation, SpirvType,
+};
 
 use crate::contents::{AddressTarget, FILL_WORDS, fill_bytes};
 use crate::dataflow::called_functions;
@@ -489,14 +491,22 @@ pub(crate) fn written_members(
     for function in code_of(module, function) {
         let roots = PointerRoots::of(module, function);
         for one in &function.code {
-            let pointers = match module.operation(one) {
-                SpirvOperation::Call { arguments, .. } => arguments.to_vec(),
-                SpirvOperation::Store { pointer, .. }
-                | SpirvOperation::CopyMemory { target: pointer, .. }
-                | SpirvOperation::CopyMemorySized { target: pointer, .. }
-                | SpirvOperation::ComputeAndStore { pointer, .. } => vec![pointer],
-                SpirvOperation::Atomic(access) if atomically && access.kind.writes() => vec![access.pointer],
-                _ => Vec::new(),
+            let operation = module.operation(one);
+            let pointers = match operation.effect() {
+                MemoryEffect::Access(accesses) => {
+                    let written = accesses.into_iter().flatten().filter(|access| access.writes);
+                    written.map(|access| access.pointer).collect()
+                }
+                MemoryEffect::Atomic(access) if atomically && access.kind.writes() => vec![access.pointer],
+                MemoryEffect::Unknown => match operation {
+                    SpirvOperation::Call { arguments, .. } => arguments.to_vec(),
+                    _ => Vec::new(),
+                },
+                MemoryEffect::None
+                | MemoryEffect::Texel { .. }
+                | MemoryEffect::Atomic(_)
+                | MemoryEffect::Barrier { .. }
+                | MemoryEffect::Interlock => Vec::new(),
             };
             for pointer in pointers {
                 let (variable, member) = roots.root(pointer);

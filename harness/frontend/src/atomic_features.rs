@@ -3,20 +3,12 @@
 //! Vulkan, "Validation Rules within a Module": `VUID-RuntimeSpirv-None-06278` to `06288` and `06334` to `06340`. A capability allows an
 //! operation in any memory, while each feature allows it in one kind, so the instruction decides, not the capability.
 
-use rspirv::spirv::StorageClass;
+use litmus::{Scope, StorageClass};
 use spirv_reader::{
     AtomicFunction, AtomicKind, SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation,
-    SpirvType, scope_of,
+    SpirvType, memory_class, scope_from_word,
 };
 use vocabulary::Feature;
-
-/// The memory to which a feature of atomics applies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum AtomicMemory {
-    Buffer,
-    Workgroup,
-    Image,
-}
 
 /// The operations with separate features.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +45,8 @@ pub(crate) fn atomic_feature(
 ) -> AtomicFeature {
     let SpirvOperation::Atomic(access) = module.operation(instruction) else { return AtomicFeature::Core };
     let Some((class, value)) = pointee(module, function, access.pointer) else { return AtomicFeature::Core };
-    let (Some(memory), Some(operation)) = (memory_of(class), operation_of(module, access.kind, value)) else {
+    let (Some(memory), Some(operation)) = (memory_class(class), operation_of(module, access.kind, value))
+    else {
         return AtomicFeature::Core;
     };
     feature_of(operation, memory).map_or(AtomicFeature::Missing, AtomicFeature::Feature)
@@ -64,22 +57,10 @@ fn pointee<'m>(
     module: &'m SpirvModule,
     function: &SpirvFunction,
     pointer: u32,
-) -> Option<(StorageClass, &'m SpirvType)> {
+) -> Option<(rspirv::spirv::StorageClass, &'m SpirvType)> {
     let ty = function.types.get(&pointer).or_else(|| module.variable_types.get(&pointer))?;
     match module.types.get(ty)? {
         SpirvType::Pointer { class, to } => Some((*class, module.types.get(to)?)),
-        _ => None,
-    }
-}
-
-/// Returns the memory of a storage class; `None` for classes in which Vulkan has no atomics that need a feature.
-fn memory_of(class: StorageClass) -> Option<AtomicMemory> {
-    match class {
-        StorageClass::StorageBuffer | StorageClass::Uniform | StorageClass::PhysicalStorageBuffer => {
-            Some(AtomicMemory::Buffer)
-        }
-        StorageClass::Workgroup | StorageClass::TaskPayloadWorkgroupEXT => Some(AtomicMemory::Workgroup),
-        StorageClass::Image => Some(AtomicMemory::Image),
         _ => None,
     }
 }
@@ -120,10 +101,10 @@ fn operation_of(module: &SpirvModule, kind: AtomicKind, value: &SpirvType) -> Op
 }
 
 /// Returns the feature of an operation in a memory; `None` if there is none.
-fn feature_of(operation: AtomicOperation, memory: AtomicMemory) -> Option<Feature> {
-    use AtomicMemory::{Buffer, Image, Workgroup};
+fn feature_of(operation: AtomicOperation, memory: StorageClass) -> Option<Feature> {
     use AtomicOperation::{FloatAccess, FloatAdd, FloatMinMax, Integer64};
     use FloatWidth::{Double, Half, Single};
+    use StorageClass::{Buffer, Image, Output, Workgroup};
     Some(match (operation, memory) {
         (Integer64, Buffer) => Feature::ShaderBufferInt64Atomics,
         (Integer64, Workgroup) => Feature::ShaderSharedInt64Atomics,
@@ -149,7 +130,8 @@ fn feature_of(operation: AtomicOperation, memory: AtomicMemory) -> Option<Featur
         (FloatMinMax(Single), Image) => Feature::ShaderImageFloat32AtomicMinMax,
         (FloatMinMax(Double), Buffer) => Feature::ShaderBufferFloat64AtomicMinMax,
         (FloatMinMax(Double), Workgroup) => Feature::ShaderSharedFloat64AtomicMinMax,
-        (FloatAccess(Half | Double) | FloatAdd(Half | Double) | FloatMinMax(Half | Double), Image) => {
+        (FloatAccess(Half | Double) | FloatAdd(Half | Double) | FloatMinMax(Half | Double), Image)
+        | (_, Output) => {
             return None;
         }
     })
@@ -158,10 +140,15 @@ fn feature_of(operation: AtomicOperation, memory: AtomicMemory) -> Option<Featur
 /// Returns the feature of an `OpReadClockKHR` of a scope (`VUID-RuntimeSpirv-OpReadClockKHR-04652`).
 pub(crate) fn clock_feature(module: &SpirvModule, scope: u32) -> Option<Feature> {
     match module.constants.get(&scope) {
-        Some((_, SpirvConstant::Scalar(number))) => match scope_of(*number)? {
-            rspirv::spirv::Scope::Subgroup => Some(Feature::ShaderSubgroupClock),
-            rspirv::spirv::Scope::Device => Some(Feature::ShaderDeviceClock),
-            _ => None,
+        Some((_, SpirvConstant::Scalar(number))) => match scope_from_word(*number, true).ok()? {
+            Scope::Subgroup => Some(Feature::ShaderSubgroupClock),
+            Scope::Device => Some(Feature::ShaderDeviceClock),
+            Scope::Invocation
+            | Scope::Workgroup
+            | Scope::ShaderCall
+            | Scope::FragmentInterlock
+            | Scope::QueueFamily
+            | Scope::CrossDevice => None,
         },
         _ => None,
     }

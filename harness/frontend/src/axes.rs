@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use rspirv::spirv::BuiltIn;
-use spirv_reader::{AtomicKind, SpirvInstruction, SpirvModule, SpirvOperation};
+use spirv_reader::{AtomicKind, MemoryEffect, SpirvInstruction, SpirvModule, SpirvOperation};
 
 use crate::dataflow::{Analysis, COMPONENTS, DataFlow, Facts, is_componentwise, is_ordering};
 
@@ -67,7 +67,10 @@ impl AxisUse {
                     usage.access(at.site, flow.address(access.pointer));
                     let comparator = match access.kind {
                         AtomicKind::CompareExchange { comparator, .. } => Some(comparator),
-                        _ => None,
+                        AtomicKind::Load
+                        | AtomicKind::Store { .. }
+                        | AtomicKind::Exchange { .. }
+                        | AtomicKind::Update { .. } => None,
                     };
                     let operands: Vec<u32> = access.kind.value().into_iter().chain(comparator).collect();
                     usage.used |= flow.merged(&operands);
@@ -79,7 +82,18 @@ impl AxisUse {
                 // A returned value flows on in the caller.
                 SpirvOperation::Return { .. } => {}
                 _ if one.result == 0 => usage.used |= flow.merged(module.operands_of(one)),
-                _ => {}
+                operation => match operation.effect() {
+                    MemoryEffect::Access(accesses) => {
+                        let shared = accesses.into_iter().flatten().filter(|of| !flow.is_local(of.pointer));
+                        shared.for_each(|of| usage.access(at.site, flow.address(of.pointer)));
+                    }
+                    MemoryEffect::None
+                    | MemoryEffect::Texel { .. }
+                    | MemoryEffect::Atomic(_)
+                    | MemoryEffect::Barrier { .. }
+                    | MemoryEffect::Interlock
+                    | MemoryEffect::Unknown => {}
+                },
             }
         }
         usage

@@ -12,14 +12,13 @@ use crate::error::{Problem, Refusal, SourcePosition, malformed};
 use crate::layout::{Specialized, is_descriptor_array, is_storage_image, known_number, local_size_of};
 use crate::open::OpenMemory;
 use crate::options::{AnalysisOptions, DEFAULT_BYTES};
-use crate::order::storage_class_of;
 use crate::overwritten::overwritten;
 use crate::section::Sections;
 use crate::state::PathState;
 use crate::until::Until;
 use crate::value::{MemoryCell, ObjectId, UndefOrigin};
 use spirv_reader::annotations::Initial;
-use spirv_reader::{SpirvModule, SpirvOperation, SpirvType, Stage};
+use spirv_reader::{SpirvModule, SpirvOperation, SpirvType, Stage, memory_class};
 
 /// One choice of unspecified values.
 pub(crate) type Assignment = BTreeMap<UndefOrigin, u64>;
@@ -130,7 +129,7 @@ impl<'a> LiftContext<'a> {
             return Some(litmus::StorageClass::Image);
         }
         let own = class == StorageClass::Output && self.stage != Stage::Compute;
-        storage_class_of(class).filter(|_| !own)
+        memory_class(class).filter(|_| !own)
     }
 
     /// Returns the first variable with the same binding.

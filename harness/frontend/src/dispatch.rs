@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use arithmetic::Instruction;
 use arithmetic::TexelFormat;
-use rspirv::spirv::{Capability, GlslStd450Op, Op, Scope, StorageClass};
+use rspirv::spirv::{Capability, GlslStd450Op, Op, StorageClass};
 use spirv_reader::{
     HEADER_WORDS, SpirvConstant, SpirvModule, SpirvOperation, SpirvType, Stage, SubgroupFunction,
-    annotations::Annotations, scope_of,
+    annotations::Annotations, scope_from_word,
 };
-use vocabulary::Feature;
+use vocabulary::{Feature, Scope};
 
 use crate::atomic_features::{AtomicFeature, atomic_feature, clock_feature};
 use crate::contents::default_image;
@@ -551,7 +551,9 @@ fn is_subgroup_capability(capability: Capability) -> bool {
 /// Returns true if a module declares a capability of subgroup operations or sizes, or has barriers of subgroups.
 pub(crate) fn uses_subgroups(module: &SpirvModule) -> bool {
     let is_subgroup = |id: u32| match module.constants.get(&id) {
-        Some((_, SpirvConstant::Scalar(number))) => scope_of(*number) == Some(Scope::Subgroup),
+        Some((_, SpirvConstant::Scalar(number))) => {
+            scope_from_word(*number, module.vulkan) == Ok(Scope::Subgroup)
+        }
         _ => false,
     };
     let mut code = module.functions.values().flat_map(|function| &function.code);

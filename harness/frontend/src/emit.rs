@@ -291,7 +291,8 @@ pub(crate) struct Ordering {
 }
 
 impl Ordering {
-    fn added_to(self, semantics: Semantics) -> Semantics {
+    /// Returns the semantics with this ordering added.
+    pub fn added_to(self, semantics: Semantics) -> Semantics {
         let acquire = self.acquire || semantics.order.acquires();
         let release = self.release || semantics.order.releases();
         let order = match (acquire, release) {

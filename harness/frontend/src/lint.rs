@@ -8,7 +8,7 @@ mod validity;
 
 use std::collections::BTreeSet;
 
-use litmus::IgnoredClass;
+use litmus::{IgnoredClass, StorageClassSet};
 use rspirv::spirv::{MemorySemantics, StorageClass};
 use spirv_reader::{BarrierPart, SpirvConstant, SpirvInstruction, SpirvModule, SpirvOperation, SpirvType};
 
@@ -68,11 +68,6 @@ pub const RULES: [(&str, &str, &str); 8] = [
     ("invalid-semantics", "memory semantics or memory operands that the specification forbids", "VK-SEM-08"),
 ];
 
-/// Semantics bits of the storage classes that Vulkan's memory model orders.
-const ORDERED: u32 = MemorySemantics::UNIFORM_MEMORY.bits()
-    | MemorySemantics::WORKGROUP_MEMORY.bits()
-    | MemorySemantics::IMAGE_MEMORY.bits()
-    | MemorySemantics::OUTPUT_MEMORY.bits();
 /// Semantics bits of memory orders.
 const ORDERS: u32 = MemorySemantics::ACQUIRE.bits()
     | MemorySemantics::RELEASE.bits()
@@ -96,7 +91,7 @@ pub fn lint(module: &SpirvModule) -> Vec<Lint> {
             if is_fence(module, instruction) && !ordered {
                 let rule = ValidityRule::BarrierHasOrder.name();
                 say(0, instruction, format!("{name} has no memory order, so it orders nothing ({rule})"));
-            } else if ordered && semantics & ORDERED == 0 {
+            } else if ordered && StorageClassSet::from_semantics(semantics) == StorageClassSet::EMPTY {
                 let ignored = IgnoredClass::ALL.into_iter().filter(|class| semantics & class.bit() != 0);
                 let named: Vec<&str> = ignored.map(IgnoredClass::name).collect();
                 let named = match named.as_slice() {

@@ -693,8 +693,8 @@ fn order_words(acquire: bool, release: bool) -> &'static str {
 
 fn scope_words(scope: Scope) -> &'static str {
     match scope {
-        Scope::Workgroup => "the workgroup",
-        Scope::Device => "the device",
-        _ => "the queue family",
+        Scope::Invocation | Scope::Subgroup | Scope::Workgroup => "the workgroup",
+        Scope::ShaderCall | Scope::FragmentInterlock | Scope::QueueFamily => "the queue family",
+        Scope::Device | Scope::CrossDevice => "the device",
     }
 }

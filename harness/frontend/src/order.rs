@@ -4,82 +4,28 @@
 //! or `Volatile` is non-private and makes its memory available or visible to the queue family. Workgroup
 //! memory is so for the workgroup, and Device scope means the queue family. Everything else is private.
 
-use litmus::{Access, Order, Scope, Semantics, StorageClass, StorageClassSet};
-use rspirv::spirv::{self, MemorySemantics};
-use spirv_reader::MemoryOperands;
+use litmus::{Access, Scope, Semantics, StorageClass};
+use spirv_reader::{MemoryOperands, scope_from_word, semantics_from_word};
 
-use crate::error::{Problem, malformed, unsupported};
+use crate::error::{Problem, unsupported};
 
-/// Returns the class whose semantics order accesses to a variable; `None` for private memory.
-pub(crate) fn storage_class_of(class: spirv::StorageClass) -> Option<StorageClass> {
-    match class {
-        spirv::StorageClass::StorageBuffer
-        | spirv::StorageClass::Uniform
-        | spirv::StorageClass::PhysicalStorageBuffer
-        // Compute shaders have no outputs; mesh shaders share them.
-        | spirv::StorageClass::Output => Some(StorageClass::Buffer),
-        spirv::StorageClass::Workgroup => Some(StorageClass::Workgroup),
-        spirv::StorageClass::Image => Some(StorageClass::Image),
-        _ => None,
-    }
-}
-
-/// Parses a scope. In GLSL450 modules, Device scope means the queue family.
+/// Parses a scope of a shader.
 pub(crate) fn scope_from_number(number: u64, vulkan: bool) -> Result<Scope, Problem> {
-    match spirv_reader::scope_of(number) {
-        Some(spirv::Scope::Device) if !vulkan => Ok(Scope::QueueFamily),
-        Some(spirv::Scope::Device) => Ok(Scope::Device),
-        Some(spirv::Scope::QueueFamily) => Ok(Scope::QueueFamily),
-        Some(spirv::Scope::Workgroup) => Ok(Scope::Workgroup),
-        Some(spirv::Scope::Subgroup) => Ok(Scope::Subgroup),
-        Some(spirv::Scope::Invocation) => Ok(Scope::Invocation),
-        Some(other) => Err(unsupported(format!("{other:?} scope"))),
-        None => Err(malformed(format!("{number} is not a scope"))),
+    match scope_from_word(number, vulkan)? {
+        Scope::CrossDevice => Err(unsupported("CrossDevice scope")),
+        scope => Ok(scope),
     }
 }
 
-/// Parses memory semantics.
+/// Parses memory semantics of a shader.
 pub(crate) fn semantics_from_number(number: u64) -> Result<Semantics, Problem> {
-    let bits =
-        u32::try_from(number).map_err(|_| malformed(format!("{number} is not valid memory semantics")))?;
-    let bits = MemorySemantics::from_bits_retain(bits);
-    let mut orders = [
-        (MemorySemantics::ACQUIRE, Order::Acquire),
-        (MemorySemantics::RELEASE, Order::Release),
-        (MemorySemantics::ACQUIRE_RELEASE, Order::AcquireRelease),
-    ]
-    .into_iter()
-    .filter(|(bit, _)| bits.contains(*bit));
-    if bits.contains(MemorySemantics::SEQUENTIALLY_CONSISTENT) {
+    let semantics = semantics_from_word(number)?;
+    if semantics.sequential {
         return Err(unsupported(
             "SequentiallyConsistent semantics (VUID-StandaloneSpirv-MemorySemantics-10866)",
         ));
     }
-    let order = match (orders.next(), orders.next()) {
-        // Without an order, storage classes have no effect.
-        (None, _) => return Ok(Semantics::RELAXED),
-        (Some((_, order)), None) => order,
-        _ => return Err(malformed("several memory orders in one operand")),
-    };
-    let mut classes = StorageClassSet::EMPTY;
-    for (bit, class) in [
-        (MemorySemantics::UNIFORM_MEMORY, StorageClass::Buffer),
-        (MemorySemantics::WORKGROUP_MEMORY, StorageClass::Workgroup),
-        (MemorySemantics::IMAGE_MEMORY, StorageClass::Image),
-        (MemorySemantics::OUTPUT_MEMORY, StorageClass::Output),
-    ] {
-        if bits.contains(bit) {
-            classes = classes.with(class);
-        }
-    }
-    Ok(Semantics {
-        order,
-        classes,
-        make_available: order.releases() && bits.contains(MemorySemantics::MAKE_AVAILABLE),
-        make_visible: order.acquires() && bits.contains(MemorySemantics::MAKE_VISIBLE),
-        // Ignored bits count as absent.
-        ..Semantics::RELAXED
-    })
+    Ok(semantics)
 }
 
 /// Returns the strength of a plain access with these operands; `number` evaluates constants.
@@ -96,8 +42,10 @@ pub(crate) fn access_strength(
         // Under the GLSL450 memory model, declarations decide in place of memory operands.
         return Ok(match class {
             StorageClass::Workgroup => Access::Coherent { scope: Scope::Workgroup },
-            _ if coherent => Access::Coherent { scope: Scope::QueueFamily },
-            _ => Access::Private,
+            StorageClass::Buffer | StorageClass::Image | StorageClass::Output if coherent => {
+                Access::Coherent { scope: Scope::QueueFamily }
+            }
+            StorageClass::Buffer | StorageClass::Image | StorageClass::Output => Access::Private,
         });
     }
     let made = if store { operands.available } else { operands.visible };

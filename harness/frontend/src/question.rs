@@ -9,10 +9,9 @@ use crate::context::{LiftContext, with_context};
 use crate::error::{Problem, Refusal, SourcePosition};
 use crate::open::OpenPart;
 use crate::options::AnalysisOptions;
-use crate::order::storage_class_of;
 use crate::value::{MemoryCell, ObjectId};
-use spirv_reader::SpirvModule;
 use spirv_reader::annotations::{Formula, FormulaTerm, PathStep, Quantifier};
+use spirv_reader::{SpirvModule, memory_class};
 
 /// The resolved question and filter of a kernel.
 pub(crate) struct ResolvedQuestion {
@@ -149,8 +148,7 @@ impl ResolvedQuestion {
                 let holder = || ids(&|ty| module.member_by_name(ty, name).is_some()).map(|id| (id, true));
                 let found = block.map(|id| (id, false)).or_else(holder);
                 let (id, by_member) = found.ok_or_else(|| {
-                    let shared =
-                        module.variables.iter().filter(|(_, it)| storage_class_of(it.class).is_some());
+                    let shared = module.variables.iter().filter(|(_, it)| memory_class(it.class).is_some());
                     let names = shared.flat_map(|(id, it)| {
                         let members = module.members(it.ty).into_iter().filter(|_| module.is_unnamed(*id));
                         members.chain([module.variable_name(*id, it.ty)])
@@ -171,7 +169,7 @@ impl ResolvedQuestion {
             }
         };
         let variable = &module.variables[&id];
-        if storage_class_of(variable.class).is_none() {
+        if memory_class(variable.class).is_none() {
             return Err(wrong(format!("`{name}` is not shared memory")));
         }
         let walk = |through: bool| -> Result<(u32, u64), Problem> {

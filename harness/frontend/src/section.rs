@@ -4,7 +4,7 @@
 //! same fragments as the pixel mode: the primitives of one pixel ("Fragment Shader Interlock" in the Vulkan
 //! specification). A fragment that ends inside its section, by `discard`, leaves it without a release.
 
-use litmus::{InterlockEnd, InterlockOrder, Order, Semantics, StorageClass, StorageClassSet};
+use litmus::{InterlockEnd, InterlockOrder, Order, Semantics, StorageClassSet};
 use rspirv::spirv::{ExecutionMode, Op};
 use spirv_reader::Stage;
 
@@ -92,6 +92,5 @@ pub(crate) fn semantics(end: InterlockEnd) -> Semantics {
         InterlockEnd::Begin => Order::Acquire,
         InterlockEnd::End => Order::Release,
     };
-    let classes = StorageClassSet::EMPTY.with(StorageClass::Buffer).with(StorageClass::Image);
-    Semantics { order, classes, ..Semantics::RELAXED }
+    Semantics { order, classes: StorageClassSet::GLOBAL, ..Semantics::RELAXED }
 }

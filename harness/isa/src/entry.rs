@@ -142,7 +142,16 @@ fn register_uses(instruction: &MachineInstruction) -> (Vec<u16>, Vec<u16>) {
             memory.path,
             crate::opcode::MemoryPath::Scalar | crate::opcode::MemoryPath::ScalarBuffer
         ),
-        _ => true,
+        Opcode::Nothing
+        | Opcode::End
+        | Opcode::Branch(_)
+        | Opcode::Waitcnt
+        | Opcode::Wait(_)
+        | Opcode::Barrier
+        | Opcode::BarrierSignal
+        | Opcode::BarrierWait
+        | Opcode::Cache(_)
+        | Opcode::Unknown => true,
     };
     let mut reads = Vec::new();
     let mut writes = Vec::new();

@@ -6,7 +6,9 @@ use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
 
 use include_dir::{Dir, include_dir};
-use litmus::{Dialect, LocationInit, MemoryAccess, Observable, Scope, StorageClassSet, Test, ThreadPlace};
+use litmus::{
+    Dialect, LocationInit, MemoryAccess, Observable, Scope, StorageClass, StorageClassSet, Test, ThreadPlace,
+};
 
 use crate::PredictError;
 use crate::cat::options::{
@@ -294,14 +296,17 @@ fn language_name(language: Language) -> &'static str {
     }
 }
 
+/// The number of storage classes.
+const CLASSES: u8 = StorageClass::ALL.len() as u8;
+
 /// Returns the names that a model may use.
 fn vocabulary() -> Vocabulary {
     Vocabulary::new()
         .with_sets(BASE_SETS.iter().map(|(name, _)| *name).chain(["M", "A", "PRIV", "GLOBAL", "GROUP"]))
         .with_relations(BASE_RELATIONS.iter().map(|(name, _)| *name))
-        .with_indexed_set("SC", Membership::Any, 4)
-        .with_indexed_set("SEM", Membership::All, 4)
-        .with_class_names("SEMSC", "SEM", 4)
+        .with_indexed_set("SC", Membership::Any, CLASSES)
+        .with_indexed_set("SEM", Membership::All, CLASSES)
+        .with_class_names("SEMSC", "SEM", CLASSES)
         .with_rank("rf", 1)
         .with_rank("co", 2)
 }

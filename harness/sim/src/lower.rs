@@ -24,9 +24,7 @@ use crate::fault::Fault;
 use crate::instruction::{LoadError, LocatedInstruction, malformed_module};
 use crate::legalize::legalize;
 use crate::module::{ImageType, LoadedModule, Variable};
-use crate::program::{
-    DEVICE, Edge, IMAGE, Op, Program, Reference, ReferencePlace, Register, WORKGROUP_MEMORY,
-};
+use crate::program::{DEVICE, Edge, Op, Program, Reference, ReferencePlace, Register};
 
 /// The lowered form of an id.
 #[derive(Clone, Copy, Debug)]
@@ -219,7 +217,11 @@ impl Lowering<'_> {
                     let binding = module.bindings.get(id).copied();
                     let binding =
                         binding.ok_or_else(|| LoadError::Lacks("buffers without a binding".into()))?;
-                    let reference = self.reference(*id, ReferencePlace::Binding(binding), 0);
+                    let reference = self.reference(
+                        *id,
+                        ReferencePlace::Binding(binding),
+                        vocabulary::StorageClass::Buffer,
+                    );
                     LoweredValue::Whole { reference, ty: *to }
                 }
                 StorageClass::UniformConstant => {
@@ -231,7 +233,8 @@ impl Lowering<'_> {
                     let binding = module.bindings.get(id).copied();
                     let binding =
                         binding.ok_or_else(|| LoadError::Lacks("images without a binding".into()))?;
-                    let reference = self.reference(*id, ReferencePlace::Image(binding), IMAGE);
+                    let reference =
+                        self.reference(*id, ReferencePlace::Image(binding), vocabulary::StorageClass::Image);
                     LoweredValue::Image { reference, dimensions, format }
                 }
                 StorageClass::Workgroup => {
@@ -277,7 +280,7 @@ impl Lowering<'_> {
         Ok(LoweredValue::Variable(first))
     }
 
-    fn reference(&mut self, id: u32, place: ReferencePlace, class: u8) -> u16 {
+    fn reference(&mut self, id: u32, place: ReferencePlace, class: vocabulary::StorageClass) -> u16 {
         let name = self.module.source().names.get(&id).cloned().unwrap_or_else(|| match place {
             ReferencePlace::Binding(binding) | ReferencePlace::Image(binding) => format!("binding {binding}"),
             ReferencePlace::Address(word) => format!("address in word {word}"),
@@ -285,7 +288,8 @@ impl Lowering<'_> {
             ReferencePlace::Workgroup(first, _) => format!("workgroup word {first}"),
         });
         let decorations = self.module.source().decorations_of(id);
-        let coherent = class == WORKGROUP_MEMORY || decorations.coherent || decorations.volatile;
+        let coherent =
+            class == vocabulary::StorageClass::Workgroup || decorations.coherent || decorations.volatile;
         let references = &mut self.program.references;
         // Several variables access numbers of several sizes through one reference.
         if let Some(known) = references.iter().position(|known| known.name == name && known.place == place) {

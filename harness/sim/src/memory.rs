@@ -14,6 +14,8 @@ mod store_buffer;
 #[cfg(test)]
 mod tests;
 
+use vocabulary::{StorageClass, StorageClassSet};
+
 use crate::fault::Fault;
 use crate::program::{INVOCATION, LEVELS};
 use beside::Beside;
@@ -69,7 +71,7 @@ pub(crate) struct Shape {
     /// The lowest level that may have a line of each reference.
     pub lowest: Vec<u8>,
     /// The storage class bit of each reference.
-    pub classes: Vec<u8>,
+    pub classes: Vec<StorageClass>,
     /// By reference: true if the host can reach its memory.
     pub of_host: Vec<bool>,
     /// By reference: true if all accesses are atomic, of one word and one scope, and no other reference
@@ -492,9 +494,9 @@ impl Memory {
     }
 
     /// Makes dirty lines below `level` available there. The cache of the invocation contributes its
-    /// non-private lines of the classes of `mask`. The caches between contribute all lines, since they may
+    /// non-private lines of `classes`. The caches between contribute all lines, since they may
     /// contain data of other accesses.
-    pub fn release(&mut self, path: &Path, mask: u8, level: u8) {
+    pub fn release(&mut self, path: &Path, classes: StorageClassSet, level: u8) {
         let level = usize::from(level);
         if level > 0 {
             for slot in self.own_lines(path[0]) {
@@ -502,7 +504,7 @@ impl Memory {
                 let reference = self.reference_of(0, slot);
                 if line.flags & DIRTY != 0
                     && line.flags & PRIVATE == 0
-                    && mask & (1 << self.shape.classes[reference]) != 0
+                    && classes.contains(self.shape.classes[reference])
                 {
                     self.push_up(0, slot);
                     if self.fault == Fault::ReleaseNotCumulative {
@@ -568,8 +570,8 @@ impl Memory {
     }
 
     /// Makes available values at `level` visible: drops clean lines below it. In the cache of the invocation
-    /// it drops only the non-private lines of the classes of `mask`.
-    pub fn acquire(&mut self, path: &Path, mask: u8, level: u8) {
+    /// it drops only the non-private lines of `classes`.
+    pub fn acquire(&mut self, path: &Path, classes: StorageClassSet, level: u8) {
         let level = usize::from(level);
         if level > 0 {
             for slot in self.own_lines(path[0]) {
@@ -578,7 +580,7 @@ impl Memory {
                 let address = line.address;
                 if address != 0
                     && line.flags & (DIRTY | PRIVATE) == 0
-                    && mask & (1 << self.shape.classes[reference]) != 0
+                    && classes.contains(self.shape.classes[reference])
                 {
                     line.address = 0;
                     if self.fault == Fault::InvalidateOrderWrong {

@@ -4,6 +4,8 @@
 //! edge in time, so the machine stays sound. They do not depend on values and are computed once for each pair
 //! of operations of a kernel.
 
+use vocabulary::StorageClassSet;
+
 use crate::fault::Fault;
 use crate::program::{MemoryOp, MemoryOpKind, Wait};
 
@@ -50,8 +52,9 @@ pub(crate) fn required_wait(earlier: &MemoryOp, later: &MemoryOp, fault: Fault) 
 
 /// Returns true if the pair is ordered at all addresses.
 fn is_always_ordered(earlier: &MemoryOp, later: &MemoryOp, fault: Fault) -> bool {
-    let classes = |op: &MemoryOp| if op.is_access() { 1 << op.class } else { 0 };
-    let met = |op: &MemoryOp, mask: u8| mask & (classes(op) | op.mask) != 0;
+    let met = |op: &MemoryOp, classes: StorageClassSet| {
+        op.is_access() && classes.contains(op.class) || classes.intersects(op.classes)
+    };
     let (e, l) = (earlier, later);
 
     let plain_store_sinks = fault == Fault::StoreSinksBelowRelease && e.kind == MemoryOpKind::PlainStore;
@@ -69,15 +72,15 @@ fn is_always_ordered(earlier: &MemoryOp, later: &MemoryOp, fault: Fault) -> bool
     let ordering = !unordered_fence && !unordered_barrier;
 
     // Operations do not move down over a release or up over an acquire.
-    if ordering && !compiler && l.release && met(e, l.mask) {
+    if ordering && !compiler && l.release && met(e, l.classes) {
         return true;
     }
-    if ordering && !compiler_after && e.acquire && met(l, e.mask) {
+    if ordering && !compiler_after && e.acquire && met(l, e.classes) {
         return true;
     }
     // The atomic of a fence stays on its side: a store stays after a releasing fence, a load before an
     // acquiring one.
-    let covered = |op: &MemoryOp, fence: &MemoryOp| fence.mask & (1 << op.class) != 0;
+    let covered = |op: &MemoryOp, fence: &MemoryOp| fence.classes.contains(op.class);
     if ordering
         && e.is_fence()
         && e.release
@@ -128,7 +131,7 @@ fn is_always_ordered(earlier: &MemoryOp, later: &MemoryOp, fault: Fault) -> bool
     if e.is_control() && (l.is_fence()) || l.is_control() && e.is_fence() {
         return true;
     }
-    let same = e.reference == l.reference && e.scope == l.scope && e.mask == l.mask;
+    let same = e.reference == l.reference && e.scope == l.scope && e.classes == l.classes;
     let halves = |first: MemoryOpKind, second: MemoryOpKind| e.kind == first && l.kind == second && same;
     halves(MemoryOpKind::ReleasePart, MemoryOpKind::AtomicStore)
         || halves(MemoryOpKind::AtomicLoad, MemoryOpKind::AcquirePart)

@@ -2,6 +2,7 @@
 
 use arithmetic::{Instruction, NumberShape};
 use spirv_reader::{AtomicFunction, Stage, reduction_identity};
+use vocabulary::{Scope, StorageClass, StorageClassSet};
 
 use crate::fault::Fault;
 use crate::limits::SUBGROUP_SIZE;
@@ -34,10 +35,17 @@ pub(crate) const DEVICE: u8 = 4;
 /// The level above all caches: the device domain.
 pub(crate) const MEMORY: u8 = 5;
 
-/// The bit of workgroup memory in semantics.
-pub(crate) const WORKGROUP_MEMORY: u8 = 1;
-/// The bit of images in semantics.
-pub(crate) const IMAGE: u8 = 2;
+/// Returns the level of the cache that all invocations of a scope share.
+pub(crate) fn level_of(scope: Scope) -> u8 {
+    match scope {
+        Scope::Invocation => INVOCATION,
+        Scope::Subgroup => SUBGROUP,
+        Scope::Workgroup => WORKGROUP,
+        // Any invocations of a queue may call each other or overlap.
+        Scope::ShaderCall | Scope::FragmentInterlock | Scope::QueueFamily => QUEUE_FAMILY,
+        Scope::Device | Scope::CrossDevice => DEVICE,
+    }
+}
 
 /// A kernel.
 #[derive(Clone, Debug, Default)]
@@ -105,8 +113,8 @@ pub(crate) struct Reference {
     pub name: String,
     /// Where the variable is stored.
     pub place: ReferencePlace,
-    /// Its bit in memory semantics: 0 buffers, 1 workgroup memory, 2 images, 3 outputs.
-    pub class: u8,
+    /// The class of memory semantics that orders its accesses.
+    pub class: StorageClass,
     /// The lowest cache level that an access may leave it in.
     pub lowest: u8,
     /// Only written, by non-atomic private stores, and declared not to alias: its stores go straight to
@@ -377,8 +385,8 @@ pub(crate) struct MemoryOp {
     pub kind: MemoryOpKind,
     /// Index into [`Program::references`]; 0 for operations without an address.
     pub reference: u16,
-    /// The storage class bit of the reference.
-    pub class: u8,
+    /// The storage class of the reference.
+    pub class: StorageClass,
     /// Bytes of an access: 1, 2, 4 or 8.
     pub bytes: u8,
     /// Level of the scope: of the atomic, of the semantics, of the availability or visibility on the access.
@@ -392,8 +400,8 @@ pub(crate) struct MemoryOp {
     pub tangled: bool,
     /// Half of a split barrier of a kernel in which some location has several references.
     pub among_aliases: bool,
-    /// Storage classes of the semantics, one bit each.
-    pub mask: u8,
+    /// Storage classes of the semantics.
+    pub classes: StorageClassSet,
     /// Acquires.
     pub acquire: bool,
     /// Releases.

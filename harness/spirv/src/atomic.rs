@@ -1,6 +1,7 @@
 //! Atomic instructions: one access with an operation.
 
 use arithmetic::{bits_of, float_of, mask, signed};
+use rspirv::spirv::Op;
 
 /// An atomic instruction. Scope and semantics are ids.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,22 +37,39 @@ pub enum AtomicKind {
     },
 }
 
-/// The function by which an atomic update changes memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names are those of the SPIR-V specification")]
-pub enum AtomicFunction {
-    Add,
-    Subtract,
-    And,
-    Or,
-    Xor,
-    SignedMin,
-    Min,
-    SignedMax,
-    Max,
-    FloatAdd,
-    FloatMin,
-    FloatMax,
+macro_rules! atomic_functions {
+    ($($function:ident = $op:ident,)*) => {
+        /// The function by which an atomic update changes memory.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum AtomicFunction {
+            $(#[doc = concat!("`Op", stringify!($op), "`.")] $function,)*
+        }
+
+        impl AtomicFunction {
+            /// Returns the function of an instruction with an operand.
+            pub(crate) fn from_op(op: Op) -> Option<AtomicFunction> {
+                match op {
+                    $(Op::$op => Some(AtomicFunction::$function),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+atomic_functions! {
+    Add = AtomicIAdd,
+    Subtract = AtomicISub,
+    And = AtomicAnd,
+    Or = AtomicOr,
+    Xor = AtomicXor,
+    SignedMin = AtomicSMin,
+    Min = AtomicUMin,
+    SignedMax = AtomicSMax,
+    Max = AtomicUMax,
+    FloatAdd = AtomicFAddEXT,
+    FloatMin = AtomicFMinEXT,
+    FloatMax = AtomicFMaxEXT,
 }
 
 impl AtomicKind {
@@ -102,6 +120,17 @@ impl AtomicFunction {
 
     /// Returns true if the operands are floats.
     pub fn is_float(self) -> bool {
-        matches!(self, AtomicFunction::FloatAdd | AtomicFunction::FloatMin | AtomicFunction::FloatMax)
+        match self {
+            AtomicFunction::FloatAdd | AtomicFunction::FloatMin | AtomicFunction::FloatMax => true,
+            AtomicFunction::Add
+            | AtomicFunction::Subtract
+            | AtomicFunction::And
+            | AtomicFunction::Or
+            | AtomicFunction::Xor
+            | AtomicFunction::SignedMin
+            | AtomicFunction::Min
+            | AtomicFunction::SignedMax
+            | AtomicFunction::Max => false,
+        }
     }
 }

@@ -281,21 +281,14 @@ fn is_computation(op: Op) -> bool {
 /// Decodes an atomic instruction; `None` for others.
 fn decode_atomic(op: Op, cursor: &mut OperandCursor<'_>) -> Result<Option<AtomicAccess>, SpirvProblem> {
     let function = match op {
-        Op::AtomicIIncrement | Op::AtomicIAdd => Some(AtomicFunction::Add),
-        Op::AtomicIDecrement | Op::AtomicISub => Some(AtomicFunction::Subtract),
-        Op::AtomicAnd => Some(AtomicFunction::And),
-        Op::AtomicOr => Some(AtomicFunction::Or),
-        Op::AtomicXor => Some(AtomicFunction::Xor),
-        Op::AtomicSMin => Some(AtomicFunction::SignedMin),
-        Op::AtomicUMin => Some(AtomicFunction::Min),
-        Op::AtomicSMax => Some(AtomicFunction::SignedMax),
-        Op::AtomicUMax => Some(AtomicFunction::Max),
-        Op::AtomicFAddEXT => Some(AtomicFunction::FloatAdd),
-        Op::AtomicFMinEXT => Some(AtomicFunction::FloatMin),
-        Op::AtomicFMaxEXT => Some(AtomicFunction::FloatMax),
+        Op::AtomicIIncrement => Some(AtomicFunction::Add),
+        Op::AtomicIDecrement => Some(AtomicFunction::Subtract),
         Op::AtomicLoad | Op::AtomicStore | Op::AtomicExchange => None,
         Op::AtomicCompareExchange | Op::AtomicCompareExchangeWeak => None,
-        _ => return Ok(None),
+        _ => match AtomicFunction::from_op(op) {
+            None => return Ok(None),
+            function => function,
+        },
     };
     let mut next = || cursor.next();
     let [pointer, scope, semantics] = [next()?, next()?, next()?];

@@ -18,6 +18,7 @@ pub mod opcode;
 mod operands;
 mod operation;
 mod stage;
+mod terms;
 mod text;
 mod word;
 
@@ -27,13 +28,15 @@ pub use error::{SourcePosition, SpirvError, SpirvProblem};
 pub use layout::{ConstantValue, MAX_PARTS, Specialized, TypePart};
 pub use module::{
     Decorations, GlobalVariable, HEADER_WORDS, ModuleEntryPoint, SourceLine, SpirvConstant, SpirvFunction,
-    SpirvInstruction, SpirvModule, SpirvType, is_synthetic_name, read_module, read_words, scope_of,
+    SpirvInstruction, SpirvModule, SpirvType, is_synthetic_name, read_module, read_words,
 };
 pub use operands::{MemoryOperands, TexelOperands};
 pub use operation::{
-    BallotQuery, BarrierPart, ImageQuery, ImageSampling, MatrixAccess, PointerComparison, RayQueryFunction,
-    SpirvOperation, SubgroupFunction, SubgroupInstruction, reduction_identity,
+    BallotQuery, BarrierPart, ImageQuery, ImageSampling, MatrixAccess, MemoryEffect, PointerAccess,
+    PointerComparison, RayQueryFunction, SpirvOperation, SubgroupFunction, SubgroupInstruction,
+    reduction_identity,
 };
 pub use stage::{BuiltInComponents, Stage};
+pub use terms::{memory_class, scope_from_word, scope_word, semantics_from_word, semantics_word};
 pub use text::{Assembled, assemble_text, decode_string, to_half_bits};
 pub use word::number_of_extended;

@@ -5,9 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use arithmetic::mask;
-use rspirv::spirv::{
-    BuiltIn, Decoration, ExecutionMode, ExecutionModel, MemoryModel, Op, Scope, StorageClass,
-};
+use rspirv::spirv::{BuiltIn, Decoration, ExecutionMode, ExecutionModel, MemoryModel, Op, StorageClass};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::annotations::Annotations;
@@ -889,9 +887,4 @@ fn apply_decoration(entry: &mut Decorations, decoration: u32, parameter: Option<
 /// Returns true for the names that compilers give to a member that the source does not name.
 pub fn is_synthetic_name(name: &str) -> bool {
     name.is_empty() || name.starts_with('@')
-}
-
-/// The bits of storage classes and scopes come from the grammar tables.
-pub fn scope_of(number: u64) -> Option<Scope> {
-    u32::try_from(number).ok().and_then(Scope::from_u32)
 }

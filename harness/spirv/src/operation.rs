@@ -363,6 +363,45 @@ pub struct MatrixAccess {
     pub memory: MemoryOperands,
 }
 
+/// An access through a pointer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the names are those of the SPIR-V specification")]
+pub struct PointerAccess {
+    pub pointer: u32,
+    /// False for a read.
+    pub writes: bool,
+    pub memory: MemoryOperands,
+}
+
+/// The effect of an instruction on memory that invocations may share.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum MemoryEffect {
+    /// It neither accesses nor orders memory.
+    None,
+    /// It accesses memory through one or two pointers.
+    Access([Option<PointerAccess>; 2]),
+    /// It accesses a texel of a storage image.
+    Texel {
+        /// False for a read.
+        writes: bool,
+        /// The memory operands.
+        memory: MemoryOperands,
+    },
+    /// An atomic access.
+    Atomic(AtomicAccess),
+    /// It orders accesses. Scope and semantics are ids.
+    Barrier {
+        /// The memory scope.
+        scope: u32,
+        /// The memory semantics.
+        semantics: u32,
+    },
+    /// It begins or ends an interlocked section.
+    Interlock,
+    /// Any effect: a call, or an instruction that is not decoded.
+    Unknown,
+}
+
 impl SpirvOperation<'_> {
     /// Returns true if an instruction ends its block.
     pub fn is_terminator(&self) -> bool {
@@ -376,24 +415,46 @@ impl SpirvOperation<'_> {
         matches!(self, Self::Branch { .. } | Self::BranchConditional { .. } | Self::Switch { .. })
     }
 
-    /// Returns true if an instruction may write memory, order it or call a function.
-    pub fn may_change_memory(&self) -> bool {
-        match self {
-            Self::Store { .. }
-            | Self::CopyMemory { .. }
-            | Self::CopyMemorySized { .. }
-            | Self::Atomic(_)
-            | Self::ImageWrite { .. }
-            | Self::MemoryBarrier { .. }
-            | Self::ControlBarrier { .. }
-            | Self::BeginInterlock
-            | Self::EndInterlock
-            | Self::CooperativeMatrixStore { .. }
-            | Self::ComputeAndStore { .. }
-            | Self::Call { .. }
-            | Self::UnknownExtended { .. }
-            | Self::Unknown { .. } => true,
-            Self::Nop
+    /// Returns the effect of an instruction on memory.
+    pub fn effect(&self) -> MemoryEffect {
+        let load = |pointer, memory| PointerAccess { pointer, writes: false, memory };
+        let store = |pointer, memory| PointerAccess { pointer, writes: true, memory };
+        let unnamed = MemoryOperands::default();
+        match *self {
+            Self::Load { pointer, memory } => MemoryEffect::Access([Some(load(pointer, memory)), None]),
+            Self::Store { pointer, memory, .. } => MemoryEffect::Access([Some(store(pointer, memory)), None]),
+            Self::CopyMemory { target, source, memory: [of_store, of_load] } => {
+                MemoryEffect::Access([Some(load(source, of_load)), Some(store(target, of_store))])
+            }
+            Self::CopyMemorySized { target, source } => {
+                MemoryEffect::Access([Some(load(source, unnamed)), Some(store(target, unnamed))])
+            }
+            Self::ComputeAndStore { pointer, .. } => {
+                MemoryEffect::Access([Some(store(pointer, unnamed)), None])
+            }
+            Self::CooperativeMatrixLoad(access) => {
+                MemoryEffect::Access([Some(load(access.pointer, access.memory)), None])
+            }
+            Self::CooperativeMatrixStore { access, .. } => {
+                MemoryEffect::Access([Some(store(access.pointer, access.memory)), None])
+            }
+            Self::Atomic(access) => MemoryEffect::Atomic(access),
+            Self::ImageRead { operands, .. } => {
+                MemoryEffect::Texel { writes: false, memory: operands.memory }
+            }
+            Self::ImageWrite { operands, .. } => {
+                MemoryEffect::Texel { writes: true, memory: operands.memory }
+            }
+            Self::MemoryBarrier { scope, semantics } | Self::ControlBarrier { scope, semantics, .. } => {
+                MemoryEffect::Barrier { scope, semantics }
+            }
+            Self::BeginInterlock | Self::EndInterlock => MemoryEffect::Interlock,
+            Self::Call { .. } | Self::UnknownExtended { .. } | Self::Unknown { .. } => MemoryEffect::Unknown,
+            // The memory of sampled images and ray queries is constant.
+            Self::ImageFetch { .. }
+            | Self::ImageSample { .. }
+            | Self::RayQuery { .. }
+            | Self::Nop
             | Self::Label
             | Self::Phi { .. }
             | Self::SelectionMerge { .. }
@@ -407,20 +468,15 @@ impl SpirvOperation<'_> {
             | Self::EmitMeshTasks { .. }
             | Self::SetMeshOutputs { .. }
             | Self::Variable { .. }
-            | Self::Load { .. }
             | Self::AccessChain { .. }
             | Self::ArrayLength { .. }
             | Self::ComparePointers { .. }
-            | Self::ImageRead { .. }
-            | Self::ImageFetch { .. }
             | Self::ImageTexelPointer { .. }
-            | Self::ImageSample { .. }
             | Self::ImageQuery { .. }
             | Self::Image { .. }
             | Self::SampledImage { .. }
             | Self::Subgroup(_)
             | Self::BallotQuery { .. }
-            | Self::CooperativeMatrixLoad(_)
             | Self::CooperativeMatrixMulAdd { .. }
             | Self::Undef
             | Self::Copy { .. }
@@ -436,8 +492,20 @@ impl SpirvOperation<'_> {
             | Self::Compute { .. }
             | Self::Derivative { .. }
             | Self::ReadClock { .. }
-            | Self::IsHelperInvocation
-            | Self::RayQuery { .. } => false,
+            | Self::IsHelperInvocation => MemoryEffect::None,
+        }
+    }
+
+    /// Returns true if an instruction may write memory, order it or call a function.
+    pub fn may_change_memory(&self) -> bool {
+        match self.effect() {
+            MemoryEffect::Access(accesses) => accesses.into_iter().flatten().any(|access| access.writes),
+            MemoryEffect::Texel { writes, .. } => writes,
+            MemoryEffect::Atomic(_)
+            | MemoryEffect::Barrier { .. }
+            | MemoryEffect::Interlock
+            | MemoryEffect::Unknown => true,
+            MemoryEffect::None => false,
         }
     }
 
@@ -452,31 +520,35 @@ impl SpirvOperation<'_> {
 
     /// Returns the ids of the memory semantics of an atomic or a barrier.
     pub fn semantics(&self) -> impl Iterator<Item = u32> + use<> {
-        let [first, unequal] = match self {
-            Self::MemoryBarrier { semantics, .. } | Self::ControlBarrier { semantics, .. } => {
-                [Some(*semantics), None]
-            }
-            Self::Atomic(access) => match access.kind {
+        let [first, unequal] = match self.effect() {
+            MemoryEffect::Barrier { semantics, .. } => [Some(semantics), None],
+            MemoryEffect::Atomic(access) => match access.kind {
                 AtomicKind::CompareExchange { unequal, .. } => [Some(access.semantics), Some(unequal)],
-                _ => [Some(access.semantics), None],
+                AtomicKind::Load
+                | AtomicKind::Store { .. }
+                | AtomicKind::Exchange { .. }
+                | AtomicKind::Update { .. } => [Some(access.semantics), None],
             },
-            _ => [None; 2],
+            MemoryEffect::None
+            | MemoryEffect::Access(_)
+            | MemoryEffect::Texel { .. }
+            | MemoryEffect::Interlock
+            | MemoryEffect::Unknown => [None; 2],
         };
         first.into_iter().chain(unequal)
     }
 
     /// Returns the ids of the memory scopes of atomics, barriers, and availability and visibility operations.
     pub fn memory_scopes(&self) -> Vec<u32> {
-        let scopes_of = |memory: &MemoryOperands| [memory.available, memory.visible];
-        let scopes: Vec<Option<u32>> = match self {
-            Self::MemoryBarrier { scope, .. } | Self::ControlBarrier { scope, .. } => vec![Some(*scope)],
-            Self::Atomic(access) => vec![Some(access.scope)],
-            Self::Load { memory, .. } | Self::Store { memory, .. } => scopes_of(memory).to_vec(),
-            Self::CopyMemory { memory, .. } => memory.iter().flat_map(scopes_of).collect(),
-            Self::ImageRead { operands, .. } | Self::ImageWrite { operands, .. } => {
-                scopes_of(&operands.memory).to_vec()
+        let scopes_of = |memory: MemoryOperands| [memory.available, memory.visible];
+        let scopes: Vec<Option<u32>> = match self.effect() {
+            MemoryEffect::Barrier { scope, .. } => vec![Some(scope)],
+            MemoryEffect::Atomic(access) => vec![Some(access.scope)],
+            MemoryEffect::Access(accesses) => {
+                accesses.into_iter().flatten().flat_map(|access| scopes_of(access.memory)).collect()
             }
-            _ => Vec::new(),
+            MemoryEffect::Texel { memory, .. } => scopes_of(memory).to_vec(),
+            MemoryEffect::None | MemoryEffect::Interlock | MemoryEffect::Unknown => Vec::new(),
         };
         scopes.into_iter().flatten().collect()
     }

@@ -1,10 +1,12 @@
-//! Terms of the Vulkan specification that tests, kernels and devices share: access masks, pipeline stages
-//! and features.
+//! Terms of the Vulkan specification that tests, shaders and devices share: scopes, storage classes, memory
+//! semantics, access masks, pipeline stages and features.
 
 mod access;
 mod feature;
 mod stage;
+mod strength;
 
 pub use access::AccessMask;
 pub use feature::{Feature, UnknownFeature};
 pub use stage::StageMask;
+pub use strength::{IgnoredClass, IgnoredClasses, Order, Scope, Semantics, StorageClass, StorageClassSet};

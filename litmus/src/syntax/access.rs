@@ -4,7 +4,7 @@ use super::declarations::component_count;
 use super::instruction::Modifiers;
 use super::lexer::TokenKind;
 use super::parser::{Parsed, Parser};
-use super::words::{self, AccessType, lookup};
+use super::words::{self, AccessType, Keyword, lookup, order_keyword};
 use crate::error::ParseError;
 use crate::span::Span;
 use crate::test::{
@@ -62,7 +62,7 @@ impl<'a> Parser<'a> {
             if order != Order::Relaxed && order != rules.order {
                 return Err(ParseError::OrderNotAllowed {
                     instruction: rules.instruction,
-                    word: order.keyword().unwrap_or_default().to_owned(),
+                    word: order_keyword(order).unwrap_or_default().to_owned(),
                     expected: rules.expected_order,
                     span: modifiers.last_span(),
                 });

@@ -3,7 +3,7 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use super::layout::{aligned_rows, location_name, push_line, register_name};
-use super::words::{self, AccessType, word_of};
+use super::words::{self, AccessType, Keyword, order_keyword, word_of};
 use super::{hsa, subgroup};
 use crate::condition::{Comparison, Condition, Question, QuestionKind, Term};
 use crate::metadata::{Metadata, Reachability};
@@ -517,7 +517,7 @@ fn order_suffix(semantics: Semantics) -> String {
     if semantics.sequential {
         return format!(".{}", words::SEQUENTIAL);
     }
-    semantics.order.keyword().map_or(String::new(), |word| format!(".{word}"))
+    order_keyword(semantics.order).map_or(String::new(), |word| format!(".{word}"))
 }
 
 fn class_suffixes(semantics: Semantics) -> String {

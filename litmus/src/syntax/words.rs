@@ -49,6 +49,11 @@ pub(super) const SEMANTICS_CLASSES: Words<StorageClass> = &[
     ("semsc3", StorageClass::Output),
 ];
 
+const _: () = assert!(
+    CLASSES.len() == StorageClass::ALL.len() && SEMANTICS_CLASSES.len() == StorageClass::ALL.len(),
+    "every storage class has its words"
+);
+
 /// Storage classes of semantics that the memory model ignores.
 pub(super) const IGNORED_CLASSES: Words<IgnoredClass> = &[
     ("semsubgroup", IgnoredClass::Subgroup),
@@ -326,27 +331,29 @@ pub(super) fn is_location(word: &str) -> bool {
     !is_register(word) && !is_label(word) && !is_thread(word) && !RESERVED.contains(&word)
 }
 
-impl Scope {
-    /// Returns its keyword, such as `wg`.
-    pub fn keyword(self) -> &'static str {
+/// A term with a keyword in litmus tests.
+pub trait Keyword {
+    /// Returns its keyword, such as `wg` or `sc0`.
+    fn keyword(self) -> &'static str;
+}
+
+impl Keyword for Scope {
+    fn keyword(self) -> &'static str {
         word_of(SCOPES, self)
     }
 }
 
-impl StorageClass {
-    /// Returns its keyword, such as `sc0`.
-    pub fn keyword(self) -> &'static str {
+impl Keyword for StorageClass {
+    fn keyword(self) -> &'static str {
         word_of(CLASSES, self)
     }
 }
 
-impl Order {
-    /// Returns its keyword, such as `acq_rel`; relaxed has none.
-    pub fn keyword(self) -> Option<&'static str> {
-        match self {
-            Order::Relaxed => None,
-            order => Some(word_of(ORDERS, order)),
-        }
+/// Returns the keyword of an order, such as `acq_rel`; relaxed has none.
+pub fn order_keyword(order: Order) -> Option<&'static str> {
+    match order {
+        Order::Relaxed => None,
+        order => Some(word_of(ORDERS, order)),
     }
 }
 

@@ -6,8 +6,8 @@ use std::fmt;
 
 use super::instruction::{ArithmeticOperation, Operand};
 use super::location::{MAX_COMPONENTS, ScalarType};
-use super::strength::{Scope, Semantics, StorageClass};
 use super::{LocationId, RegisterId, Test};
+use vocabulary::{Scope, Semantics, StorageClass};
 
 /// A memory access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

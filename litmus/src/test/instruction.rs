@@ -5,12 +5,12 @@
 use super::access::{Access, AccessKind, MemoryAccess, MemoryPlace, RmwOperation};
 use super::lattice::{Change, Reach, stronger_fence, weaker_fence};
 use super::location::ScalarType;
-use super::strength::{Order, Scope, Semantics};
 use super::{Dialect, LabelId, RegisterId, ThreadId};
 use crate::span::Span;
 use crate::subgroup::SubgroupOperation;
 use crate::system::{Interlock, SystemOperation};
 use crate::value::Value;
+use vocabulary::{Order, Scope, Semantics};
 
 /// An instruction with its source position.
 #[derive(Clone, Debug, PartialEq, Eq)]

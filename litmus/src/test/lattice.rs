@@ -7,8 +7,8 @@
 
 use super::access::{Access, AccessKind, MemoryAccess, RmwOperation};
 use super::instruction::{ControlBarrier, SplitBarrier};
-use super::strength::{Order, Scope, Semantics, StorageClass, StorageClassSet};
 use super::{Dialect, Test};
+use vocabulary::{Order, Scope, Semantics, StorageClass, StorageClassSet};
 
 /// The change of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -74,98 +74,69 @@ impl Reach {
     }
 }
 
-impl Scope {
-    /// Returns the next narrower scope at which shaders synchronize.
-    pub fn narrower(self, dialect: Dialect) -> Option<Scope> {
-        match self {
-            // In HSA, work-groups are directly below the agent.
-            Scope::Device if dialect == Dialect::Hsa => Some(Scope::Workgroup),
-            Scope::CrossDevice => Some(Scope::Device),
-            Scope::Device => Some(Scope::QueueFamily),
-            Scope::QueueFamily => Some(Scope::Workgroup),
-            Scope::Workgroup => Some(Scope::Subgroup),
-            Scope::Subgroup | Scope::Invocation | Scope::ShaderCall | Scope::FragmentInterlock => None,
-        }
+/// Returns the next narrower scope at which shaders synchronize.
+fn narrower_scope(scope: Scope, dialect: Dialect) -> Option<Scope> {
+    match scope {
+        // In HSA, work-groups are directly below the agent.
+        Scope::Device if dialect == Dialect::Hsa => Some(Scope::Workgroup),
+        Scope::CrossDevice => Some(Scope::Device),
+        Scope::Device => Some(Scope::QueueFamily),
+        Scope::QueueFamily => Some(Scope::Workgroup),
+        Scope::Workgroup => Some(Scope::Subgroup),
+        Scope::Subgroup | Scope::Invocation | Scope::ShaderCall | Scope::FragmentInterlock => None,
     }
 }
 
-impl Order {
-    /// Returns true if it is strictly stronger than the other order.
-    pub fn is_stronger_than(self, other: Order) -> bool {
-        self != other && (self.acquires() || !other.acquires()) && (self.releases() || !other.releases())
+/// Returns the semantics one step weaker; the weakest is relaxed.
+fn weaker_semantics(of: Semantics) -> Vec<(Change, Semantics)> {
+    let mut found = Vec::new();
+    if of.sequential {
+        found.push((Change::Order(of.order), Semantics { sequential: false, ..of }));
     }
+    if of.classes.iter().count() > 1 {
+        found.extend(of.classes.iter().map(|class| {
+            let classes = StorageClassSet(of.classes.0 & !(1 << class.index()));
+            (Change::Class(class), Semantics { classes, ..of })
+        }));
+    }
+    if of.make_available {
+        found.push((Change::Available, Semantics { make_available: false, ..of }));
+    }
+    if of.make_visible {
+        found.push((Change::Visible, Semantics { make_visible: false, ..of }));
+    }
+    let order = |order| (Change::Order(order), of.with_order(order));
+    match of.order {
+        // The step below a sequentially consistent order is the same order without that.
+        _ if of.sequential => {}
+        Order::AcquireRelease => found.extend([order(Order::Acquire), order(Order::Release)]),
+        Order::Acquire | Order::Release => found.push(order(Order::Relaxed)),
+        Order::Relaxed => {}
+    }
+    found
 }
 
-impl Semantics {
-    /// Returns the semantics one step weaker; the weakest is relaxed.
-    pub fn weaker(self) -> Vec<(Change, Semantics)> {
-        let mut found = Vec::new();
-        if self.sequential {
-            found.push((Change::Order(self.order), Semantics { sequential: false, ..self }));
-        }
-        if self.classes.iter().count() > 1 {
-            found.extend(self.classes.iter().map(|class| {
-                let classes = StorageClassSet(self.classes.0 & !(1 << class.index()));
-                (Change::Class(class), Semantics { classes, ..self })
-            }));
-        }
-        if self.make_available {
-            found.push((Change::Available, Semantics { make_available: false, ..self }));
-        }
-        if self.make_visible {
-            found.push((Change::Visible, Semantics { make_visible: false, ..self }));
-        }
-        let order = |order| (Change::Order(order), self.with_order(order));
-        match self.order {
-            // The step below a sequentially consistent order is the same order without that.
-            _ if self.sequential => {}
-            Order::AcquireRelease => found.extend([order(Order::Acquire), order(Order::Release)]),
-            Order::Acquire | Order::Release => found.push(order(Order::Relaxed)),
-            Order::Relaxed => {}
-        }
-        found
+/// Returns the semantics one step stronger.
+///
+/// `orders` are the possible orders; a new order includes all `classes`.
+fn stronger_semantics(of: Semantics, orders: &[Order], classes: StorageClassSet) -> Vec<(Change, Semantics)> {
+    let classes = StorageClassSet(of.classes.0 | classes.0);
+    let orders = orders.iter().copied().filter(|order| order.is_stronger_than(of.order));
+    let mut found: Vec<(Change, Semantics)> =
+        orders.map(|order| (Change::Order(order), Semantics { order, classes, ..of })).collect();
+    if of.order == Order::Relaxed {
+        return found;
     }
-
-    /// Returns the semantics one step stronger.
-    ///
-    /// `orders` are the possible orders; a new order includes all `classes`.
-    pub fn stronger(self, orders: &[Order], classes: StorageClassSet) -> Vec<(Change, Semantics)> {
-        let classes = StorageClassSet(self.classes.0 | classes.0);
-        let orders = orders.iter().copied().filter(|order| order.is_stronger_than(self.order));
-        let mut found: Vec<(Change, Semantics)> =
-            orders.map(|order| (Change::Order(order), Semantics { order, classes, ..self })).collect();
-        if self.order == Order::Relaxed {
-            return found;
-        }
-        if classes != self.classes {
-            found.push((Change::Classes, Semantics { classes, ..self }));
-        }
-        if self.order.releases() && !self.make_available {
-            found.push((Change::Available, Semantics { make_available: true, ..self }));
-        }
-        if self.order.acquires() && !self.make_visible {
-            found.push((Change::Visible, Semantics { make_visible: true, ..self }));
-        }
-        found
+    if classes != of.classes {
+        found.push((Change::Classes, Semantics { classes, ..of }));
     }
-
-    /// Returns the semantics with another order, without the flags that it cannot have.
-    pub fn with_order(self, order: Order) -> Semantics {
-        if order == Order::Relaxed {
-            return Semantics::RELAXED;
-        }
-        Semantics {
-            order,
-            make_available: self.make_available && order.releases(),
-            make_visible: self.make_visible && order.acquires(),
-            ..self
-        }
+    if of.order.releases() && !of.make_available {
+        found.push((Change::Available, Semantics { make_available: true, ..of }));
     }
-
-    /// Returns the semantics of an unequal case, limited by the equal case: it acquires only if that does.
-    fn within(self, equal: Semantics) -> Semantics {
-        if equal.order.acquires() { self } else { Semantics::RELAXED }
+    if of.order.acquires() && !of.make_visible {
+        found.push((Change::Visible, Semantics { make_visible: true, ..of }));
     }
+    found
 }
 
 impl Access {
@@ -179,16 +150,16 @@ impl Access {
             Access::NonPrivate | Access::Coherent { .. } if !plain => Vec::new(),
             Access::NonPrivate => vec![(Change::Private, Access::Private)],
             Access::Coherent { scope } => {
-                let narrower = scope.narrower(dialect);
+                let narrower = narrower_scope(scope, dialect);
                 let narrower = narrower.map(|scope| (Change::Scope(scope), Access::Coherent { scope }));
                 narrower.into_iter().chain([(Change::NonPrivate, Access::NonPrivate)]).collect()
             }
             Access::Atomic { scope, semantics } => {
-                let narrower = scope.narrower(dialect);
+                let narrower = narrower_scope(scope, dialect);
                 let narrower =
                     narrower.map(|scope| (Change::Scope(scope), Access::Atomic { scope, semantics }));
                 let mut found: Vec<(Change, Access)> = narrower.into_iter().collect();
-                let weaker = semantics.weaker().into_iter();
+                let weaker = weaker_semantics(semantics).into_iter();
                 found.extend(weaker.map(|(change, semantics)| (change, Access::Atomic { scope, semantics })));
                 if semantics == Semantics::RELAXED && plain && !always_atomic {
                     found.push((Change::Coherent, Access::Coherent { scope }));
@@ -226,7 +197,7 @@ impl Access {
             Access::Atomic { scope, semantics } => {
                 let wider = reach.wider(scope);
                 let wider = wider.map(|scope| (Change::Scope(scope), Access::Atomic { scope, semantics }));
-                let stronger = semantics.stronger(orders, reach.classes).into_iter();
+                let stronger = stronger_semantics(semantics, orders, reach.classes).into_iter();
                 wider
                     .chain(stronger.map(|(change, semantics)| (change, Access::Atomic { scope, semantics })))
                     .collect()
@@ -246,12 +217,15 @@ impl MemoryAccess {
         let mut found: Vec<(Change, MemoryAccess)> = weaker
             .map(|(change, strength)| {
                 let changed = MemoryAccess { strength, ..*self };
-                let unequal = self.unequal().map(|unequal| unequal.within(changed.semantics()));
+                let unequal = self.unequal().map(|unequal| match changed.semantics().order.acquires() {
+                    true => unequal,
+                    false => Semantics::RELAXED,
+                });
                 (change, unequal.map_or(changed, |unequal| changed.with_unequal(unequal)))
             })
             .collect();
         if let Some(unequal) = self.unequal() {
-            let weaker = unequal.weaker().into_iter();
+            let weaker = weaker_semantics(unequal).into_iter();
             found.extend(weaker.map(|(_, unequal)| (Change::Unequal, self.with_unequal(unequal))));
         }
         found
@@ -293,11 +267,11 @@ impl ControlBarrier {
     /// barrier.
     pub fn weaker(&self, dialect: Dialect) -> Vec<(Change, ControlBarrier)> {
         let Some(semantics) = self.semantics else { return Vec::new() };
-        let narrower = self.memory_scope.narrower(dialect).into_iter();
+        let narrower = narrower_scope(self.memory_scope, dialect).into_iter();
         let narrower = narrower.map(|memory_scope| {
             (Change::Scope(memory_scope), ControlBarrier { memory_scope, ..self.clone() })
         });
-        let weaker = semantics.weaker().into_iter().map(|(change, weaker)| {
+        let weaker = weaker_semantics(semantics).into_iter().map(|(change, weaker)| {
             let semantics = (weaker.order != Order::Relaxed).then_some(weaker);
             (change, ControlBarrier { semantics, ..self.clone() })
         });
@@ -311,7 +285,7 @@ impl ControlBarrier {
             (Change::Scope(memory_scope), ControlBarrier { memory_scope, ..self.clone() })
         });
         let semantics = self.semantics.unwrap_or(Semantics::RELAXED);
-        let stronger = semantics.stronger(&[Order::AcquireRelease], reach.classes).into_iter();
+        let stronger = stronger_semantics(semantics, &[Order::AcquireRelease], reach.classes).into_iter();
         let stronger = stronger.map(|(change, semantics)| {
             (change, ControlBarrier { semantics: Some(semantics), ..self.clone() })
         });
@@ -324,10 +298,10 @@ impl SplitBarrier {
     /// barrier.
     pub fn weaker(&self, dialect: Dialect) -> Vec<(Change, SplitBarrier)> {
         let Some(semantics) = self.semantics else { return Vec::new() };
-        let narrower = self.memory_scope.narrower(dialect).into_iter();
+        let narrower = narrower_scope(self.memory_scope, dialect).into_iter();
         let narrower = narrower
             .map(|memory_scope| (Change::Scope(memory_scope), SplitBarrier { memory_scope, ..self.clone() }));
-        let weaker = semantics.weaker().into_iter().map(|(change, weaker)| {
+        let weaker = weaker_semantics(semantics).into_iter().map(|(change, weaker)| {
             let semantics = (weaker.order != Order::Relaxed).then_some(weaker);
             (change, SplitBarrier { semantics, ..self.clone() })
         });
@@ -340,7 +314,7 @@ impl SplitBarrier {
         let wider = wider
             .map(|memory_scope| (Change::Scope(memory_scope), SplitBarrier { memory_scope, ..self.clone() }));
         let semantics = self.semantics.unwrap_or(Semantics::RELAXED);
-        let stronger = semantics.stronger(&[self.half.order()], reach.classes).into_iter();
+        let stronger = stronger_semantics(semantics, &[self.half.order()], reach.classes).into_iter();
         let stronger = stronger
             .map(|(change, semantics)| (change, SplitBarrier { semantics: Some(semantics), ..self.clone() }));
         wider.chain(stronger).collect()
@@ -353,8 +327,10 @@ pub(super) fn weaker_fence(
     semantics: Semantics,
     dialect: Dialect,
 ) -> Vec<(Change, Scope, Semantics)> {
-    let narrower = scope.narrower(dialect).into_iter().map(|scope| (Change::Scope(scope), scope, semantics));
-    let weaker = semantics.weaker().into_iter().map(|(change, semantics)| (change, scope, semantics));
+    let narrower =
+        narrower_scope(scope, dialect).into_iter().map(|scope| (Change::Scope(scope), scope, semantics));
+    let weaker =
+        weaker_semantics(semantics).into_iter().map(|(change, semantics)| (change, scope, semantics));
     narrower.chain(weaker).collect()
 }
 
@@ -365,6 +341,6 @@ pub(super) fn stronger_fence(
     reach: &Reach,
 ) -> Vec<(Change, Scope, Semantics)> {
     let wider = reach.wider(scope).map(|scope| (Change::Scope(scope), scope, semantics));
-    let stronger = semantics.stronger(&[Order::AcquireRelease], reach.classes).into_iter();
+    let stronger = stronger_semantics(semantics, &[Order::AcquireRelease], reach.classes).into_iter();
     wider.chain(stronger.map(|(change, semantics)| (change, scope, semantics))).collect()
 }

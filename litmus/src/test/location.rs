@@ -1,8 +1,8 @@
 //! Memory locations of a test.
 
 use super::LocationId;
-use super::strength::StorageClass;
 use crate::span::Span;
+use vocabulary::StorageClass;
 
 /// A memory name. Distinct names are distinct references, possibly to the same storage.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 use litmus::InterlockEnd;
 use rspirv::dr::Operand;
 use rspirv::spirv::{Op, Word};
+use spirv_reader::semantics_word;
 
 use super::place::{Due, InvocationStart, RendezvousValues};
 use super::{Between, DispatchEmitter, SegmentCode};
@@ -13,7 +14,6 @@ use crate::loops::Loop;
 use crate::memory::{AccessTarget, ReferencePath};
 use crate::rules::Rule;
 use crate::segments;
-use crate::semantics::semantics_word;
 use crate::stress::Pressure;
 use crate::thread::{Registers, scope_operand};
 

@@ -4,6 +4,7 @@
 use litmus::{Flow, InstructionKind, LocationInit, RegisterId, Test, ThreadId};
 use rspirv::dr::Operand;
 use rspirv::spirv::{self, BuiltIn, Decoration, MemorySemantics, Op, Word};
+use spirv_reader::semantics_word;
 
 use super::{
     CLOCK, ENDED, FIELDS, Field, Level, OVERFLOW, Parameter, Parameters, ProgressConfig, SPACING, STOP,
@@ -17,7 +18,6 @@ use crate::memory::{AccessTarget, ReferenceMemory, ReferencePath};
 use crate::module::Module;
 use crate::rules::Rule;
 use crate::segments::{self, BarrierSegment};
-use crate::semantics::semantics_word;
 use crate::thread::{Registers, Surroundings, ThreadEmitter, scope_operand};
 use crate::variant::Variant;
 

@@ -2,7 +2,7 @@
 
 use codegen::order::{self, OrderFinding, OrderKept, RequiredOrder};
 use codegen::{Disassembly, FormKernel, LineSource, align};
-use litmus::{AccessKind, MemoryAccess, Test};
+use litmus::{AccessKind, Keyword, MemoryAccess, Test};
 use results::wire::{CodegenOrder, CodegenOrderVerdict, CodegenOrdered};
 
 use super::source::source_text;

@@ -9,7 +9,7 @@ use crate::error::{Problem, malformed, unsupported};
 use crate::finding::{FindingKind, InvocationId};
 use crate::order::access_strength;
 
-use super::happens_before::{Epoch, class_index};
+use super::happens_before::Epoch;
 use super::memory::{MemoryObject, address_of_byte, resolve_address};
 use super::program::{DecodedProgram, Inst};
 use super::state::{Interpreter, InvocationCtx, SHARED, WorkgroupState};
@@ -467,7 +467,7 @@ impl Interpreter<'_> {
         };
         Ok(match access {
             Access::Coherent { scope } => MemoryAccessKind { published: true, scope, ..manner },
-            _ => manner,
+            Access::Private | Access::NonPrivate | Access::Atomic { .. } => manner,
         })
     }
 
@@ -489,8 +489,7 @@ impl Interpreter<'_> {
         if self.setup.skip_race_checks || self.is_probing() {
             return false;
         }
-        let at = class_index(class);
-        let epoch = here.workgroup.barrier_epochs[at];
+        let epoch = here.workgroup.barrier_epochs[class];
         let site = self.current_site(&here.workgroup.invocations[here.index]);
         let me = &here.workgroup.invocations[here.index];
         let (invocation, workgroup, time) = (me.number, me.identity.workgroup_index, me.current_time());
@@ -506,7 +505,7 @@ impl Interpreter<'_> {
             _ => objects.get_mut((pointer.object & !SHARED) as usize),
         };
         let Some(object) = object else { return false };
-        let (view, fine) = (&me.views[at], self.setup.has_fine_ordering);
+        let (view, fine) = (&me.views[class], self.setup.has_fine_ordering);
         let shape = self.setup.numbering();
         let changes = manner.writes && !self.stores_same_value;
         let end = pointer.offset + u64::from(bytes);

@@ -10,6 +10,7 @@
 //!
 //! The relation is exact for the walked schedule. Orders that only other schedules establish are not tracked.
 
+use std::ops::{Index, IndexMut};
 use std::rc::Rc;
 
 use litmus::{Scope, StorageClass, StorageClassSet};
@@ -17,14 +18,34 @@ use litmus::{Scope, StorageClass, StorageClassSet};
 use super::vector_clock::VectorClock;
 
 /// The storage classes that have separate clocks.
-pub const CLASSES: [StorageClass; 3] = [StorageClass::Buffer, StorageClass::Workgroup, StorageClass::Image];
+pub const CLASSES: StorageClassSet = StorageClassSet::GLOBAL.with(StorageClass::Workgroup);
 
-/// Returns the index of a class in [`CLASSES`].
-pub fn class_index(class: StorageClass) -> usize {
-    match class {
-        StorageClass::Workgroup => 1,
-        StorageClass::Image => 2,
-        _ => 0,
+/// A value for each of [`CLASSES`].
+#[derive(Clone, Debug, Default)]
+pub struct ClassMap<T>(pub [T; 3]);
+
+impl<T> ClassMap<T> {
+    fn index_of(class: StorageClass) -> usize {
+        match class {
+            // The reader treats outputs that invocations share as workgroup memory.
+            StorageClass::Buffer | StorageClass::Output => 0,
+            StorageClass::Workgroup => 1,
+            StorageClass::Image => 2,
+        }
+    }
+}
+
+impl<T> Index<StorageClass> for ClassMap<T> {
+    type Output = T;
+
+    fn index(&self, class: StorageClass) -> &T {
+        &self.0[ClassMap::<T>::index_of(class)]
+    }
+}
+
+impl<T> IndexMut<StorageClass> for ClassMap<T> {
+    fn index_mut(&mut self, class: StorageClass) -> &mut T {
+        &mut self.0[ClassMap::<T>::index_of(class)]
     }
 }
 
@@ -258,7 +279,11 @@ pub fn domain_level(scope: Scope) -> usize {
         Scope::Invocation => 0,
         Scope::Subgroup => SUBGROUP,
         Scope::Workgroup => WORKGROUP,
-        _ => DEVICE,
+        Scope::ShaderCall
+        | Scope::FragmentInterlock
+        | Scope::QueueFamily
+        | Scope::Device
+        | Scope::CrossDevice => DEVICE,
     }
 }
 
@@ -495,13 +520,13 @@ pub struct ReleaseMessage {
     /// The storage classes whose accesses it orders.
     pub classes: StorageClassSet,
     /// The state for each class.
-    pub ordering: Rc<[OrderingState; 3]>,
+    pub ordering: Rc<ClassMap<OrderingState>>,
 }
 
 impl ReleaseMessage {
     /// Returns true if it includes another release of the same subgroup, scope and classes.
     pub fn is_at_least(&self, other: &ReleaseMessage) -> bool {
-        let mut both = self.ordering.iter().zip(other.ordering.iter());
+        let mut both = self.ordering.0.iter().zip(&other.ordering.0);
         both.all(|(mine, theirs)| mine.is_at_least(theirs))
     }
 }

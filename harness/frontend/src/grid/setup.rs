@@ -6,7 +6,9 @@ use arithmetic::TexelFormat;
 use litmus::{Order, Scope};
 use rspirv::spirv::{Op, StorageClass};
 use rustc_hash::FxHashMap;
-use spirv_reader::{BarrierPart, SpirvConstant, SpirvModule, SpirvOperation, SpirvType, Stage};
+use spirv_reader::{
+    BarrierPart, MemoryEffect, SpirvConstant, SpirvModule, SpirvOperation, SpirvType, Stage, memory_class,
+};
 
 use super::state::{DescriptorArray, Interpreter, SHARED, TrialBudget, WalkSetup};
 use crate::address::offset_in;
@@ -22,7 +24,7 @@ use crate::order::{scope_from_number, semantics_from_number};
 use crate::section::Sections;
 use crate::stage;
 
-use super::happens_before::{CLASSES, class_index};
+use super::happens_before::{CLASSES, ClassMap};
 use super::image::{TEXEL, component_bytes, texel_count};
 use super::influence::InputInfluence;
 use super::launch_taint::LaunchTaint;
@@ -266,13 +268,15 @@ fn has_fine_ordering(module: &SpirvModule, specialized: &Specialized<'_>) -> boo
             semantics.is_some_and(|of| of.order == Order::Relaxed)
         };
         let scope_of = |id: u32| constant_scope(module, specialized, id);
-        match operation {
-            SpirvOperation::MemoryBarrier { .. }
-            | SpirvOperation::ControlBarrier { part: BarrierPart::Arrive | BarrierPart::Wait, .. }
-            | SpirvOperation::EndInterlock => return true,
-            SpirvOperation::ControlBarrier { part: BarrierPart::Whole, execution, scope, .. } => {
+        match operation.effect() {
+            MemoryEffect::Interlock => return true,
+            MemoryEffect::Barrier { scope, .. } => {
                 // Not a barrier of the whole workgroup in its own domain, so barrier epochs do not
                 // describe it.
+                let SpirvOperation::ControlBarrier { part: BarrierPart::Whole, execution, .. } = operation
+                else {
+                    return true;
+                };
                 if scope_of(execution) != Some(Scope::Workgroup) || scope_of(scope) == Some(Scope::Subgroup) {
                     return true;
                 }
@@ -280,13 +284,16 @@ fn has_fine_ordering(module: &SpirvModule, specialized: &Specialized<'_>) -> boo
                 // synchronize workgroups.
                 wide |= scope_of(scope) != Some(Scope::Workgroup);
             }
-            SpirvOperation::Atomic(_) => {
+            MemoryEffect::Atomic(_) => {
                 atomics = true;
                 if !operation.semantics().all(relaxed) {
                     return true;
                 }
             }
-            _ => {}
+            MemoryEffect::None
+            | MemoryEffect::Access(_)
+            | MemoryEffect::Texel { .. }
+            | MemoryEffect::Unknown => {}
         }
     }
     atomics && wide
@@ -298,13 +305,10 @@ fn constant_scope(module: &SpirvModule, specialized: &Specialized<'_>, id: u32) 
 
 /// Returns true if reads of one class differ in how far their own visibility operation reaches.
 fn has_mixed_visibility(module: &SpirvModule, specialized: &Specialized<'_>) -> bool {
-    let mut reach: [BTreeSet<Scope>; CLASSES.len()] = Default::default();
+    let mut reach: ClassMap<BTreeSet<Scope>> = ClassMap::default();
     if !module.vulkan {
         // Coherent and workgroup memory is visible as far as it is shared.
-        CLASSES
-            .iter()
-            .zip(&mut reach)
-            .for_each(|(class, reach)| reach.extend([effective_scope(*class, Scope::Device)]));
+        CLASSES.iter().for_each(|class| reach[class].extend([effective_scope(class, Scope::Device)]));
     }
     for function in module.functions.values() {
         for instruction in &function.code {
@@ -318,24 +322,24 @@ fn has_mixed_visibility(module: &SpirvModule, specialized: &Specialized<'_>) -> 
             };
             let of = function.types.get(&pointer).or_else(|| module.variable_types.get(&pointer));
             let class = match of.and_then(|ty| module.types.get(ty)) {
-                Some(SpirvType::Pointer { class: StorageClass::Workgroup, .. }) => {
-                    litmus::StorageClass::Workgroup
-                }
-                Some(SpirvType::Pointer { class: StorageClass::Image, .. }) => litmus::StorageClass::Image,
-                _ => litmus::StorageClass::Buffer,
+                Some(SpirvType::Pointer { class, .. }) => memory_class(*class),
+                _ => None,
             };
-            reach[class_index(class)].extend(scope.map(|scope| effective_scope(class, scope)));
+            let class = class.unwrap_or(litmus::StorageClass::Buffer);
+            reach[class].extend(scope.map(|scope| effective_scope(class, scope)));
         }
     }
-    reach.iter().any(|reach| reach.len() > 1)
+    reach.0.iter().any(|reach| reach.len() > 1)
 }
 
 /// Limits a scope to the extent in which memory of a class is shared.
 fn effective_scope(class: litmus::StorageClass, scope: Scope) -> Scope {
-    match scope {
-        Scope::Invocation | Scope::Subgroup | Scope::Workgroup => scope,
-        _ if class == litmus::StorageClass::Workgroup => Scope::Workgroup,
-        _ => Scope::Device,
+    match class {
+        _ if scope.is_within_workgroup() => scope,
+        litmus::StorageClass::Workgroup => Scope::Workgroup,
+        litmus::StorageClass::Buffer | litmus::StorageClass::Image | litmus::StorageClass::Output => {
+            Scope::Device
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::rays::{RayQueries, RayResults};
 use crate::section::{Sections, Side};
 use crate::until::Until;
 
-use super::happens_before::{HappensBeforeView, ReleaseMessage, ReleaseSet};
+use super::happens_before::{ClassMap, HappensBeforeView, ReleaseMessage, ReleaseSet};
 use super::influence::InputInfluence;
 use super::launch_taint::LaunchTaint;
 use super::memory::{MemoryObject, PrivateObjects};
@@ -149,7 +149,7 @@ pub(super) struct WorkgroupState {
     pub invocations: Vec<Invocation>,
     pub objects: Vec<MemoryObject>,
     /// Barriers of the whole workgroup so far, for each class.
-    pub barrier_epochs: [u32; 3],
+    pub barrier_epochs: ClassMap<u32>,
     /// Releases of the arrivals at split barriers, by owner and round.
     pub split_rounds: BTreeMap<(Option<u32>, u32), Vec<Rc<ReleaseMessage>>>,
 }
@@ -164,7 +164,7 @@ pub(super) struct Invocation {
     pub numbering: InvocationNumbering,
     pub frames: Vec<CallFrame>,
     pub locals: PrivateObjects,
-    pub views: [HappensBeforeView; 3],
+    pub views: ClassMap<HappensBeforeView>,
     pub state: InvocationState,
     /// Releases of fences, which later atomics and barriers carry.
     pub pending_releases: Vec<Rc<ReleaseMessage>>,

@@ -8,11 +8,11 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use litmus::{Order, Scope, Semantics, StorageClass, StorageClassSet};
+use litmus::{Order, Scope, Semantics, StorageClass};
 use spirv_reader::{BarrierPart, SpirvOperation};
 
 use super::happens_before::{
-    CLASSES, DomainExtents, HappensBeforeView, OrderingState, ReleaseMessage, ReleaseSet, class_index,
+    CLASSES, ClassMap, DomainExtents, HappensBeforeView, OrderingState, ReleaseMessage, ReleaseSet,
     domain_level, nearest_shared_domain, scope_includes,
 };
 use super::state::{Invocation, WorkgroupState};
@@ -67,8 +67,8 @@ impl Invocation {
                 self.start_epoch();
             }
             let (around, time) = (self.domain_extents(), by_itself.then_some(self.clock));
-            for class in CLASSES.into_iter().filter(|class| semantics.classes.contains(*class)) {
-                self.views[class_index(class)].ordering.make_available(&around, domain_level(scope), time);
+            for class in CLASSES.intersection(semantics.classes).iter() {
+                self.views[class].ordering.make_available(&around, domain_level(scope), time);
             }
         }
     }
@@ -77,8 +77,8 @@ impl Invocation {
     pub fn make_visible(&mut self, scope: Scope, semantics: Semantics) {
         if semantics.make_visible {
             let around = self.domain_extents();
-            for class in CLASSES.into_iter().filter(|class| semantics.classes.contains(*class)) {
-                self.views[class_index(class)].make_visible(&around, domain_level(scope));
+            for class in CLASSES.intersection(semantics.classes).iter() {
+                self.views[class].make_visible(&around, domain_level(scope));
             }
         }
     }
@@ -86,15 +86,12 @@ impl Invocation {
     /// Returns a release of everything before this point.
     pub fn release(&mut self, scope: Scope, semantics: Semantics) -> Rc<ReleaseMessage> {
         self.start_epoch();
-        let known = [0, 1, 2].map(|class: usize| {
-            let mut past = self.views[class].ordering.clone();
-            // Classes outside the semantics are never acquired from this release, so their state
-            // needs no own accesses.
-            if semantics.classes.contains(CLASSES[class]) {
-                past.before.advance_invocation(self.number, self.clock);
-            }
-            past
-        });
+        let mut known = ClassMap(self.views.0.each_ref().map(|view| view.ordering.clone()));
+        // Classes outside the semantics are never acquired from this release, so their state needs no own
+        // accesses.
+        for class in CLASSES.intersection(semantics.classes).iter() {
+            known[class].before.advance_invocation(self.number, self.clock);
+        }
         let (invocation, workgroup, subgroup) = self.domain_ids();
         let (classes, time, known) = (semantics.classes, self.clock, Rc::new(known));
         Rc::new(ReleaseMessage {
@@ -115,11 +112,9 @@ impl Invocation {
         if !scope_includes(scope, mine, theirs) || !scope_includes(message.scope, mine, theirs) {
             return;
         }
-        for class in CLASSES {
-            if semantics.classes.contains(class) && message.classes.contains(class) {
-                let (at, near) = (class_index(class), nearest_shared_domain(mine, theirs));
-                self.views[at].ordering.join_from(mine.1, &message.ordering[at], theirs.1, near);
-            }
+        let near = nearest_shared_domain(mine, theirs);
+        for class in CLASSES.intersection(semantics.classes).intersection(message.classes).iter() {
+            self.views[class].ordering.join_from(mine.1, &message.ordering[class], theirs.1, near);
         }
     }
 
@@ -176,9 +171,8 @@ impl Invocation {
         semantics: Semantics,
     ) {
         let linked = |message: &&Rc<ReleaseMessage>| {
-            let both =
-                |class: &StorageClass| semantics.classes.contains(*class) && message.classes.contains(*class);
-            message.from_atomic && semantics.order.acquires() && CLASSES.iter().any(both)
+            let common = CLASSES.intersection(semantics.classes).intersects(message.classes);
+            message.from_atomic && semantics.order.acquires() && common
         };
         for message in messages.iter().filter(linked) {
             let theirs = (message.invocation, message.workgroup, message.subgroup);
@@ -273,7 +267,8 @@ pub(super) fn synchronize_at_barrier(
     // An earlier release fence adds nothing to the barrier if the barrier releases all of its
     // classes.
     let covered = |message: &Rc<ReleaseMessage>| {
-        CLASSES.iter().all(|class| !message.classes.contains(*class) || semantics.classes.contains(*class))
+        let released = CLASSES.intersection(message.classes);
+        released.intersection(semantics.classes) == released
     };
     let plain =
         together.iter().all(|index| workgroup.invocations[*index].pending_releases.iter().all(covered));
@@ -293,7 +288,7 @@ pub(super) fn synchronize_at_barrier(
         exchange_releases(workgroup, together, own);
     }
     // Lanes with the same view before a visibility operation have the same view after it.
-    let mut last: Option<(u32, [HappensBeforeView; 3], [HappensBeforeView; 3])> = None;
+    let mut last: Option<(u32, ClassMap<HappensBeforeView>, ClassMap<HappensBeforeView>)> = None;
     for index in together {
         let me = &mut workgroup.invocations[*index];
         // A control barrier with semantics is also a memory barrier.
@@ -306,7 +301,7 @@ pub(super) fn synchronize_at_barrier(
         match &last {
             Some((subgroup, known, shown))
                 if *subgroup == me.subgroup
-                    && me.views.iter().zip(known).all(|(mine, one)| mine.ptr_eq(one)) =>
+                    && me.views.0.iter().zip(&known.0).all(|(mine, one)| mine.ptr_eq(one)) =>
             {
                 me.views = shown.clone();
             }
@@ -327,15 +322,14 @@ fn join_workgroup(
 ) {
     let Some(first) = together.first() else { return };
     let number = workgroup.invocations[*first].identity.workgroup_index;
-    for class in CLASSES.into_iter().filter(|class| semantics.classes.contains(*class)) {
-        let at = class_index(class);
-        workgroup.barrier_epochs[at] += 1;
-        let epoch = workgroup.barrier_epochs[at];
+    for class in CLASSES.intersection(semantics.classes).iter() {
+        workgroup.barrier_epochs[class] += 1;
+        let epoch = workgroup.barrier_epochs[class];
         let mut all = OrderingState::default();
         let mut subgroups: BTreeMap<u32, OrderingState> = BTreeMap::new();
         for index in together {
             let me = &workgroup.invocations[*index];
-            let past = &me.views[at].ordering;
+            let past = &me.views[class].ordering;
             all.join_from(number, past, number, domain_level(Scope::Workgroup));
             let own = subgroups.entry(me.number - me.lane).or_default();
             // Availability in a subgroup's domain matters to that subgroup only, so it is joined
@@ -357,7 +351,7 @@ fn join_workgroup(
         for index in together {
             let me = &mut workgroup.invocations[*index];
             if let Some(past) = subgroups.get(&(me.number - me.lane)) {
-                me.views[at].ordering = past.clone();
+                me.views[class].ordering = past.clone();
             }
         }
     }
@@ -396,7 +390,7 @@ fn merge_releases(all: &[Rc<ReleaseMessage>]) -> Option<Rc<ReleaseMessage>> {
     }
     let mut known = (*first.ordering).clone();
     for message in &all[1..] {
-        for (mine, theirs) in known.iter_mut().zip(message.ordering.iter()) {
+        for (mine, theirs) in known.0.iter_mut().zip(&message.ordering.0) {
             mine.join_from(first.workgroup, theirs, message.workgroup, domain_level(Scope::Subgroup));
         }
     }
@@ -448,8 +442,7 @@ pub(super) fn to_release_set(all: Vec<Rc<ReleaseMessage>>) -> ReleaseSet {
 
 /// Restricts the classes of semantics to [`CLASSES`].
 pub(super) fn restrict_to_tracked_classes(semantics: Semantics) -> Semantics {
-    let classes = CLASSES.into_iter().filter(|class| semantics.classes.contains(*class));
-    Semantics { classes: classes.fold(StorageClassSet::EMPTY, StorageClassSet::with), ..semantics }
+    Semantics { classes: CLASSES.intersection(semantics.classes), ..semantics }
 }
 
 /// Returns true for a control barrier that is a single instruction.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use rspirv::spirv::{BuiltIn, StorageClass};
 use spirv_reader::{SpirvConstant, Stage};
 
+use super::happens_before::ClassMap;
 use super::state::{Interpreter, Invocation, InvocationState, PrivateTemplate, WorkgroupState};
 use crate::error::{Problem, malformed, unsupported};
 use crate::finding::InvocationId;
@@ -31,7 +32,7 @@ impl Interpreter<'_> {
         let mut begun = WorkgroupState {
             invocations: Vec::new(),
             objects: Vec::new(),
-            barrier_epochs: [0; 3],
+            barrier_epochs: ClassMap::default(),
             split_rounds: BTreeMap::new(),
         };
         for variable in &setup.workgroup_variables {

@@ -4,7 +4,8 @@
 //! semantics leave out that memory and name only memory that nothing wrote before. Barriers in loops and next
 //! to calls are not checked, because the code around them is not known.
 
-use rspirv::spirv::{MemorySemantics, StorageClass};
+use litmus::StorageClassSet;
+use rspirv::spirv::StorageClass;
 use spirv_reader::{BarrierPart, SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation};
 
 use super::semantics_of;
@@ -25,7 +26,8 @@ struct Access {
 
 fn barriers_of<'m>(module: &'m SpirvModule, function: &'m SpirvFunction) -> Vec<(&'m SpirvInstruction, u32)> {
     let code = &function.code;
-    let workgroup = MemorySemantics::WORKGROUP_MEMORY.bits();
+    let orders_workgroup =
+        |semantics: u32| StorageClassSet::from_semantics(semantics).contains(litmus::StorageClass::Workgroup);
     let is_barrier = |one: &SpirvInstruction| {
         matches!(module.operation(one), SpirvOperation::ControlBarrier { part: BarrierPart::Whole, .. })
     };
@@ -33,7 +35,10 @@ fn barriers_of<'m>(module: &'m SpirvModule, function: &'m SpirvFunction) -> Vec<
     let mut found = Vec::new();
     for (at, barrier) in code.iter().enumerate().filter(|(_, one)| is_barrier(one)) {
         let semantics = semantics_of(module, barrier).first().copied().unwrap_or(0);
-        if semantics & super::ORDERED == 0 || semantics & workgroup != 0 || is_in_loop(module, function, at) {
+        if StorageClassSet::from_semantics(semantics) == StorageClassSet::EMPTY
+            || orders_workgroup(semantics)
+            || is_in_loop(module, function, at)
+        {
             continue;
         }
         // This barrier only has to order the code between the neighbouring barriers.
@@ -41,8 +46,7 @@ fn barriers_of<'m>(module: &'m SpirvModule, function: &'m SpirvFunction) -> Vec<
         let end = code[at + 1..].iter().position(is_barrier).map_or(code.len(), |index| at + 1 + index);
         let unclear = |one: &SpirvInstruction| {
             is_call(one)
-                || super::is_fence(module, one)
-                    && semantics_of(module, one).iter().any(|bits| bits & workgroup != 0)
+                || super::is_fence(module, one) && semantics_of(module, one).into_iter().any(orders_workgroup)
         };
         if code[..end].iter().any(is_call) || code[start..end].iter().any(unclear) {
             continue;

@@ -4,11 +4,14 @@
 //! `VUID-StandaloneSpirv-None-04638`), and SPIR-V, "Memory Operands". A module that breaks one has no defined
 //! meaning, and drivers treat it differently. Semantics and scopes that are not constant are not checked.
 
-use rspirv::spirv::{MemorySemantics, Scope, StorageClass};
+use litmus::{Scope, StorageClassSet};
+use rspirv::spirv::StorageClass;
 
-use super::{ORDERED, ORDERS, constant, semantics_of};
+use super::{ORDERS, constant, semantics_of};
 use crate::finding::Spot;
-use spirv_reader::{SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation, SpirvType};
+use spirv_reader::{
+    SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation, SpirvType, scope_from_word,
+};
 
 /// A use of memory semantics or memory operands that makes a module invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,15 +76,15 @@ fn uses_of(
     let name = format!("Op{:?}", instruction.op);
     let mut found = Vec::new();
     for semantics in semantics_of(module, instruction) {
-        match (semantics & ORDERS != 0, semantics & ORDERED) {
+        match (semantics & ORDERS != 0, StorageClassSet::from_semantics(semantics)) {
             (false, _) if super::is_fence(module, instruction) => {
                 found.push((ValidityRule::BarrierHasOrder, format!("{name} has no memory order")));
             }
-            (true, 0) => {
+            (true, StorageClassSet::EMPTY) => {
                 let what = format!("{name} has a memory order and no storage class of Vulkan");
                 found.push((ValidityRule::OrderHasClass, what));
             }
-            (false, classes) if classes != 0 => {
+            (false, classes) if classes != StorageClassSet::EMPTY => {
                 let classes = class_names(classes);
                 found.push((
                     ValidityRule::ClassHasOrder,
@@ -92,7 +95,8 @@ fn uses_of(
         }
     }
     let scopes = module.operation(instruction).memory_scopes();
-    if scopes.into_iter().any(|scope| constant(module, scope) == Some(Scope::CrossDevice as u32)) {
+    let is_cross_device = |word: u32| scope_from_word(word.into(), module.vulkan) == Ok(Scope::CrossDevice);
+    if scopes.into_iter().filter_map(|scope| constant(module, scope)).any(is_cross_device) {
         found.push((ValidityRule::ScopeInDevice, format!("{name} has the memory scope CrossDevice")));
     }
     if is_handle_load(module, function, instruction) {
@@ -103,15 +107,8 @@ fn uses_of(
     found
 }
 
-fn class_names(bits: u32) -> String {
-    let names = [
-        (MemorySemantics::UNIFORM_MEMORY, "UniformMemory"),
-        (MemorySemantics::WORKGROUP_MEMORY, "WorkgroupMemory"),
-        (MemorySemantics::IMAGE_MEMORY, "ImageMemory"),
-        (MemorySemantics::OUTPUT_MEMORY, "OutputMemory"),
-    ];
-    let named = names.into_iter().filter(|(bit, _)| bits & bit.bits() != 0);
-    named.map(|(_, name)| name).collect::<Vec<_>>().join(" and ")
+fn class_names(classes: StorageClassSet) -> String {
+    classes.iter().map(litmus::StorageClass::name).collect::<Vec<_>>().join(" and ")
 }
 
 /// Returns true for a load or copy from `UniformConstant` that is non-private or makes its pointer visible.

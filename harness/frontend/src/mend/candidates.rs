@@ -9,6 +9,7 @@ use spirv_reader::{SpirvInstruction, SpirvModule, SpirvOperation};
 use super::SourceLanguage;
 use super::change::{KernelChange, ModuleChange};
 use crate::accessed::{ChangeSite, accessed_class, is_private, is_shared_elsewhere, root_variable};
+use crate::emit::Ordering;
 use crate::finding::FindingKind;
 use crate::grid::GridFinding;
 use crate::update::{ImageUpdate, PlainUpdate, image_updates, plain_updates};
@@ -203,7 +204,8 @@ impl<'m> ModuleCandidates<'m> {
                         let order = super::order_words(acquire, release);
                         let text =
                             format!("give this {word} {order} semantics on {}", super::class_words(class));
-                        self.push_candidate(site, text, ModuleChange::Ordered(site, acquire, release, class));
+                        let more = Ordering { acquire, release, class };
+                        self.push_candidate(site, text, ModuleChange::Ordered(site, more));
                     }
                     let text = format!(
                         "widen the scope of this {word} to {}",

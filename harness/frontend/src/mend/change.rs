@@ -4,6 +4,7 @@ use litmus::StorageClass;
 use rspirv::spirv::StorageClass as Class;
 
 use crate::accessed::ChangeSite;
+use crate::emit::Ordering;
 use crate::error::SourcePosition;
 use crate::update::{ImageUpdate, PlainUpdate};
 
@@ -31,7 +32,7 @@ pub(super) enum ModuleChange {
     /// Zeros as the initial value of a variable.
     ZeroInitialized(u32),
     /// Additional acquire or release semantics.
-    Ordered(ChangeSite, bool, bool, StorageClass),
+    Ordered(ChangeSite, Ordering),
     Widened(ChangeSite),
     Atomic(Vec<ChangeSite>, Class),
     /// Atomic instructions instead of plain read-modify-writes of a function.

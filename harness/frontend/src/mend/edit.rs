@@ -2,11 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use litmus::StorageClass;
-use rspirv::spirv::{ImageFormat, MemoryAccess, MemorySemantics, Op, Scope, StorageClass as Class};
-use spirv_reader::{HEADER_WORDS, SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule, SpirvType};
+use litmus::{Order, Scope, Semantics, StorageClass, StorageClassSet};
+use rspirv::spirv::{ImageFormat, MemoryAccess, Op, StorageClass as Class};
+use spirv_reader::{
+    HEADER_WORDS, SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule, SpirvType, scope_from_word,
+    scope_word, semantics_from_word, semantics_word,
+};
 
 use crate::accessed::root_variable;
+use crate::emit::Ordering;
 use crate::update::{ImageUpdate, PlainUpdate};
 
 /// A module with pending edits. All positions refer to the original module.
@@ -33,27 +37,8 @@ fn encode_instruction(op: Op, operands: &[u32]) -> Vec<u32> {
     words
 }
 
-/// Returns the semantics bit of a class.
-fn storage_bits(class: StorageClass) -> u32 {
-    let bits = match class {
-        StorageClass::Buffer => MemorySemantics::UNIFORM_MEMORY,
-        StorageClass::Workgroup => MemorySemantics::WORKGROUP_MEMORY,
-        StorageClass::Image => MemorySemantics::IMAGE_MEMORY,
-        StorageClass::Output => MemorySemantics::OUTPUT_MEMORY,
-    };
-    bits.bits()
-}
-
-/// Returns the bits of a class with availability and visibility, if the memory model has them.
-fn class_bits(module: &SpirvModule, class: StorageClass) -> u32 {
-    let published = MemorySemantics::MAKE_AVAILABLE | MemorySemantics::MAKE_VISIBLE;
-    storage_bits(class) | if module.vulkan { published.bits() } else { 0 }
-}
-
-/// Returns the scope that compilers use for barriers beyond the workgroup.
-fn widest_scope(module: &SpirvModule) -> Scope {
-    if module.vulkan { Scope::QueueFamily } else { Scope::Device }
-}
+/// The scope of barriers beyond the workgroup, as compilers emit it.
+const WIDEST_SCOPE: Scope = Scope::QueueFamily;
 
 impl<'m> ModuleEdit<'m> {
     pub fn for_module(module: &'m SpirvModule) -> ModuleEdit<'m> {
@@ -86,11 +71,26 @@ impl<'m> ModuleEdit<'m> {
         Some(id)
     }
 
+    fn scope_id(&mut self, scope: Scope) -> Option<u32> {
+        self.constant_id(scope_word(scope, self.module.vulkan)?)
+    }
+
+    /// Returns the id of acquire-release semantics of classes, with availability and visibility if the memory
+    /// model has them.
+    fn full_semantics_id(&mut self, classes: &[StorageClass]) -> Option<u32> {
+        let published = self.module.vulkan;
+        self.constant_id(semantics_word(Semantics {
+            order: Order::AcquireRelease,
+            classes: classes.iter().copied().fold(StorageClassSet::EMPTY, StorageClassSet::with),
+            make_available: published,
+            make_visible: published,
+            ..Semantics::RELAXED
+        }))
+    }
+
     /// Inserts an acquire-release fence for classes.
     pub fn insert_memory_barrier(&mut self, at: usize, classes: &[StorageClass]) -> Option<()> {
-        let bits = classes.iter().map(|class| class_bits(self.module, *class));
-        let semantics = bits.fold(MemorySemantics::ACQUIRE_RELEASE.bits(), |all, bits| all | bits);
-        let operands = [self.constant_id(widest_scope(self.module) as u32)?, self.constant_id(semantics)?];
+        let operands = [self.scope_id(WIDEST_SCOPE)?, self.full_semantics_id(classes)?];
         self.before.entry(at).or_default().extend(encode_instruction(Op::MemoryBarrier, &operands));
         Some(())
     }
@@ -102,9 +102,7 @@ impl<'m> ModuleEdit<'m> {
         scope: Scope,
         classes: &[StorageClass],
     ) -> Option<()> {
-        let bits = classes.iter().map(|class| class_bits(self.module, *class));
-        let semantics = bits.fold(MemorySemantics::ACQUIRE_RELEASE.bits(), |all, bits| all | bits);
-        let (scope, semantics) = (self.constant_id(scope as u32)?, self.constant_id(semantics)?);
+        let (scope, semantics) = (self.scope_id(scope)?, self.full_semantics_id(classes)?);
         self.before
             .entry(at)
             .or_default()
@@ -172,49 +170,29 @@ impl<'m> ModuleEdit<'m> {
         words.extend(operands.get(fixed + 1..).unwrap_or_default());
         // Operands of a mask follow in the order of its bits; availability and visibility come
         // after the alignment.
-        words.push(self.constant_id(widest_scope(self.module) as u32)?);
+        words.push(self.scope_id(WIDEST_SCOPE)?);
         self.instead.insert(self.module.first_word(one), encode_instruction(one.op, &words));
         Some(())
     }
 
     /// Strengthens an atomic or barrier of the Vulkan model; `None` if it is as strong already, or cannot be.
-    pub fn strengthen_order(
-        &mut self,
-        one: &SpirvInstruction,
-        acquire: bool,
-        release: bool,
-        class: StorageClass,
-    ) -> Option<()> {
+    pub fn strengthen_order(&mut self, one: &SpirvInstruction, more: Ordering) -> Option<()> {
         let position = match one.op {
             Op::MemoryBarrier => 1,
             Op::ControlBarrier => 2,
             // A load cannot release, and a store cannot acquire.
-            Op::AtomicLoad if !release => 2,
-            Op::AtomicStore if !acquire => 2,
+            Op::AtomicLoad if !more.release => 2,
+            Op::AtomicStore if !more.acquire => 2,
             Op::AtomicLoad | Op::AtomicStore => return None,
             _ => 2,
         };
-        let known = self.scalar_type(*self.module.operands_of(one).get(position)?)?;
-        let full = MemorySemantics::ACQUIRE_RELEASE.bits();
-        let [acquires, releases] = [MemorySemantics::ACQUIRE, MemorySemantics::RELEASE].map(|bit| bit.bits());
-        let has = |bit: u32| known & (bit | full) != 0;
-        let order = match (acquire || has(acquires), release || has(releases)) {
-            (true, true) => full,
-            (true, false) => acquires,
-            (false, true) => releases,
-            (false, false) => return None,
-        };
-        let published = |wanted: bool, bit: MemorySemantics| if wanted { bit.bits() } else { 0 };
-        // The bits of the three orders exclude each other.
-        let more = known & !(acquires | releases | full)
-            | order
-            | storage_bits(class)
-            | published(acquire, MemorySemantics::MAKE_VISIBLE)
-            | published(release, MemorySemantics::MAKE_AVAILABLE);
+        let word = self.scalar_type(*self.module.operands_of(one).get(position)?)?;
+        let known = semantics_from_word(word.into()).ok()?;
+        let more = more.added_to(known);
         if more == known {
             return None;
         }
-        let more = self.constant_id(more)?;
+        let more = self.constant_id(word & !semantics_word(known) | semantics_word(more))?;
         self.set_operand(one, position, more)
     }
 
@@ -225,11 +203,10 @@ impl<'m> ModuleEdit<'m> {
             _ => 1,
         };
         let known = self.scalar_type(*self.module.operands_of(one).get(position)?)?;
-        let narrow = [Scope::Workgroup, Scope::Subgroup, Scope::Invocation].map(|scope| scope as u32);
-        if !narrow.contains(&known) {
+        if !scope_from_word(known.into(), self.module.vulkan).ok()?.is_within_workgroup() {
             return None;
         }
-        let scope = self.constant_id(widest_scope(self.module) as u32)?;
+        let scope = self.scope_id(WIDEST_SCOPE)?;
         self.set_operand(one, position, scope)
     }
 
@@ -240,14 +217,14 @@ impl<'m> ModuleEdit<'m> {
         types: impl Fn(u32) -> Option<u32>,
         class: Class,
     ) -> Option<()> {
-        let scope = if class == Class::Workgroup { Scope::Workgroup } else { widest_scope(self.module) };
+        let scope = if class == Class::Workgroup { Scope::Workgroup } else { WIDEST_SCOPE };
         let operands = self.module.operands_of(one);
         let of = if one.op == Op::Store { types(*operands.get(1)?)? } else { one.ty };
         // Atomics of other sizes need features.
         if !matches!(self.module.types.get(&of), Some(SpirvType::Integer { bits: 32, .. })) {
             return None;
         }
-        let (scope, relaxed) = (self.constant_id(scope as u32)?, self.constant_id(0)?);
+        let (scope, relaxed) = (self.scope_id(scope)?, self.constant_id(0)?);
         let words = match (one.op, operands) {
             (Op::Load, [pointer, ..]) => {
                 encode_instruction(Op::AtomicLoad, &[one.ty, one.result, *pointer, scope, relaxed])
@@ -274,8 +251,8 @@ impl<'m> ModuleEdit<'m> {
         let code = &function.code;
         let (load, operation, store) =
             (code.get(update.load)?, code.get(update.operation)?, code.get(update.store)?);
-        let scope = if class == Class::Workgroup { Scope::Workgroup } else { widest_scope(module) };
-        let (scope, relaxed) = (self.constant_id(scope as u32)?, self.constant_id(0)?);
+        let scope = if class == Class::Workgroup { Scope::Workgroup } else { WIDEST_SCOPE };
+        let (scope, relaxed) = (self.scope_id(scope)?, self.constant_id(0)?);
         // Literals may look like uses, which makes the answer conservative.
         let uses = |id: u32, besides: usize| {
             let others = code.iter().enumerate().filter(|(index, _)| *index != besides);
@@ -335,7 +312,7 @@ impl<'m> ModuleEdit<'m> {
                 return None;
             }
         }
-        let (scope, zero) = (self.constant_id(widest_scope(module) as u32)?, self.constant_id(0)?);
+        let (scope, zero) = (self.scope_id(WIDEST_SCOPE)?, self.constant_id(0)?);
         let pointer_type = self.fresh_id()?;
         let operands = [pointer_type, Class::Image as u32, update.scalar];
         self.declared.extend(encode_instruction(Op::TypePointer, &operands));

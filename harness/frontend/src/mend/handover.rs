@@ -11,6 +11,7 @@ use spirv_reader::SpirvOperation;
 use super::candidates::ModuleCandidates;
 use super::change::{KernelChange, ModuleChange};
 use crate::accessed::{ChangeSite, accessed_class, root_variable};
+use crate::emit::Ordering;
 
 /// Upper bound on the pairs of atomics to try.
 const MAX_HANDOVERS: usize = 24;
@@ -102,7 +103,8 @@ impl ModuleCandidates<'_> {
         if module.vulkan && !is_made {
             let order = super::order_words(acquires, !acquires);
             let text = format!("give this atomic {order} semantics on {}", super::class_words(classes[0]));
-            return self.new_change(site, text, ModuleChange::Ordered(site, acquires, !acquires, classes[0]));
+            let more = Ordering { acquire: acquires, release: !acquires, class: classes[0] };
+            return self.new_change(site, text, ModuleChange::Ordered(site, more));
         }
         let code = &module.functions.get(&site.function)?.code;
         let memory = match classes {

@@ -5,8 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use litmus::StorageClass;
-use rspirv::spirv::Scope;
+use litmus::{Scope, StorageClass};
 use spirv_reader::{SpirvModule, read_module};
 
 use super::candidates::ModuleCandidates;
@@ -239,8 +238,8 @@ fn apply_changes(module: &SpirvModule, changes: &[&KernelChange]) -> Option<Spir
             }
             ModuleChange::Coherent(id) => edit.make_coherent(*id)?,
             ModuleChange::ZeroInitialized(id) => edit.zero_initialize(*id)?,
-            ModuleChange::Ordered(site, acquire, release, class) => {
-                edit.strengthen_order(site.instruction(module)?, *acquire, *release, *class)?;
+            ModuleChange::Ordered(site, more) => {
+                edit.strengthen_order(site.instruction(module)?, *more)?;
             }
             ModuleChange::Widened(site) => edit.widen_scope(site.instruction(module)?)?,
             ModuleChange::Update(id, updates, class) => {

@@ -125,10 +125,8 @@ impl<'a> LocatedKernel<'a> {
                     keys.len() - 1
                 }
             };
-            let class = match test.locations[position].reference {
-                Some(Reference::Image) => StorageClass::Image,
-                _ => StorageClass::Buffer,
-            };
+            let reference = test.locations[position].reference;
+            let class = reference.map_or(StorageClass::Buffer, Reference::storage_class);
             let location = LocationId(u16::try_from(position).ok()?);
             Some(Target { location, class, scalar: None })
         };
@@ -136,7 +134,7 @@ impl<'a> LocatedKernel<'a> {
             scope: Scope::QueueFamily,
             semantics: Semantics {
                 order,
-                classes: StorageClassSet::EMPTY.with(StorageClass::Buffer).with(StorageClass::Image),
+                classes: StorageClassSet::GLOBAL,
                 make_available,
                 make_visible,
                 ..Semantics::RELAXED

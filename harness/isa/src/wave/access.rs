@@ -46,7 +46,12 @@ impl CodeBuilder<'_> {
         }
         match memory.path {
             MemoryPath::Scalar | MemoryPath::ScalarBuffer => self.scalar_load(state, instruction, memory),
-            _ => self.vector_access(state, instruction, memory),
+            MemoryPath::Buffer
+            | MemoryPath::Texel
+            | MemoryPath::Global
+            | MemoryPath::Flat
+            | MemoryPath::Image
+            | MemoryPath::Lds => self.vector_access(state, instruction, memory),
         }
     }
 

@@ -12,6 +12,8 @@ use crate::symbolic::Symbolic;
 const MORE_SETS: [&str; 13] =
     ["M", "A", "PRIV", "GLOBAL", "GROUP", "SC0", "SC1", "SC2", "SC3", "SEMSC0", "SEMSC1", "SEMSC2", "SEMSC3"];
 
+const _: () = assert!(MORE_SETS.len() == 5 + 2 * litmus::StorageClass::ALL.len(), "two sets for each class");
+
 /// Returns an event structure as certificates hold it.
 pub(super) fn derive_structure(skeleton: &Skeleton) -> Structure {
     let bases = if skeleton.len() <= 64 { bases::<Matrix64>(skeleton) } else { bases::<Matrix256>(skeleton) };

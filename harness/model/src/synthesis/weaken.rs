@@ -10,7 +10,7 @@
 use litmus::test::lattice::Change;
 use litmus::{
     Access, AccessKind, AccessMask, ControlBarrier, Dialect, InstructionKind, Interlock, InterlockEnd,
-    MemoryAccess, Order, RmwOperation, SystemOperation, Test,
+    Keyword, MemoryAccess, Order, RmwOperation, SystemOperation, Test,
 };
 
 /// A test after one weakening step, with a description of the step.
@@ -149,7 +149,7 @@ fn weaker_forms(kind: &InstructionKind, dialect: Dialect) -> Vec<(String, Vec<In
 fn text(change: Change) -> String {
     match change {
         Change::Scope(scope) => format!("scope {}", scope.keyword()),
-        Change::Order(order) => order.keyword().unwrap_or("relaxed").to_owned(),
+        Change::Order(order) => litmus::order_keyword(order).unwrap_or("relaxed").to_owned(),
         Change::Class(class) => format!("no semsc{}", class.index()),
         Change::Classes => "storage classes".to_owned(),
         Change::Available => "no semav".to_owned(),

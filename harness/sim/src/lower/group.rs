@@ -1,12 +1,14 @@
 //! Lowers subgroup operations.
 
-use rspirv::spirv::{GroupOperation, Scope};
+use rspirv::spirv::GroupOperation;
 use spirv_reader::{BallotQuery, SubgroupFunction, SubgroupInstruction};
 
 use super::Lowering;
 use crate::instruction::{LoadError, LocatedInstruction, malformed_module};
 use crate::limits::SUBGROUP_SIZE;
-use crate::program::{BallotKind, Binary, Group, GroupKind, GroupSpan, NONE, Op, Reduction, Register};
+use crate::program::{
+    BallotKind, Binary, Group, GroupKind, GroupSpan, NONE, Op, Reduction, Register, SUBGROUP,
+};
 
 impl Lowering<'_> {
     /// Emits the reconvergence at a barrier in divergent control flow; returns the register with the id of
@@ -97,7 +99,7 @@ impl Lowering<'_> {
     }
 
     fn check_subgroup_scope(&self, placed: &LocatedInstruction, scope: u32) -> Result<(), LoadError> {
-        match self.constant(placed, scope)? == Scope::Subgroup as u32 {
+        match self.scope(placed, scope)? == SUBGROUP {
             true => Ok(()),
             false => Err(placed.refuse(" with a scope other than Subgroup")),
         }

@@ -3,11 +3,12 @@
 use arithmetic::{Instruction, NumberKind, NumberShape, TexelFormat};
 use rspirv::spirv::ImageOperands;
 use spirv_reader::{SpirvType, TexelOperands};
+use vocabulary::StorageClass;
 
 use super::memory::NOTHING;
 use super::{LoweredValue, Lowering};
 use crate::instruction::{LoadError, LocatedInstruction, malformed_module};
-use crate::program::{Application, IMAGE, MemoryOp, MemoryOpKind, NONE, Op, Register};
+use crate::program::{Application, MemoryOp, MemoryOpKind, NONE, Op, Register};
 
 /// The shape of a texel in memory.
 const WORD: NumberShape = NumberShape { kind: NumberKind::Integer, bits: 32, rows: 1, columns: 1 };
@@ -104,7 +105,13 @@ impl Lowering<'_> {
         let (scope, visible, private) =
             self.texel_access(placed, reference, operands.memory.visible, operands)?;
         self.program.ops.push(texel(address));
-        let access = MemoryOp { kind: MemoryOpKind::PlainLoad, reference, class: IMAGE, bytes: 4, ..NOTHING };
+        let access = MemoryOp {
+            kind: MemoryOpKind::PlainLoad,
+            reference,
+            class: StorageClass::Image,
+            bytes: 4,
+            ..NOTHING
+        };
         let memory = self.issue(MemoryOp { scope, visible, private, ..access }, address, NONE, NONE, to)?;
         self.program.reads.push((address, memory));
         if let Some(format) = format {
@@ -144,8 +151,13 @@ impl Lowering<'_> {
         let (scope, available, private) =
             self.texel_access(placed, reference, operands.memory.available, operands)?;
         self.program.ops.push(address(to));
-        let access =
-            MemoryOp { kind: MemoryOpKind::PlainStore, reference, class: IMAGE, bytes: 4, ..NOTHING };
+        let access = MemoryOp {
+            kind: MemoryOpKind::PlainStore,
+            reference,
+            class: StorageClass::Image,
+            bytes: 4,
+            ..NOTHING
+        };
         self.issue(MemoryOp { scope, available, private, ..access }, to, value, NONE, NONE)?;
         Ok(())
     }

@@ -1,15 +1,19 @@
 //! Lowers loads, stores, atomics and barriers to memory operations with scopes and semantics.
 
-use rspirv::spirv::{BuiltIn as SpirvBuiltIn, MemorySemantics, Scope};
-use spirv_reader::{AtomicAccess, AtomicKind, BarrierPart, MemoryOperands, SpirvOperation, SpirvType};
+use rspirv::spirv::BuiltIn as SpirvBuiltIn;
+use spirv_reader::{
+    AtomicAccess, AtomicKind, BarrierPart, MemoryEffect, MemoryOperands, SpirvOperation, SpirvType,
+    scope_from_word, semantics_from_word,
+};
+use vocabulary::{Scope, Semantics, StorageClass, StorageClassSet};
 
 use super::path::Leaf;
 use super::{LoweredValue, Lowering};
 use crate::fault::Fault;
 use crate::instruction::{LoadError, LocatedInstruction, malformed_module};
 use crate::program::{
-    Access, Binary, BuiltIn, DEVICE, IMAGE, INVOCATION, LaneMask, MemoryOp, MemoryOpKind, NONE, Op,
-    QUEUE_FAMILY, Register, Rmw, SUBGROUP, WORKGROUP, WORKGROUP_MEMORY,
+    Access, Binary, BuiltIn, INVOCATION, LaneMask, MemoryOp, MemoryOpKind, NONE, Op, QUEUE_FAMILY, Register,
+    Rmw, SUBGROUP, WORKGROUP, level_of,
 };
 
 /// The maximal number of memory operations in a kernel.
@@ -17,46 +21,28 @@ const MOST_ACCESSES: usize = 4096;
 
 /// Returns true if an instruction's result may come from memory.
 pub(super) fn loads(operation: &SpirvOperation<'_>) -> bool {
-    match operation {
-        SpirvOperation::Load { .. } | SpirvOperation::ImageRead { .. } => true,
-        SpirvOperation::Atomic(access) => access.kind.reads(),
-        _ => false,
-    }
-}
-
-/// The memory semantics that the machine implements.
-#[derive(Clone, Copy, Default)]
-struct Semantics {
-    acquire: bool,
-    release: bool,
-    make_available: bool,
-    make_visible: bool,
-    mask: u8,
-}
-
-impl Semantics {
-    /// Returns the half that orders earlier operations.
-    fn releasing(self) -> Semantics {
-        Semantics { acquire: false, make_visible: false, ..self }
-    }
-
-    /// Returns the half that orders later operations.
-    fn acquiring(self) -> Semantics {
-        Semantics { release: false, make_available: false, ..self }
+    match operation.effect() {
+        MemoryEffect::Access(accesses) => accesses.iter().flatten().any(|access| !access.writes),
+        MemoryEffect::Texel { writes, .. } => !writes,
+        MemoryEffect::Atomic(access) => access.kind.reads(),
+        MemoryEffect::None
+        | MemoryEffect::Barrier { .. }
+        | MemoryEffect::Interlock
+        | MemoryEffect::Unknown => false,
     }
 }
 
 pub(super) const NOTHING: MemoryOp = MemoryOp {
     kind: MemoryOpKind::Fence,
     reference: 0,
-    class: 0,
+    class: StorageClass::Buffer,
     bytes: 4,
     scope: INVOCATION,
     execution: INVOCATION,
     split: false,
     among_aliases: false,
     tangled: false,
-    mask: 0,
+    classes: StorageClassSet::EMPTY,
     acquire: false,
     release: false,
     make_available: false,
@@ -115,11 +101,11 @@ impl Lowering<'_> {
     ) -> Result<(), LoadError> {
         let op = MemoryOp { kind: MemoryOpKind::Fence, scope: self.scope(placed, scope)?, ..NOTHING };
         let semantics = self.semantics(placed, semantics)?;
-        if semantics.release {
-            self.issue_fence(with(op, semantics.releasing()), NONE)?;
+        if semantics.order.releases() {
+            self.issue_fence(releasing(with(op, semantics)), NONE)?;
         }
-        if semantics.acquire {
-            self.issue_fence(with(op, semantics.acquiring()), NONE)?;
+        if semantics.order.acquires() {
+            self.issue_fence(acquiring(with(op, semantics)), NONE)?;
         }
         Ok(())
     }
@@ -151,8 +137,8 @@ impl Lowering<'_> {
                 let nested = self.program.nested.get(self.block as usize).copied().unwrap_or(false);
                 let tangled = nested && execution == SUBGROUP;
                 let meeting = if tangled { self.comes_together() } else { NONE };
-                self.issue_fence(with(MemoryOp { tangled, ..arrive }, semantics.releasing()), meeting)?;
-                self.issue_fence(with(MemoryOp { tangled, ..leave }, semantics.acquiring()), meeting)?;
+                self.issue_fence(releasing(with(MemoryOp { tangled, ..arrive }, semantics)), meeting)?;
+                self.issue_fence(acquiring(with(MemoryOp { tangled, ..leave }, semantics)), meeting)?;
             }
         }
         Ok(())
@@ -166,7 +152,7 @@ impl Lowering<'_> {
             .ok_or_else(|| malformed_module(placed.word, "an interlock section without an execution mode"))?;
         let kind = if begins { MemoryOpKind::SectionBegin { ordered } } else { MemoryOpKind::SectionEnd };
         // The scope covers all fragments of the draw, on any subgroup or workgroup.
-        let end = MemoryOp { kind, scope: QUEUE_FAMILY, mask: 1 | 1 << IMAGE, ..NOTHING };
+        let end = MemoryOp { kind, scope: QUEUE_FAMILY, classes: StorageClassSet::GLOBAL, ..NOTHING };
         self.issue_fence(MemoryOp { acquire: begins, release: !begins, ..end }, NONE)?;
         Ok(())
     }
@@ -361,7 +347,7 @@ impl Lowering<'_> {
         }
         let op = MemoryOp { reference, class, scope, bytes, ..NOTHING };
         // The semantics of one half must not order the other half.
-        let bare = Semantics { mask: semantics.mask, ..Semantics::default() };
+        let bare = Semantics { classes: semantics.classes, ..Semantics::RELAXED };
         let change = match access.kind {
             AtomicKind::Load => {
                 let to = self.late(placed, placed.result_id()?)?;
@@ -436,8 +422,9 @@ impl Lowering<'_> {
         Ok(memory)
     }
 
-    fn class(&self, reference: u16) -> u8 {
-        self.program.references.get(usize::from(reference)).map_or(0, |reference| reference.class)
+    fn class(&self, reference: u16) -> StorageClass {
+        let known = self.program.references.get(usize::from(reference));
+        known.map_or(StorageClass::Buffer, |reference| reference.class)
     }
 
     /// Returns the scope, availability or visibility, and privacy of a non-atomic access; `made` is the scope of its
@@ -467,7 +454,8 @@ impl Lowering<'_> {
     ) -> (u8, bool, bool) {
         let coherent = coherent || self.coherent.get(usize::from(reference)) == Some(&true);
         if !self.module.source().vulkan && coherent {
-            let level = if self.class(reference) == WORKGROUP_MEMORY { WORKGROUP } else { QUEUE_FAMILY };
+            let level =
+                if self.class(reference) == StorageClass::Workgroup { WORKGROUP } else { QUEUE_FAMILY };
             return (level, true, false);
         }
         (scope.unwrap_or(INVOCATION), scope.is_some(), !non_private)
@@ -475,42 +463,39 @@ impl Lowering<'_> {
 
     /// Returns the cache level of a scope operand.
     pub(super) fn scope(&self, placed: &LocatedInstruction, scope: u32) -> Result<u8, LoadError> {
-        let word = self.constant(placed, scope)?;
-        match Scope::from_u32(word) {
-            // Without the Vulkan memory model, Device denotes the queue family instance.
-            Some(Scope::CrossDevice | Scope::Device) if !self.module.source().vulkan => Ok(QUEUE_FAMILY),
-            Some(Scope::CrossDevice | Scope::Device) => Ok(DEVICE),
-            Some(Scope::QueueFamily) => Ok(QUEUE_FAMILY),
-            Some(Scope::Workgroup) => Ok(WORKGROUP),
-            Some(Scope::Subgroup) => Ok(SUBGROUP),
-            Some(Scope::Invocation) => Ok(INVOCATION),
-            _ => Err(malformed_module(placed.word, format!("no scope {word}"))),
-        }
+        let vulkan = self.module.source().vulkan;
+        Ok(match scope_from_word(self.constant(placed, scope)?.into(), vulkan)? {
+            // Modules of the GLSL450 memory model do not distinguish devices from queue families.
+            Scope::CrossDevice if !vulkan => QUEUE_FAMILY,
+            scope => level_of(scope),
+        })
     }
 
     fn semantics(&self, placed: &LocatedInstruction, semantics: u32) -> Result<Semantics, LoadError> {
-        let word = self.constant(placed, semantics)?;
-        let has = |bit: MemorySemantics| word & bit.bits() != 0;
-        let both = has(MemorySemantics::ACQUIRE_RELEASE) || has(MemorySemantics::SEQUENTIALLY_CONSISTENT);
-        let classes = [
-            MemorySemantics::UNIFORM_MEMORY,
-            MemorySemantics::WORKGROUP_MEMORY,
-            MemorySemantics::IMAGE_MEMORY,
-            MemorySemantics::OUTPUT_MEMORY,
-        ];
-        Ok(Semantics {
-            acquire: both || has(MemorySemantics::ACQUIRE),
-            release: both || has(MemorySemantics::RELEASE),
-            make_available: has(MemorySemantics::MAKE_AVAILABLE),
-            make_visible: has(MemorySemantics::MAKE_VISIBLE),
-            mask: classes.iter().enumerate().map(|(class, bit)| u8::from(has(*bit)) << class).sum(),
-        })
+        Ok(semantics_from_word(self.constant(placed, semantics)?.into())?)
     }
 }
 
 fn with(op: MemoryOp, semantics: Semantics) -> MemoryOp {
-    let Semantics { acquire, release, make_available, make_visible, mask } = semantics;
-    MemoryOp { acquire, release, make_available, make_visible, mask, ..op }
+    let Semantics { order, classes, make_available, make_visible, .. } = semantics;
+    MemoryOp {
+        acquire: order.acquires(),
+        release: order.releases(),
+        classes,
+        make_available,
+        make_visible,
+        ..op
+    }
+}
+
+/// Returns the half of the semantics that orders earlier operations.
+fn releasing(op: MemoryOp) -> MemoryOp {
+    MemoryOp { acquire: false, make_visible: false, ..op }
+}
+
+/// Returns the half of the semantics that orders later operations.
+fn acquiring(op: MemoryOp) -> MemoryOp {
+    MemoryOp { release: false, make_available: false, ..op }
 }
 
 /// Returns a built-in for each of the three axes.

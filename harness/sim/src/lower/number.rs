@@ -4,6 +4,7 @@
 use arithmetic::{Instruction, NumberKind, NumberShape};
 use rspirv::spirv::Op as SpirvOp;
 use spirv_reader::SpirvType;
+use vocabulary::StorageClass;
 
 use super::{LoweredValue, Lowering};
 use crate::instruction::{LoadError, LocatedInstruction, malformed_module};
@@ -193,7 +194,7 @@ impl Lowering<'_> {
                     "OpBitcast to a pointer from a value that is not an address in the push constants".into(),
                 )
             })?;
-            let reference = self.reference(result, ReferencePlace::Address(word), 0);
+            let reference = self.reference(result, ReferencePlace::Address(word), StorageClass::Buffer);
             self.meanings.insert(result, LoweredValue::Whole { reference, ty: *to });
             return Ok(());
         }

@@ -1,21 +1,20 @@
 //! Lowers workgroup memory: variable layout and initialization.
 
 use spirv_reader::SpirvType;
+use vocabulary::StorageClass;
 
 use super::memory::NOTHING;
 use super::{LoweredValue, Lowering};
 use crate::fault::Fault;
 use crate::instruction::LoadError;
-use crate::program::{
-    MemoryOp, MemoryOpKind, NONE, Op, Reference, ReferencePlace, WORKGROUP, WORKGROUP_MEMORY,
-};
+use crate::program::{MemoryOp, MemoryOpKind, NONE, Op, Reference, ReferencePlace, WORKGROUP};
 
 impl Lowering<'_> {
     /// Adds a variable in workgroup memory.
     pub(super) fn workgroup_variable(&mut self, id: u32, ty: u32) -> LoweredValue {
         let (first, words) = (self.program.workgroup_words, self.module.bytes_of(ty).div_ceil(4));
         self.program.workgroup_words = first.saturating_add(words);
-        let reference = self.reference(id, ReferencePlace::Workgroup(first, words), WORKGROUP_MEMORY);
+        let reference = self.reference(id, ReferencePlace::Workgroup(first, words), StorageClass::Workgroup);
         if !matches!(self.module.type_of(ty), Some(SpirvType::Integer { .. } | SpirvType::Float { .. })) {
             return LoweredValue::Whole { reference, ty };
         }
@@ -60,7 +59,7 @@ impl Lowering<'_> {
             let store = MemoryOp {
                 kind: MemoryOpKind::PlainStore,
                 reference,
-                class: WORKGROUP_MEMORY,
+                class: StorageClass::Workgroup,
                 scope: WORKGROUP,
                 available: true,
                 ..NOTHING
@@ -83,6 +82,8 @@ impl Lowering<'_> {
                     _ => None,
                 },
             );
-        known.unwrap_or_else(|| self.reference(id, ReferencePlace::Workgroup(0, words), WORKGROUP_MEMORY))
+        known.unwrap_or_else(|| {
+            self.reference(id, ReferencePlace::Workgroup(0, words), StorageClass::Workgroup)
+        })
     }
 }

@@ -1,12 +1,12 @@
 //! Performs memory operations of some lanes: loads, stores, read-modify-writes, and the cache effects of
 //! barriers.
 
+use vocabulary::{StorageClass, StorageClassSet};
+
 use super::{HalfPerformedRmw, Machine, ReusedLoad};
 use crate::fault::Fault;
 use crate::memory::{Path, WHOLE};
-use crate::program::{
-    IMAGE, INVOCATION, MemoryOp, MemoryOpKind, Program, QUEUE_FAMILY, Rmw, SUBGROUP, WORKGROUP,
-};
+use crate::program::{INVOCATION, MemoryOp, MemoryOpKind, Program, QUEUE_FAMILY, Rmw, SUBGROUP, WORKGROUP};
 use crate::random::lanes;
 use crate::wave::DispatchState;
 
@@ -411,16 +411,17 @@ impl Machine {
         {
             return;
         }
-        // One bit per storage class: 1 for buffers, 2 for workgroup memory, 4 for images.
-        let mask = match self.fault {
-            Fault::SemanticsOfFlagOnly if !op.is_fence() => op.mask & (1 << op.class),
-            Fault::BufferNotFlushed => op.mask & !1,
-            Fault::WorkgroupMemoryNotFlushed => op.mask & !2,
-            Fault::ImageNotFlushed => op.mask & !4,
-            _ => op.mask,
+        let classes = match self.fault {
+            Fault::SemanticsOfFlagOnly if !op.is_fence() => {
+                op.classes.intersection(StorageClassSet::EMPTY.with(op.class))
+            }
+            Fault::BufferNotFlushed => op.classes.without(StorageClass::Buffer),
+            Fault::WorkgroupMemoryNotFlushed => op.classes.without(StorageClass::Workgroup),
+            Fault::ImageNotFlushed => op.classes.without(StorageClass::Image),
+            _ => op.classes,
         };
         let level = self.effective_scope(op);
-        self.memory.release(path, mask, level);
+        self.memory.release(path, classes, level);
     }
 
     /// Drops values that an acquire makes stale: those that caches read ahead for these lanes.
@@ -443,14 +444,16 @@ impl Machine {
         {
             return;
         }
-        let mask = match self.fault {
-            Fault::SemanticsOfFlagOnly if !op.is_fence() => op.mask & (1 << op.class),
-            Fault::WorkgroupMemoryNotInvalidated => op.mask & !2,
-            Fault::ImageNotInvalidated => op.mask & !4,
-            _ => op.mask,
+        let classes = match self.fault {
+            Fault::SemanticsOfFlagOnly if !op.is_fence() => {
+                op.classes.intersection(StorageClassSet::EMPTY.with(op.class))
+            }
+            Fault::WorkgroupMemoryNotInvalidated => op.classes.without(StorageClass::Workgroup),
+            Fault::ImageNotInvalidated => op.classes.without(StorageClass::Image),
+            _ => op.classes,
         };
         let level = self.effective_scope(op);
-        self.memory.acquire(path, mask, level);
+        self.memory.acquire(path, classes, level);
     }
 
     fn skips_memory(&self, op: &MemoryOp) -> bool {
@@ -478,7 +481,9 @@ impl Machine {
     fn atomic_scope(&self, op: &MemoryOp) -> u8 {
         match (self.fault, op.scope) {
             (Fault::AtomicScopeDemoted, scope) => scope.min(WORKGROUP),
-            (Fault::ImageAtomicsAtWorkgroup, scope) if op.class == IMAGE => scope.min(WORKGROUP),
+            (Fault::ImageAtomicsAtWorkgroup, scope) if op.class == StorageClass::Image => {
+                scope.min(WORKGROUP)
+            }
             (Fault::DeviceScopeIsQueueFamily, scope) => scope.min(QUEUE_FAMILY),
             (Fault::QueueFamilyDemoted, QUEUE_FAMILY) => WORKGROUP,
             (_, scope) => scope,

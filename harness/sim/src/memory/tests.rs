@@ -3,6 +3,8 @@
 use super::*;
 use crate::program::{DEVICE, MEMORY, QUEUE_FAMILY, WORKGROUP};
 
+const BUFFERS: StorageClassSet = StorageClassSet::EMPTY.with(StorageClass::Buffer);
+
 /// Creates two invocations in separate workgroups, one reference, and four words of memory from word 2.
 fn memory() -> Memory {
     let mut memory = Memory { words: vec![0; 6], ..Memory::default() };
@@ -12,7 +14,7 @@ fn memory() -> Memory {
         parents,
         homes: vec![MEMORY],
         lowest: vec![0],
-        classes: vec![0],
+        classes: vec![StorageClass::Buffer],
         of_host: vec![false],
         calm: vec![true],
         wide: true,
@@ -42,7 +44,7 @@ fn a_release_publishes_all_dirty_bytes_of_a_word() {
     // A merged line is private only if all its bytes are.
     memory.store(&FIRST, 0, 2, (0x11, 0b0001), true, None);
     memory.store(&FIRST, 0, 2, (0x2200, 0b0010), false, None);
-    memory.release(&FIRST, 1, DEVICE);
+    memory.release(&FIRST, BUFFERS, DEVICE);
     assert_eq!(memory.atomic_load(&SECOND, 0, 2, DEVICE), 0x2211);
 }
 
@@ -53,7 +55,7 @@ fn the_private_cache_has_both_words_of_a_wide_number() {
     memory.store(&FIRST, 0, 3, (2, WHOLE), false, None);
     assert_eq!((memory.words[2], memory.words[3]), (0, 0));
     assert_eq!(memory.atomic_load(&SECOND, 0, 2, DEVICE), 0);
-    memory.release(&FIRST, 1, DEVICE);
+    memory.release(&FIRST, BUFFERS, DEVICE);
     assert_eq!(memory.atomic_load(&SECOND, 0, 2, DEVICE), 1);
     assert_eq!(memory.atomic_load(&SECOND, 0, 3, DEVICE), 2);
 }
