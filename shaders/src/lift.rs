@@ -164,6 +164,9 @@ pub enum LiftError {
     /// Memory stress is missing, or has another form.
     #[error("memory stress by {0:?}")]
     StressDiffers(Vec<Op>),
+    /// A salt is missing, is read twice, or is not at the place of an access of the test.
+    #[error("salts at {0:?}")]
+    Salts(Vec<Site>),
     /// The code outside of the threads differs from the initialization and reading of workgroup memory.
     #[error("outside the threads: expected {expected}, the kernel has {found}")]
     Outside {
@@ -202,6 +205,8 @@ pub struct LiftedKernel {
     pub interlock: Option<InterlockOrder>,
     /// Accesses to scratch memory, all outside of threads.
     pub stress: Vec<Op>,
+    /// Plain private loads from memory of the test outside of threads: those of salts.
+    pub salts: Vec<Site>,
 }
 
 /// Returns the events of a kernel. `bindings` are its buffers; later bindings are images. Rendezvous of
@@ -224,6 +229,7 @@ pub fn lift(words: &[u32], bindings: &[Binding]) -> Result<LiftedKernel, LiftErr
         reconverges: reader.is_maximally_reconverging(),
         interlock: reader.interlock_order(),
         stress: Vec::new(),
+        salts: Vec::new(),
     };
     for block in &function.blocks {
         let owner = block.label_id().and_then(|label| owners.get(&label)).copied();
@@ -259,6 +265,13 @@ pub fn lift(words: &[u32], bindings: &[Binding]) -> Result<LiftedKernel, LiftErr
                     if matches!(site.memory, KernelMemory::Workgroup(_)) && is_ordered(&reader, *access) =>
                 {
                     lifted.outside.push(event);
+                }
+                (None, KernelEvent::Load { site, volatile: false, access })
+                    if !matches!(site.memory, KernelMemory::Workgroup(_))
+                        && (*access == Access::Private || !reader.has_vulkan_model())
+                        && !access.is_atomic() =>
+                {
+                    lifted.salts.push(*site);
                 }
                 (None, _) => return Err(LiftError::Stray(instruction.class.opcode)),
             }
