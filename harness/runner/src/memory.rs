@@ -91,8 +91,8 @@ pub(crate) struct ProgramPlan {
     signed: Vec<Signed>,
     /// The word of each of them that counts invocations outside the grid.
     overflow_words: Vec<usize>,
-    /// Buffers with final values outside of the location buffer, and the storages in each.
-    pub elsewhere: Vec<(BufferId, Vec<u32>)>,
+    /// Buffers with final values outside of the location buffer, and the storages and memory of each.
+    pub elsewhere: Vec<FinalBuffer>,
     /// The second location buffer.
     apart: Option<BufferId>,
     /// The claim buffers of drawn kernels.
@@ -104,11 +104,22 @@ pub(crate) struct ProgramPlan {
     readback: Option<(ReadbackCheck, Vec<CheckedWords>)>,
     /// The salts of the submission in flight.
     salts: MemorySalts,
-    /// The memory whose texels the counting kernel reads.
-    counted_texels: SaltedMemory,
+    /// As [`CompiledKernel::lanes`].
+    lanes: u32,
     /// The buffers to which the host writes initial values.
     sources: Vec<InitialBuffer>,
     initial: InitialValues,
+}
+
+/// A buffer with final values outside of the location buffer.
+#[derive(Clone, Debug)]
+pub(crate) struct FinalBuffer {
+    /// The copy for the host, or for a device that counts.
+    pub buffer: BufferId,
+    /// The storages that it has.
+    pub storages: Vec<u32>,
+    /// The memory that was copied.
+    copied: SaltedMemory,
 }
 
 /// A step that dispatches.
@@ -230,13 +241,13 @@ impl ProgramPlan {
             buffers.push(buffer(classifier.words(), BufferMemory::Readback, "counters for the host"));
         }
         // Images get the initial values of all locations from the location buffer.
-        let mut elsewhere: Vec<(BufferId, Vec<u32>)> = Vec::new();
-        let mut back = |buffers: &mut Vec<Buffer>, storages: Vec<u32>, name| {
+        let mut elsewhere: Vec<FinalBuffer> = Vec::new();
+        let mut back = |buffers: &mut Vec<Buffer>, storages: Vec<u32>, copied, name| {
             let id = BufferId(buffers.len() as u32);
             // A device that counts reads them itself.
             let memory = if classifier.is_some() { BufferMemory::Device } else { BufferMemory::Readback };
             buffers.push(buffer(all_location_words, memory, name));
-            elsewhere.push((id, storages));
+            elsewhere.push(FinalBuffer { buffer: id, storages, copied });
             id
         };
         let mut apart = None;
@@ -245,8 +256,8 @@ impl ProgramPlan {
             apart = Some(BufferId(buffers.len() as u32));
             buffers.push(buffer(all_location_words, memory, "separate locations"));
             if with_locations {
-                apart_back =
-                    Some(back(&mut buffers, program.apart().to_vec(), "separate locations for the host"));
+                let (storages, name) = (program.apart().to_vec(), "separate locations for the host");
+                apart_back = Some(back(&mut buffers, storages, SaltedMemory::Apart, name));
             }
         }
         let images = ProgramImages::of(program, all_location_words, (own, memory), apart);
@@ -275,11 +286,10 @@ impl ProgramPlan {
             filled_images.push((image, from));
         }
         images.salt_views(&mut numbered);
-        let counted_texels = images.read(program).first().and_then(|(image, _)| images.memory_of(*image));
-        let counted_texels = counted_texels.unwrap_or(SaltedMemory::Locations);
         let mut texels = Vec::new();
-        for (image, storages) in images.read(program).into_iter().filter(|_| with_locations) {
-            texels.push((image, back(&mut buffers, storages, "texels for the host")));
+        for (image, binding, storages) in images.read(program).into_iter().filter(|_| with_locations) {
+            let copied = SaltedMemory::Image(binding);
+            texels.push((image, back(&mut buffers, storages, copied, "texels for the host")));
         }
         let first_rendezvous = buffers.len() as u32;
         let rendezvous: Vec<BufferId> =
@@ -541,11 +551,11 @@ impl ProgramPlan {
             let results = ReadBuffer { on_device: RESULTS, on_host, most: bounds.result_words };
             let instances = bounds.result_words / u64::from(bounds.slots.max(1));
             let location = |own: &LocationWord| {
-                let elsewhere = elsewhere.iter().find(|(_, storages)| storages.contains(&own.storage));
+                let elsewhere = elsewhere.iter().find(|copy| copy.storages.contains(&own.storage));
                 let (on_device, on_host) = match elsewhere {
-                    Some((back, _)) if apart_back == Some(*back) => (apart.unwrap_or(*back), *back),
+                    Some(copy) if apart_back == Some(copy.buffer) => (apart.unwrap_or(copy.buffer), copy.buffer),
                     // Texels, which are copied once for device and host.
-                    Some((back, _)) => (*back, *back),
+                    Some(copy) => (copy.buffer, copy.buffer),
                     None => (LOCATIONS, locations_on_host),
                 };
                 (ReadBuffer { on_device, on_host, most: instances }, CheckedWords::Location(*own))
@@ -581,7 +591,7 @@ impl ProgramPlan {
             location_words: location_words.to_vec(),
             readback: readback.flatten(),
             salts: MemorySalts::new(numbered),
-            counted_texels,
+            lanes: bounds.lanes,
             sources,
             initial: InitialValues {
                 values: program.initial.clone(),
@@ -717,15 +727,17 @@ impl ProgramPlan {
                     start_of(prepared.write(*buffer)?, used).fill(0);
                 }
                 self.claims.clear(prepared)?;
+                self.poison_elsewhere(prepared, parameters, instances);
             }
             Sharing::Copied => {
                 // The device fills its own memory. If it skips that and everything else, the data of the last
                 // dispatch must not be in the read-back buffers.
                 overwrite_words(prepared, RESULTS_BACK, slots * instances, parameters.poison);
-                let used = instances * parameters.stride as usize * self.initial.storage_words;
-                let elsewhere = self.elsewhere.iter().map(|(buffer, _)| *buffer);
-                let locations = elsewhere.chain((!self.location_words.is_empty()).then_some(LOCATIONS_BACK));
-                locations.for_each(|buffer| overwrite_words(prepared, buffer, used, parameters.poison));
+                self.poison_elsewhere(prepared, parameters, instances);
+                if !self.location_words.is_empty() {
+                    let used = self.used_words(parameters, instances);
+                    overwrite_words(prepared, LOCATIONS_BACK, used, parameters.poison);
+                }
                 self.forget_receipts(prepared, parameters.groups);
             }
             // Zero counters are never the right counts.
@@ -735,6 +747,35 @@ impl ProgramPlan {
             }
         }
         Ok(())
+    }
+
+    /// Returns the words of location memory up to the salts.
+    fn used_words(&self, parameters: &Parameters, instances: usize) -> usize {
+        (instances + 1) * parameters.stride as usize * self.initial.storage_words
+    }
+
+    /// Overwrites the final values of an earlier submission in host memory.
+    fn poison_elsewhere(&self, prepared: &mut dyn Prepared, parameters: &Parameters, instances: usize) {
+        let used = self.used_words(parameters, instances);
+        for FinalBuffer { buffer, .. } in &self.elsewhere {
+            overwrite_words(prepared, *buffer, used, parameters.poison);
+        }
+    }
+
+    /// Returns true if the final values outside of the location buffer are next to their salts.
+    ///
+    /// A copy of an image that has other rows or is omitted has not.
+    fn are_in_place(&self, prepared: &mut dyn Prepared, parameters: &Parameters) -> Result<bool, DeviceError> {
+        let instances = parameters.instances(self.lanes);
+        for FinalBuffer { buffer, storages, copied } in self.elsewhere.iter().filter(|_| !self.is_counted()) {
+            let salt = self.salts.of(*copied);
+            let words = prepared.read(*buffer)?;
+            let mut places = storages.iter().map(|storage| parameters.unit(instances, *storage) as usize);
+            if !places.all(|unit| words.get(unit * self.initial.storage_words) == Some(&salt)) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Overwrites the receipts of an earlier submission in host memory.
@@ -781,6 +822,11 @@ impl ProgramPlan {
         if outside > 0 {
             return Ok(Execution::Excessive { outside });
         }
+        if let Some(first) = parameters.first()
+            && !self.are_in_place(prepared, first)?
+        {
+            return Ok(Execution::Incomplete);
+        }
         let matches = self.readback.as_ref().map(|(check, _)| check.matches(prepared)).transpose()?;
         Ok(if matches == Some(false) { Execution::Misread } else { Execution::AsAsked })
     }
@@ -788,7 +834,7 @@ impl ProgramPlan {
     /// Returns the salt that the counting kernel reads in a buffer.
     pub fn counted_salt(&self, role: BufferRole) -> u32 {
         self.salts.of(match role {
-            BufferRole::Texels => self.counted_texels,
+            BufferRole::Texels => self.elsewhere.first().map_or(SaltedMemory::Locations, |copy| copy.copied),
             BufferRole::Locations | BufferRole::Results | BufferRole::Counters => SaltedMemory::Locations,
         })
     }
@@ -972,14 +1018,14 @@ impl ProgramImages {
     }
 
     /// Returns the images with final values and their storages: at most one separate image and one other.
-    fn read(&self, program: &Program) -> Vec<(ImageId, Vec<u32>)> {
+    fn read(&self, program: &Program) -> Vec<(ImageId, ImageBinding, Vec<u32>)> {
         let Some(float) = program.in_image_as_float() else { return Vec::new() };
         let of_kind = |apart: bool| {
             let storages: Vec<u32> =
                 program.in_image().into_iter().filter(|s| program.apart().contains(s) == apart).collect();
             let wanted = |binding: &&ImageBinding| binding.float == float && binding.apart == apart;
-            let image = self.bindings.iter().find(wanted).and_then(|binding| self.id(*binding))?;
-            Some((image, storages))
+            let binding = self.bindings.iter().find(wanted)?;
+            Some((self.id(*binding)?, *binding, storages))
         };
         [false, true].into_iter().filter_map(of_kind).collect()
     }
@@ -998,10 +1044,6 @@ impl ProgramImages {
         numbered.extend(views.zip(std::iter::repeat(second.unwrap_or(0))));
     }
 
-    /// Returns an image as the memory of a salt.
-    fn memory_of(&self, image: ImageId) -> Option<SaltedMemory> {
-        self.bindings.get(image.0 as usize).map(|binding| SaltedMemory::Image(*binding))
-    }
 }
 
 fn start_of(words: &mut [u32], count: usize) -> &mut [u32] {

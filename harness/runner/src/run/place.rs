@@ -14,7 +14,7 @@ use crate::count::{Counter, Dispatched, Unwritten, unit};
 use crate::dispatch::{Execution, Workgroups};
 use crate::error::Cause;
 use crate::host;
-use crate::memory::{ProgramPlan, look};
+use crate::memory::{FinalBuffer, ProgramPlan, look};
 use crate::processor;
 
 /// A dispatch in flight.
@@ -173,7 +173,8 @@ impl InFlightPlan<'_> {
     ) -> Result<Unwritten, Cause> {
         let (results, locations) = self.layout.readable();
         // Memory that the host cannot map is copied, as far as it was used.
-        let (counted, copied) = (self.layout.is_counted(), self.layout.is_copied());
+        let counted = self.layout.is_counted();
+        let copied = self.layout.is_copied() || !counted && !self.layout.elsewhere.is_empty();
         let mut results = look(self.prepared.as_mut(), counted, results, counter.slots() * instances)?;
         let mut words: &[u32] = &[];
         let hosts = self.layout.plan.hosts.as_ref().map_or(0, host::slots);
@@ -196,7 +197,7 @@ impl InFlightPlan<'_> {
                 self.locations.extend_from_slice(look(self.prepared.as_mut(), counted, locations, used)?);
                 let unit_words = self.layout.storage_words();
                 // Storages in images or in separate memory replace their units of the location buffer.
-                for (buffer, storages) in &self.layout.elsewhere {
+                for FinalBuffer { buffer, storages, .. } in &self.layout.elsewhere {
                     let theirs = look(self.prepared.as_mut(), counted, *buffer, used)?;
                     for storage in storages {
                         let units = (0..instances).map(|n| unit(parameters, n, *storage as usize));
