@@ -482,7 +482,11 @@ fn check_meetings(run: &Run, index: usize, ids: &[ThreadId]) {
             }
             Binding::Locations if is_salt(run, touch) => {
                 assert_eq!((touch.op, touch.read, touch.written), (Op::Load, Some(SALT), None));
-                assert_eq!((reported, round, arrivals, looks.len(), receipts), (0, 0, 0, 0, 0), "first of all");
+                assert_eq!(
+                    (reported, round, arrivals, looks.len(), receipts),
+                    (0, 0, 0, 0, 0),
+                    "first of all"
+                );
                 salted.push(touch.binding);
             }
             Binding::Locations | Binding::Apart | Binding::Scratch | Binding::Claims => {}

@@ -104,7 +104,11 @@ fn stress_on_tested_locations_is_refused() {
         let locations = bound(module, 0);
         module.annotations[locations].operands[2] = Operand::LiteralBit32(4);
     });
-    assert_eq!(verdict(&kernel), Err(LiftError::Stress(Op::Load)), "the salt of the test's memory is not stress");
+    assert_eq!(
+        verdict(&kernel),
+        Err(LiftError::Stress(Op::Load)),
+        "the salt of the test's memory is not stress"
+    );
     let kernel = changed(|module| {
         let scratch = bound(module, 4);
         module.annotations[scratch].operands[2] = Operand::LiteralBit32(1);

@@ -82,13 +82,7 @@ impl InitialValues {
     }
 
     /// Writes the salt, or without one the initial values, to the storages of an instance.
-    fn write_instance(
-        &self,
-        words: &mut [u32],
-        parameters: &Parameters,
-        instance: usize,
-        salt: Option<u32>,
-    ) {
+    fn write_instance(&self, words: &mut [u32], parameters: &Parameters, instance: usize, salt: Option<u32>) {
         let instance = u32::try_from(instance).unwrap_or(u32::MAX);
         for (storage, value) in (0..).zip(&self.values) {
             let first = parameters.unit(instance, storage) as usize * self.storage_words;

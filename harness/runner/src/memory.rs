@@ -553,7 +553,9 @@ impl ProgramPlan {
             let location = |own: &LocationWord| {
                 let elsewhere = elsewhere.iter().find(|copy| copy.storages.contains(&own.storage));
                 let (on_device, on_host) = match elsewhere {
-                    Some(copy) if apart_back == Some(copy.buffer) => (apart.unwrap_or(copy.buffer), copy.buffer),
+                    Some(copy) if apart_back == Some(copy.buffer) => {
+                        (apart.unwrap_or(copy.buffer), copy.buffer)
+                    }
                     // Texels, which are copied once for device and host.
                     Some(copy) => (copy.buffer, copy.buffer),
                     None => (LOCATIONS, locations_on_host),
@@ -765,7 +767,11 @@ impl ProgramPlan {
     /// Returns true if the final values outside of the location buffer are next to their salts.
     ///
     /// A copy of an image that has other rows or is omitted has not.
-    fn are_in_place(&self, prepared: &mut dyn Prepared, parameters: &Parameters) -> Result<bool, DeviceError> {
+    fn are_in_place(
+        &self,
+        prepared: &mut dyn Prepared,
+        parameters: &Parameters,
+    ) -> Result<bool, DeviceError> {
         let instances = parameters.instances(self.lanes);
         for FinalBuffer { buffer, storages, copied } in self.elsewhere.iter().filter(|_| !self.is_counted()) {
             let salt = self.salts.of(*copied);
@@ -1043,7 +1049,6 @@ impl ProgramImages {
         let views = self.bindings.iter().filter(view).map(|binding| SaltedMemory::Image(*binding));
         numbered.extend(views.zip(std::iter::repeat(second.unwrap_or(0))));
     }
-
 }
 
 fn start_of(words: &mut [u32], count: usize) -> &mut [u32] {

@@ -131,7 +131,13 @@ impl DispatchEmitter<'_> {
         let area = self.module.word(Op::IMul, &[group, spacing]);
         let word = self.module.word(Op::IAdd, &[class, first]);
         let index = self.module.word(Op::IAdd, &[area, word]);
-        Some(Receipt { lengths, total: place.seat.total, pointer: self.module.element(buffer, index), zero, one })
+        Some(Receipt {
+            lengths,
+            total: place.seat.total,
+            pointer: self.module.element(buffer, index),
+            zero,
+            one,
+        })
     }
 
     /// Leaves a receipt if the condition holds; only then are the salts read.

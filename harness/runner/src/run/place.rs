@@ -122,7 +122,8 @@ impl InFlightPlan<'_> {
         tally: &mut RunTally,
     ) -> Result<(), Cause> {
         let counters = self.prepared.read(self.layout.counters())?;
-        let counters = match classifier.received(counters, parameters, &|role| self.layout.counted_salt(role)) {
+        let counters = match classifier.received(counters, parameters, &|role| self.layout.counted_salt(role))
+        {
             Ok(counters) => counters,
             // Counters of an earlier dispatch may be mixed with those of this one.
             Err(execution) => {
