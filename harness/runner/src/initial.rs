@@ -146,3 +146,38 @@ impl InitialBuffer {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn salts_differ_between_memories_and_submissions() {
+        let mut salts = MemorySalts::new(vec![(SaltedMemory::Apart, 1)]);
+        let mut seen = BTreeSet::new();
+        for _ in 0..10_000 {
+            salts.renew();
+            for memory in [SaltedMemory::Locations, SaltedMemory::Apart] {
+                assert!(seen.insert(salts.of(memory)));
+                assert!(f32::from_bits(salts.of(memory)).is_normal());
+            }
+        }
+    }
+
+    /// Earlier salts give way to initial values, and no other word changes.
+    #[test]
+    fn salts_are_only_in_the_instance_after_the_last() {
+        let parameters = Parameters { stride: 7, spacing: 3, ..Parameters::SINGLE };
+        let initial = InitialValues { values: vec![1, 5 << 32], storage_words: 2 };
+        let mut filled = vec![9; 7 * 2 * 11];
+        initial.fill(&mut filled, &parameters, 11);
+        let mut words = filled.clone();
+        initial.write_instance(&mut words, &parameters, 4, Some(77));
+        let salted: Vec<usize> = (0..words.len()).filter(|word| words[*word] == 77).collect();
+        assert_eq!(salted, [56, 57, 62, 63]);
+        initial.write_instance(&mut words, &parameters, 4, None);
+        assert_eq!(words, filled);
+    }
+}

@@ -764,9 +764,11 @@ impl ProgramPlan {
         }
     }
 
-    /// Returns true if the final values outside of the location buffer are next to their salts.
+    /// Returns true if the host has the salts of all final values outside of the location buffer. It has not if
+    /// the copy of an image was omitted or shifted.
     ///
-    /// A copy of an image that has other rows or is omitted has not.
+    /// # Errors
+    /// If the device does not let the host read.
     fn are_in_place(
         &self,
         prepared: &mut dyn Prepared,
