@@ -364,8 +364,8 @@ static void layer_vkUpdateDescriptorSets(
     DescriptorWrite *wrong = calloc(count ? count : 1, sizeof *wrong);
     if (!wrong) abort();
     memcpy(wrong, writes, count * sizeof *wrong);
-    if (is("swapped-bindings") && left_out(&updates)) exchange_memory(wrong, count, 0);
-    if (is("swapped-images") && left_out(&updates)) exchange_memory(wrong, count, 1);
+    if (is("swapped-bindings")) exchange_memory(wrong, count, 0);
+    if (is("swapped-images")) exchange_memory(wrong, count, 1);
     if (is("old-binding")) bind_earlier(wrong, count);
     if (is("no-update") && count && left_out(&updates)) count--;
     BufferRange *ranges = calloc(count ? count : 1, sizeof *ranges);

@@ -106,12 +106,14 @@ static int differ(const DescriptorWrite *left, const DescriptorWrite *right) {
     return left->views && right->views && *left->views != *right->views;
 }
 
-/* Exchanges the first two buffers, or images and texel buffers, that differ. */
+/* Exchanges the first two buffers, or images and texel buffers, that differ, in one update in N that has such. */
 static void exchange_memory(DescriptorWrite *writes, uint32_t count, int images) {
+    static unsigned long changed;
     for (uint32_t left = 0; left < count; left++)
         for (uint32_t right = left + 1; right < count; right++) {
             int are_images = writes[left].buffers == NULL;
             if (are_images != images || !differ(writes + left, writes + right)) continue;
+            if (!left_out(&changed)) return;
             DescriptorWrite first = writes[left];
             writes[left].buffers = writes[right].buffers;
             writes[left].images = writes[right].images;
