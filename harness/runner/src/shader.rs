@@ -108,6 +108,10 @@ impl Input {
 }
 
 impl Shader {
+    fn has_images(&self) -> bool {
+        self.buffers.iter().any(|input| input.image.is_some())
+    }
+
     /// Returns the kernel for plans.
     pub fn kernel(&self) -> Kernel {
         let bound = |input: &&Input| {
@@ -210,7 +214,7 @@ impl ShaderPlanLayout {
         let initial: Vec<BufferId> = (shader.buffers.iter())
             .map(|input| buffer(&mut plan, input.len(), BufferMemory::Shared, "initial contents of a buffer"))
             .collect();
-        let mut canaries = Canaries::new(&mut plan, shader.grid[0], turn);
+        let mut canaries = Canaries::new(&mut plan, shader.grid[0], turn, shader.has_images());
         plan.kernels.extend(hammer.map(Hammer::kernel));
         let (mut prepare, mut run, mut keep) = (Vec::new(), Vec::new(), Vec::new());
         let mut read = Vec::new();
@@ -370,8 +374,8 @@ fn run_dispatches(
     on_run: &mut dyn FnMut(&dyn Fn() -> ShaderObservations) -> ControlFlow<()>,
 ) -> Result<(), Cause> {
     let words: u64 = shader.buffers.iter().map(Input::len).sum();
-    let has_images = shader.buffers.iter().any(|input| input.image.is_some());
-    let most = if has_images { 1 } else { (SUBMISSION_WORDS / words.max(1)).clamp(1, MOST_DISPATCHES) };
+    let most =
+        if shader.has_images() { 1 } else { (SUBMISSION_WORDS / words.max(1)).clamp(1, MOST_DISPATCHES) };
     let mut hammer = Hammer::new(settings.seed, &settings.stress, device.capabilities());
     let since = Instant::now();
     // The first submission has one dispatch: the driver compiles the shader during it, and its duration is
