@@ -98,8 +98,9 @@
 //!
 //! The *salts* show which memory a kernel is bound to. They are in the storages of instance `K × G × L`, which no
 //! invocation runs: before each dispatch, the caller writes the salt of a buffer or image to every word of these
-//! units. It differs between memories and between dispatches ([`salt`]). The kernel only reads them, with plain
-//! private accesses, one for each buffer binding, image and address.
+//! units. It differs between memories and between dispatches ([`salt`]). The kernel only reads them, once for each buffer
+//! binding, image and address, with plain private loads. Those of buffers are `Nontemporal`, because a salt in a
+//! cache would be of no use.
 //!
 //! # Outside the grid
 //! A driver may execute more than the dispatch contains: more workgroups, in x or in another dimension, larger

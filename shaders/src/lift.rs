@@ -237,6 +237,9 @@ pub fn lift(words: &[u32], bindings: &[Binding]) -> Result<LiftedKernel, LiftErr
         for instruction in &block.instructions {
             let Some(event) = event(&reader, bindings, instruction)? else { continue };
             match (owner, &event) {
+                (Some(_), _) if is_nontemporal(instruction) => {
+                    return Err(LiftError::Malformed(instruction.class.opcode));
+                }
                 (Some(_), KernelEvent::Stress(op)) => return Err(LiftError::Stress(*op)),
                 (None, KernelEvent::Stress(op)) => lifted.stress.push(*op),
                 (Some(thread), _) => lifted.threads.entry(thread).or_default().push(event),
@@ -278,6 +281,11 @@ pub fn lift(words: &[u32], bindings: &[Binding]) -> Result<LiftedKernel, LiftErr
         }
     }
     Ok(lifted)
+}
+
+fn is_nontemporal(instruction: &Instruction) -> bool {
+    let mut operands = instruction.operands.iter();
+    operands.any(|own| matches!(own, Operand::MemoryAccess(bits) if bits.contains(MemoryAccess::NONTEMPORAL)))
 }
 
 /// Returns true if barriers of the workgroup order an access, as required for the initialization of workgroup
@@ -564,7 +572,8 @@ fn plain(
         _ => return Err(malformed),
     };
     let volatile = bits.contains(MemoryAccess::VOLATILE);
-    bits -= MemoryAccess::VOLATILE;
+    // Only salts are nontemporal, which are read outside of threads.
+    bits -= MemoryAccess::VOLATILE | MemoryAccess::NONTEMPORAL;
     if let Some(alignment) = alignment {
         match rest {
             [Operand::LiteralBit32(stated), others @ ..]

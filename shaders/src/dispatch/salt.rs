@@ -1,7 +1,7 @@
 //! The salts of a receipt: a kernel that is bound to another buffer or image reads another salt.
 
 use rspirv::dr::Operand;
-use rspirv::spirv::{Op, Word};
+use rspirv::spirv::{MemoryAccess, Op, Word};
 
 use litmus::{Access, ThreadId};
 
@@ -58,10 +58,26 @@ impl DispatchEmitter<'_> {
     }
 
     fn salt(&mut self, path: ReferencePath, target: AccessTarget) -> Result<Word, Rule> {
-        let around = self.surroundings(&[]);
-        let registers = &mut Registers::none();
-        let mut reader = ThreadEmitter { module: &mut self.module, around, thread: ThreadId(0), registers };
-        let mut value = reader.plain_load(path, target, &Access::Private)?;
+        let mut value = match target {
+            // A salt is read once, and should not change what caches do for the test.
+            AccessTarget::Memory { pointer, alignment } => {
+                let aligned = alignment.map_or(MemoryAccess::NONE, |_| MemoryAccess::ALIGNED);
+                let bits = Operand::MemoryAccess(MemoryAccess::NONTEMPORAL | aligned);
+                let operands = [Operand::IdRef(pointer), bits];
+                let alignment = alignment.map(Operand::LiteralBit32);
+                let ty = path.ty(&mut self.module);
+                self.module.value(Op::Load, ty, operands.into_iter().chain(alignment))
+            }
+            AccessTarget::Texel { .. } => {
+                let (around, registers) = (self.surroundings(&[]), &mut Registers::none());
+                let module = &mut self.module;
+                ThreadEmitter { module, around, thread: ThreadId(0), registers }.plain_load(
+                    path,
+                    target,
+                    &Access::Private,
+                )?
+            }
+        };
         if path.is_vector() {
             let ty = path.element.ty(&mut self.module);
             let first = [Operand::IdRef(value), Operand::LiteralBit32(0)];
