@@ -729,17 +729,15 @@ impl ProgramPlan {
                     start_of(prepared.write(*buffer)?, used).fill(0);
                 }
                 self.claims.clear(prepared)?;
-                self.poison_elsewhere(prepared, parameters, instances);
             }
             Sharing::Copied => {
                 // The device fills its own memory. If it skips that and everything else, the data of the last
                 // dispatch must not be in the read-back buffers.
                 overwrite_words(prepared, RESULTS_BACK, slots * instances, parameters.poison);
-                self.poison_elsewhere(prepared, parameters, instances);
-                if !self.location_words.is_empty() {
-                    let used = self.used_words(parameters, instances);
-                    overwrite_words(prepared, LOCATIONS_BACK, used, parameters.poison);
-                }
+                let used = (instances + 1) * parameters.stride as usize * self.initial.storage_words;
+                let elsewhere = self.elsewhere.iter().map(|copy| copy.buffer);
+                let locations = elsewhere.chain((!self.location_words.is_empty()).then_some(LOCATIONS_BACK));
+                locations.for_each(|buffer| overwrite_words(prepared, buffer, used, parameters.poison));
                 self.forget_receipts(prepared, parameters.groups);
             }
             // Zero counters are never the right counts.
@@ -749,19 +747,6 @@ impl ProgramPlan {
             }
         }
         Ok(())
-    }
-
-    /// Returns the words of location memory up to the salts.
-    fn used_words(&self, parameters: &Parameters, instances: usize) -> usize {
-        (instances + 1) * parameters.stride as usize * self.initial.storage_words
-    }
-
-    /// Overwrites the final values of an earlier submission in host memory.
-    fn poison_elsewhere(&self, prepared: &mut dyn Prepared, parameters: &Parameters, instances: usize) {
-        let used = self.used_words(parameters, instances);
-        for FinalBuffer { buffer, .. } in &self.elsewhere {
-            overwrite_words(prepared, *buffer, used, parameters.poison);
-        }
     }
 
     /// Returns true if the host has the salts of all final values outside of the location buffer. It has not if

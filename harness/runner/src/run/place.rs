@@ -174,8 +174,7 @@ impl InFlightPlan<'_> {
     ) -> Result<Unwritten, Cause> {
         let (results, locations) = self.layout.readable();
         // Memory that the host cannot map is copied, as far as it was used.
-        let counted = self.layout.is_counted();
-        let copied = self.layout.is_copied() || !counted && !self.layout.elsewhere.is_empty();
+        let (counted, copied) = (self.layout.is_counted(), self.layout.is_copied());
         let mut results = look(self.prepared.as_mut(), counted, results, counter.slots() * instances)?;
         let mut words: &[u32] = &[];
         let hosts = self.layout.plan.hosts.as_ref().map_or(0, host::slots);
