@@ -28,7 +28,8 @@
  *     short-range:N          one buffer in N is bound with its first 64 bytes only
  *     shared-memory:N        one buffer in N is bound to the memory of the previous one
  *     no-barrier:N           one barrier in N is omitted
- *     swapped-bindings:N     one update of descriptors in N exchanges the first two buffers that differ
+ *     swapped-bindings:N, swapped-images:N
+ *                            one update of descriptors in N exchanges the first two buffers or images that differ
  *     larger-local:N         the workgroup size of one shader in N is larger by 1 in x
  *     double-local:N         the workgroup size of one shader in N is doubled in x
  *     smaller-local:N        the workgroup size of one shader in N is halved in x
@@ -47,6 +48,12 @@
  *     short-fill:N           one fill in N ends after 64 bytes
  *     copy-shift:N           one copy in N writes at an offset that is 4 bytes too large
  *     copy-swap:N            one copy in N of at least 16 bytes exchanges the first two words
+ *     no-image-fill:N        one copy of a buffer to an image in N is omitted
+ *     no-image-read:N        one copy of an image to a buffer in N is omitted
+ *     row-pitch:N            one copy of a buffer to an image in N reads the rows 16 texels too far apart
+ *     other-layer:N          one view in N shows the second layer of its image
+ *     shifted-view:N         one view of a texel buffer in N starts 256 bytes late
+ *     old-binding:N          one descriptor in N keeps the memory that its binding had in the previous set
  *     shadow-map:N           one mapping in N maps a copy: host and device do not see each other's writes
  *     shifted-map:N          one mapping in N starts 64 bytes late
  *     one-way-map:N          one mapping in N does not show the host's writes to the device
@@ -127,9 +134,9 @@ typedef struct DescriptorWrite {
     uint64_t set;
     uint32_t binding, element, count;
     int32_t kind;
-    const void *images;
+    const struct BoundImage *images;
     const BufferRange *buffers;
-    const void *views;
+    const uint64_t *views;
 } DescriptorWrite;
 
 /* The selected fault. */
@@ -272,6 +279,7 @@ static Result layer_vkMapMemory(
 }
 
 #include "modules.h"
+#include "images.h"
 
 /* Commands that are omitted or changed. */
 
@@ -356,14 +364,9 @@ static void layer_vkUpdateDescriptorSets(
     DescriptorWrite *wrong = calloc(count ? count : 1, sizeof *wrong);
     if (!wrong) abort();
     memcpy(wrong, writes, count * sizeof *wrong);
-    if (is("swapped-bindings") && left_out(&updates))
-        for (uint32_t i = 1; i < count; i++)
-            if (wrong[0].kind == wrong[i].kind && wrong[0].buffers && wrong[i].buffers &&
-                wrong[0].buffers->buffer != wrong[i].buffers->buffer) {
-                wrong[0].buffers = writes[i].buffers;
-                wrong[i].buffers = writes[0].buffers;
-                break;
-            }
+    if (is("swapped-bindings")) exchange_memory(wrong, count, 0);
+    if (is("swapped-images")) exchange_memory(wrong, count, 1);
+    if (is("old-binding")) bind_earlier(wrong, count);
     if (is("no-update") && count && left_out(&updates)) count--;
     BufferRange *ranges = calloc(count ? count : 1, sizeof *ranges);
     if (!ranges) abort();
@@ -572,6 +575,11 @@ static Function own(const char *name) {
     OWN(vkCmdBindDescriptorSets)
     OWN(vkCmdPipelineBarrier)
     OWN(vkUpdateDescriptorSets)
+    OWN(vkCreateImage)
+    OWN(vkCreateImageView)
+    OWN(vkCreateBufferView)
+    OWN(vkCmdCopyBufferToImage)
+    OWN(vkCmdCopyImageToBuffer)
     OWN(vkGetBufferMemoryRequirements)
     OWN(vkGetQueryPoolResults)
     OWN(vkCmdDispatch)

@@ -1,7 +1,7 @@
 //! Kernels that show whether a device executes its commands: they compute an answer from a word.
 
 use rspirv::dr::Operand;
-use rspirv::spirv::{BuiltIn, MemorySemantics, Op, Scope, StorageClass, Word};
+use rspirv::spirv::{BuiltIn, Dim, ImageFormat, MemorySemantics, Op, Scope, StorageClass, Word};
 
 use crate::module::{Module, Preamble};
 
@@ -41,17 +41,23 @@ const MOST_TOLD: u32 = 8;
 /// Returns the words of the kernel, with one invocation per workgroup. It stores its push constant and the
 /// complement. Every Vulkan device supports it.
 pub fn kernel() -> Vec<u32> {
-    of_workgroups(false)
+    of_workgroups(false, false)
 }
 
 /// Returns the kernel for several workgroups: each answers in its own words, and adds the push constant to
 /// one of them. An invocation outside the dispatch, by its workgroup or its local index, only adds 1 to the
 /// [overflow word](OVERFLOW_WORDS).
 pub fn counting() -> Vec<u32> {
-    of_workgroups(true)
+    of_workgroups(true, false)
 }
 
-fn of_workgroups(counts: bool) -> Vec<u32> {
+/// Returns the counting kernel with a two-dimensional image of unsigned words, binding 1. Each workgroup also
+/// writes the complement to the texel with its number in the first row.
+pub fn counting_with_image() -> Vec<u32> {
+    of_workgroups(true, true)
+}
+
+fn of_workgroups(counts: bool, has_image: bool) -> Vec<u32> {
     let mut module = Module::new(Preamble::minimal((1, 3)));
     let block = module.block_of(module.u32, 4, None);
     let buffer = module.bound(StorageClass::StorageBuffer, block, 0, "answers");
@@ -59,6 +65,10 @@ fn of_workgroups(counts: bool) -> Vec<u32> {
     let inputs = counts.then(|| {
         let workgroup = module.built_in_vector(BuiltIn::WorkgroupId);
         (workgroup, module.built_in_word(BuiltIn::LocalInvocationIndex))
+    });
+    let image = has_image.then(|| {
+        let ty = module.image(module.u32, Dim::Dim2D, ImageFormat::R32ui);
+        (ty, module.bound(StorageClass::UniformConstant, ty, 1, "texels"))
     });
     let entry = module.id();
     module.begin(entry);
@@ -83,6 +93,13 @@ fn of_workgroups(counts: bool) -> Vec<u32> {
         add_to_word(&mut module, buffer, overflow, one);
         module.effect(Op::Return, []);
         module.begin(answering);
+        if let Some((ty, variable)) = image {
+            let [pair, texels] = [2, 4].map(|count| module.vector(module.u32, count));
+            let place = module.on_ids(Op::CompositeConstruct, pair, &[workgroup, zero]);
+            let texel = module.on_ids(Op::CompositeConstruct, texels, &[turned; 4]);
+            let image = module.on_ids(Op::Load, ty, &[variable]);
+            module.effect(Op::ImageWrite, [image, place, texel].map(Operand::IdRef));
+        }
         module.word(Op::IMul, &[workgroup, words])
     });
     for (index, word) in [(2, word), (3, turned)] {

@@ -8,8 +8,9 @@
 //! outcome. If the last counter is nonzero, the host reads the memory itself.
 //!
 //! Both kernels have the push constants of the kernel whose memory they use, and a fixed number of workgroups
-//! that iterate over all instances. [`crate::contract`] defines the layout. Each of their workgroups leaves
-//! its receipt ([`Parameters::receipt`]) after the counters, so that a partial reset or a partial or repeated
+//! that iterate over all instances. [`crate::contract`] defines the layout. One more push constant is the salt
+//! that the resetting kernel writes to the location buffer. Each of their workgroups leaves
+//! its receipt ([`Parameters::receipt`]) after the counters, with the salts that it reads, so that a partial reset or a partial or repeated
 //! count is detected. An invocation outside the grid (see [`crate::contract`]) only adds 1 to the word after
 //! these receipts.
 
@@ -23,6 +24,8 @@ use crate::contract::{Arithmetic, Parameter, Parameters, WordOperation, receipt,
 use crate::loops::Loop;
 use crate::module::{FinishedModule, Module, Preamble};
 
+/// The size of their push constants in bytes: the parameters and the salt.
+pub const PUSH_CONSTANT_BYTES: u32 = Parameters::BYTES + 4;
 /// The maximum number of rows in a table.
 pub const MAX_ROWS: u32 = 1 << 14;
 /// The maximum number of counters in workgroup memory: 8 KiB, half of the memory that every device has.
@@ -143,6 +146,13 @@ pub enum BufferRole {
     Texels,
 }
 
+impl BufferRole {
+    /// Returns true if the units of the buffer include those of a salt.
+    fn has_salt(&self) -> bool {
+        matches!(self, BufferRole::Locations | BufferRole::Texels)
+    }
+}
+
 /// A kernel of this module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Helper {
@@ -150,22 +160,20 @@ pub struct Helper {
     pub words: Vec<u32>,
     /// The buffer of each binding in set 0, which the kernel measures.
     pub bindings: Vec<BufferRole>,
+    /// The bindings whose salts it reads, after the lengths of all.
+    pub salted: Vec<BufferRole>,
     /// A hash of its module, which it contains as a constant.
     pub identity: u32,
 }
 
 /// Returns the kernel that fills the results of all instances with [`Parameters::poison`] and their locations
-/// with initial values.
+/// with initial values, and the locations of the instance after them with the salt.
 pub fn reset(memory: &CountedMemory) -> Helper {
     let mut code =
         ClassifierCode::new(memory, vec![BufferRole::Results, BufferRole::Locations, BufferRole::Counters]);
-    code.begin(memory.first_receipt);
+    code.begin(memory, memory.first_receipt);
     let poison = code.parameter(Parameter::Poison);
-    for parameter in [Parameter::Stride, Parameter::Spacing] {
-        code.parameter(parameter);
-    }
-    let [words, size] =
-        [memory.storage_words.max(1), memory.workgroup_size].map(|word| code.module.constant(word));
+    let size = code.module.constant(memory.workgroup_size);
     let total = code.total;
     let (first, step) = code.share(size);
     code.each(first, total, step, |code, instance| {
@@ -174,18 +182,27 @@ pub fn reset(memory: &CountedMemory) -> Helper {
             code.module.effect(Op::Store, [pointer, poison].map(Operand::IdRef));
         }
         for (number, bits) in (0..).zip(&memory.initial) {
-            let unit = code.unit(number, instance);
-            let first = code.module.word(Op::IMul, &[unit, words]);
             for word in 0..memory.storage_words.max(1) {
                 // The remaining words of a unit are zero.
                 let part = if word < 4 { (bits >> (32 * word)) as u32 } else { 0 };
-                let (part, word) = (code.module.constant(part), code.module.constant(word));
-                let index = code.module.word(Op::IAdd, &[first, word]);
-                let pointer = code.element(BufferRole::Locations, index);
-                code.module.effect(Op::Store, [pointer, part].map(Operand::IdRef));
+                let part = code.module.constant(part);
+                code.store_location(memory, (number, word), instance, part);
             }
         }
     });
+    let [salting, salted] = [code.module.id(), code.module.id()];
+    let zero = code.module.constant(0);
+    let is_first = code.module.truth(Op::IEqual, &[first, zero]);
+    code.module.selection_merge(salted);
+    code.module.branch_if(is_first, salting, salted);
+    code.module.begin(salting);
+    for number in (0..).zip(&memory.initial).map(|(number, _)| number) {
+        for word in 0..memory.storage_words.max(1) {
+            code.store_location(memory, (number, word), total, code.salt);
+        }
+    }
+    code.module.branch(salted);
+    code.module.begin(salted);
     code.finish()
 }
 
@@ -199,16 +216,15 @@ pub fn count(memory: &CountedMemory, table: &RowTable) -> Helper {
     if sees(|source| matches!(source, WordSource::Texel { .. })) {
         bindings.push(BufferRole::Texels);
     }
+    let salted = bindings.iter().copied().filter(BufferRole::has_salt).collect();
     let mut code = ClassifierCode::new(memory, bindings);
+    code.salted = salted;
     // A workgroup first sums its counts in workgroup memory, because all invocations hit the same few rows.
     let local = (!memory.by_round && table.counters() <= MAX_LOCAL).then(|| {
         let array = code.module.array(code.module.u32, table.counters());
         code.module.global(StorageClass::Workgroup, array, "counters of the workgroup")
     });
-    code.begin(memory.first_receipt.saturating_add(memory.workgroups));
-    for parameter in [Parameter::Poison, Parameter::Done, Parameter::Stride, Parameter::Spacing] {
-        code.parameter(parameter);
-    }
+    code.begin(memory, memory.first_receipt.saturating_add(memory.workgroups));
     let [zero, one, size, counters] =
         [0, 1, memory.workgroup_size, table.counters()].map(|word| code.module.constant(word));
     // No counters are assigned to invocations outside the grid.
@@ -269,6 +285,10 @@ struct ClassifierCode {
     overflow: u32,
     device: Scope,
     parameters: Vec<(Parameter, Word)>,
+    /// As [`Helper::salted`].
+    salted: Vec<BufferRole>,
+    /// The salt of the push constants.
+    salt: Word,
     /// Index of the invocation in its workgroup.
     own: Word,
     workgroup: Word,
@@ -329,7 +349,7 @@ impl ClassifierCode {
                 module.bound(StorageClass::StorageBuffer, words, number, name)
             })
             .collect();
-        let block = module.push_constants(Parameters::WORDS, 0);
+        let block = module.push_constants(PUSH_CONSTANT_BYTES / 4, 0);
         let inputs = [
             module.built_in_word(BuiltIn::LocalInvocationIndex),
             module.built_in_vector(BuiltIn::WorkgroupId),
@@ -346,6 +366,8 @@ impl ClassifierCode {
             overflow: memory.overflow(),
             device: if memory.device_scope { Scope::Device } else { Scope::QueueFamily },
             parameters: Vec::new(),
+            salted: Vec::new(),
+            salt: 0,
             own: 0,
             workgroup: 0,
             outside: 0,
@@ -356,7 +378,7 @@ impl ClassifierCode {
 
     /// Begins the function with common values and the receipts of the workgroups, which start at this word of
     /// the counters.
-    fn begin(&mut self, first_receipt: u32) {
+    fn begin(&mut self, memory: &CountedMemory, first_receipt: u32) {
         let entry = self.module.id();
         self.module.begin(entry);
         let [own, workgroup] = self.inputs;
@@ -368,10 +390,13 @@ impl ClassifierCode {
         let lanes = self.module.constant(self.lanes);
         self.in_round = self.module.word(Op::IMul, &[groups, lanes]);
         self.total = self.module.word(Op::IMul, &[self.in_round, rounds]);
-        let identity = self.module.identity();
+        // The first block dominates everything.
+        self.salt = self.module.push_constant(self.block, Parameters::WORDS);
+        for parameter in Parameter::ALL {
+            self.parameter(parameter);
+        }
         let buffers = self.buffers.clone();
-        let lengths: Vec<Word> = buffers.into_iter().map(|buffer| self.module.length(buffer)).collect();
-        let receipt = receipt(self, identity, &lengths);
+        let mut shown: Vec<Word> = buffers.into_iter().map(|buffer| self.module.length(buffer)).collect();
         let [first, zero, one] = [first_receipt, 0, 1].map(|word| self.module.constant(word));
         let index = self.module.word(Op::IAdd, &[first, self.workgroup]);
         let pointer = self.element(BufferRole::Counters, index);
@@ -381,6 +406,13 @@ impl ClassifierCode {
         self.module.selection_merge(signed);
         self.module.branch_if(signs, signing, signed);
         self.module.begin(signing);
+        for role in self.salted.clone() {
+            let index = self.word_of(memory, (0, 0), self.total);
+            let pointer = self.element(role, index);
+            shown.push(self.module.word(Op::Load, &[pointer]));
+        }
+        let identity = self.module.identity();
+        let receipt = receipt(self, identity, &shown);
         let before = self.atomic_load(pointer, Scope::Device);
         let sum = self.module.word(Op::IAdd, &[before, receipt]);
         self.atomic_store(pointer, sum, Scope::Device);
@@ -504,6 +536,13 @@ impl ClassifierCode {
         self.module.word(Op::IAdd, &[first, word])
     }
 
+    /// Stores a word of a storage in the location buffer.
+    fn store_location(&mut self, memory: &CountedMemory, place: (u32, u32), instance: Word, value: Word) {
+        let index = self.word_of(memory, place, instance);
+        let pointer = self.element(BufferRole::Locations, index);
+        self.module.effect(Op::Store, [pointer, value].map(Operand::IdRef));
+    }
+
     /// Returns the index of a storage's unit.
     fn unit(&mut self, number: u32, instance: Word) -> Word {
         let number = self.module.constant(number);
@@ -577,6 +616,6 @@ impl ClassifierCode {
     fn finish(mut self) -> Helper {
         self.module.effect(Op::Return, []);
         let FinishedModule { words, identity } = self.module.finish(self.workgroup_size);
-        Helper { words, bindings: self.bindings, identity }
+        Helper { words, bindings: self.bindings, salted: self.salted, identity }
     }
 }

@@ -87,13 +87,20 @@
 //! # Receipts
 //! A driver may omit a dispatch, execute it twice, or use the push constants, the kernel or the buffers of
 //! another. So before it runs, invocation 0 of each workgroup adds the *receipt* ([`Parameters::receipt`], odd)
-//! of its kernel ([`CompiledKernel::identity`]), its buffers ([`CompiledKernel::measured`]) and its parameters to
-//! word `g × d + 1 + c` of the rendezvous buffer, where `c` counts the classes of all concurrent kernels. Any
+//! of its kernel ([`CompiledKernel::identity`]), its buffers ([`CompiledKernel::measured`]), its salts
+//! ([`CompiledKernel::salted`]) and its parameters to word `g × d + 1 + c` of the rendezvous buffer, where `c`
+//! counts the classes of all concurrent kernels. Any
 //! other value in that word means that the dispatch was not executed as requested. No other invocation
 //! accesses that word, so a relaxed load and store are enough, and the correctness of atomic additions does
 //! not matter here. Kernels of one fixed dispatch are for reading, and have no receipts. In a draw, the
 //! invocation that [claims](crate::carrier) the first slot of a workgroup leaves the receipt, so that it is
 //! there once however often a vertex or a fragment is shaded.
+//!
+//! The *salts* show which memory a kernel is bound to. They are in the storages of instance `K × G × L`, which no
+//! invocation runs: before each dispatch, the caller writes the salt of a buffer or image to every word of these
+//! units. It differs between memories and between dispatches ([`salt`]). The kernel only reads them, once for each buffer
+//! binding, image and address, with plain private loads. Those of buffers are `Nontemporal`, because a salt in a
+//! cache would be of no use.
 //!
 //! # Outside the grid
 //! A driver may execute more than the dispatch contains: more workgroups, in x or in another dimension, larger
@@ -120,6 +127,7 @@
 //! [`CompiledKernel::lanes`]: crate::kernel::CompiledKernel::lanes
 //! [`CompiledKernel::parallel`]: crate::kernel::CompiledKernel::parallel
 //! [`CompiledKernel::push_constant_bytes`]: crate::kernel::CompiledKernel::push_constant_bytes
+//! [`CompiledKernel::salted`]: crate::kernel::CompiledKernel::salted
 //! [`CompiledKernel::storage_words`]: crate::kernel::CompiledKernel::storage_words
 //! [`CompiledKernel::thread_loops`]: crate::kernel::CompiledKernel::thread_loops
 //! [`CompiledKernel::workgroup_size`]: crate::kernel::CompiledKernel::workgroup_size
@@ -150,6 +158,13 @@ pub fn rendezvous_spacing(classes: u32) -> u32 {
 /// concurrent classes: it follows the receipts of group 0.
 pub fn overflow_word(classes: u32) -> u32 {
     FIRST_RECEIPT.saturating_add(classes)
+}
+/// Returns a salt from random bits. As a number of 32 or 64 bits that consists of such words, it is a normal
+/// floating-point number, which no conversion changes.
+pub fn salt(bits: u32) -> u32 {
+    const ONE_OF_THE_EXPONENT: u32 = 1 << 30;
+    const ZERO_OF_THE_EXPONENT: u32 = 1 << 23;
+    (bits | ONE_OF_THE_EXPONENT) & !ZERO_OF_THE_EXPONENT
 }
 /// Texels in a row of a two-dimensional image; every device supports this width.
 pub const IMAGE_WIDTH: u32 = 4096;

@@ -6,6 +6,7 @@ mod place;
 mod reference;
 mod results;
 mod rounds;
+mod salt;
 mod storages;
 mod stress;
 mod subgroup;
@@ -171,6 +172,7 @@ pub(crate) fn compile(
     let (carrier, entry_point) = (emitter.carrier(), emitter.entry_point());
     let measured = emitter.buffers.iter().filter(|_| emitter.signs()).map(|own| (own.binding, own.stride));
     let measured = measured.collect();
+    let salted = emitter.salted_paths()?.into_iter().map(|(salted, ..)| salted).collect();
     let mut in_image = Vec::new();
     for (path, kind) in &emitter.uses.paths {
         if *kind == ReferenceMemory::Image && variant.images != Images::TexelBuffer {
@@ -219,6 +221,7 @@ pub(crate) fn compile(
         bindings: emitter.bindings,
         images: emitter.images,
         measured,
+        salted,
         identity,
         words,
     })
@@ -426,8 +429,8 @@ impl DispatchEmitter<'_> {
         if let Some(outside) = outside {
             self.count_overflow(outside);
         }
-        place.role = self.claim(&place, (class, group), local);
-        self.sign((class, group), local, idle);
+        place.role = self.claim(&place, (class, group), local)?;
+        self.sign(&place, (class, group), local, idle)?;
         // The code before the rounds may have created blocks.
         let entry = self.module.block();
         // Fragments of one pixel may run sequentially, so waiting would be useless.

@@ -16,6 +16,8 @@ pub struct CompiledKernel {
     pub identity: u32,
     /// The bindings whose number of elements is part of its receipt, and the bytes of their elements.
     pub measured: Vec<(u32, u32)>,
+    /// The salts that are part of its receipt, in the order in which it reads them.
+    pub salted: Vec<SaltedPath>,
     /// Invocations of a workgroup: the product of its sizes in x, y and z.
     pub workgroup_size: u32,
     /// Slots of a workgroup: the number of instances that it runs in one round.
@@ -138,6 +140,40 @@ pub enum Binding {
     Scratch,
     /// The claimed slots, in stages whose invocations may be repeated ([`crate::carrier`]).
     Claims,
+}
+
+/// A word of location memory that identifies it ([`crate::contract`]), as an access of a test reads it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SaltedPath {
+    /// The memory.
+    pub memory: SaltedMemory,
+    /// Bytes from the start of the unit.
+    pub offset: u32,
+    /// Bytes of the access.
+    pub bytes: u32,
+}
+
+impl SaltedPath {
+    /// Returns the value that the kernel reads if every word of the unit is `salt`.
+    pub fn value(&self, salt: u32) -> u32 {
+        let kept = match self.bytes {
+            1 => 0xff,
+            2 => 0xffff,
+            _ => u32::MAX,
+        };
+        salt >> (8 * (self.offset % 4)) & kept
+    }
+}
+
+/// The memory of a salt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SaltedMemory {
+    /// The location buffer.
+    Locations,
+    /// The second location buffer.
+    Apart,
+    /// An image, or one of the buffers as a texel buffer.
+    Image(ImageBinding),
 }
 
 /// A descriptor of an image.

@@ -78,6 +78,7 @@ pub use contract::Parameters;
 pub use fixed::{FixedDispatch, Leaving};
 pub use kernel::{
     Binding, CompileError, CompiledKernel, ImageBinding, KernelConfig, Requirements, ResultSlot, Roles,
+    SaltedMemory, SaltedPath,
 };
 pub use program::{Dependency, DispatchPhase, Pipelines, Program, ProgramKernel, fixed_program, program};
 pub use stress::StressParameters;

@@ -164,6 +164,9 @@ pub enum LiftError {
     /// Memory stress is missing, or has another form.
     #[error("memory stress by {0:?}")]
     StressDiffers(Vec<Op>),
+    /// A salt is missing, is read twice, or is not at the place of an access of the test.
+    #[error("salts at {0:?}")]
+    Salts(Vec<Site>),
     /// The code outside of the threads differs from the initialization and reading of workgroup memory.
     #[error("outside the threads: expected {expected}, the kernel has {found}")]
     Outside {
@@ -202,6 +205,8 @@ pub struct LiftedKernel {
     pub interlock: Option<InterlockOrder>,
     /// Accesses to scratch memory, all outside of threads.
     pub stress: Vec<Op>,
+    /// Plain private loads from memory of the test outside of threads: those of salts.
+    pub salts: Vec<Site>,
 }
 
 /// Returns the events of a kernel. `bindings` are its buffers; later bindings are images. Rendezvous of
@@ -224,6 +229,7 @@ pub fn lift(words: &[u32], bindings: &[Binding]) -> Result<LiftedKernel, LiftErr
         reconverges: reader.is_maximally_reconverging(),
         interlock: reader.interlock_order(),
         stress: Vec::new(),
+        salts: Vec::new(),
     };
     for block in &function.blocks {
         let owner = block.label_id().and_then(|label| owners.get(&label)).copied();
@@ -231,6 +237,9 @@ pub fn lift(words: &[u32], bindings: &[Binding]) -> Result<LiftedKernel, LiftErr
         for instruction in &block.instructions {
             let Some(event) = event(&reader, bindings, instruction)? else { continue };
             match (owner, &event) {
+                (Some(_), _) if is_nontemporal(instruction) => {
+                    return Err(LiftError::Malformed(instruction.class.opcode));
+                }
                 (Some(_), KernelEvent::Stress(op)) => return Err(LiftError::Stress(*op)),
                 (None, KernelEvent::Stress(op)) => lifted.stress.push(*op),
                 (Some(thread), _) => lifted.threads.entry(thread).or_default().push(event),
@@ -260,11 +269,23 @@ pub fn lift(words: &[u32], bindings: &[Binding]) -> Result<LiftedKernel, LiftErr
                 {
                     lifted.outside.push(event);
                 }
+                (None, KernelEvent::Load { site, volatile: false, access })
+                    if !matches!(site.memory, KernelMemory::Workgroup(_))
+                        && (*access == Access::Private || !reader.has_vulkan_model())
+                        && !access.is_atomic() =>
+                {
+                    lifted.salts.push(*site);
+                }
                 (None, _) => return Err(LiftError::Stray(instruction.class.opcode)),
             }
         }
     }
     Ok(lifted)
+}
+
+fn is_nontemporal(instruction: &Instruction) -> bool {
+    let mut operands = instruction.operands.iter();
+    operands.any(|own| matches!(own, Operand::MemoryAccess(bits) if bits.contains(MemoryAccess::NONTEMPORAL)))
 }
 
 /// Returns true if barriers of the workgroup order an access, as required for the initialization of workgroup
@@ -551,7 +572,8 @@ fn plain(
         _ => return Err(malformed),
     };
     let volatile = bits.contains(MemoryAccess::VOLATILE);
-    bits -= MemoryAccess::VOLATILE;
+    // Only salts are nontemporal, which are read outside of threads.
+    bits -= MemoryAccess::VOLATILE | MemoryAccess::NONTEMPORAL;
     if let Some(alignment) = alignment {
         match rest {
             [Operand::LiteralBit32(stated), others @ ..]

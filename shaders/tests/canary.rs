@@ -2,7 +2,8 @@
 
 #[test]
 fn the_kernels_keep_the_rules_of_modules() {
-    for kernel in [shaders::canary::kernel(), shaders::canary::counting()] {
+    use shaders::canary::{counting, counting_with_image, kernel};
+    for kernel in [kernel(), counting(), counting_with_image()] {
         assert_eq!(shaders::check::check(&kernel).unwrap(), Vec::new());
     }
 }

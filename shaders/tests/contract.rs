@@ -24,6 +24,7 @@ use shaders::{Binding, CompiledKernel, KernelConfig, Parameters, ResultSlot, Str
 
 const POISON: u32 = 0xdead_beef;
 const DONE: u32 = 0x600d;
+const SALT: u32 = 0x7b12_3456;
 
 /// Parameters of the rendezvous.
 #[derive(Clone, Copy)]
@@ -152,6 +153,17 @@ struct Run {
     lengths: Vec<u32>,
 }
 
+/// Returns the index of the instance with salts: the one after the last.
+fn salt_instance(kernel: &CompiledKernel, parameters: &Parameters) -> usize {
+    (parameters.rounds * parameters.groups * kernel.lanes) as usize
+}
+
+/// Returns true for the reading of a salt.
+fn is_salt(run: &Run, touch: &Touch) -> bool {
+    run.kernel.bindings[touch.binding as usize] == Binding::Locations
+        && touch.word / run.parameters.stride as usize == salt_instance(&run.kernel, &run.parameters)
+}
+
 fn waits(invocation: &Invocation) -> bool {
     matches!(invocation.state, State::Waiting(..))
 }
@@ -172,12 +184,16 @@ fn run(
     program.off_by_one = excess.off_by_one;
     let rounds = parameters.rounds + 2 * u32::from(excess.off_by_one);
     let instances = (rounds * parameters.groups * kernel.lanes) as usize;
-    let mut locations = vec![POISON; instances * parameters.stride as usize];
+    let mut locations = vec![POISON; (instances + 1) * parameters.stride as usize];
     for instance in 0..instances {
         for (storage, value) in kernel.initial.iter().enumerate() {
             locations[instance * parameters.stride as usize + storage * parameters.spacing as usize] =
                 *value as u32;
         }
+    }
+    for storage in 0..kernel.storages {
+        locations[salt_instance(&kernel, &parameters) * parameters.stride as usize
+            + (storage * parameters.spacing) as usize] = SALT;
     }
     let results = vec![POISON; instances * kernel.results.len()];
     let claims = 16 + classes * parameters.groups * kernel.workgroup_size;
@@ -409,6 +425,7 @@ fn check_meetings(run: &Run, index: usize, ids: &[ThreadId]) {
     let reports = kernel.results.iter().filter(own).count();
     let (mut reported, mut round, mut patience) = (0, 0, p.spin as usize);
     let (mut looks, mut arrivals, mut receipts) = (Vec::new(), 0, 0);
+    let mut salted: Vec<u32> = Vec::new();
     for touch in &invocation.touches {
         match kernel.bindings[touch.binding as usize] {
             Binding::Rendezvous if touch.word % 32 != 0 => {
@@ -463,11 +480,24 @@ fn check_meetings(run: &Run, index: usize, ids: &[ThreadId]) {
                     looks.clear();
                 }
             }
+            Binding::Locations if is_salt(run, touch) => {
+                assert_eq!((touch.op, touch.read, touch.written), (Op::Load, Some(SALT), None));
+                assert_eq!(
+                    (reported, round, arrivals, looks.len(), receipts),
+                    (0, 0, 0, 0, 0),
+                    "first of all"
+                );
+                salted.push(touch.binding);
+            }
             Binding::Locations | Binding::Apart | Binding::Scratch | Binding::Claims => {}
         }
     }
     assert_eq!(round, p.rounds);
     assert_eq!(receipts, 2 * u32::from(invocation.local == 0));
+    // One salt through each binding.
+    let bound = (0..).zip(&kernel.bindings).filter(|(_, own)| **own == Binding::Locations);
+    let bound: Vec<u32> = bound.map(|(number, _)| number).collect();
+    assert_eq!(salted, if invocation.local == 0 { bound } else { Vec::new() });
 }
 
 /// Returns the receipt of a dispatch.
@@ -480,7 +510,8 @@ fn receipt(run: &Run) -> u32 {
         [p.stride, p.spacing, p.poison, p.done],
         [p.interval, p.hold, p.turn, p.party],
     ];
-    let words = lengths.chain(words.concat());
+    let salts = kernel.salted.iter().map(|_| SALT);
+    let words = lengths.chain(salts).chain(words.concat());
     let sum = words.fold(kernel.identity, |sum, word| sum.wrapping_mul(0x9e37_79b1).wrapping_add(word));
     2u32.wrapping_mul(sum).wrapping_add(1)
 }
@@ -490,7 +521,8 @@ fn accesses_by_instance(run: &Run) -> BTreeMap<(usize, usize), Vec<(usize, Touch
     let mut found: BTreeMap<(usize, usize), Vec<(usize, Touch)>> = BTreeMap::new();
     for (index, invocation) in run.invocations.iter().enumerate() {
         for touch in &invocation.touches {
-            if run.kernel.bindings[touch.binding as usize] == Binding::Locations {
+            let of_test = run.kernel.bindings[touch.binding as usize] == Binding::Locations;
+            if of_test && !is_salt(run, touch) {
                 let instance = touch.word / run.parameters.stride as usize;
                 found.entry((index, instance)).or_default().push((index, *touch));
             }
@@ -603,7 +635,8 @@ fn check_under(
             };
             let Some(id) = thread else {
                 assert!(run.invocations[index].touches.iter().all(|t| {
-                    [Binding::Rendezvous, Binding::Scratch].contains(&kernel.bindings[t.binding as usize])
+                    let own = &kernel.bindings[t.binding as usize];
+                    [Binding::Rendezvous, Binding::Scratch].contains(own) || is_salt(&run, t)
                 }));
                 continue;
             };

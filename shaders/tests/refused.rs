@@ -191,6 +191,10 @@ impl Bad {
             let found = instruction.operands.iter().position(|o| matches!(o, Operand::MemoryAccess(_)));
             let Some(position) = found else { return };
             let Operand::MemoryAccess(bits) = instruction.operands[position] else { return };
+            // Those of salts have no scope.
+            if bits.contains(MemoryAccess::NONTEMPORAL) {
+                return;
+            }
             match change(bits) {
                 Some(bits) => instruction.operands[position] = Operand::MemoryAccess(bits),
                 None => instruction.operands.truncate(position),

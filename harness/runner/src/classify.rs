@@ -119,29 +119,41 @@ impl Classifier {
         2 * u64::from(self.workgroups)
     }
 
-    /// Returns the receipt of a helper.
-    pub fn receipt(&self, helper: &Helper, parameters: &Parameters) -> u32 {
+    /// Returns the receipt of a helper that reads these salts.
+    pub fn receipt(
+        &self,
+        helper: &Helper,
+        parameters: &Parameters,
+        salt_of: &dyn Fn(BufferRole) -> u32,
+    ) -> u32 {
         let words = |role: &BufferRole| match role {
             BufferRole::Results => self.result_words,
             BufferRole::Counters => self.words(),
             BufferRole::Locations | BufferRole::Texels => self.location_words,
         };
         let length = |role| u32::try_from(words(role)).unwrap_or(u32::MAX);
-        let lengths: Vec<u32> = helper.bindings.iter().map(length).collect();
-        parameters.receipt(helper.identity, &lengths)
+        let lengths = helper.bindings.iter().map(length);
+        let memory: Vec<u32> = lengths.chain(helper.salted.iter().map(|role| salt_of(*role))).collect();
+        parameters.receipt(helper.identity, &memory)
     }
 
     /// Returns the counters if every workgroup of both kernels left its receipt exactly once.
     ///
     /// # Errors
     /// If the driver did not execute the two dispatches as requested.
-    pub fn received<'a>(&self, words: &'a [u32], parameters: &Parameters) -> Result<&'a [u32], Execution> {
+    pub fn received<'a>(
+        &self,
+        words: &'a [u32],
+        parameters: &Parameters,
+        salt_of: &dyn Fn(BufferRole) -> u32,
+    ) -> Result<&'a [u32], Execution> {
         let (counters, receipts) =
             usize::try_from(self.counters).ok().and_then(|count| words.split_at_checked(count)).unzip();
         let (Some(counters), Some([receipts @ .., overflow])) = (counters, receipts) else {
             return Err(Execution::Incomplete);
         };
-        let [reset, count] = [&self.reset, &self.count].map(|helper| self.receipt(helper, parameters));
+        let [reset, count] =
+            [&self.reset, &self.count].map(|helper| self.receipt(helper, parameters, salt_of));
         let left = |own: &[u32], receipt| {
             own.len() == self.workgroups as usize && own.iter().all(|found| *found == receipt)
         };

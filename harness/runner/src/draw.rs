@@ -115,7 +115,7 @@ impl KernelLimits {
 
         // The groups that fit if a dispatch has one round and no gaps in its memory.
         let by_memory = (results / (lanes * u64::from(slots)))
-            .min(locations / (lanes * u64::from(storages)))
+            .min((locations / u64::from(storages)).saturating_sub(1) / lanes)
             .min(device_words / meeting_place);
         let max_workgroups = capabilities.max_workgroups.min(drawn::most_workgroups(program));
         let by_count = u64::from(max_workgroups / classes);
@@ -152,7 +152,10 @@ impl KernelLimits {
             least_groups: least,
             groups,
             kept_groups: kept,
-            location_units: whole_rows(instances.saturating_mul(stride).clamp(1, locations), by_images),
+            location_units: whole_rows(
+                instances.saturating_add(1).saturating_mul(stride).clamp(1, locations),
+                by_images,
+            ),
             result_words: instances.saturating_mul(u64::from(slots)).min(results),
             rendezvous_words: u64::from(groups.1) * meeting_place,
             loop_budget: capabilities.loop_budget,
@@ -323,7 +326,7 @@ impl Draw {
         // The tightest limit on rounds: result memory, location memory, the driver's loop budget,
         // and the instances that are still wanted.
         let most = (bounds.result_words / (each_round * u64::from(bounds.slots)))
-            .min(bounds.location_units / (each_round * u64::from(stride)))
+            .min((bounds.location_units / u64::from(stride)).saturating_sub(1) / each_round)
             .min(bounds.loop_budget.map_or(u64::MAX, |budget| {
                 u64::from(rounds_within(budget)) / u64::from(1 + with_ends(bounds.loop_turns))
             }))
@@ -369,7 +372,8 @@ impl Draw {
     /// Returns spacing and stride, reduced so that one round fits.
     fn fitting_layout(&self, each_round: u64, spacing: u32, padding: u32) -> (u32, u32) {
         let storages = self.bounds.storages;
-        let room = u32::try_from(self.bounds.location_units / each_round).unwrap_or(u32::MAX);
+        // The instance after the last one contains the salts.
+        let room = u32::try_from(self.bounds.location_units / (each_round + 1)).unwrap_or(u32::MAX);
         let spacing = spacing.min(room / storages).max(1);
         // The padding gives way, but units of two instances never overlap.
         (spacing, storages.saturating_mul(spacing).saturating_add(padding).min(room).max(storages * spacing))
@@ -458,6 +462,7 @@ mod tests {
             workgroup_size: lanes,
             identity: 0,
             measured: Vec::new(),
+            salted: Vec::new(),
             lanes,
             bindings: Vec::new(),
             carrier: shaders::carrier::Carrier::Compute,
@@ -533,7 +538,7 @@ mod tests {
                 let instances = p.groups * p.rounds * lanes;
                 prop_assert!(p.rounds >= 1 && p.groups == groups);
                 prop_assert!(p.stride >= storages * p.spacing && p.spacing >= 1);
-                prop_assert!(u64::from(instances * p.stride) <= bounds.location_units);
+                prop_assert!(u64::from((instances + 1) * p.stride) <= bounds.location_units);
                 prop_assert!(u64::from(instances * bounds.slots) <= bounds.result_words);
                 if let Some(budget) = loop_budget {
                     let idle = workgroup % 4 != 0;

@@ -24,6 +24,7 @@ mod drawn;
 mod error;
 mod exercise;
 mod host;
+mod initial;
 mod join;
 mod mark;
 mod memory;

@@ -9,19 +9,23 @@ use plan::{
     ImageId, ImageShape, KernelId, Plan, PlanStep, Prepared, Queue, QueueId, Semaphore, SemaphoreId,
     StageMask,
 };
-use shaders::classify::{BufferRole, Helper};
+use shaders::classify::{self, BufferRole, Helper};
 use shaders::contract::{FIRST_RECEIPT, IMAGE_WIDTH};
 use shaders::host::Start;
 use shaders::stress::StressKernel;
 use shaders::together::Together;
 use shaders::variant::{Images as Shape, SubgroupSize};
-use shaders::{Binding, CompiledKernel, ImageBinding, Parameters, Program, ProgramKernel, StressParameters};
+use shaders::{
+    Binding, CompiledKernel, ImageBinding, Parameters, Program, ProgramKernel, SaltedMemory, SaltedPath,
+    StressParameters,
+};
 
 use crate::calls::{self, OrderedCall};
 use crate::classify::Classifier;
 use crate::dispatch::{Execution, Workgroups};
 use crate::draw::KernelLimits;
 use crate::drawn::{self, Claims, Drawn};
+use crate::initial::{InitialBuffer, InitialValues, MemorySalts};
 use crate::join::Join;
 use crate::mark::Mark;
 use crate::readback::{CheckedWords, LocationWord, ReadBuffer, ReadbackCheck};
@@ -37,10 +41,6 @@ const LOCATIONS_BACK: BufferId = BufferId(4);
 /// The counters of a device that counts, and their copy for the host.
 const COUNTERS: BufferId = BufferId(2);
 const COUNTERS_BACK: BufferId = BufferId(3);
-
-/// The maximum units per storage for which memory is filled without gaps. Every cache line then contains a
-/// storage, and writing a whole line is faster than a part of it.
-const DENSE: usize = 8;
 
 /// How host and kernel share memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,23 +91,35 @@ pub(crate) struct ProgramPlan {
     signed: Vec<Signed>,
     /// The word of each of them that counts invocations outside the grid.
     overflow_words: Vec<usize>,
-    /// Buffers with final values outside of the location buffer, and the storages in each.
-    pub elsewhere: Vec<(BufferId, Vec<u32>)>,
+    /// Buffers with final values outside of the location buffer, and the storages and memory of each.
+    pub elsewhere: Vec<FinalBuffer>,
     /// The second location buffer.
     apart: Option<BufferId>,
     /// The claim buffers of drawn kernels.
     pub claims: Claims,
     sharing: Sharing,
-    /// Words of a unit of location memory.
-    pub storage_words: usize,
     /// The words of the locations that the host reads.
     location_words: Vec<LocationWord>,
     /// The checksums of the words that the host reads, and the contents of each range.
     readback: Option<(ReadbackCheck, Vec<CheckedWords>)>,
-    /// The initial value of each storage, as bits.
-    initial: Vec<u128>,
-    /// Stride and spacing of the current content of the buffer with initial values.
-    filled: Option<(u32, u32)>,
+    /// The salts of the submission in flight.
+    salts: MemorySalts,
+    /// As [`CompiledKernel::lanes`].
+    lanes: u32,
+    /// The buffers to which the host writes initial values.
+    sources: Vec<InitialBuffer>,
+    initial: InitialValues,
+}
+
+/// A buffer with final values outside of the location buffer.
+#[derive(Clone, Debug)]
+pub(crate) struct FinalBuffer {
+    /// The copy for the host, or for a device that counts.
+    pub buffer: BufferId,
+    /// The storages that it has.
+    pub storages: Vec<u32>,
+    /// The memory that was copied.
+    copied: SaltedMemory,
 }
 
 /// A step that dispatches.
@@ -141,6 +153,8 @@ struct Signed {
     identity: u32,
     /// The elements of its [measured](CompiledKernel::measured) buffers.
     lengths: Vec<u32>,
+    /// As [`CompiledKernel::salted`].
+    salted: Vec<SaltedPath>,
 }
 
 impl Signed {
@@ -164,14 +178,17 @@ impl Signed {
                 drawn: Drawn::of(kernel).is_some(),
                 identity: kernel.identity,
                 lengths: lengths(kernel),
+                salted: kernel.salted.clone(),
             }));
         }
         all
     }
 
     /// Returns the receipt of its workgroups.
-    fn receipt(&self, parameters: &Parameters) -> u32 {
-        parameters.receipt(self.identity, &self.lengths)
+    fn receipt(&self, parameters: &Parameters, salts: &MemorySalts) -> u32 {
+        let read = self.salted.iter().map(|path| path.value(salts.of(path.memory)));
+        let memory: Vec<u32> = self.lengths.iter().copied().chain(read).collect();
+        parameters.receipt(self.identity, &memory)
     }
 
     /// Returns true if a word is the receipt. A drawn workgroup may leave it several times, because a vertex
@@ -224,13 +241,13 @@ impl ProgramPlan {
             buffers.push(buffer(classifier.words(), BufferMemory::Readback, "counters for the host"));
         }
         // Images get the initial values of all locations from the location buffer.
-        let mut elsewhere: Vec<(BufferId, Vec<u32>)> = Vec::new();
-        let mut back = |buffers: &mut Vec<Buffer>, storages: Vec<u32>, name| {
+        let mut elsewhere: Vec<FinalBuffer> = Vec::new();
+        let mut back = |buffers: &mut Vec<Buffer>, storages: Vec<u32>, copied, name| {
             let id = BufferId(buffers.len() as u32);
             // A device that counts reads them itself.
             let memory = if classifier.is_some() { BufferMemory::Device } else { BufferMemory::Readback };
             buffers.push(buffer(all_location_words, memory, name));
-            elsewhere.push((id, storages));
+            elsewhere.push(FinalBuffer { buffer: id, storages, copied });
             id
         };
         let mut apart = None;
@@ -239,14 +256,40 @@ impl ProgramPlan {
             apart = Some(BufferId(buffers.len() as u32));
             buffers.push(buffer(all_location_words, memory, "separate locations"));
             if with_locations {
-                apart_back =
-                    Some(back(&mut buffers, program.apart().to_vec(), "separate locations for the host"));
+                let (storages, name) = (program.apart().to_vec(), "separate locations for the host");
+                apart_back = Some(back(&mut buffers, storages, SaltedMemory::Apart, name));
             }
         }
         let images = ProgramImages::of(program, all_location_words, (own, memory), apart);
+        // The second location buffer and further images have other salts than the location buffer, so they get
+        // their initial values from other buffers.
+        let mut sources: Vec<InitialBuffer> = match sharing {
+            Sharing::Direct => vec![InitialBuffer::new(LOCATIONS, 0, true)],
+            Sharing::Copied => vec![InitialBuffer::new(INITIAL, 0, false)],
+            Sharing::Counted => Vec::new(),
+        };
+        let mut numbered: Vec<(SaltedMemory, u32)> = Vec::new();
+        let mut source_of = |buffers: &mut Vec<Buffer>, memory: SaltedMemory| {
+            let (id, number) = (BufferId(buffers.len() as u32), numbered.len() as u32 + 1);
+            buffers.push(buffer(all_location_words, BufferMemory::Shared, "more initial values"));
+            sources.push(InitialBuffer::new(id, number, false));
+            numbered.push((memory, number));
+            id
+        };
+        let apart_source = apart.map(|_| source_of(&mut buffers, SaltedMemory::Apart));
+        let mut filled_images: Vec<(ImageId, BufferId)> = Vec::new();
+        for (image, binding) in images.with_memory() {
+            let from = match filled_images.is_empty() {
+                true => LOCATIONS,
+                false => source_of(&mut buffers, SaltedMemory::Image(binding)),
+            };
+            filled_images.push((image, from));
+        }
+        images.salt_views(&mut numbered);
         let mut texels = Vec::new();
-        for (image, storages) in images.read(program).into_iter().filter(|_| with_locations) {
-            texels.push((image, back(&mut buffers, storages, "texels for the host")));
+        for (image, binding, storages) in images.read(program).into_iter().filter(|_| with_locations) {
+            let copied = SaltedMemory::Image(binding);
+            texels.push((image, back(&mut buffers, storages, copied, "texels for the host")));
         }
         let first_rendezvous = buffers.len() as u32;
         let rendezvous: Vec<BufferId> =
@@ -284,7 +327,7 @@ impl ProgramPlan {
             kernel: KernelId(kernel as u32),
             workgroups,
             bindings: helper.bindings.iter().map(|shown| shown_buffer(*shown, first_texels)).collect(),
-            push_constants: vec![0; Parameters::BYTES as usize],
+            push_constants: vec![0; classify::PUSH_CONSTANT_BYTES as usize],
         };
         if sharing == Sharing::Copied {
             steps.push(PlanStep::Fill { queue: QUEUE, buffer: RESULTS, value: poison });
@@ -294,7 +337,8 @@ impl ProgramPlan {
             let poisoned = |buffer| PlanStep::Fill { queue: QUEUE, buffer, value: poison };
             steps.extend(locations().map(poisoned));
             steps.push(barrier.clone());
-            steps.extend(locations().map(|locations| copy(INITIAL, locations)));
+            steps.push(copy(INITIAL, LOCATIONS));
+            steps.extend(apart_source.zip(apart).map(|(from, to)| copy(from, to)));
             steps.push(barrier.clone());
         }
         if let Some(classifier) = classifier {
@@ -304,10 +348,9 @@ impl ProgramPlan {
             steps.extend([helper(&classifier.reset, kernels.len(), classifier.workgroups), barrier.clone()]);
             kernels.push(helper_kernel(&classifier.reset));
         }
-        for image in images.with_memory() {
-            steps.push(PlanStep::ToImage { queue: QUEUE, from: LOCATIONS, to: image });
-        }
-        if images.with_memory().next().is_some() {
+        if !filled_images.is_empty() {
+            let filled = filled_images.iter();
+            steps.extend(filled.map(|(to, from)| PlanStep::ToImage { queue: QUEUE, from: *from, to: *to }));
             steps.push(barrier.clone());
         }
         // Queue 0 initializes and reads back memory; the host synchronizes it with the other queues.
@@ -508,11 +551,13 @@ impl ProgramPlan {
             let results = ReadBuffer { on_device: RESULTS, on_host, most: bounds.result_words };
             let instances = bounds.result_words / u64::from(bounds.slots.max(1));
             let location = |own: &LocationWord| {
-                let elsewhere = elsewhere.iter().find(|(_, storages)| storages.contains(&own.storage));
+                let elsewhere = elsewhere.iter().find(|copy| copy.storages.contains(&own.storage));
                 let (on_device, on_host) = match elsewhere {
-                    Some((back, _)) if apart_back == Some(*back) => (apart.unwrap_or(*back), *back),
+                    Some(copy) if apart_back == Some(copy.buffer) => {
+                        (apart.unwrap_or(copy.buffer), copy.buffer)
+                    }
                     // Texels, which are copied once for device and host.
-                    Some((back, _)) => (*back, *back),
+                    Some(copy) => (copy.buffer, copy.buffer),
                     None => (LOCATIONS, locations_on_host),
                 };
                 (ReadBuffer { on_device, on_host, most: instances }, CheckedWords::Location(*own))
@@ -545,15 +590,20 @@ impl ProgramPlan {
             signed: Signed::of(program, bounds),
             overflow_words: program.phases.iter().map(|phase| phase.overflow_word() as usize).collect(),
             sharing,
-            storage_words: bounds.storage_words as usize,
             location_words: location_words.to_vec(),
             readback: readback.flatten(),
-            initial: program.initial.clone(),
-            filled: None,
+            salts: MemorySalts::new(numbered),
+            lanes: bounds.lanes,
+            sources,
+            initial: InitialValues {
+                values: program.initial.clone(),
+                storage_words: bounds.storage_words as usize,
+            },
         }
     }
 
-    /// Sets the parameters of every dispatch: `first` for the first phase, `later` for the others.
+    /// Sets the parameters of every dispatch, after [`ProgramPlan::reset`]: `first` for the first phase, `later`
+    /// for the others.
     ///
     /// # Errors
     /// None for a plan of this layout.
@@ -571,7 +621,9 @@ impl ProgramPlan {
             prepared.set_push_constants(*step, &bytes)?;
         }
         for step in &self.helpers {
-            prepared.set_push_constants(*step, &first.to_bytes())?;
+            let mut bytes = first.to_bytes();
+            bytes.extend(self.salts.of(SaltedMemory::Locations).to_le_bytes());
+            prepared.set_push_constants(*step, &bytes)?;
         }
         Ok(())
     }
@@ -660,8 +712,12 @@ impl ProgramPlan {
         slots: usize,
     ) -> Result<(), DeviceError> {
         self.mark.clear(prepared)?;
+        self.salts.renew();
+        for source in &mut self.sources {
+            source.reset(prepared, (&self.initial, &self.salts), parameters, instances)?;
+        }
         if let Some((check, checked)) = &mut self.readback {
-            let unit_words = self.storage_words;
+            let unit_words = self.initial.storage_words;
             let ranges = checked.iter().map(|words| words.range(parameters, instances, slots, unit_words));
             check.ask(prepared, ranges)?;
         }
@@ -673,22 +729,13 @@ impl ProgramPlan {
                     start_of(prepared.write(*buffer)?, used).fill(0);
                 }
                 self.claims.clear(prepared)?;
-                self.fill_locations(prepared.write(LOCATIONS)?, parameters, instances);
             }
             Sharing::Copied => {
-                // Kernels only read this buffer, so it changes only with the layout.
-                let layout = (parameters.stride, parameters.spacing);
-                if self.filled != Some(layout) {
-                    let words = prepared.write(INITIAL)?;
-                    let room = words.len() / (parameters.stride as usize * self.storage_words).max(1);
-                    self.fill_locations(words, parameters, room);
-                    self.filled = Some(layout);
-                }
                 // The device fills its own memory. If it skips that and everything else, the data of the last
                 // dispatch must not be in the read-back buffers.
                 overwrite_words(prepared, RESULTS_BACK, slots * instances, parameters.poison);
-                let used = instances * parameters.stride as usize * self.storage_words;
-                let elsewhere = self.elsewhere.iter().map(|(buffer, _)| *buffer);
+                let used = (instances + 1) * parameters.stride as usize * self.initial.storage_words;
+                let elsewhere = self.elsewhere.iter().map(|copy| copy.buffer);
                 let locations = elsewhere.chain((!self.location_words.is_empty()).then_some(LOCATIONS_BACK));
                 locations.for_each(|buffer| overwrite_words(prepared, buffer, used, parameters.poison));
                 self.forget_receipts(prepared, parameters.groups);
@@ -700,6 +747,28 @@ impl ProgramPlan {
             }
         }
         Ok(())
+    }
+
+    /// Returns true if the host has the salts of all final values outside of the location buffer. It has not if
+    /// the copy of an image was omitted or shifted.
+    ///
+    /// # Errors
+    /// If the device does not let the host read.
+    fn are_in_place(
+        &self,
+        prepared: &mut dyn Prepared,
+        parameters: &Parameters,
+    ) -> Result<bool, DeviceError> {
+        let instances = parameters.instances(self.lanes);
+        for FinalBuffer { buffer, storages, copied } in self.elsewhere.iter().filter(|_| !self.is_counted()) {
+            let salt = self.salts.of(*copied);
+            let words = prepared.read(*buffer)?;
+            let mut places = storages.iter().map(|storage| parameters.unit(instances, *storage) as usize);
+            if !places.all(|unit| words.get(unit * self.initial.storage_words) == Some(&salt)) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Overwrites the receipts of an earlier submission in host memory.
@@ -728,7 +797,7 @@ impl ProgramPlan {
             let (Some(buffer), Some(of_phase)) = (self.receipts.get(*phase), parameters.get(*phase)) else {
                 return Ok(Execution::Incomplete);
             };
-            let (receipt, groups) = (signed.receipt(of_phase), of_phase.groups);
+            let (receipt, groups) = (signed.receipt(of_phase, &self.salts), of_phase.groups);
             let places = prepared.read(*buffer)?.chunks_exact((*spacing).max(1));
             let all = |place: &[u32]| {
                 let own = place.get(*first..).and_then(|own| own.get(..*count));
@@ -746,29 +815,26 @@ impl ProgramPlan {
         if outside > 0 {
             return Ok(Execution::Excessive { outside });
         }
+        if let Some(first) = parameters.first()
+            && !self.are_in_place(prepared, first)?
+        {
+            return Ok(Execution::Incomplete);
+        }
         let matches = self.readback.as_ref().map(|(check, _)| check.matches(prepared)).transpose()?;
         Ok(if matches == Some(false) { Execution::Misread } else { Execution::AsAsked })
     }
 
-    fn fill_locations(&self, words: &mut [u32], parameters: &Parameters, instances: usize) {
-        let stride = (parameters.stride as usize).max(1);
-        if let [only] | [only, ..] = self.initial[..]
-            && stride <= DENSE * self.initial.len()
-            && (self.storage_words == 1 || only == 0)
-            && self.initial.iter().all(|value| *value == only)
-        {
-            return start_of(words, instances * stride * self.storage_words).fill(only as u32);
-        }
-        for (storage, value) in (0..).zip(&self.initial) {
-            let first = parameters.unit(0, storage) as usize * self.storage_words;
-            // The words of a storage, the low one first; the remaining words of a unit are zero.
-            for word in 0..self.storage_words {
-                let part = if word < 4 { (value >> (32 * word)) as u32 } else { 0 };
-                let first = (first + word).min(words.len());
-                let cells = words[first..].iter_mut().step_by(stride * self.storage_words);
-                cells.take(instances).for_each(|cell| *cell = part);
-            }
-        }
+    /// Returns the salt that the counting kernel reads in a buffer.
+    pub fn counted_salt(&self, role: BufferRole) -> u32 {
+        self.salts.of(match role {
+            BufferRole::Texels => self.elsewhere.first().map_or(SaltedMemory::Locations, |copy| copy.copied),
+            BufferRole::Locations | BufferRole::Results | BufferRole::Counters => SaltedMemory::Locations,
+        })
+    }
+
+    /// Returns the words of a unit of location memory.
+    pub fn storage_words(&self) -> usize {
+        self.initial.storage_words
     }
 
     /// Returns the location buffers of the kernels.
@@ -865,7 +931,7 @@ fn helper_kernel(helper: &Helper) -> plan::Kernel {
         words: helper.words.clone(),
         bindings: u32::try_from(helper.bindings.len()).unwrap_or(u32::MAX),
         images: Vec::new(),
-        push_constant_bytes: Parameters::BYTES,
+        push_constant_bytes: classify::PUSH_CONSTANT_BYTES,
         addresses: Vec::new(),
         subgroups: plan::Subgroups::Any,
         stage: plan::KernelStage::Compute,
@@ -945,22 +1011,30 @@ impl ProgramImages {
     }
 
     /// Returns the images with final values and their storages: at most one separate image and one other.
-    fn read(&self, program: &Program) -> Vec<(ImageId, Vec<u32>)> {
+    fn read(&self, program: &Program) -> Vec<(ImageId, ImageBinding, Vec<u32>)> {
         let Some(float) = program.in_image_as_float() else { return Vec::new() };
         let of_kind = |apart: bool| {
             let storages: Vec<u32> =
                 program.in_image().into_iter().filter(|s| program.apart().contains(s) == apart).collect();
             let wanted = |binding: &&ImageBinding| binding.float == float && binding.apart == apart;
-            let image = self.bindings.iter().find(wanted).and_then(|binding| self.id(*binding))?;
-            Some((image, storages))
+            let binding = self.bindings.iter().find(wanted)?;
+            Some((self.id(*binding)?, *binding, storages))
         };
         [false, true].into_iter().filter_map(of_kind).collect()
     }
 
     /// Returns the images other than texel buffers.
-    fn with_memory(&self) -> impl Iterator<Item = ImageId> {
-        let own = |(_, image): &(usize, &Image)| !matches!(image.shape, ImageShape::Texels(_));
-        self.images.iter().enumerate().filter(own).map(|(number, _)| ImageId(number as u32))
+    fn with_memory(&self) -> impl Iterator<Item = (ImageId, ImageBinding)> {
+        let all = (0..).map(ImageId).zip(self.bindings.iter().copied());
+        all.filter(|(_, binding)| binding.shape != Shape::TexelBuffer)
+    }
+
+    /// Adds the texel buffers that are views of the second location buffer to the numbered memories.
+    fn salt_views(&self, numbered: &mut Vec<(SaltedMemory, u32)>) {
+        let second = numbered.iter().find(|(memory, _)| *memory == SaltedMemory::Apart).map(|(_, own)| *own);
+        let view = |binding: &&ImageBinding| binding.shape == Shape::TexelBuffer && binding.apart;
+        let views = self.bindings.iter().filter(view).map(|binding| SaltedMemory::Image(*binding));
+        numbered.extend(views.zip(std::iter::repeat(second.unwrap_or(0))));
     }
 }
 

@@ -108,6 +108,10 @@ impl Input {
 }
 
 impl Shader {
+    fn has_images(&self) -> bool {
+        self.buffers.iter().any(|input| input.image.is_some())
+    }
+
     /// Returns the kernel for plans.
     pub fn kernel(&self) -> Kernel {
         let bound = |input: &&Input| {
@@ -175,6 +179,8 @@ struct ShaderPlanLayout {
     read: Vec<Vec<BufferId>>,
     /// The buffers with the initial contents.
     initial: Vec<BufferId>,
+    /// The contents of images before the shader, for the host, with the indexes of their inputs.
+    filled: Vec<(BufferId, usize)>,
     /// The steps that generate memory stress.
     hammers: Vec<usize>,
     /// Detects partial or repeated execution of a submission.
@@ -208,16 +214,17 @@ impl ShaderPlanLayout {
         let initial: Vec<BufferId> = (shader.buffers.iter())
             .map(|input| buffer(&mut plan, input.len(), BufferMemory::Shared, "initial contents of a buffer"))
             .collect();
-        let mut canaries = Canaries::new(&mut plan, shader.grid[0], turn);
+        let mut canaries = Canaries::new(&mut plan, shader.grid[0], turn, shader.has_images());
         plan.kernels.extend(hammer.map(Hammer::kernel));
         let (mut prepare, mut run, mut keep) = (Vec::new(), Vec::new(), Vec::new());
         let mut read = Vec::new();
         let mut checked = Vec::new();
+        let (mut filled, mut look) = (Vec::new(), Vec::new());
         for _ in 0..dispatches {
             let mut steps = Steps::default();
             let mut bindings = Vec::new();
             let mut back = Vec::new();
-            for (input, from) in shader.buffers.iter().zip(&initial) {
+            for (number, (input, from)) in shader.buffers.iter().zip(&initial).enumerate() {
                 let to = (!input.uniform).then(|| {
                     buffer(
                         &mut plan,
@@ -230,6 +237,11 @@ impl ShaderPlanLayout {
                 let (ready, copy) = match input.image.filter(|image| image.shape != InputShape::Texels) {
                     Some(image) => {
                         let own = picture(&mut plan, image, input.len(), None);
+                        let name = "texels before a shader, for the host";
+                        let before = buffer(&mut plan, input.len(), BufferMemory::Readback, name);
+                        filled.push((before, number));
+                        look.push(PlanStep::FromImage { queue: QUEUE, from: own, to: before });
+                        look.push(PlanStep::ToHost { queue: QUEUE, buffer: before });
                         let copy = to.map(|to| PlanStep::FromImage { queue: QUEUE, from: own, to });
                         // The device reads texels from their copy.
                         checked.extend(to.map(|to| ReadBuffer { on_device: to, on_host: to, most }));
@@ -273,6 +285,10 @@ impl ShaderPlanLayout {
         }
         prepare.push(PlanStep::Barrier { queue: QUEUE });
         run.push(PlanStep::Barrier { queue: QUEUE });
+        if !look.is_empty() {
+            look.push(PlanStep::Barrier { queue: QUEUE });
+            prepare.extend(look);
+        }
         // No barriers between the dispatches: they use different buffers, and may overlap.
         plan.steps = prepare.into_iter().chain(run).chain(keep).collect();
         let hammers = dispatches_of(&plan, HAMMER);
@@ -283,7 +299,30 @@ impl ShaderPlanLayout {
         let readback = ReadbackCheck::add(&mut plan, QUEUE, &checked);
         let checked = checked.iter().map(|buffer| buffer.most).collect();
         let mark = Mark::add(&mut plan, QUEUE);
-        ShaderPlanLayout { plan, read, initial, hammers, canaries, readback, checked, mark }
+        ShaderPlanLayout { plan, read, initial, filled, hammers, canaries, readback, checked, mark }
+    }
+
+    /// Writes poison to the memory that the host reads.
+    ///
+    /// The host does it, because a device that skips a submission would skip a fill too and leave earlier
+    /// contents.
+    fn poison(&self, prepared: &mut dyn Prepared) -> Result<(), DeviceError> {
+        let filled = self.filled.iter().map(|(buffer, _)| buffer);
+        for buffer in self.read.iter().flatten().chain(filled) {
+            prepared.write(*buffer)?.fill(POISON);
+        }
+        Ok(())
+    }
+
+    /// Returns true if every image had its initial contents before the shader.
+    fn are_filled(&self, shader: &Shader, prepared: &mut dyn Prepared) -> Result<bool, DeviceError> {
+        for (buffer, number) in &self.filled {
+            let initial = shader.buffers.get(*number).map(Input::words).unwrap_or_default();
+            if prepared.read(*buffer)?.get(..initial.len()) != Some(&initial) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 }
 
@@ -335,8 +374,8 @@ fn run_dispatches(
     on_run: &mut dyn FnMut(&dyn Fn() -> ShaderObservations) -> ControlFlow<()>,
 ) -> Result<(), Cause> {
     let words: u64 = shader.buffers.iter().map(Input::len).sum();
-    let has_images = shader.buffers.iter().any(|input| input.image.is_some());
-    let most = if has_images { 1 } else { (SUBMISSION_WORDS / words.max(1)).clamp(1, MOST_DISPATCHES) };
+    let most =
+        if shader.has_images() { 1 } else { (SUBMISSION_WORDS / words.max(1)).clamp(1, MOST_DISPATCHES) };
     let mut hammer = Hammer::new(settings.seed, &settings.stress, device.capabilities());
     let since = Instant::now();
     // The first submission has one dispatch: the driver compiles the shader during it, and its duration is
@@ -374,11 +413,7 @@ fn run_dispatches(
                 hammer.set(prepared.as_mut(), *step)?;
             }
         }
-        // The host writes the poison, because a device that skips a submission would skip a fill too and
-        // leave earlier contents.
-        for buffer in layout.read.iter().flatten() {
-            prepared.write(*buffer)?.fill(POISON);
-        }
+        layout.poison(prepared.as_mut())?;
         layout.canaries.ask(prepared.as_mut(), submission)?;
         if let Some(readback) = &mut layout.readback {
             let range = |words: &u64| WordRange::first_words(u32::try_from(*words).unwrap_or(u32::MAX));
@@ -402,6 +437,9 @@ fn run_dispatches(
             && !readback.matches(prepared.as_mut())?
         {
             execution = Execution::Misread;
+        }
+        if execution == Execution::AsAsked && !layout.are_filled(shader, prepared.as_mut())? {
+            execution = Execution::Incomplete;
         }
         let whole = execution == Execution::AsAsked;
         if written && !whole {

@@ -420,6 +420,9 @@ pub(crate) struct MemoryOp {
     pub read_only: bool,
     /// A load that an invocation performs once for each address, and then answers from a register; for a fault.
     pub reused: bool,
+    /// A `Nontemporal` private load before everything that orders: it leaves no line in a cache. In a race-free
+    /// program it reads a value from before the dispatch, so no other access depends on it.
+    pub streaming: bool,
 }
 
 impl Program {
@@ -464,7 +467,8 @@ impl Program {
             |number: u16| self.references.get(usize::from(number)).is_some_and(|reference| reference.apart);
         let forgets = fault == Fault::ReadOnlyKernel && { stores }.all(is_result);
         for op in &mut self.memory {
-            op.read_only = op.kind == MemoryOpKind::PlainLoad && !writes.contains(&op.reference);
+            op.read_only =
+                op.kind == MemoryOpKind::PlainLoad && !op.streaming && !writes.contains(&op.reference);
             if forgets {
                 (op.acquire, op.make_visible) = (false, false);
             }

@@ -14,6 +14,7 @@ pub struct MemoryOperands {
     pub available: Option<u32>,
     /// The scope of the visibility operation of a read.
     pub visible: Option<u32>,
+    pub nontemporal: bool,
 }
 
 impl MemoryOperands {
@@ -21,6 +22,7 @@ impl MemoryOperands {
     pub fn to_words(self) -> Vec<u32> {
         let mut mask = MemoryAccess::NONE;
         mask.set(MemoryAccess::VOLATILE, self.volatile);
+        mask.set(MemoryAccess::NONTEMPORAL, self.nontemporal);
         mask.set(MemoryAccess::NON_PRIVATE_POINTER, self.non_private);
         mask.set(MemoryAccess::MAKE_POINTER_AVAILABLE, self.available.is_some());
         mask.set(MemoryAccess::MAKE_POINTER_VISIBLE, self.visible.is_some());
@@ -109,6 +111,7 @@ impl<'m> OperandCursor<'m> {
             non_private: mask.contains(MemoryAccess::NON_PRIVATE_POINTER),
             available: self.selected(mask.contains(MemoryAccess::MAKE_POINTER_AVAILABLE))?,
             visible: self.selected(mask.contains(MemoryAccess::MAKE_POINTER_VISIBLE))?,
+            nontemporal: mask.contains(MemoryAccess::NONTEMPORAL),
         };
         self.selected(mask.contains(MemoryAccess::ALIAS_SCOPE_INTEL_MASK))?;
         self.selected(mask.contains(MemoryAccess::NO_ALIAS_INTEL_MASK))?;
@@ -133,7 +136,8 @@ impl<'m> OperandCursor<'m> {
             (next(ImageOperands::MAKE_TEXEL_AVAILABLE)?, next(ImageOperands::MAKE_TEXEL_VISIBLE)?);
         let volatile = mask.contains(ImageOperands::VOLATILE_TEXEL);
         let non_private = mask.contains(ImageOperands::NON_PRIVATE_TEXEL);
-        let memory = MemoryOperands { volatile, non_private, available, visible };
+        let nontemporal = mask.contains(ImageOperands::NONTEMPORAL);
+        let memory = MemoryOperands { volatile, non_private, available, visible, nontemporal };
         Ok(TexelOperands { mask, lod, offset, memory })
     }
 

@@ -29,12 +29,12 @@ fn operands_have_names() {
         (
             "%x = OpLoad %u %c MakePointerVisible|NonPrivatePointer %c",
             "Load { pointer: c, memory: MemoryOperands { volatile: false, non_private: true, available: None, \
-             visible: Some(c) } }",
+             visible: Some(c), nontemporal: false } }",
         ),
         (
             "OpStore %c %c Volatile|Aligned 4",
             "Store { pointer: c, value: c, memory: MemoryOperands { volatile: true, non_private: false, \
-             available: None, visible: None } }",
+             available: None, visible: None, nontemporal: false } }",
         ),
         (
             "%x = OpAtomicCompareExchange %u %c %c %c %c %c %c",

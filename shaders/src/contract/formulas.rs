@@ -140,11 +140,11 @@ pub(crate) fn result_word<A: Arithmetic>(
     of.add(first, instance)
 }
 
-/// Returns a hash of a kernel's identity, of the lengths of its buffers and of all parameters. It is odd, so that
-/// no number of executions except one leaves the same sum.
-pub(crate) fn receipt<A: Arithmetic>(of: &mut A, identity: A::Word, lengths: &[A::Word]) -> A::Word {
+/// Returns a hash of a kernel's identity, of the lengths and salts of its memory and of all parameters. It is
+/// odd, so that no number of executions except one leaves the same sum.
+pub(crate) fn receipt<A: Arithmetic>(of: &mut A, identity: A::Word, memory: &[A::Word]) -> A::Word {
     let [factor, two] = [RECEIPT_FACTOR, 2].map(|number| of.number(number));
-    let mut words = lengths.to_vec();
+    let mut words = memory.to_vec();
     words.extend(Parameter::ALL.map(|parameter| of.parameter(parameter)));
     let mut sum = identity;
     for word in words {
@@ -199,9 +199,10 @@ impl Parameters {
         instance_of(numbers, &seat, round)
     }
 
-    /// Returns the receipt of these parameters, by a kernel with this identity and buffers of these lengths.
-    pub fn receipt(&self, identity: u32, lengths: &[u32]) -> u32 {
-        receipt(&mut Numbers(self.words()), identity, lengths)
+    /// Returns the receipt of these parameters, by a kernel with this identity. `memory` has the lengths of its
+    /// buffers, then the salts that it reads.
+    pub fn receipt(&self, identity: u32, memory: &[u32]) -> u32 {
+        receipt(&mut Numbers(self.words()), identity, memory)
     }
 
     /// Returns the instances of the dispatch, for this many lanes.

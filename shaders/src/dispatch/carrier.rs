@@ -10,6 +10,7 @@ use crate::carrier::{self, Carrier, FIRST_CLAIM, FragmentOverlap, ViewportLayout
 use crate::contract::{Arithmetic, Parameter};
 use crate::fixed::Leaving;
 use crate::module::{Module, ModuleStage};
+use crate::rules::Rule;
 use crate::stress::StressParameter;
 use crate::variant::{CarrierStage, InterlockMode};
 
@@ -354,9 +355,9 @@ impl DispatchEmitter<'_> {
         place: &InvocationStart,
         (class, group): (Word, Word),
         local: Word,
-    ) -> Word {
-        let Some(claims) = self.claims_buffer else { return place.role };
-        let receipt = self.receipt((class, group));
+    ) -> Result<Word, Rule> {
+        let Some(claims) = self.claims_buffer else { return Ok(place.role) };
+        let receipt = self.receipt(place, (class, group));
         let before = self.module.block();
         let overlaps = self.test.interlock_order().is_some();
         let [scope, relaxed] = self.meets_at();
@@ -402,13 +403,13 @@ impl DispatchEmitter<'_> {
                 let comes_first = self.module.truth(Op::IEqual, &[earlier, zero]);
                 signs = self.module.truth(Op::LogicalAnd, &[signs, comes_first]);
             }
-            self.leave(&receipt, signs);
+            self.leave(&receipt, signs)?;
         }
         let after = self.module.block();
         self.module.branch(goes_on);
         self.module.begin(goes_on);
-        let Some(still) = still else { return place.role };
+        let Some(still) = still else { return Ok(place.role) };
         let incoming = [place.role, before, still, after].map(Operand::IdRef);
-        self.module.value(Op::Phi, self.module.u32, incoming)
+        Ok(self.module.value(Op::Phi, self.module.u32, incoming))
     }
 }

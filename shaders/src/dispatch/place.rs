@@ -6,6 +6,7 @@ use rspirv::spirv::{self, Op, Word};
 use super::{DispatchEmitter, SegmentCode};
 use crate::contract::{Arithmetic, FIRST_RECEIPT, Parameter, Seat, receipt, rendezvous_spacing, seat};
 use crate::loops::Loop;
+use crate::rules::Rule;
 use crate::variant::MemoryModel;
 
 /// The values of an invocation before the first round.
@@ -17,9 +18,11 @@ pub(super) struct InvocationStart {
 
 /// The receipt of a workgroup.
 pub(super) struct Receipt {
-    /// The value to add.
-    sum: Word,
-    /// The word to add it to.
+    /// The lengths of the kernel's buffers.
+    lengths: Vec<Word>,
+    /// The number of instances of the dispatch.
+    total: Word,
+    /// The word to add the receipt to.
     pointer: Word,
     pub zero: Word,
     one: Word,
@@ -89,51 +92,72 @@ impl DispatchEmitter<'_> {
     }
 
     /// Leaves the receipt of a workgroup, in its first invocation.
-    pub(super) fn sign(&mut self, (class, group): (Word, Word), local: Word, extra: Option<Word>) {
+    pub(super) fn sign(
+        &mut self,
+        place: &InvocationStart,
+        (class, group): (Word, Word),
+        local: Word,
+        extra: Option<Word>,
+    ) -> Result<(), Rule> {
         // Drawn invocations leave it when they claim a slot, because repeated ones must not.
         if !self.config.variant.stage.has_workgroups() {
-            return;
+            return Ok(());
         }
-        let Some(receipt) = self.receipt((class, group)) else { return };
+        let Some(receipt) = self.receipt(place, (class, group)) else { return Ok(()) };
         let signer = match extra {
             Some(extra) => self.module.word(Op::Select, &[extra, receipt.one, local]),
             None => local,
         };
         let signs = self.module.truth(Op::IEqual, &[signer, receipt.zero]);
-        self.leave(&receipt, signs);
+        self.leave(&receipt, signs)
     }
 
-    /// Computes the receipt of a workgroup and its position. It must be in the first block, because it loads
-    /// every parameter.
-    pub(super) fn receipt(&mut self, (class, group): (Word, Word)) -> Option<Receipt> {
+    /// Computes the position and the parts of a workgroup's receipt that all invocations know. It must be in
+    /// the first block, because it loads every parameter.
+    pub(super) fn receipt(
+        &mut self,
+        place: &InvocationStart,
+        (class, group): (Word, Word),
+    ) -> Option<Receipt> {
         let buffer = self.rendezvous_buffer.filter(|_| self.signs())?;
-        let identity = self.module.identity();
         let buffers: Vec<Word> = self.buffers.iter().map(|own| own.variable).collect();
         let lengths: Vec<Word> = buffers.into_iter().map(|buffer| self.module.length(buffer)).collect();
-        let sum = receipt(self, identity, &lengths);
+        for parameter in Parameter::ALL {
+            self.parameter(parameter);
+        }
         let spacing = rendezvous_spacing(self.classes_that_meet());
         let [spacing, first, zero, one] = [spacing, FIRST_RECEIPT + self.company.first_class, 0, 1]
             .map(|value| self.module.constant(value));
-        let place = self.module.word(Op::IMul, &[group, spacing]);
+        let area = self.module.word(Op::IMul, &[group, spacing]);
         let word = self.module.word(Op::IAdd, &[class, first]);
-        let index = self.module.word(Op::IAdd, &[place, word]);
-        Some(Receipt { sum, pointer: self.module.element(buffer, index), zero, one })
+        let index = self.module.word(Op::IAdd, &[area, word]);
+        Some(Receipt {
+            lengths,
+            total: place.seat.total,
+            pointer: self.module.element(buffer, index),
+            zero,
+            one,
+        })
     }
 
-    /// Leaves a receipt if the condition holds.
-    pub(super) fn leave(&mut self, receipt: &Receipt, signs: Word) {
+    /// Leaves a receipt if the condition holds; only then are the salts read.
+    pub(super) fn leave(&mut self, own: &Receipt, signs: Word) -> Result<(), Rule> {
         let [signing, signed] = std::array::from_fn(|_| self.module.id());
         self.module.selection_merge(signed);
         self.module.branch_if(signs, signing, signed);
         self.module.begin(signing);
+        let shown = [own.lengths.clone(), self.salts(own.total)?].concat();
+        let identity = self.module.identity();
+        let added = receipt(self, identity, &shown);
         let [scope, relaxed] = self.meets_at();
-        let pointer = Operand::IdRef(receipt.pointer);
+        let pointer = Operand::IdRef(own.pointer);
         let operands = [pointer.clone(), scope.clone(), relaxed.clone()];
         let before = self.module.value(Op::AtomicLoad, self.module.u32, operands);
-        let sum = self.module.word(Op::IAdd, &[before, receipt.sum]);
+        let sum = self.module.word(Op::IAdd, &[before, added]);
         self.module.effect(Op::AtomicStore, [pointer, scope, relaxed, Operand::IdRef(sum)]);
         self.module.branch(signed);
         self.module.begin(signed);
+        Ok(())
     }
 
     /// Returns scope and semantics of the rendezvous and of receipts.

@@ -260,7 +260,7 @@ impl DispatchEmitter<'_> {
         vec![zero, self.element_index(path, unit)]
     }
 
-    fn unit_target(
+    pub(super) fn unit_target(
         &mut self,
         path: ReferencePath,
         kind: ReferenceMemory,

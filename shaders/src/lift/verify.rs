@@ -66,6 +66,9 @@ pub fn verify(test: &Test, kernel: &CompiledKernel) -> Result<(), LiftError> {
     if lifted.stress != stress {
         return Err(LiftError::StressDiffers(lifted.stress));
     }
+    if !sites.are_salted(&lifted.salts, kernel) {
+        return Err(LiftError::Salts(lifted.salts));
+    }
     verify_outside(test, kernel, &sites, &lifted.outside)
 }
 
@@ -282,6 +285,24 @@ impl Sites {
             })
             .collect();
         Sites { sites, workgroup }
+    }
+
+    /// Returns true if the kernel reads one salt through each binding of the test's memory, and one by address
+    /// if it uses addresses. Kernels of one fixed dispatch read none.
+    fn are_salted(&self, salts: &[Site], kernel: &CompiledKernel) -> bool {
+        let memories = |sites: &mut dyn Iterator<Item = &Site>| {
+            let of_test = sites.map(|site| site.memory);
+            of_test.filter(|memory| !matches!(memory, KernelMemory::Workgroup(_))).collect::<BTreeSet<_>>()
+        };
+        let found = memories(&mut salts.iter());
+        let bindings = salts.iter().filter(|site| matches!(site.memory, KernelMemory::Binding(_)));
+        let bound = found.iter().filter(|memory| matches!(memory, KernelMemory::Binding(_)));
+        if kernel.identity == 0 {
+            return salts.is_empty();
+        }
+        found == memories(&mut self.sites.values())
+            && bindings.count() == bound.count()
+            && salts.iter().all(|salt| self.sites.values().any(|site| site == salt))
     }
 
     fn site(&self, location: LocationId, scalar: ScalarType, offset: u32, components: u32) -> Option<Site> {

@@ -38,7 +38,7 @@ impl ThreadEmitter<'_> {
         }
     }
 
-    pub(super) fn plain_load(
+    pub(crate) fn plain_load(
         &mut self,
         path: ReferencePath,
         target: AccessTarget,

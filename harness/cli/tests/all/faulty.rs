@@ -29,7 +29,7 @@ fn read_file(path: &str) -> String {
 
 /// Returns the source of the layer.
 fn layer_source() -> String {
-    ["fault.c", "mapped.h", "modules.h", "reports.h"]
+    ["fault.c", "images.h", "mapped.h", "modules.h", "reports.h"]
         .map(|name| read_file(&format!("ci/layer/{name}")))
         .concat()
 }
@@ -86,10 +86,11 @@ impl FaultRow {
         format!("| `{}` | {tests} | {counts} | {} | {verdicts} | {} |\n", self.fault, self.driver, self.code)
     }
 
-    /// Returns every run of the row on these drivers, one for each of the calls.
+    /// Returns every run of the row on these drivers, one for each of the calls or numbers.
     fn runs(&self, calls: &BTreeSet<&str>, drivers: &[&'static str]) -> Vec<FaultRun> {
-        let faults = match self.fault.strip_suffix(":CALL") {
-            Some(kind) => calls.iter().map(|call| format!("{kind}:{call}")).collect(),
+        let faults: Vec<String> = match self.fault.split_once(':') {
+            Some((kind, "CALL")) => calls.iter().map(|call| format!("{kind}:{call}")).collect(),
+            Some((kind, numbers)) => numbers.split(',').map(|number| format!("{kind}:{number}")).collect(),
             None => vec![self.fault.clone()],
         };
         let mut runs = Vec::new();
@@ -266,6 +267,8 @@ fn difference(run: &FaultRun, number: usize, folder: &Path) -> Option<String> {
     if test.ends_with(".spvasm") {
         let shaders = root().join("harness/cli/tests/all/shaders/dispatch");
         command.args(["--grid", "2"]).arg(shaders.join(test));
+    } else if test.ends_with(".litmus") {
+        command.arg(root().join("ci/layer").join(test));
     } else {
         command.arg(test);
     }

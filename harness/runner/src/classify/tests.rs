@@ -16,6 +16,7 @@ use crate::count::{Dispatched, RowCounts, Unwritten};
 use crate::stress::Stress;
 
 const QUEUE: QueueId = QueueId(0);
+const SALT: u32 = 0x7b12_3456;
 const BUFFERS: [BufferRole; 4] =
     [BufferRole::Results, BufferRole::Counters, BufferRole::Locations, BufferRole::Texels];
 const TESTS: [(&str, &str); 6] = [
@@ -88,7 +89,7 @@ fn run(helper: &Helper, workgroups: u32, memory: &mut [Vec<u32>; 4]) {
             words: helper.words.clone(),
             bindings: helper.bindings.len() as u32,
             images: Vec::new(),
-            push_constant_bytes: Parameters::BYTES,
+            push_constant_bytes: classify::PUSH_CONSTANT_BYTES,
             addresses: Vec::new(),
             subgroups: plan::Subgroups::Any,
             stage: plan::KernelStage::Compute,
@@ -105,7 +106,7 @@ fn run(helper: &Helper, workgroups: u32, memory: &mut [Vec<u32>; 4]) {
                 kernel: KernelId(0),
                 workgroups,
                 bindings: helper.bindings.iter().map(|shown| BufferId(number(shown))).collect(),
-                push_constants: parameters().to_bytes(),
+                push_constants: [parameters().to_bytes(), SALT.to_le_bytes().to_vec()].concat(),
             },
             PlanStep::Barrier { queue: QUEUE },
         ],
@@ -148,7 +149,7 @@ fn dispatched(case: &RowCase, counter: &Counter, odd: u32, seed: u64) -> [Vec<u3
         (0..slots).for_each(|slot| results[slot * instances + 17] = POISON);
         results[18] = POISON;
     }
-    let units = instances * p.stride as usize * case.program.storage_words.max(1) as usize;
+    let units = (instances + 1) * p.stride as usize * case.program.storage_words.max(1) as usize;
     let float = case.test.name == "float";
     let locations = (0..units).map(|_| word(false));
     let locations = locations.map(|word| if float { (word as i32 as f32).to_bits() } else { word }).collect();
@@ -273,11 +274,12 @@ fn memory_is_reset_for_exactly_the_instances() {
         let lengths: Vec<u32> = lengths.collect();
         expected[1][counters..][..workgroups].fill(p.receipt(classifier.reset.identity, &lengths));
         expected[0][..slots * instances].fill(POISON);
-        for instance in 0..instances {
+        for instance in 0..=instances {
             for (storage, value) in case.program.initial.iter().enumerate() {
                 for word in 0..words {
                     let unit = instance * p.stride as usize + storage * p.spacing as usize;
-                    expected[2][unit * words + word] = (value >> (32 * word)) as u32;
+                    let initial = (value >> (32 * word)) as u32;
+                    expected[2][unit * words + word] = if instance == instances { SALT } else { initial };
                 }
             }
         }
@@ -306,17 +308,18 @@ fn surplus_workgroups_add_to_the_overflow_word_only() {
         assert_eq!(asked, excessive);
     }
     let mut words = vec![0; classifier.words() as usize];
+    let salts: &dyn Fn(BufferRole) -> u32 = &|_| SALT;
     let (counters, workgroups) = (classifier.counters as usize, classifier.workgroups as usize);
     let [reset, count] =
-        [&classifier.reset, &classifier.count].map(|helper| classifier.receipt(helper, &parameters()));
+        [&classifier.reset, &classifier.count].map(|helper| classifier.receipt(helper, &parameters(), salts));
     words[counters..][..workgroups].fill(reset);
     words[counters + workgroups..][..workgroups].fill(count);
-    assert!(classifier.received(&words, &parameters()).is_ok());
+    assert!(classifier.received(&words, &parameters(), salts).is_ok());
     words[overflow] = 7;
-    let execution = classifier.received(&words, &parameters());
+    let execution = classifier.received(&words, &parameters(), salts);
     assert_eq!(execution, Err(Execution::Excessive { outside: 7 }));
     words[overflow - 1] += 1;
-    assert_eq!(classifier.received(&words, &parameters()), Err(Execution::Incomplete));
+    assert_eq!(classifier.received(&words, &parameters(), salts), Err(Execution::Incomplete));
 }
 
 /// A gap in the copy has the poison of its destination.

@@ -14,7 +14,7 @@ use crate::count::{Counter, Dispatched, Unwritten, unit};
 use crate::dispatch::{Execution, Workgroups};
 use crate::error::Cause;
 use crate::host;
-use crate::memory::{ProgramPlan, look};
+use crate::memory::{FinalBuffer, ProgramPlan, look};
 use crate::processor;
 
 /// A dispatch in flight.
@@ -122,7 +122,8 @@ impl InFlightPlan<'_> {
         tally: &mut RunTally,
     ) -> Result<(), Cause> {
         let counters = self.prepared.read(self.layout.counters())?;
-        let counters = match classifier.received(counters, parameters) {
+        let counters = match classifier.received(counters, parameters, &|role| self.layout.counted_salt(role))
+        {
             Ok(counters) => counters,
             // Counters of an earlier dispatch may be mixed with those of this one.
             Err(execution) => {
@@ -194,9 +195,9 @@ impl InFlightPlan<'_> {
             if !self.layout.elsewhere.is_empty() {
                 self.locations.clear();
                 self.locations.extend_from_slice(look(self.prepared.as_mut(), counted, locations, used)?);
-                let unit_words = self.layout.storage_words;
+                let unit_words = self.layout.storage_words();
                 // Storages in images or in separate memory replace their units of the location buffer.
-                for (buffer, storages) in &self.layout.elsewhere {
+                for FinalBuffer { buffer, storages, .. } in &self.layout.elsewhere {
                     let theirs = look(self.prepared.as_mut(), counted, *buffer, used)?;
                     for storage in storages {
                         let units = (0..instances).map(|n| unit(parameters, n, *storage as usize));

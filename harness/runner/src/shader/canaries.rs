@@ -5,11 +5,19 @@
 //! submission. A shader's own contents cannot show that it was executed, because it may leave its buffers
 //! unchanged.
 //!
+//! If the shader has images, the canary writes to one too: a driver may bind another layer of an image than it
+//! copies.
+//!
 //! Each workgroup of a canary answers separately and counts its executions, so that partial and repeated
 //! execution are detected.
 
-use plan::{Buffer, BufferId, BufferMemory, DeviceError, Kernel, KernelId, Plan, PlanStep, Prepared};
-use shaders::canary::{OVERFLOW_WORDS, WORDS, answered, counting, counting_constants, repeats};
+use plan::{
+    Buffer, BufferId, BufferMemory, DeviceError, Image, ImageFormat, ImageId, ImageShape, Kernel, KernelId,
+    Plan, PlanStep, Prepared,
+};
+use shaders::canary::{
+    OVERFLOW_WORDS, WORDS, answered, counting, counting_constants, counting_with_image, repeats,
+};
 
 use super::QUEUE;
 use crate::dispatch::Execution;
@@ -30,6 +38,10 @@ pub(super) struct Canaries {
     pub steps: Vec<usize>,
     /// The answer buffer of each canary.
     answers: Vec<BufferId>,
+    /// The texels of the canary's image, for the host.
+    texels: Option<BufferId>,
+    /// The shader has images.
+    has_image: bool,
     /// Workgroups of each canary.
     workgroups: u32,
     /// The number of plans built before this one, which shifts the position of the first canary.
@@ -50,10 +62,10 @@ pub(super) struct Steps {
 impl Canaries {
     /// Creates an empty set in a plan that contains the shader's kernel; `workgroups` and `turn` are those of
     /// its dispatches and plan.
-    pub fn new(plan: &mut Plan, workgroups: u32, turn: usize) -> Canaries {
+    pub fn new(plan: &mut Plan, workgroups: u32, turn: usize, has_image: bool) -> Canaries {
         debug_assert_eq!(plan.kernels.len(), KERNEL.0 as usize);
         plan.kernels.push(Kernel {
-            words: counting(),
+            words: if has_image { counting_with_image() } else { counting() },
             bindings: 1,
             push_constant_bytes: counting_constants(0, 0).len() as u32,
             ..Kernel::default()
@@ -61,7 +73,8 @@ impl Canaries {
         // A device may execute dispatches partially only if they have many workgroups.
         let workgroups = workgroups.clamp(LEAST_WORKGROUPS, MOST_WORKGROUPS);
         let asked = buffer(plan, workgroups, BufferMemory::Shared, "canary inputs");
-        Canaries { asked, steps: Vec::new(), answers: Vec::new(), workgroups, turn }
+        let (steps, answers) = (Vec::new(), Vec::new());
+        Canaries { asked, steps, answers, texels: None, has_image, workgroups, turn }
     }
 
     /// Adds a canary to the steps of a dispatch, each time at another position, so that a device that omits
@@ -89,7 +102,30 @@ impl Canaries {
                 PlanStep::ToHost { queue: QUEUE, buffer: answer },
             ],
         );
+        if self.has_image {
+            self.add_image(plan, steps);
+        }
         self.answers.push(answer);
+    }
+
+    /// Adds the image of the only canary, after those of the shader.
+    fn add_image(&mut self, plan: &mut Plan, steps: &mut Steps) {
+        let image = ImageId(plan.images.len() as u32);
+        plan.images.push(Image {
+            shape: ImageShape::TwoDimensional { width: self.workgroups, height: 1 },
+            format: ImageFormat::Unsigned,
+            memory: BufferMemory::Device,
+            name: "image of a canary",
+        });
+        plan.kernels.get_mut(KERNEL.0 as usize).into_iter().for_each(|kernel| kernel.images.push(image));
+        let texels =
+            buffer(plan, self.workgroups, BufferMemory::Readback, "texels of a canary, for the host");
+        steps.prepare.push(PlanStep::ToImage { queue: QUEUE, from: self.asked, to: image });
+        steps.keep.push([
+            PlanStep::FromImage { queue: QUEUE, from: image, to: texels },
+            PlanStep::ToHost { queue: QUEUE, buffer: texels },
+        ]);
+        self.texels = Some(texels);
     }
 
     /// Sets the input word, which no earlier submission used.
@@ -100,6 +136,9 @@ impl Canaries {
         prepared.write(self.asked)?.fill(word(submission));
         for answer in &self.answers {
             prepared.write(*answer)?.fill(!word(submission));
+        }
+        if let Some(texels) = self.texels {
+            prepared.write(texels)?.fill(word(submission));
         }
         for step in &self.steps {
             prepared.set_push_constants(*step, &counting_constants(word(submission), self.workgroups))?;
@@ -118,6 +157,12 @@ impl Canaries {
             let [copied, _, own @ ..] = words else { return false };
             *copied == asked && own == [first, second] && !repeats(words, asked)
         };
+        if let Some(texels) = self.texels {
+            let own = prepared.read(texels)?.get(..self.workgroups as usize);
+            if !own.is_some_and(|own| own.iter().all(|texel| *texel == second)) {
+                return Ok(Execution::Incomplete);
+            }
+        }
         let mut outside = 0;
         for answer in &self.answers {
             let (workgroups, rest) = prepared.read(*answer)?.as_chunks::<{ WORDS as usize }>();

@@ -10,7 +10,10 @@ use litmus::*;
 use plan::{
     BufferId, BufferMemory, Capabilities, Device, DeviceError, Identity, Plan, PlanStep, Prepared, Progress,
 };
-use shaders::{Binding, CompiledKernel, Parameters, Requirements, ResultSlot, Roles, StressParameters};
+use shaders::{
+    Binding, CompiledKernel, Parameters, Requirements, ResultSlot, Roles, SaltedMemory, SaltedPath,
+    StressParameters,
+};
 
 /// `P0: x = 1; r0 = y` and `P1: y = 1; r0 = x`, each in its own workgroup. The outcome is `P0:r0, P1:r0, y`.
 pub fn store_buffering() -> Test {
@@ -51,6 +54,7 @@ pub fn kernel() -> CompiledKernel {
         workgroup_size: 4,
         identity: 0,
         measured: Vec::new(),
+        salted: vec![SaltedPath { memory: SaltedMemory::Locations, offset: 0, bytes: 4 }; 2],
         lanes: 4,
         bindings: vec![Binding::Locations, Binding::Locations, Binding::Results, Binding::Rendezvous],
         carrier: shaders::carrier::Carrier::Compute,
@@ -222,9 +226,9 @@ impl Device for Fake {
     }
 }
 
-/// Returns the receipt of a kernel whose bindings have these lengths: it reads its identity and the buffers that it
-/// measures from the module.
-fn receipt(words: &[u32], lengths: &[u32], parameters: &Parameters) -> u32 {
+/// Returns the receipt of a kernel whose bindings have these lengths and which reads these salts: it reads its
+/// identity and the buffers that it measures from the module.
+fn receipt(words: &[u32], lengths: &[u32], salts: &[u32], parameters: &Parameters) -> u32 {
     let name = ["iden", "tity"].map(|part| u32::from_le_bytes(part.as_bytes().try_into().unwrap()));
     let (mut identity, mut value, mut binding_of, mut measured) = (None, 0, BTreeMap::new(), Vec::new());
     let mut rest = words.get(5..).unwrap_or_default();
@@ -240,6 +244,7 @@ fn receipt(words: &[u32], lengths: &[u32], parameters: &Parameters) -> u32 {
             _ => {}
         }
     }
+    measured.extend(salts);
     parameters.receipt(value, &measured)
 }
 
@@ -308,6 +313,10 @@ impl Prepared for FakePrepared<'_> {
                     let numbers = ["locations", "results", "rendezvous"].map(find);
                     let mut memories = numbers.map(|number| std::mem::take(&mut self.buffers[number]));
                     let [locations, results, rendezvous] = &mut memories;
+                    // The salts are in the instance after the last one. The kernel reads one for each binding.
+                    let after = 4 * parameters.groups * parameters.rounds * parameters.stride;
+                    let bound = bindings.iter().filter(|buffer| buffer.0 as usize == numbers[0]);
+                    let salts: Vec<u32> = bound.map(|_| locations[after as usize]).collect();
                     let mut own = Memories { parameters, workgroups, locations, results, rendezvous };
                     happening = (self.device.script)(number, &mut own);
                     // The script omits the workgroups of memory stress.
@@ -322,7 +331,7 @@ impl Prepared for FakePrepared<'_> {
                     let lengths: Vec<u32> = bindings.iter().map(|own| lengths[own.0 as usize]).collect();
                     let words = &self.plan.kernels[kernel.0 as usize].words;
                     for place in places.filter(|_| self.device.executes) {
-                        place[1..][..classes].fill(receipt(words, &lengths, &parameters));
+                        place[1..][..classes].fill(receipt(words, &lengths, &salts, &parameters));
                     }
                     for (number, words) in numbers.into_iter().zip(memories) {
                         self.buffers[number] = words;

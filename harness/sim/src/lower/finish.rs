@@ -21,7 +21,7 @@ impl Lowering<'_> {
             let own: Vec<&MemoryOp> = program
                 .memory
                 .iter()
-                .filter(|op| op.is_access() && usize::from(op.reference) == number)
+                .filter(|op| op.is_access() && !op.streaming && usize::from(op.reference) == number)
                 .collect();
             let level = |op: &&MemoryOp| if op.is_atomic() { op.scope } else { 0 };
             reference.lowest = own.iter().map(level).min().unwrap_or(DEVICE);

@@ -52,6 +52,7 @@ pub(super) const NOTHING: MemoryOp = MemoryOp {
     private: false,
     read_only: false,
     reused: false,
+    streaming: false,
 };
 
 /// Returns true if a fault removes all memory effects of half of a split barrier.
@@ -207,12 +208,17 @@ impl Lowering<'_> {
                 let coherence = self.plain(placed, pointer, reference, memory.visible, memory)?;
                 let (scope, visible, private) = coherence;
                 let class = self.class(reference);
-                let load = MemoryOp { kind: MemoryOpKind::PlainLoad, reference, class, ..NOTHING };
+                let is_first =
+                    self.program.memory.iter().all(|op| op.is_access() && !op.acquire && !op.release);
+                let streaming = memory.nontemporal && private && is_first;
+                let load = MemoryOp { kind: MemoryOpKind::PlainLoad, reference, class, streaming, ..NOTHING };
                 for leaf in self.leaves_of(pointer, ty, to) {
                     let op = MemoryOp { bytes: leaf.bytes, scope, visible, private, ..load };
                     let address = self.address_behind(address, leaf.offset);
                     let memory = self.issue(op, address, NONE, NONE, leaf.register)?;
-                    self.program.reads.push((address, memory));
+                    if !streaming {
+                        self.program.reads.push((address, memory));
+                    }
                 }
             }
             _ => return Err(placed.refuse(" of this variable")),

@@ -157,7 +157,7 @@ impl Machine {
                 }
                 _ => {
                     let path = &wave.paths[lane];
-                    let past = (bypass >> lane) & 1 != 0;
+                    let past = op.streaming || (bypass >> lane) & 1 != 0;
                     let value = self.memory.load(path, reference, address, op.private, visible, past);
                     if op.reused {
                         let (round, source) = (wave.rounds, op.reference);
@@ -223,7 +223,7 @@ impl Machine {
             let torn = self.fault == Fault::Tearing && op.kind == MemoryOpKind::AtomicStore;
             match op.kind {
                 MemoryOpKind::PlainLoad => {
-                    let past = (bypass >> lane) & 1 != 0;
+                    let past = op.streaming || (bypass >> lane) & 1 != 0;
                     let mut whole = 0;
                     for (word, at) in words {
                         let part = memory.load(&path, reference, word, op.private, visible, past);

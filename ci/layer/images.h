@@ -1,0 +1,159 @@
+/* Faults of images, texel buffers and their descriptors: part of fault.c. */
+
+typedef struct Extent {
+    uint32_t width, height, depth;
+} Extent;
+
+typedef struct ImageInfo {
+    int32_t type;
+    const void *next;
+    uint32_t flags;
+    int32_t kind, format;
+    Extent extent;
+    uint32_t levels, layers, samples;
+    int32_t tiling;
+    uint32_t usage;
+    int32_t sharing;
+    uint32_t family_count;
+    const uint32_t *families;
+    int32_t layout;
+} ImageInfo;
+
+typedef struct ImageViewInfo {
+    int32_t type;
+    const void *next;
+    uint32_t flags;
+    uint64_t image;
+    int32_t kind, format, components[4];
+    uint32_t aspects, level, levels, layer, layers;
+} ImageViewInfo;
+
+typedef struct BufferViewInfo {
+    int32_t type;
+    const void *next;
+    uint32_t flags;
+    uint64_t buffer;
+    int32_t format;
+    uint64_t offset, range;
+} BufferViewInfo;
+
+typedef struct ImageCopy {
+    uint64_t offset;
+    uint32_t row_texels, rows;
+    uint32_t aspects, level, layer, layers;
+    int32_t start[3];
+    Extent extent;
+} ImageCopy;
+
+typedef struct BoundImage {
+    uint64_t sampler, view;
+    int32_t layout;
+} BoundImage;
+
+/* Bytes by which a texel buffer is shifted: a multiple of every driver's alignment. */
+enum { VIEW_SHIFT = 256 };
+
+static Result layer_vkCreateImage(Handle handle, const ImageInfo *info, const void *allocator, uint64_t *made) {
+    ImageInfo wrong = *info;
+    if (is("other-layer")) wrong.layers++;
+    return ((Result(*)(Handle, const ImageInfo *, const void *, uint64_t *))below(handle, "vkCreateImage"))(
+        handle, &wrong, allocator, made);
+}
+
+static Result layer_vkCreateImageView(Handle handle, const ImageViewInfo *info, const void *allocator, uint64_t *made) {
+    static unsigned long views;
+    ImageViewInfo wrong = *info;
+    if (is("other-layer") && left_out(&views)) wrong.layer++;
+    return ((Result(*)(Handle, const ImageViewInfo *, const void *, uint64_t *))below(handle, "vkCreateImageView"))(
+        handle, &wrong, allocator, made);
+}
+
+static Result layer_vkCreateBufferView(Handle handle, const BufferViewInfo *info, const void *allocator, uint64_t *made) {
+    static unsigned long views;
+    BufferViewInfo wrong = *info;
+    if (is("shifted-view") && left_out(&views)) wrong.offset += VIEW_SHIFT;
+    return ((Result(*)(Handle, const BufferViewInfo *, const void *, uint64_t *))below(handle, "vkCreateBufferView"))(
+        handle, &wrong, allocator, made);
+}
+
+static void layer_vkCmdCopyBufferToImage(
+    Handle commands, uint64_t from, uint64_t to, int32_t layout, uint32_t count, const ImageCopy *regions) {
+    static unsigned long recorded;
+    if (is("no-image-fill") && left_out(&recorded)) return;
+    ImageCopy wrong = *regions;
+    if (is("row-pitch") && count == 1 && wrong.extent.height > 1 && left_out(&recorded)) {
+        /* The last row would end outside of the buffer. */
+        wrong.extent.height--;
+        wrong.row_texels = wrong.extent.width + 16;
+    }
+    ((void (*)(Handle, uint64_t, uint64_t, int32_t, uint32_t, const ImageCopy *))below(commands, "vkCmdCopyBufferToImage"))(
+        commands, from, to, layout, count, count == 1 ? &wrong : regions);
+}
+
+static void layer_vkCmdCopyImageToBuffer(
+    Handle commands, uint64_t from, int32_t layout, uint64_t to, uint32_t count, const ImageCopy *regions) {
+    static unsigned long recorded;
+    if (is("no-image-read") && left_out(&recorded)) return;
+    ((void (*)(Handle, uint64_t, int32_t, uint64_t, uint32_t, const ImageCopy *))below(commands, "vkCmdCopyImageToBuffer"))(
+        commands, from, layout, to, count, regions);
+}
+
+/* Returns true if two writes of descriptors of the same type bind different memory. */
+static int differ(const DescriptorWrite *left, const DescriptorWrite *right) {
+    if (left->kind != right->kind || left->count != 1 || right->count != 1) return 0;
+    if (left->buffers && right->buffers) return left->buffers->buffer != right->buffers->buffer;
+    if (left->images && right->images) return left->images->view != right->images->view;
+    return left->views && right->views && *left->views != *right->views;
+}
+
+/* Exchanges the first two buffers, or images and texel buffers, that differ, in one update in N that has such. */
+static void exchange_memory(DescriptorWrite *writes, uint32_t count, int images) {
+    static unsigned long changed;
+    for (uint32_t left = 0; left < count; left++)
+        for (uint32_t right = left + 1; right < count; right++) {
+            int are_images = writes[left].buffers == NULL;
+            if (are_images != images || !differ(writes + left, writes + right)) continue;
+            if (!left_out(&changed)) return;
+            DescriptorWrite first = writes[left];
+            writes[left].buffers = writes[right].buffers;
+            writes[left].images = writes[right].images;
+            writes[left].views = writes[right].views;
+            writes[right].buffers = first.buffers;
+            writes[right].images = first.images;
+            writes[right].views = first.views;
+            return;
+        }
+}
+
+/* The memory that was bound last to each binding. */
+static struct { DescriptorWrite write; BufferRange buffer; BoundImage image; uint64_t view; } bound[256];
+static unsigned bound_count;
+
+/* Replaces one write in N by what its binding had before. */
+static void bind_earlier(DescriptorWrite *writes, uint32_t count) {
+    static unsigned long changed;
+    for (uint32_t i = 0; i < count; i++) {
+        unsigned at = 0;
+        while (at < bound_count && !(bound[at].write.binding == writes[i].binding && bound[at].write.kind == writes[i].kind)) at++;
+        if (at == sizeof bound / sizeof *bound || writes[i].count != 1) continue;
+        DescriptorWrite own = writes[i];
+        if (at < bound_count && differ(&own, &bound[at].write) && left_out(&changed)) {
+            /* Later writes overwrite the memory. */
+            static BufferRange buffers[16];
+            static BoundImage images[16];
+            static uint64_t views[16];
+            unsigned place = changed % 16;
+            buffers[place] = bound[at].buffer;
+            images[place] = bound[at].image;
+            views[place] = bound[at].view;
+            if (own.buffers) writes[i].buffers = buffers + place;
+            if (own.images) writes[i].images = images + place;
+            if (own.views) writes[i].views = views + place;
+        }
+        bound[at].write = own;
+        if (own.buffers) bound[at].buffer = *own.buffers, bound[at].write.buffers = &bound[at].buffer;
+        if (own.images) bound[at].image = *own.images, bound[at].write.images = &bound[at].image;
+        if (own.views) bound[at].view = *own.views, bound[at].write.views = &bound[at].view;
+        if (at == bound_count) bound_count++;
+    }
+}
