@@ -32,9 +32,6 @@ const LONGEST: [&str; 6] =
 /// takes several times as long beside other tests.
 const ALONE: [&str; 1] = ["runner drivers"];
 
-/// The test binaries with twice as many threads: their tests wait for the programs and devices that they start.
-const WAITING: [&str; 1] = ["vk-litmus all"];
-
 /// Environment of the tests, for variables that are not set: snapshots are compared and never written, and
 /// random tests have reduced counts and a fixed seed. `ci/soak` sets the full counts.
 const TEST_ENVIRONMENT: [(&str, &str); 4] = [
@@ -171,9 +168,7 @@ fn run_binaries(
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let (waiting, outcome) = (Mutex::new(binaries), Mutex::new(TestRunOutcome::default()));
     let error = Mutex::new(None);
-    let threads =
-        |binary: &TestBinary| processors * if WAITING.contains(&binary.name.as_str()) { 2 } else { 1 };
-    let run = |binary: &TestBinary| match run_binary(binary, threads(binary), skipped) {
+    let run = |binary: &TestBinary| match run_binary(binary, processors, skipped) {
         Ok(finished) => {
             print_result(&mut outcome.lock().unwrap_or_else(PoisonError::into_inner), binary, finished);
         }

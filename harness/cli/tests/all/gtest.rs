@@ -218,7 +218,7 @@ fn hostile_ids_have_one_name_each() {
         fs::write(folder.path().join("t").join(name), text).unwrap();
     }
     let run = |more: &[&str]| {
-        let mut command = vk_litmus(["run", "t", "--device", "sim", "--instances", "200", "--seed", "1"]);
+        let mut command = vk_litmus(["run", "t", "--device", "sim", "--instances", "2000", "--seed", "1"]);
         Ran::of(command.args(more).current_dir(folder.path()))
     };
     let names = listed(&run(&["--gtest_list_tests"]).stdout);
