@@ -529,11 +529,11 @@ fn list(
     let mut machine = SequentialMachine::new(test, observables, unroll);
     let found = std::mem::take(&mut findings.outcomes);
     let wanted = (|outcome: &Outcome| found.contains(outcome), found.len());
-    let searched = (!test.has_blocks())
-        .then(|| machine.outcomes(Turns::Interleaved, wanted, purse))
-        .filter(|(_, ends)| *ends);
-    let (sequential, knows_weak) =
-        searched.unwrap_or_else(|| sequentially_consistent(test, observables, unroll, purse));
+    let (sequential, knows_weak) = if test.has_blocks() {
+        sequentially_consistent(test, observables, unroll, purse)
+    } else {
+        machine.outcomes(Turns::Interleaved, wanted, purse)
+    };
     let (serial, knows_serial) = machine.outcomes(Turns::Serial, wanted, purse);
     let outcomes = found.into_iter().map(|(outcome, standing)| {
         let says = PredictedOutcome {
@@ -554,8 +554,7 @@ fn list(
 
 /// Returns the sequentially consistent outcomes, and if they are complete.
 ///
-/// Used if lanes may reconverge in several ways, since the sequential machine reconverges them immediately, and
-/// if that machine has too many states.
+/// Used if lanes may reconverge in several ways, since the sequential machine reconverges them immediately.
 fn sequentially_consistent(
     test: &Test,
     observables: &[Observable],
