@@ -97,8 +97,8 @@
 //! there once however often a vertex or a fragment is shaded.
 //!
 //! The *salts* show which memory a kernel is bound to. They are in the storages of instance `K × G × L`, which no
-//! invocation runs: before each dispatch, the caller writes the salt of a buffer or image to every word of these
-//! units. It differs between memories and between dispatches ([`salt`]). The kernel only reads them, once for each buffer
+//! invocation runs: before each submission, the caller writes the salt of a buffer or image to every word of these
+//! units. It differs between memories and between submissions ([`salt`]). The kernel only reads them, once for each buffer
 //! binding, image and address, with plain private loads. Those of buffers are `Nontemporal`, because a salt in a
 //! cache would be of no use.
 //!

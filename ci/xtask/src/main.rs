@@ -77,7 +77,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     };
     let Some(chore) = CHORES.iter().find(|chore| chore.name == name) else {
-        eprintln!("xtask: there is no chore {name:?}; `cargo xtask` lists them");
+        eprintln!("xtask: unknown chore {name:?}; `cargo xtask` lists them");
         return ExitCode::from(2);
     };
     let arguments: Vec<String> = arguments.collect();

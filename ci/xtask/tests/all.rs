@@ -8,5 +8,5 @@ fn an_unknown_chore_is_refused_by_name() {
     let ran = command.arg("tidyy").output().unwrap();
     assert_eq!(ran.status.code(), Some(2));
     let message = String::from_utf8(ran.stderr).unwrap();
-    assert_eq!(message, "xtask: there is no chore \"tidyy\"; `cargo xtask` lists them\n");
+    assert_eq!(message, "xtask: unknown chore \"tidyy\"; `cargo xtask` lists them\n");
 }

@@ -42,10 +42,10 @@ impl MemorySalts {
     /// Returns the salt of a memory.
     pub fn of(&self, memory: SaltedMemory) -> u32 {
         let number = self.numbered.iter().find(|(known, _)| *known == memory);
-        self.numbered(number.map_or(0, |(_, number)| *number))
+        self.of_number(number.map_or(0, |(_, number)| *number))
     }
 
-    fn numbered(&self, number: u32) -> u32 {
+    fn of_number(&self, number: u32) -> u32 {
         salt(self.first.wrapping_add(number).wrapping_mul(SPREAD))
     }
 }
@@ -141,7 +141,7 @@ impl InitialBuffer {
                 initial.fill(words, parameters, room);
             }
         }
-        initial.write_instance(words, parameters, instances, Some(salts.numbered(self.number)));
+        initial.write_instance(words, parameters, instances, Some(salts.of_number(self.number)));
         self.content = Some((*parameters, instances));
         Ok(())
     }

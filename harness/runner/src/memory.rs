@@ -749,8 +749,8 @@ impl ProgramPlan {
         Ok(())
     }
 
-    /// Returns true if the host has the salts of all final values outside of the location buffer. It has not if
-    /// the copy of an image was omitted or shifted.
+    /// Returns true if the host reads the salts of all final values outside of the location buffer. After an
+    /// omitted or shifted copy of an image it reads other words there.
     ///
     /// # Errors
     /// If the device does not let the host read.

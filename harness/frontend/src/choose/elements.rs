@@ -59,7 +59,7 @@ impl InputSearch<'_> {
                 let word = if is_float { floats } else { numbers };
                 self.set_input(&mut options, input, &Candidate::Fill(word.to_owned()));
             }
-            let at = self.try_inputs(options)?;
+            let Some(at) = self.try_inputs(options) else { continue };
             let trial = &self.trials[at].1;
             let is_known = |key: &FindingKey| others.iter().any(|at| self.trials[*at].1.has_finding_of(key));
             let has_new_race = trial.findings.iter().any(|(key, found)| {

@@ -209,9 +209,7 @@ impl<'t> PathAssignment<'t> {
             self.is_one_barrier((left.thread, left.barrier), (right.thread, right.barrier))
         };
         let pair = |left: &Arrival<'_>, right: &Arrival<'_>| {
-            left.occurrence == right.occurrence
-                && is_one(left, right)
-                && self.in_one_tangle(left, right)
+            left.occurrence == right.occurrence && is_one(left, right) && self.in_one_tangle(left, right)
         };
         let mut choices: Vec<Vec<Vec<u16>>> = Vec::new();
         let mut grouped: Vec<u16> = Vec::new();
