@@ -18,7 +18,7 @@ fn compile(criterion: &mut Criterion) {
         });
         let kernel = shaders::compile(&test, &config).unwrap();
         criterion.bench_function(&format!("verify {name}"), |bencher| {
-            bencher.iter(|| shaders::lift::verify(&test, &kernel).unwrap());
+            bencher.iter(|| kernel_oracle::lift::verify(&test, &kernel).unwrap());
         });
     }
 }

@@ -13,7 +13,6 @@
 //! let config = shaders::KernelConfig { subgroup_size: 8, lanes: 8, ..shaders::KernelConfig::PLAIN };
 //! let kernel = shaders::compile(&test, &config)?;
 //! assert!(shaders::disassemble(&kernel.words)?.contains("OpMemoryModel Logical Vulkan"));
-//! shaders::lift::verify(&test, &kernel)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -31,16 +30,16 @@
 //! | `memory`, `glsl`, `stage` | paths to memory; the meaning of a test in GLSL450, and without workgroups |
 //! | [`stress`] | workgroups that generate memory stress |
 //! | [`variant`] | the forms of a test for a compiler, including [workgroup sizes](variant::WorkgroupShape) |
-//! | `module`, `loops`, `semantics` | SPIR-V under construction, its loops, scopes and semantics as words |
-//! | [`lift`] | reads a kernel back and compares it with the test |
+//! | [`semantics`] | the valid memory semantics of each instruction |
+//! | `module`, `loops` | SPIR-V under construction, and its loops |
 //! | [`classify`] | kernels that reset memory and count outcomes on the device |
 //! | [`canary`] | a kernel that shows whether a device executes its commands |
 //! | [`progress`] | kernels whose loops may never end, released by the host |
-//! | [`check`] | rules of valid modules that validators miss |
+//!
+//! The crate `kernel_oracle` reads kernels back and compares them with their tests.
 
 pub mod canary;
 pub mod carrier;
-pub mod check;
 pub mod checksum;
 pub mod classify;
 pub mod contract;
@@ -51,7 +50,6 @@ mod flow;
 mod glsl;
 pub mod host;
 pub mod kernel;
-pub mod lift;
 mod loops;
 mod memory;
 mod module;
@@ -59,10 +57,9 @@ mod placement;
 pub mod program;
 pub mod progress;
 mod queues;
-mod reader;
 pub mod rules;
 mod segments;
-mod semantics;
+pub mod semantics;
 mod shape;
 mod stage;
 pub mod stress;

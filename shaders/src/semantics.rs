@@ -6,18 +6,29 @@ use crate::rules::SemanticsRule;
 
 /// The kinds of instruction with memory semantics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SemanticsInstruction {
+pub enum SemanticsInstruction {
+    /// An atomic load.
     Load,
+    /// An atomic store.
     Store,
+    /// An atomic read-modify-write.
     Rmw,
+    /// A memory barrier.
     MemoryBarrier,
+    /// A control barrier.
     ControlBarrier,
+    /// The first half of a split control barrier.
     Arrival,
+    /// The second half of a split control barrier.
     Wait,
 }
 
 /// Checks that an instruction may have these semantics at this scope.
-pub(crate) fn check(
+///
+/// # Errors
+///
+/// The rule that the semantics break.
+pub fn check(
     operation: SemanticsInstruction,
     scope: Scope,
     semantics: Semantics,
@@ -67,7 +78,11 @@ pub(crate) fn check(
 }
 
 /// Checks that a compare-exchange with semantics `equal` may have these `unequal` ones.
-pub(crate) fn check_unequal(scope: Scope, equal: Semantics, unequal: Semantics) -> Result<(), SemanticsRule> {
+///
+/// # Errors
+///
+/// The rule that the semantics break.
+pub fn check_unequal(scope: Scope, equal: Semantics, unequal: Semantics) -> Result<(), SemanticsRule> {
     match check(SemanticsInstruction::Load, scope, unequal) {
         Err(SemanticsRule::ReleaseLoad) => return Err(SemanticsRule::ReleaseUnequal),
         other => other?,

@@ -65,32 +65,6 @@ pub(crate) fn instruction(kind: SubgroupKind) -> Option<Op> {
     })
 }
 
-/// Returns the capability that an instruction requires, if it is a subgroup operation of kernels.
-pub(crate) fn capability(op: Op) -> Option<Capability> {
-    Some(match op {
-        Op::GroupNonUniformElect => Capability::GroupNonUniform,
-        Op::GroupNonUniformAll | Op::GroupNonUniformAny | Op::GroupNonUniformAllEqual => {
-            Capability::GroupNonUniformVote
-        }
-        Op::GroupNonUniformBallot | Op::GroupNonUniformBroadcast | Op::GroupNonUniformBroadcastFirst => {
-            Capability::GroupNonUniformBallot
-        }
-        Op::GroupNonUniformShuffle | Op::GroupNonUniformShuffleXor => Capability::GroupNonUniformShuffle,
-        Op::GroupNonUniformShuffleUp | Op::GroupNonUniformShuffleDown => {
-            Capability::GroupNonUniformShuffleRelative
-        }
-        Op::GroupNonUniformRotateKHR => Capability::GroupNonUniformRotateKHR,
-        Op::GroupNonUniformQuadBroadcast | Op::GroupNonUniformQuadSwap => Capability::GroupNonUniformQuad,
-        Op::GroupNonUniformIAdd
-        | Op::GroupNonUniformUMin
-        | Op::GroupNonUniformUMax
-        | Op::GroupNonUniformBitwiseAnd
-        | Op::GroupNonUniformBitwiseOr
-        | Op::GroupNonUniformBitwiseXor => Capability::GroupNonUniformArithmetic,
-        _ => return None,
-    })
-}
-
 /// Returns the SPIR-V group operation of a reduction or a scan.
 pub(crate) fn group_operation(span: SubgroupSpan) -> GroupOperation {
     match span {

@@ -4,11 +4,11 @@
 use crate::common;
 
 use common::*;
+use kernel_oracle::check::{ModuleFault, check};
 use litmus::*;
 use rspirv::binary::Assemble;
 use rspirv::dr::{Instruction, Module, Operand as Word};
 use rspirv::spirv::{Capability, Op};
-use shaders::check::{ModuleFault, check};
 use shaders::rules::SemanticsRule;
 
 /// A kernel with one instruction of each kind, in sequence.

@@ -6,10 +6,10 @@ use shaders::checksum::{BYTES, WordRange, constants, kernel, parse_constants};
 /// Only this kernel uses array lengths, to stay within its buffers.
 #[test]
 fn the_kernel_keeps_the_rules_of_modules() {
-    let violations = shaders::check::check(&kernel()).unwrap();
+    let violations = kernel_oracle::check::check(&kernel()).unwrap();
     let broken: Vec<_> = violations.iter().filter(|found| found.instruction != Op::ArrayLength).collect();
     assert!(broken.is_empty(), "{broken:?}");
-    assert!(violations.iter().all(|found| found.fault == shaders::check::ModuleFault::Foreign));
+    assert!(violations.iter().all(|found| found.fault == kernel_oracle::check::ModuleFault::Foreign));
 }
 
 /// A changed, exchanged, stale or missing word changes the checksum of its range.

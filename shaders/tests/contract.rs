@@ -933,7 +933,7 @@ proptest! {
         let waiting = Waiting { spin: 2, interval: 2, hold: 1 };
         prop_assert!(check(&test, &config, waiting, &mut shuffled(seed)));
         let kernel = shaders::compile(&test, &config).unwrap();
-        shaders::lift::verify(&test, &kernel).unwrap();
+        kernel_oracle::lift::verify(&test, &kernel).unwrap();
     }
 }
 

@@ -60,7 +60,7 @@ fn check_folder(folder: &Path, validate_each: usize) -> Tally {
                 Ok(kernel) => {
                     tally.kernels += 1;
                     assert_eq!(shaders::compile(&test, &config).unwrap().words, kernel.words, "{name}");
-                    shaders::lift::verify(&test, &kernel)
+                    kernel_oracle::lift::verify(&test, &kernel)
                         .map_err(|error| format!("{name}: {error}"))
                         .unwrap();
                     if index % validate_each == 0 {

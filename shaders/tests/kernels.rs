@@ -4,11 +4,11 @@
 use crate::common;
 
 use common::{LAVAPIPE, Validator};
+use kernel_oracle::lift::LiftError;
 use rspirv::binary::Assemble;
 use rspirv::dr::Operand;
 use rspirv::spirv::{Decoration, Op};
 use shaders::CompiledKernel;
-use shaders::lift::LiftError;
 
 #[test]
 fn kernels_are_as_recorded() {
@@ -19,7 +19,7 @@ fn kernels_are_as_recorded() {
         });
         let kernel = shaders::compile(&test, &LAVAPIPE).unwrap();
         Validator::new().check(&test.name, &kernel);
-        shaders::lift::verify(&test, &kernel).unwrap();
+        kernel_oracle::lift::verify(&test, &kernel).unwrap();
         insta::assert_snapshot!(describe(&kernel));
     });
 }
@@ -48,7 +48,7 @@ fn kernels_read_the_salt_of_every_binding() {
         let salt = all.find(|own| reads(own.class.opcode) && own.operands[0] == from).unwrap();
         salt.operands[0] = to;
         let changed = CompiledKernel { words: module.assemble(), ..kernel };
-        let found = shaders::lift::verify(&test, &changed);
+        let found = kernel_oracle::lift::verify(&test, &changed);
         assert!(matches!(found, Err(LiftError::Salts(_))), "{found:?}");
     }
 }

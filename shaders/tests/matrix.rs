@@ -87,7 +87,7 @@ fn semantics_are_accepted_exactly_where_vulkan_allows_them() {
                 match shaders::compile(&test, &LAVAPIPE) {
                     Ok(kernel) => {
                         assert!(is_legal(name, scope, semantics), "{name} {scope:?} {semantics:?}");
-                        shaders::lift::verify(&test, &kernel).unwrap();
+                        kernel_oracle::lift::verify(&test, &kernel).unwrap();
                         legal += 1;
                     }
                     Err(error) => {
@@ -123,7 +123,7 @@ fn legal_combinations_are_valid_modules() {
                 }
                 let config = if placement == 1 { NARROW } else { LAVAPIPE };
                 let kernel = shaders::compile(&builder.test, &config).unwrap();
-                shaders::lift::verify(&builder.test, &kernel).unwrap();
+                kernel_oracle::lift::verify(&builder.test, &kernel).unwrap();
                 assert_clean(&kernel);
                 // One process per module is slow, so only some sets of storage classes are checked.
                 if semantics.classes.0 % 5 <= 1 {
@@ -148,7 +148,7 @@ fn plain_accesses_are_valid_at_every_scope() {
         let test =
             Builder::new("plain", &["x"]).thread(places[0], kinds.clone()).thread(places[1], kinds).test;
         let kernel = shaders::compile(&test, &NARROW).unwrap();
-        shaders::lift::verify(&test, &kernel).unwrap();
+        kernel_oracle::lift::verify(&test, &kernel).unwrap();
         validator.check("plain", &kernel);
     }
 }

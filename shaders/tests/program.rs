@@ -82,7 +82,7 @@ fn check(name: &str, test: &Test, program: &Program, validator: &mut Validator, 
         let mut classes = 0;
         for part in &phase.parts {
             let kernel = &part.kernel;
-            shaders::lift::verify(&part_of(test, &part.threads), kernel)
+            kernel_oracle::lift::verify(&part_of(test, &part.threads), kernel)
                 .map_err(|error| format!("{name}: {error}"))
                 .unwrap();
             common::assert_clean(kernel);

@@ -55,7 +55,7 @@ fn every_kernel_is_valid() {
         for config in CONFIGS {
             match compile(&test, &config) {
                 Ok(kernel) => {
-                    assert_eq!(shaders::check::check(&kernel.words).unwrap(), [], "{}", entry.id);
+                    assert_eq!(kernel_oracle::check::check(&kernel.words).unwrap(), [], "{}", entry.id);
                     for instruction in shaders::load(&kernel.words).unwrap().all_inst_iter() {
                         assert!(shaders::OPCODES.contains(&instruction.class.opcode), "{instruction:?}");
                     }

@@ -7,6 +7,7 @@ use crate::common;
 use std::fmt::Write;
 
 use common::{LAVAPIPE, Validator};
+use kernel_oracle::check::check;
 use rspirv::binary::Assemble;
 use rspirv::dr::{Instruction, Module, Operand};
 use rspirv::spirv::{
@@ -14,7 +15,6 @@ use rspirv::spirv::{
     Op, StorageClass,
 };
 use shaders::KernelConfig;
-use shaders::check::check;
 
 /// The valid kernels to change.
 const KERNELS: [(&str, &str, &str); 8] = [

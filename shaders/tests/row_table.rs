@@ -58,7 +58,7 @@ fn the_kernels_keep_the_rules_of_modules() {
         for device_scope in [false, true] {
             let memory = CountedMemory { by_round, device_scope, ..memory() };
             for helper in [reset(&memory), count(&memory, &table())] {
-                assert_eq!(shaders::check::check(&helper.words).unwrap(), Vec::new());
+                assert_eq!(kernel_oracle::check::check(&helper.words).unwrap(), Vec::new());
             }
         }
     }

@@ -60,7 +60,7 @@ fn kernels_alternate_arrivals_and_waits() {
         let row = match shaders::compile(&test, &LAVAPIPE) {
             Ok(kernel) => {
                 validator.check(&entry.id, &kernel);
-                shaders::lift::verify(&test, &kernel).unwrap();
+                kernel_oracle::lift::verify(&test, &kernel).unwrap();
                 common::assert_clean(&kernel);
                 let named = kernel.requirements.features.contains(&Feature::ShaderSplitBarrier);
                 assert_eq!(named, entry.text.contains("cbar.arrive"), "{}", entry.id);

@@ -40,7 +40,7 @@ fn check(validator: &mut Validator, name: &str, kernel: &CompiledKernel) {
     let claims = kernel.bindings.contains(&Binding::Claims);
     assert_eq!(claims, !kernel.variant.stage.has_workgroups(), "{name}");
     if let Carrier::Fragment { cells, positions, .. } = &kernel.carrier {
-        assert_eq!(shaders::check::check(positions).unwrap(), []);
+        assert_eq!(kernel_oracle::check::check(positions).unwrap(), []);
         assert!(cells.size * cells.size >= kernel.workgroup_size);
     }
     if let Carrier::Task { mesh } = &kernel.carrier {
@@ -281,7 +281,7 @@ fn a_fence_without_partners_becomes_one_of_the_queue_family() {
         let said = shaders::meaning(&read("wg", 1), variant).unwrap();
         assert_eq!(litmus::print(&said), litmus::print(&read("qf", 1)));
         let kernel = shaders::compile(&read("wg", 1), &in_stage(LAVAPIPE, stage)).unwrap();
-        shaders::lift::verify(&read("wg", 1), &kernel).unwrap();
+        kernel_oracle::lift::verify(&read("wg", 1), &kernel).unwrap();
         // With another thread in the workgroup, this would change the test.
         let refused = shaders::compile(&read("wg", 0), &in_stage(LAVAPIPE, stage)).unwrap_err();
         assert!(refused.to_string().starts_with("no workgroups in this stage"), "{refused}");
@@ -293,7 +293,7 @@ fn check_correspondence(name: &str, test: &Test, program: &Program) {
     for phase in &program.phases {
         for part in &phase.parts {
             let own = shaders::program::part_of(test, &part.threads);
-            shaders::lift::verify(&own, &part.kernel).unwrap_or_else(|error| panic!("{name}: {error}"));
+            kernel_oracle::lift::verify(&own, &part.kernel).unwrap_or_else(|error| panic!("{name}: {error}"));
         }
     }
 }
@@ -349,7 +349,7 @@ fn fragments_of_one_section_share_a_pixel() {
             let kernel = shaders::compile(&test, &config).unwrap();
             let name = format!("{}@{words}", entry.id);
             check(&mut validator, &name, &kernel);
-            shaders::lift::verify(&test, &kernel).unwrap();
+            kernel_oracle::lift::verify(&test, &kernel).unwrap();
             let text = shaders::disassemble(&kernel.words).unwrap();
             for once in
                 [&format!("{mode}Interlock{order}EXT"), "OpBeginInvocation", "OpEndInvocation", "OpReturn"]

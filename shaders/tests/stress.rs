@@ -4,11 +4,11 @@
 use crate::common;
 
 use common::*;
+use kernel_oracle::lift::{LiftError, lift, verify};
 use litmus::*;
 use rspirv::binary::Assemble;
 use rspirv::dr::{Instruction, Module, Operand};
 use rspirv::spirv::{Decoration, Op, Word};
-use shaders::lift::{LiftError, lift, verify};
 use shaders::{CompiledKernel, KernelConfig, StressParameters};
 
 const STRESSED: KernelConfig = KernelConfig { stressed: true, ..LAVAPIPE };
@@ -160,7 +160,7 @@ fn the_kernel_of_stress_alone_is_valid() {
     let mut validator = Validator::new();
     for config in [STRESSED, NARROW] {
         let stress = shaders::stress::stress_kernel(&config, 32);
-        assert_eq!(shaders::check::check(&stress.words).unwrap(), []);
+        assert_eq!(kernel_oracle::check::check(&stress.words).unwrap(), []);
         let kernel = CompiledKernel { words: stress.words, ..kernel() };
         validator.check("stress", &kernel);
     }

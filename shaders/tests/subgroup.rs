@@ -67,7 +67,7 @@ fn kernels_have_the_operations_of_their_tests() {
         let test = litmus::parse(entry.text, &entry.path).unwrap();
         let kernel = shaders::compile(&test, &LAVAPIPE).unwrap();
         validator.check(&entry.id, &kernel);
-        shaders::lift::verify(&test, &kernel).unwrap();
+        kernel_oracle::lift::verify(&test, &kernel).unwrap();
         common::assert_clean(&kernel);
         // A subgroup runs one instance, so no lane of another instance is in the tangle.
         assert_eq!(kernel.lanes == 1, test.has_tangles(), "{}", entry.id);
@@ -94,22 +94,22 @@ fn a_kernel_does_not_correspond_to_another_test() {
     };
     let three = test("sg.ballot r0, 1, 0 | sg.ballot r0, 1, 0 | sg.ballot r0, 1, 0 ;");
     let kernel = shaders::compile(&three, &LAVAPIPE).unwrap();
-    assert!(shaders::lift::verify(&three, &kernel).is_ok());
+    assert!(kernel_oracle::lift::verify(&three, &kernel).is_ok());
     for other in [
         "sg.ballot r0, 1, 0 | sg.ballot r0, 1, 0 | add r0, 1, 1 ;",
         "sg.any r0, 1, 0 | sg.any r0, 1, 0 | sg.any r0, 1, 0 ;",
         "sg.reduce.add r0, 1, 0 | sg.reduce.add r0, 1, 0 | sg.reduce.add r0, 1, 0 ;",
         "sg.broadcast r0, 1, 1, 0 | sg.broadcast r0, 1, 1, 0 | sg.broadcast r0, 1, 1, 0 ;",
     ] {
-        assert!(shaders::lift::verify(&test(other), &kernel).is_err(), "{other}");
+        assert!(kernel_oracle::lift::verify(&test(other), &kernel).is_err(), "{other}");
     }
     let named = |lane: u32| {
         let one = format!("sg.broadcast r0, 1, {lane}, 0");
         test(&format!("{one} | {one} | {one} ;"))
     };
     let kernel = shaders::compile(&named(1), &LAVAPIPE).unwrap();
-    assert!(shaders::lift::verify(&named(1), &kernel).is_ok());
-    assert!(shaders::lift::verify(&named(2), &kernel).is_err());
+    assert!(kernel_oracle::lift::verify(&named(1), &kernel).is_ok());
+    assert!(kernel_oracle::lift::verify(&named(2), &kernel).is_err());
 }
 
 /// Two operations in different orders, or one operation on both sides of a barrier, would deadlock.
@@ -162,7 +162,7 @@ fn branches_around_an_operation_are_compared() {
         let kernel = shaders::compile(test, &LAVAPIPE).unwrap();
         for (other, claimed) in kinds.iter().enumerate() {
             assert_eq!(
-                shaders::lift::verify(claimed, &kernel).is_ok(),
+                kernel_oracle::lift::verify(claimed, &kernel).is_ok(),
                 number == other,
                 "{number} as {other}"
             );
@@ -199,7 +199,7 @@ fn a_subgroup_barrier_under_a_branch_is_distinct() {
     for (number, test) in kinds.iter().enumerate() {
         let kernel = shaders::compile(test, &LAVAPIPE).unwrap();
         for (other, claimed) in kinds.iter().enumerate() {
-            let verified = shaders::lift::verify(claimed, &kernel);
+            let verified = kernel_oracle::lift::verify(claimed, &kernel);
             assert_eq!(verified.is_ok(), number == other, "{number} as {other}: {verified:?}");
         }
     }
@@ -234,7 +234,7 @@ fn loops_are_allowed_in_conditional_blocks() {
     ] {
         let test = of_two_lanes("", &column);
         let kernel = shaders::compile(&test, &LAVAPIPE).unwrap();
-        shaders::lift::verify(&test, &kernel).unwrap();
+        kernel_oracle::lift::verify(&test, &kernel).unwrap();
         common::assert_clean(&kernel);
         Validator::new().check("loop", &kernel);
         assert!(kernel.loop_turns > 0);

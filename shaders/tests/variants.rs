@@ -70,7 +70,7 @@ fn every_storage_and_type_compiles_in_every_variant() {
             match compile_or_rule(&test, *variant, config) {
                 Ok(kernel) => {
                     kernels += 1;
-                    shaders::lift::verify(&test, &kernel)
+                    kernel_oracle::lift::verify(&test, &kernel)
                         .unwrap_or_else(|error| panic!("{context}: {error}"));
                     assert_clean(&kernel);
                     // One process per module is slow, so each variant covers each storage, and each type.
@@ -111,7 +111,7 @@ exists (P1:r0 == 1 /\\ x == 1)",
     assert!(kernel.requirements.features.contains(&Feature::WorkgroupMemoryExplicitLayout));
     // Each slot has two storages, each one unit of two words.
     assert_eq!(kernel.requirements.workgroup_bytes, 2 * 8 * kernel.lanes);
-    shaders::lift::verify(&test, &kernel).unwrap();
+    kernel_oracle::lift::verify(&test, &kernel).unwrap();
     Validator::new().check("explicit", &kernel);
     assert_clean(&kernel);
 }
@@ -134,7 +134,7 @@ exists (P1:r0 == 1 /\\ P1:r1 == 0)",
     assert!(text.contains("OpMemoryModel Logical GLSL450") && text.contains("Coherent"), "{text}");
     // The kernel corresponds to the changed test only.
     let plain = shaders::CompiledKernel { variant: Variant::default(), ..kernel };
-    assert!(shaders::lift::verify(&test, &plain).is_err());
+    assert!(kernel_oracle::lift::verify(&test, &plain).is_err());
 }
 
 #[test]
@@ -183,7 +183,7 @@ exists (P1:r0 == 1)",
     let kernel = compile_or_rule(&test, Variant::default(), LAVAPIPE).unwrap();
     assert_eq!(kernel.loop_turns, 2 * (LAVAPIPE.loop_bound + 1));
     assert!(kernel.results.contains(&shaders::ResultSlot::Done(litmus::ThreadId(1))));
-    shaders::lift::verify(&test, &kernel).unwrap();
+    kernel_oracle::lift::verify(&test, &kernel).unwrap();
     Validator::new().check("loops", &kernel);
     // Kernels with loops have fewer lanes (see [`KernelConfig::lanes_with_loops`]), and no loop
     // of rounds around them.

@@ -76,7 +76,7 @@ fn vectors_compile_in_every_variant() {
             match compile_or_rule(&test, *variant, config) {
                 Ok(kernel) => {
                     kernels += 1;
-                    shaders::lift::verify(&test, &kernel)
+                    kernel_oracle::lift::verify(&test, &kernel)
                         .unwrap_or_else(|error| panic!("{context}: {error}"));
                     assert_clean(&kernel);
                     if (number + turn) % 13 == 0 {

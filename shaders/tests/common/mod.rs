@@ -215,7 +215,7 @@ impl Validator {
 /// [`shaders::OPCODES`].
 #[expect(clippy::panic, reason = "a test fails by panicking")]
 pub fn assert_clean(kernel: &CompiledKernel) {
-    let violations = shaders::check::check(&kernel.words).unwrap();
+    let violations = kernel_oracle::check::check(&kernel.words).unwrap();
     assert_eq!(violations, []);
     let mut rest = &kernel.words[5..];
     while let Some(first) = rest.first() {

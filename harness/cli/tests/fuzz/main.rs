@@ -260,8 +260,8 @@ fn modules() {
             return false;
         }
         let _ = shaders::disassemble(&words);
-        let _ = shaders::check::check(&words);
-        let _ = shaders::lift::lift(&words, bindings);
+        let _ = kernel_oracle::check::check(&words);
+        let _ = kernel_oracle::lift::lift(&words, bindings);
         true
     });
 }

@@ -15,10 +15,9 @@ use litmus::{Access, InterlockEnd, InterlockOrder, Scope, Semantics, SplitHalf, 
 use rspirv::dr::{Block, Instruction, Operand};
 use rspirv::spirv::{Decoration, GroupOperation, ImageOperands, MemoryAccess, MemorySemantics, Op, Word};
 
-use crate::ModuleError;
-use crate::glsl;
-use crate::kernel::Binding;
 use crate::reader::{Pointee, Reader, ids, scope, semantics};
+use shaders::ModuleError;
+use shaders::kernel::Binding;
 
 pub use crate::reader::{KernelMemory, Site};
 
@@ -513,7 +512,17 @@ fn coherence_of(reader: &Reader, variable: Word, class: StorageClass) -> Option<
         return None;
     }
     let coherent = class == StorageClass::Workgroup || reader.is_decorated(variable, Decoration::Coherent);
-    Some(if coherent { Access::Coherent { scope: glsl::coherent_scope(class) } } else { Access::Private })
+    Some(if coherent { Access::Coherent { scope: coherent_scope(class) } } else { Access::Private })
+}
+
+/// Returns the scope of a coherent access in GLSL450.
+fn coherent_scope(class: StorageClass) -> Scope {
+    if class == StorageClass::Workgroup { Scope::Workgroup } else { Scope::QueueFamily }
+}
+
+/// Returns the meaning of a scope in GLSL450, where Device scope is queue-family scope.
+fn without_device_scope(scope: Scope) -> Scope {
+    if scope == Scope::Device { Scope::QueueFamily } else { scope }
 }
 
 fn is_access(op: Op) -> bool {
@@ -544,7 +553,7 @@ pub(crate) fn is_rmw(op: Op) -> bool {
 fn read_scope(reader: &Reader, id: Word) -> Result<Scope, LiftError> {
     let word = reader.constant(id).ok_or(LiftError::NotConstant(id))?;
     let scope = scope(word).ok_or(LiftError::Scope(word))?;
-    Ok(if reader.has_vulkan_model() { scope } else { glsl::widened(scope) })
+    Ok(if reader.has_vulkan_model() { scope } else { without_device_scope(scope) })
 }
 
 /// Returns memory semantics, and whether they are volatile.

@@ -10,8 +10,8 @@ use litmus::{
 use rspirv::spirv::{GroupOperation, Op};
 
 use super::{KernelEvent, KernelMemory, LiftError, Site, Written, lift};
-use crate::kernel::{CompiledKernel, ResultSlot};
-use crate::variant::{MemoryModel, Variant, WorkgroupMemory};
+use shaders::kernel::{CompiledKernel, ResultSlot};
+use shaders::variant::{MemoryModel, Variant, WorkgroupMemory};
 
 /// Checks that the kernel contains exactly the events of the test, thread by thread and in order.
 ///
@@ -25,7 +25,8 @@ use crate::variant::{MemoryModel, Variant, WorkgroupMemory};
 /// # Errors
 /// [`LiftError::Differs`] with the first difference; other errors if the kernel cannot be read.
 pub fn verify(test: &Test, kernel: &CompiledKernel) -> Result<(), LiftError> {
-    let said = crate::meaning(test, kernel.variant).map_err(|rule| LiftError::Unsayable(rule.to_string()))?;
+    let said =
+        shaders::meaning(test, kernel.variant).map_err(|rule| LiftError::Unsayable(rule.to_string()))?;
     let test = &said;
     let sites = Sites::of(test, kernel);
     let lifted = lift(&kernel.words, &kernel.bindings)?;

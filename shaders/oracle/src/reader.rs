@@ -6,7 +6,7 @@ use litmus::{InterlockOrder, Order, ScalarType, Scope, Semantics, StorageClass, 
 use rspirv::dr::{Instruction, Module, Operand};
 use rspirv::spirv::{Decoration, ExecutionMode, MemoryModel, Op, StorageClass as SpirvClass, Word};
 
-use crate::ModuleError;
+use shaders::ModuleError;
 
 /// A module, indexed by id.
 pub(crate) struct Reader {
@@ -61,7 +61,7 @@ pub(crate) enum Pointee {
 
 impl Reader {
     pub fn new(words: &[u32]) -> Result<Reader, ModuleError> {
-        let module = crate::load(words)?;
+        let module = shaders::load(words)?;
         let mut reader = Reader {
             constants: BTreeMap::new(),
             bindings: BTreeMap::new(),

@@ -3,7 +3,7 @@
 use litmus::Scope;
 use rspirv::spirv::{Capability, ExecutionModel, Op};
 
-use crate::rules::SemanticsRule;
+use shaders::rules::SemanticsRule;
 
 /// A rule that a module breaks, with the instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -132,7 +132,7 @@ pub enum ModuleFault {
     /// without a wait in its round (VUID-RuntimeSpirv-OpControlBarrierWaitEXT-13559 to 13561).
     #[error("arrivals and waits that do not alternate")]
     SplitTurns,
-    /// An instruction that kernels do not use ([`OPCODES`](crate::OPCODES)).
+    /// An instruction that kernels do not use ([`OPCODES`](shaders::OPCODES)).
     #[error("instruction that kernels do not contain")]
     Foreign,
 }

@@ -15,11 +15,11 @@ use rspirv::spirv::{
     Capability, Decoration, ImageFormat, ImageOperands, MemoryAccess, MemorySemantics, Op, StorageClass, Word,
 };
 
-use crate::ModuleError;
 use crate::lift::is_rmw;
 use crate::reader::{Reader, ids, scope, semantics};
-use crate::rules::SemanticsRule;
-use crate::semantics::{self as rules, SemanticsInstruction};
+use shaders::ModuleError;
+use shaders::rules::SemanticsRule;
+use shaders::semantics::{self as rules, SemanticsInstruction};
 
 pub use fault::{ModuleFault, Violation};
 

@@ -28,10 +28,10 @@ impl Checker<'_> {
     /// Checks a declaration, or the capabilities that an instruction requires.
     pub(super) fn declaration(&self, instruction: &Instruction, report: &mut impl FnMut(ModuleFault)) {
         let op = instruction.class.opcode;
-        if !crate::OPCODES.contains(&op) && !crate::STAGE_OPCODES.contains(&op) {
+        if !shaders::OPCODES.contains(&op) && !shaders::STAGE_OPCODES.contains(&op) {
             report(ModuleFault::Foreign);
         }
-        if let Some(capability) = crate::subgroup::capability(op) {
+        if let Some(capability) = required_capability(op) {
             self.need(capability, report);
         }
         match (op, &instruction.operands[..]) {
@@ -239,6 +239,32 @@ impl Checker<'_> {
             _ => true,
         }
     }
+}
+
+/// Returns the capability that an instruction requires, if it is a subgroup operation of kernels.
+fn required_capability(op: Op) -> Option<Capability> {
+    Some(match op {
+        Op::GroupNonUniformElect => Capability::GroupNonUniform,
+        Op::GroupNonUniformAll | Op::GroupNonUniformAny | Op::GroupNonUniformAllEqual => {
+            Capability::GroupNonUniformVote
+        }
+        Op::GroupNonUniformBallot | Op::GroupNonUniformBroadcast | Op::GroupNonUniformBroadcastFirst => {
+            Capability::GroupNonUniformBallot
+        }
+        Op::GroupNonUniformShuffle | Op::GroupNonUniformShuffleXor => Capability::GroupNonUniformShuffle,
+        Op::GroupNonUniformShuffleUp | Op::GroupNonUniformShuffleDown => {
+            Capability::GroupNonUniformShuffleRelative
+        }
+        Op::GroupNonUniformRotateKHR => Capability::GroupNonUniformRotateKHR,
+        Op::GroupNonUniformQuadBroadcast | Op::GroupNonUniformQuadSwap => Capability::GroupNonUniformQuad,
+        Op::GroupNonUniformIAdd
+        | Op::GroupNonUniformUMin
+        | Op::GroupNonUniformUMax
+        | Op::GroupNonUniformBitwiseAnd
+        | Op::GroupNonUniformBitwiseOr
+        | Op::GroupNonUniformBitwiseXor => Capability::GroupNonUniformArithmetic,
+        _ => return None,
+    })
 }
 
 /// Returns the indices of control barriers inside a thread's case, which other threads do not reach.
