@@ -139,7 +139,7 @@ fn store_buffering_is_accounted_for(driver: &str) {
     jobs.push(Job { stress: Some(gpu.clone()), ..job(&text, &format!("discrete:{driver}"), 300_000) });
     jobs.push(Job {
         stress: Some(Stress { pairing: Pairing::Contiguous, in_flight: 1, ..gpu }),
-        ..job(&text, &format!("validated:{driver}"), 20_000)
+        ..job(&text, &format!("validated:{driver}"), 2_000)
     });
     for (job, report) in jobs.iter().zip(run(&jobs, &mut |_| false)) {
         let answer = answer(&report);
