@@ -13,7 +13,7 @@ pub struct Answer {
 
 impl Answer {
     /// Returns true if the answer is known and differs from the expected one.
-    pub fn surprises(self) -> bool {
+    pub fn is_unexpected(self) -> bool {
         matches!((self.holds, self.expected), (Some(holds), Some(expected)) if holds != expected)
     }
 }
@@ -21,14 +21,14 @@ impl Answer {
 /// Evaluates the question of `test` over `prediction`; `None` if the test has no question.
 ///
 /// Outcomes that the test's filter excludes do not count.
-pub fn answer(test: &Test, prediction: &Prediction) -> Option<Answer> {
+pub fn answer_question(test: &Test, prediction: &Prediction) -> Option<Answer> {
     let question = test.question.as_ref()?;
     let holds = match question.kind {
         QuestionKind::Exists | QuestionKind::Final => prediction.meets,
         QuestionKind::NotExists => prediction.meets.map(|meets| !meets),
         QuestionKind::Forall => prediction.misses.map(|misses| !misses),
     };
-    let expected = expectation(&test.metadata, &prediction.model).map(|reachability| {
+    let expected = expected_reachability(&test.metadata, &prediction.model).map(|reachability| {
         let reachable = reachability == Reachability::Allowed;
         match question.kind {
             QuestionKind::Exists | QuestionKind::Final => reachable,
@@ -38,7 +38,7 @@ pub fn answer(test: &Test, prediction: &Prediction) -> Option<Answer> {
     Some(Answer { holds, expected })
 }
 
-fn expectation(metadata: &Metadata, model: &str) -> Option<Reachability> {
+fn expected_reachability(metadata: &Metadata, model: &str) -> Option<Reachability> {
     metadata.expectations.iter().find(|e| e.model == model).map(|e| e.reachability)
 }
 
@@ -48,7 +48,7 @@ pub fn expected_race(test: &Test, model: &str) -> Option<Race> {
 }
 
 /// Returns true if the result for uninitialized reads differs from the test's stated expectation.
-pub fn uninitialised_surprises(test: &Test, prediction: &Prediction) -> bool {
+pub fn is_uninitialised_unexpected(test: &Test, prediction: &Prediction) -> bool {
     let expected =
         test.metadata.expectations.iter().find(|e| e.model == prediction.model && e.race.is_some());
     expected.is_some_and(|expected| {
@@ -57,7 +57,7 @@ pub fn uninitialised_surprises(test: &Test, prediction: &Prediction) -> bool {
 }
 
 /// Returns true if the race status is known and differs from the test's stated expectation.
-pub fn race_surprises(test: &Test, prediction: &Prediction) -> bool {
+pub fn is_race_unexpected(test: &Test, prediction: &Prediction) -> bool {
     match (prediction.race, expected_race(test, &prediction.model)) {
         (Race::Unknown, _) | (_, None | Some(Race::Unknown)) => false,
         (found, Some(expected)) => found != expected,

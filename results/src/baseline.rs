@@ -5,15 +5,15 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::checksum::sealed;
-use crate::folder::{FolderError, replace};
+use crate::checksum::seal_record;
+use crate::folder::{FolderError, replace_file};
 use crate::judge::Reason;
 use crate::number::plural;
 use crate::read::Results;
 use crate::wire::{BASELINE_SCHEMA, BaselineRecord, DeviceRecord, PlanRecord, RunLine};
 
 /// Folder of baselines, relative to the root of a project.
-pub const FOLDER: &str = "results/baselines";
+pub const BASELINES_FOLDER: &str = "results/baselines";
 
 /// Why a baseline cannot be saved.
 #[derive(Debug, thiserror::Error)]
@@ -43,7 +43,7 @@ pub enum BaselineError {
 /// Returns the file name for a device: its name and driver version, in characters that are safe in any path.
 pub fn file_name(device: &DeviceRecord) -> String {
     let mut name = String::new();
-    for c in format!("{} {}", device.name, version(device)).chars() {
+    for c in format!("{} {}", device.name, driver_version(device)).chars() {
         match c {
             c if c.is_ascii_alphanumeric() => name.push(c.to_ascii_lowercase()),
             // A leading dot would hide the file.
@@ -58,7 +58,7 @@ pub fn file_name(device: &DeviceRecord) -> String {
 }
 
 /// Returns the driver's version from its information string; if that is empty, its encoded number.
-fn version(device: &DeviceRecord) -> String {
+fn driver_version(device: &DeviceRecord) -> String {
     let info = device.driver_info.trim();
     // In `Mesa 22.3.6 (LLVM 15.0.6)`, the part in parentheses is a build dependency.
     let info = info.split('(').next().unwrap_or_default().trim();
@@ -80,22 +80,26 @@ pub fn save(folder: &Path, plan: &PlanRecord, lines: &[RunLine]) -> Result<Vec<P
     }
     let mut files = Vec::new();
     for (index, device) in plan.devices.iter().enumerate() {
-        let of_device: Vec<&RunLine> = plan
+        let device_lines: Vec<&RunLine> = plan
             .tests
             .iter()
             .filter_map(|test| lines.iter().find(|line| line.device == device.name && line.id == test.id))
             .filter(|line| line.reason.as_deref() != Some(Reason::Missing.word()))
             .collect();
-        let missing = plan.tests.len() - of_device.len();
+        let missing = plan.tests.len() - device_lines.len();
         if missing > 0 {
             return Err(BaselineError::Unfinished { device: device.name.clone(), missing });
         }
-        let text = text(PlanRecord { devices: vec![device.clone()], ..plan.clone() }, index, &of_device)?;
+        let text = format_baseline(
+            PlanRecord { devices: vec![device.clone()], ..plan.clone() },
+            index,
+            &device_lines,
+        )?;
         files.push((folder.join(file_name(device)), text));
     }
     std::fs::create_dir_all(folder).map_err(|source| FolderError::Io { path: folder.to_owned(), source })?;
     for (path, text) in &files {
-        replace(path, text)?;
+        replace_file(path, text)?;
     }
     Ok(files.into_iter().map(|(path, _)| path).collect())
 }
@@ -114,7 +118,7 @@ pub fn write(path: &Path, plan: &PlanRecord, lines: &[RunLine]) -> Result<(), Ba
     if missing > 0 {
         return Err(BaselineError::Unfinished { device: device.name.clone(), missing });
     }
-    Ok(replace(path, &text(plan.clone(), 0, &lines.iter().collect::<Vec<_>>())?)?)
+    Ok(replace_file(path, &format_baseline(plan.clone(), 0, &lines.iter().collect::<Vec<_>>())?)?)
 }
 
 /// Returns the results of one device in the format of a baseline, finished or not; without a plan, only the
@@ -122,21 +126,25 @@ pub fn write(path: &Path, plan: &PlanRecord, lines: &[RunLine]) -> Result<(), Ba
 ///
 /// # Errors
 /// Returns an error if a record cannot be written as JSON.
-pub fn of_device(results: &Results, name: &str) -> Result<Vec<u8>, serde_json::Error> {
+pub fn format_device(results: &Results, name: &str) -> Result<Vec<u8>, serde_json::Error> {
     let lines: Vec<&RunLine> = results.lines.iter().filter(|line| line.device == name).collect();
     if let Some(plan) = &results.plan
         && let Some((index, device)) = plan.devices.iter().enumerate().find(|(_, device)| device.name == name)
     {
-        return text(PlanRecord { devices: vec![device.clone()], ..plan.clone() }, index, &lines);
+        return format_baseline(PlanRecord { devices: vec![device.clone()], ..plan.clone() }, index, &lines);
     }
     lines.into_iter().try_fold(Vec::new(), |mut text, line| {
-        text.extend(sealed(line)?);
+        text.extend(seal_record(line)?);
         Ok(text)
     })
 }
 
 /// Formats a baseline. `plan` has exactly one device, and `device` is its index in the lists of models.
-fn text(mut plan: PlanRecord, device: usize, lines: &[&RunLine]) -> Result<Vec<u8>, serde_json::Error> {
+fn format_baseline(
+    mut plan: PlanRecord,
+    device: usize,
+    lines: &[&RunLine],
+) -> Result<Vec<u8>, serde_json::Error> {
     for test in &mut plan.tests {
         test.models = test.models.get(device).cloned().into_iter().collect();
         // The hash identifies the test; the committed file omits its text.
@@ -146,7 +154,7 @@ fn text(mut plan: PlanRecord, device: usize, lines: &[&RunLine]) -> Result<Vec<u
     let mut text = serde_json::to_vec(&BaselineRecord { schema: BASELINE_SCHEMA.to_owned(), plan })?;
     text.push(b'\n');
     for line in lines {
-        text.extend(sealed(line)?);
+        text.extend(seal_record(line)?);
     }
     Ok(text)
 }

@@ -3,7 +3,7 @@
 use crate::wire::RunLine;
 
 /// The bytes between a record and its checksum.
-const SUM: &[u8] = b",\"sum\":\"";
+const SUM_START: &[u8] = b",\"sum\":\"";
 
 /// Hexadecimal digits of a checksum.
 const SUM_DIGITS: usize = 16;
@@ -16,11 +16,11 @@ const SUM_END: &[u8] = b"\"}";
 ///
 /// # Errors
 /// Returns an error if the record cannot be written as JSON.
-pub fn sealed(line: &RunLine) -> Result<Vec<u8>, serde_json::Error> {
+pub fn seal_record(line: &RunLine) -> Result<Vec<u8>, serde_json::Error> {
     let mut text = serde_json::to_vec(line)?;
     text.pop();
-    let sum = sum_of(&text);
-    text.extend_from_slice(SUM);
+    let sum = compute_checksum(&text);
+    text.extend_from_slice(SUM_START);
     text.extend_from_slice(sum.as_bytes());
     text.extend_from_slice(SUM_END);
     text.push(b'\n');
@@ -38,14 +38,14 @@ pub fn sources_hash<'t>(texts: impl IntoIterator<Item = &'t str>) -> String {
     hasher.finalize().to_hex().to_string()
 }
 
-fn sum_of(record: &[u8]) -> String {
+fn compute_checksum(record: &[u8]) -> String {
     blake3::hash(record).to_hex().chars().take(SUM_DIGITS).collect()
 }
 
 /// Checks the checksum of a line without its line end; `None` if the line has no checksum.
-pub fn is_whole(line: &[u8]) -> Option<bool> {
+pub fn verify_checksum(line: &[u8]) -> Option<bool> {
     let line = line.strip_suffix(SUM_END)?;
     let (rest, sum) = line.split_at_checked(line.len().checked_sub(SUM_DIGITS)?)?;
-    let record = rest.strip_suffix(SUM)?;
-    Some(sum_of(record).as_bytes() == sum)
+    let record = rest.strip_suffix(SUM_START)?;
+    Some(compute_checksum(record).as_bytes() == sum)
 }

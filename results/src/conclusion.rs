@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use crate::number::plural;
-use crate::report::{Column, Report, Tally, TestRow, VERDICTS};
+use crate::report::{DeviceColumn, Report, Tally, TestRow, VERDICTS};
 use crate::wire::{PlanRecord, RunLine, VerdictWord};
-use crate::{Reason, describe_weak_violations, is_weak_violation, show};
+use crate::{Reason, describe_weak_violations, escape, is_weak_violation};
 
 /// The conclusion of a run on a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,31 +13,31 @@ pub struct Conclusion {
     /// The verdict in one sentence. A run with tests that did not run starts with "Incomplete".
     pub sentence: String,
     /// Driver, model, suite, date and version of the tool, as far as they are known.
-    pub circumstances: String,
+    pub provenance: String,
     /// True if the device broke a rule.
     pub violates: bool,
 }
 
 /// Returns the conclusion of each device of a report, in the order of its columns.
-pub fn of_report(report: &Report) -> Vec<Conclusion> {
+pub fn conclude_report(report: &Report) -> Vec<Conclusion> {
     let totals = report.totals();
     let devices = report.devices.iter().zip(&totals).enumerate();
     devices
         .map(|(index, (device, tally))| {
             let lines = report.tests.iter().filter_map(|row| row.cells.get(index)?.as_ref());
-            of_device(device, tally, &lines.collect::<Vec<_>>())
+            conclude_device(device, tally, &lines.collect::<Vec<_>>())
         })
         .collect()
 }
 
 /// Returns the conclusion as the first lines of a text; `lines` are those of the plan, in its order.
-pub fn text(plan: &PlanRecord, lines: &[RunLine]) -> String {
+pub fn format_conclusions(plan: &PlanRecord, lines: &[RunLine]) -> String {
     let mut text = String::new();
     for device in &plan.devices {
-        let own: Vec<&RunLine> = lines.iter().filter(|line| line.device == device.name).collect();
+        let device_lines: Vec<&RunLine> = lines.iter().filter(|line| line.device == device.name).collect();
         let mut tally = Tally::default();
-        own.iter().for_each(|line| tally.add(line));
-        let column = Column {
+        device_lines.iter().for_each(|line| tally.add(line));
+        let column = DeviceColumn {
             label: device.name.clone(),
             record: Some(device.clone()),
             tool: plan.tool.clone(),
@@ -47,22 +47,22 @@ pub fn text(plan: &PlanRecord, lines: &[RunLine]) -> String {
             environment: plan.environment.clone(),
             unfinished: 0,
         };
-        let conclusion = of_device(&column, &tally, &own);
-        text += &format!("{}\n{}\n\n", conclusion.sentence, conclusion.circumstances);
+        let conclusion = conclude_device(&column, &tally, &device_lines);
+        text += &format!("{}\n{}\n\n", conclusion.sentence, conclusion.provenance);
     }
     text
 }
 
-fn of_device(device: &Column, tally: &Tally, lines: &[&RunLine]) -> Conclusion {
-    let number = |verdict: VerdictWord| {
+fn conclude_device(device: &DeviceColumn, tally: &Tally, lines: &[&RunLine]) -> Conclusion {
+    let count_of = |verdict: VerdictWord| {
         let counts = VERDICTS.iter().zip(tally.verdicts);
         counts.filter(|(known, _)| **known == verdict).map(|(_, number)| number).sum::<usize>()
     };
     let not_run = lines.iter().filter(|line| did_not_run(line)).count();
-    let violates = number(VerdictWord::Violates);
-    let (conforms, undefined) = (number(VerdictWord::Conforms), number(VerdictWord::Undefined));
-    let undecided = number(VerdictWord::Inconclusive).saturating_sub(not_run);
-    let label = show::line(&device.label);
+    let violates = count_of(VerdictWord::Violates);
+    let (conforms, undefined) = (count_of(VerdictWord::Conforms), count_of(VerdictWord::Undefined));
+    let undecided = count_of(VerdictWord::Inconclusive).saturating_sub(not_run);
+    let label = escape::escape_line(&device.label);
     let tests = plural(lines.len() as u64, "test");
     let mut sentence = match (violates, conforms) {
         (0, 0) => format!("{label}: none of {tests} was judged"),
@@ -74,7 +74,7 @@ fn of_device(device: &Column, tally: &Tally, lines: &[&RunLine]) -> Conclusion {
         }
     };
     let others =
-        [(undecided, "undecided"), (undefined, "undefined"), (number(VerdictWord::Skipped), "skipped")];
+        [(undecided, "undecided"), (undefined, "undefined"), (count_of(VerdictWord::Skipped), "skipped")];
     for (number, word) in others.into_iter().filter(|(number, _)| *number > 0) {
         sentence += &format!(", {number} {word}");
     }
@@ -82,7 +82,7 @@ fn of_device(device: &Column, tally: &Tally, lines: &[&RunLine]) -> Conclusion {
     if not_run > 0 {
         sentence = format!("Incomplete: {not_run} of {tests} did not run. {sentence}");
     }
-    Conclusion { sentence, circumstances: circumstances(device, lines), violates: violates > 0 }
+    Conclusion { sentence, provenance: format_provenance(device, lines), violates: violates > 0 }
 }
 
 /// Returns true if the run ended before the test.
@@ -92,7 +92,7 @@ pub fn did_not_run(line: &RunLine) -> bool {
 }
 
 /// Lists driver, model, suite, date and version.
-fn circumstances(device: &Column, lines: &[&RunLine]) -> String {
+fn format_provenance(device: &DeviceColumn, lines: &[&RunLine]) -> String {
     let mut parts: Vec<String> = Vec::new();
     let tool = format!("vk-litmus {}", device.tool);
     if let Some(record) = &device.record {
@@ -117,11 +117,11 @@ fn circumstances(device: &Column, lines: &[&RunLine]) -> String {
         parts.push(tool);
     }
     parts.retain(|part| !part.is_empty());
-    show::line(&parts.join("; ")).into_owned()
+    escape::escape_line(&parts.join("; ")).into_owned()
 }
 
 /// Returns the tests without a verdict on some device, with the reasons and the advice for one.
-pub fn undecided(report: &Report) -> Vec<(usize, &TestRow, &RunLine)> {
+pub fn undecided_tests(report: &Report) -> Vec<(usize, &TestRow, &RunLine)> {
     let rows = report.tests.iter().enumerate();
     rows.flat_map(|(index, row)| {
         let lines = row.cells.iter().flatten();
@@ -132,7 +132,7 @@ pub fn undecided(report: &Report) -> Vec<(usize, &TestRow, &RunLine)> {
 }
 
 /// Returns advice on how to get a verdict for a test that is inconclusive for this reason.
-pub fn advice(reason: &str) -> &'static str {
+pub fn advice_for_reason(reason: &str) -> &'static str {
     match reason {
         "no time" => "give more time: `run --resume DIR --time 2m`",
         "missing" => "resume the run: `run --resume DIR`",

@@ -28,12 +28,12 @@ pub enum DiffError {
 }
 
 /// An outcome of one test, with its counts in both runs.
-struct Rate<'a> {
+struct RatePair<'a> {
     old: &'a RunLine,
     new: &'a RunLine,
     outcome: String,
     /// Instances with this outcome, in the old and in the new run.
-    seen: (u64, u64),
+    counts: (u64, u64),
     /// Counts of independent trials: instances or batches.
     comparison: RateComparison,
 }
@@ -44,47 +44,47 @@ struct Rate<'a> {
 /// # Errors
 /// Returns an error if both runs have several devices and no name in common.
 pub fn diff(old: &Results, new: &Results) -> Result<DiffRecord, DiffError> {
-    let pairs = pairs(old, new)?;
+    let pairs = pair_devices(old, new)?;
     // Tests without a verdict become lines with the reason `missing`, so that they appear in the comparison.
-    let (old_every, new_every) = (old.every(), new.every());
+    let (old_every, new_every) = (old.complete_lines(), new.complete_lines());
     let mut changes = Vec::new();
     let mut rates = Vec::new();
     let (mut compared, mut only_old, mut only_new) = (0, Vec::new(), Vec::new());
-    for (old_device, new_device) in &pairs {
-        let old_lines = of_device(&old_every, old_device);
-        let new_lines = of_device(&new_every, new_device);
+    for (old_name, new_device) in &pairs {
+        let old_lines = lines_by_id(&old_every, old_name);
+        let new_lines = lines_by_id(&new_every, new_device);
         only_old.extend(
             old_lines
                 .iter()
                 .filter(|(id, _)| !new_lines.contains_key(*id))
-                .map(|(id, _)| told(id, new_device, &pairs)),
+                .map(|(id, _)| label_test(id, new_device, &pairs)),
         );
-        for (id, line) in ordered(&new_every, new_device) {
+        for (id, line) in lines_of_device(&new_every, new_device) {
             let Some(before) = old_lines.get(id) else {
-                only_new.push(told(id, new_device, &pairs));
+                only_new.push(label_test(id, new_device, &pairs));
                 if line.verdict == VerdictWord::Violates {
-                    changes.extend(forbidden(None, line));
+                    changes.extend(new_violations(None, line));
                 }
                 continue;
             };
             compared += 1;
-            let differs = |left: &str, right: &str| !left.is_empty() && !right.is_empty() && left != right;
-            if differs(&before.hashes.test, &line.hashes.test) {
-                changes.push(change(ChangeKind::OtherTest, Some(before), line));
+            let is_changed = |left: &str, right: &str| !left.is_empty() && !right.is_empty() && left != right;
+            if is_changed(&before.hashes.test, &line.hashes.test) {
+                changes.push(new_change(ChangeKind::OtherTest, Some(before), line));
                 continue;
             }
-            if before.model != line.model || differs(&before.hashes.model, &line.hashes.model) {
-                changes.push(change(ChangeKind::OtherModel, Some(before), line));
+            if before.model != line.model || is_changed(&before.hashes.model, &line.hashes.model) {
+                changes.push(new_change(ChangeKind::OtherModel, Some(before), line));
             }
-            changes.extend(verdict(before, line));
+            changes.extend(verdict_changes(before, line));
             if has_one_rate(before) && has_one_rate(line) {
-                rates.extend(compare(before, line));
+                rates.extend(compare_rates(before, line));
             }
         }
     }
     let comparisons: Vec<RateComparison> = rates.iter().map(|rate| rate.comparison).collect();
-    let scatter = Scatter::of(&comparisons);
-    changes.extend(shifts(&rates, scatter.unwrap_or(Scatter::NONE)));
+    let scatter = Scatter::estimate(&comparisons);
+    changes.extend(rate_changes(&rates, scatter.unwrap_or(Scatter::NONE)));
     changes.sort_by(|left, right| {
         let p = |change: &Change| change.p.unwrap_or(0.0);
         (left.kind, !left.significant)
@@ -93,7 +93,7 @@ pub fn diff(old: &Results, new: &Results) -> Result<DiffRecord, DiffError> {
     });
     let side = |results: &Results, names: Vec<&String>| DiffSide {
         source: results.source.to_string_lossy().into_owned(),
-        devices: names.into_iter().map(|name| named(results, name)).collect(),
+        devices: names.into_iter().map(|name| name_with_driver(results, name)).collect(),
     };
     Ok(DiffRecord {
         schema: DIFF_SCHEMA.to_owned(),
@@ -114,7 +114,7 @@ fn has_one_rate(line: &RunLine) -> bool {
 }
 
 /// Pairs the devices by name.
-fn pairs(old: &Results, new: &Results) -> Result<Vec<(String, String)>, DiffError> {
+fn pair_devices(old: &Results, new: &Results) -> Result<Vec<(String, String)>, DiffError> {
     let (old_names, new_names) = (device_names(old), device_names(new));
     if let ([old_name], [new_name]) = (old_names.as_slice(), new_names.as_slice()) {
         return Ok(vec![(old_name.clone(), new_name.clone())]);
@@ -129,7 +129,7 @@ fn pairs(old: &Results, new: &Results) -> Result<Vec<(String, String)>, DiffErro
             if names.is_empty() {
                 "none".to_owned()
             } else {
-                crate::show::line(&names.join(", ")).into_owned()
+                crate::escape::escape_line(&names.join(", ")).into_owned()
             }
         };
         return Err(DiffError::NoDevice { old: list(&old_names), new: list(&new_names) });
@@ -138,7 +138,7 @@ fn pairs(old: &Results, new: &Results) -> Result<Vec<(String, String)>, DiffErro
 }
 
 /// Returns the name of a device with its driver, if the results have a plan.
-fn named(results: &Results, name: &str) -> String {
+fn name_with_driver(results: &Results, name: &str) -> String {
     let record =
         results.plan.as_ref().and_then(|plan| plan.devices.iter().find(|device| device.name == name));
     match record.map(|record| format!("{} {}", record.driver_name, record.driver_info)) {
@@ -147,24 +147,24 @@ fn named(results: &Results, name: &str) -> String {
     }
 }
 
-fn of_device<'a>(lines: &'a [RunLine], device: &str) -> BTreeMap<&'a str, &'a RunLine> {
-    ordered(lines, device).collect()
+fn lines_by_id<'a>(lines: &'a [RunLine], device: &str) -> BTreeMap<&'a str, &'a RunLine> {
+    lines_of_device(lines, device).collect()
 }
 
-fn ordered<'a>(lines: &'a [RunLine], device: &str) -> impl Iterator<Item = (&'a str, &'a RunLine)> {
+fn lines_of_device<'a>(lines: &'a [RunLine], device: &str) -> impl Iterator<Item = (&'a str, &'a RunLine)> {
     let device = device.to_owned();
     lines.iter().filter(move |line| line.device == device).map(|line| (line.id.as_str(), line))
 }
 
-fn told(id: &str, device: &str, pairs: &[(String, String)]) -> String {
+fn label_test(id: &str, device: &str, pairs: &[(String, String)]) -> String {
     if pairs.len() == 1 { id.to_owned() } else { format!("{id} on {device}") }
 }
 
-fn resolved(line: &RunLine) -> u64 {
+fn resolved_instances(line: &RunLine) -> u64 {
     line.instances.saturating_sub(line.unresolved)
 }
 
-fn change(kind: ChangeKind, old: Option<&RunLine>, new: &RunLine) -> Change {
+fn new_change(kind: ChangeKind, old: Option<&RunLine>, new: &RunLine) -> Change {
     Change {
         kind,
         id: new.id.clone(),
@@ -174,9 +174,9 @@ fn change(kind: ChangeKind, old: Option<&RunLine>, new: &RunLine) -> Change {
         new_verdict: new.verdict,
         outcome: None,
         old_count: 0,
-        old_instances: old.map_or(0, resolved),
+        old_instances: old.map_or(0, resolved_instances),
         new_count: 0,
-        new_instances: resolved(new),
+        new_instances: resolved_instances(new),
         statistic: None,
         p: None,
         significant: true,
@@ -185,14 +185,14 @@ fn change(kind: ChangeKind, old: Option<&RunLine>, new: &RunLine) -> Change {
     }
 }
 
-fn verdict(old: &RunLine, new: &RunLine) -> Vec<Change> {
+fn verdict_changes(old: &RunLine, new: &RunLine) -> Vec<Change> {
     if new.verdict == VerdictWord::Violates {
-        return forbidden(Some(old), new);
+        return new_violations(Some(old), new);
     }
-    let failed = |line: &RunLine| {
+    let is_failure = |line: &RunLine| {
         line.verdict == VerdictWord::Inconclusive && line.reason.as_deref() != Some("not exercised")
     };
-    let kind = if failed(new) && !failed(old) {
+    let kind = if is_failure(new) && !is_failure(old) {
         ChangeKind::NewFailure
     } else if old.verdict == VerdictWord::Violates {
         ChangeKind::GoneViolation
@@ -201,7 +201,7 @@ fn verdict(old: &RunLine, new: &RunLine) -> Vec<Change> {
     } else {
         return Vec::new();
     };
-    let mut change = change(kind, Some(old), new);
+    let mut change = new_change(kind, Some(old), new);
     if let (Some(reason), true) = (&new.reason, new.detail != new.reason) {
         let detail = new.detail.as_deref().map(|detail| format!(": {detail}")).unwrap_or_default();
         change.detail = Some(format!("{reason}{detail}"));
@@ -210,29 +210,32 @@ fn verdict(old: &RunLine, new: &RunLine) -> Vec<Change> {
 }
 
 /// Returns the forbidden outcomes that the violating run `new` observed and `old` did not.
-fn forbidden(old: Option<&RunLine>, new: &RunLine) -> Vec<Change> {
+fn new_violations(old: Option<&RunLine>, new: &RunLine) -> Vec<Change> {
     let before = |outcome: &str| {
         let line = old.filter(|line| line.verdict == VerdictWord::Violates)?;
-        line.outcomes.iter().find(|o| o.count > 0 && state::text(&o.state) == outcome).map(|o| o.count)
+        line.outcomes
+            .iter()
+            .find(|o| o.count > 0 && state::format_state(&o.state) == outcome)
+            .map(|o| o.count)
     };
     let mut changes: Vec<Change> = new
         .outcomes
         .iter()
         .filter(|outcome| outcome.count > 0 && !outcome.allowed)
         .filter_map(|outcome| {
-            let text = state::text(&outcome.state);
+            let text = state::format_state(&outcome.state);
             if before(&text).is_some() {
                 return None;
             }
-            let mut change = change(ChangeKind::NewViolation, old, new);
+            let mut change = new_change(ChangeKind::NewViolation, old, new);
             change.new_count = outcome.count;
             change.outcome = Some(text);
             Some(change)
         })
         .collect();
-    let corrupt = |line: &RunLine| line.verdict == VerdictWord::Violates && !line.unexpected.is_empty();
-    if corrupt(new) && !old.is_some_and(corrupt) {
-        let mut change = change(ChangeKind::NewViolation, old, new);
+    let is_corrupt = |line: &RunLine| line.verdict == VerdictWord::Violates && !line.unexpected.is_empty();
+    if is_corrupt(new) && !old.is_some_and(is_corrupt) {
+        let mut change = new_change(ChangeKind::NewViolation, old, new);
         change.new_count = new.unexpected.iter().fold(0, |sum, values| sum.saturating_add(values.count));
         change.rules = vec!["values that no execution produces: corruption".to_owned()];
         changes.push(change);
@@ -241,7 +244,7 @@ fn forbidden(old: Option<&RunLine>, new: &RunLine) -> Vec<Change> {
 }
 
 /// Returns the comparable rates: one for each outcome that either run observed.
-fn compare<'a>(old: &'a RunLine, new: &'a RunLine) -> Vec<Rate<'a>> {
+fn compare_rates<'a>(old: &'a RunLine, new: &'a RunLine) -> Vec<RatePair<'a>> {
     // If instances of a batch share choices of the device, only the batches are independent.
     let batches = old.batches.zip(new.batches);
     let counts = |line: &RunLine| -> BTreeMap<String, (u64, u64)> {
@@ -249,10 +252,11 @@ fn compare<'a>(old: &'a RunLine, new: &'a RunLine) -> Vec<Rate<'a>> {
             Some(_) => outcome.batches.unwrap_or_default(),
             None => outcome.count,
         };
-        let told = |outcome: &RunOutcome| (state::text(&outcome.state), (outcome.count, sightings(outcome)));
-        line.outcomes.iter().map(told).collect()
+        let outcome_counts =
+            |outcome: &RunOutcome| (state::format_state(&outcome.state), (outcome.count, sightings(outcome)));
+        line.outcomes.iter().map(outcome_counts).collect()
     };
-    let (old_total, new_total) = batches.unwrap_or((resolved(old), resolved(new)));
+    let (old_total, new_total) = batches.unwrap_or((resolved_instances(old), resolved_instances(new)));
     let (before, after) = (counts(old), counts(new));
     let outcomes: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     outcomes
@@ -261,29 +265,29 @@ fn compare<'a>(old: &'a RunLine, new: &'a RunLine) -> Vec<Rate<'a>> {
             let (old_seen, old_count) = before.get(outcome).copied().unwrap_or_default();
             let (new_seen, new_count) = after.get(outcome).copied().unwrap_or_default();
             let comparison = RateComparison { old_count, old_total, new_count, new_total };
-            (old_seen.max(new_seen) > 0 && old_total > 0 && new_total > 0).then(|| Rate {
+            (old_seen.max(new_seen) > 0 && old_total > 0 && new_total > 0).then(|| RatePair {
                 old,
                 new,
                 outcome: outcome.clone(),
-                seen: (old_seen, new_seen),
+                counts: (old_seen, new_seen),
                 comparison,
             })
         })
         .collect()
 }
 
-fn shifts(rates: &[Rate<'_>], scatter: Scatter) -> Vec<Change> {
-    let judged: Vec<_> = rates
+fn rate_changes(rates: &[RatePair<'_>], scatter: Scatter) -> Vec<Change> {
+    let significances: Vec<_> = rates
         .iter()
-        .filter_map(|rate| Some((rate, scatter.judge(rate.comparison.significance()?))))
+        .filter_map(|rate| Some((rate, scatter.deflate(rate.comparison.significance()?))))
         .collect();
-    let p_values: Vec<f64> = judged.iter().map(|(_, significance)| significance.p).collect();
+    let p_values: Vec<f64> = significances.iter().map(|(_, significance)| significance.p).collect();
     let corrected = holm(&p_values);
-    judged
+    significances
         .into_iter()
         .zip(corrected)
         .filter_map(|((rate, significance), p)| {
-            let (old_count, new_count) = rate.seen;
+            let (old_count, new_count) = rate.counts;
             let significant = p < 1.0 - CONFIDENCE;
             let kind = match (old_count, new_count) {
                 (0, _) => ChangeKind::NewOutcome,
@@ -291,19 +295,21 @@ fn shifts(rates: &[Rate<'_>], scatter: Scatter) -> Vec<Change> {
                 _ if significant => ChangeKind::RateShift,
                 _ => return None,
             };
-            let mut change = change(kind, Some(rate.old), rate.new);
+            let mut change = new_change(kind, Some(rate.old), rate.new);
             change.outcome = Some(rate.outcome.clone());
             (change.old_count, change.new_count) = (old_count, new_count);
             (change.statistic, change.p) = (Some(significance.statistic), Some(p));
             change.significant = significant;
-            change.detail = weak(rate).then(|| "weak".to_owned());
+            change.detail = is_weak(rate).then(|| "weak".to_owned());
             Some(change)
         })
         .collect()
 }
 
 /// Returns true if sequential consistency cannot produce the outcome.
-fn weak(rate: &Rate<'_>) -> bool {
-    let of = |line: &RunLine| line.outcomes.iter().any(|o| o.weak && state::text(&o.state) == rate.outcome);
-    of(rate.new) || of(rate.old)
+fn is_weak(rate: &RatePair<'_>) -> bool {
+    let is_weak_in = |line: &RunLine| {
+        line.outcomes.iter().any(|o| o.weak && state::format_state(&o.state) == rate.outcome)
+    };
+    is_weak_in(rate.new) || is_weak_in(rate.old)
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::show;
+use crate::escape;
 use crate::wire::{DeviceRecord, PlanRecord};
 
 /// A field that differs between two plans, with both values.
@@ -19,17 +19,17 @@ pub struct PlanDifference {
 impl fmt::Display for PlanDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let PlanDifference { field, recorded, requested } = self;
-        let (recorded, requested) = (show::line(recorded), show::line(requested));
-        write!(f, "{} is `{recorded}` there and `{requested}` here", show::line(field))
+        let (recorded, requested) = (escape::escape_line(recorded), escape::escape_line(requested));
+        write!(f, "{} is `{recorded}` there and `{requested}` here", escape::escape_line(field))
     }
 }
 
 /// Returns the first difference, from the settings that a command line sets to hashes; `None` if all fields are
 /// equal.
 pub fn first_difference(recorded: &PlanRecord, requested: &PlanRecord) -> Option<PlanDifference> {
-    let both = |of: &dyn Fn(&PlanRecord) -> String| (of(recorded), of(requested));
+    let both = |property: &dyn Fn(&PlanRecord) -> String| (property(recorded), property(requested));
     let shard = |plan: &PlanRecord| plan.shard.clone().unwrap_or_else(|| "1/1".to_owned());
-    let devices = |plan: &PlanRecord| list(plan.devices.iter().map(|device| device.name.as_str()));
+    let devices = |plan: &PlanRecord| join_names(plan.devices.iter().map(|device| device.name.as_str()));
     let count = |plan: &PlanRecord| plan.tests.len().to_string();
     let fields: [(&str, (String, String)); 6] = [
         ("the version of vk-litmus", both(&|plan| plan.tool.clone())),
@@ -53,7 +53,7 @@ pub fn first_difference(recorded: &PlanRecord, requested: &PlanRecord) -> Option
 fn tests_difference(recorded: &PlanRecord, requested: &PlanRecord) -> Option<PlanDifference> {
     let models = |plan: &PlanRecord, test: usize| {
         let models = plan.tests.get(test).map(|test| &test.models);
-        list(models.into_iter().flatten().map(|model| model.name.as_str()))
+        join_names(models.into_iter().flatten().map(|model| model.name.as_str()))
     };
     recorded.tests.iter().zip(&requested.tests).enumerate().find_map(|(index, (old, new))| {
         let id = &old.id;
@@ -97,6 +97,6 @@ fn devices_difference(recorded: &PlanRecord, requested: &PlanRecord) -> Option<P
     })
 }
 
-fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
+fn join_names<'a>(names: impl Iterator<Item = &'a str>) -> String {
     names.collect::<Vec<_>>().join(",")
 }

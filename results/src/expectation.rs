@@ -76,7 +76,7 @@ impl Status {
     }
 
     /// The status of a verdict.
-    pub fn of(line: &RunLine) -> Status {
+    pub fn from_line(line: &RunLine) -> Status {
         match line.verdict {
             VerdictWord::Conforms | VerdictWord::Undefined => Status::Pass,
             VerdictWord::Violates => Status::Fail,
@@ -104,7 +104,7 @@ impl fmt::Display for Status {
 
 /// A line of an expectation file.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct ExpectationEntry {
     /// The pattern as written.
     pub pattern: String,
     /// Line number, from 1.
@@ -116,7 +116,7 @@ pub struct Entry {
     regex: Regex,
 }
 
-impl Entry {
+impl ExpectationEntry {
     /// Returns true if the pattern matches the test `id`. `is_id` tests if a text is the id of a test: such a
     /// pattern matches that test only.
     pub fn matches(&self, id: &str, is_id: impl Fn(&str) -> bool) -> bool {
@@ -131,7 +131,7 @@ impl Entry {
     }
 
     /// Returns true if the line covers `status`.
-    fn speaks_of(&self, status: Status) -> bool {
+    fn covers_status(&self, status: Status) -> bool {
         self.status.map_or(status.is_failure(), |listed| listed == status)
     }
 }
@@ -144,7 +144,7 @@ pub struct ExpectationFile {
     /// Its purpose.
     pub kind: ExpectationKind,
     /// Its lines.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ExpectationEntry>,
 }
 
 /// Words that name a driver in file names.
@@ -181,7 +181,7 @@ pub const DRIVERS: [&str; 28] = [
 /// Words of file names that state the size of the test selection; they name no device.
 const QUALIFIERS: [&str; 2] = ["slow", "full"];
 /// Name of files that apply to every device.
-pub const EVERY: &str = "all";
+pub const ALL_DEVICES: &str = "all";
 
 impl ExpectationFile {
     /// The part of the file name before the suffix.
@@ -192,40 +192,40 @@ impl ExpectationFile {
 
 /// Returns the words of a file name that select devices; `driver` is the name without its suffix.
 pub fn device_words(driver: &str) -> Vec<String> {
-    let mut words = words(driver);
+    let mut words = split_words(driver);
     words.retain(|word| !QUALIFIERS.contains(&word.as_str()));
     words
 }
 
 /// Returns true if one of the words names a driver.
-pub fn names_a_driver(words: &[String]) -> bool {
+pub fn has_driver_word(words: &[String]) -> bool {
     words.iter().any(|word| DRIVERS.contains(&word.as_str()))
 }
 
 /// Returns true if a file named `driver` applies to the device: it applies to all, or each of its words is in
 /// the device's or the driver's name.
-pub fn is_for(driver: &str, device: &DeviceRecord) -> bool {
+pub fn is_applicable(driver: &str, device: &DeviceRecord) -> bool {
     let words_of_file = device_words(driver);
-    if words_of_file.first().is_some_and(|word| word == EVERY) {
+    if words_of_file.first().is_some_and(|word| word == ALL_DEVICES) {
         return true;
     }
-    let known = words_of_device(device);
-    !words_of_file.is_empty() && words_of_file.iter().all(|word| known.contains(word))
+    let device_words = words_of_device(device);
+    !words_of_file.is_empty() && words_of_file.iter().all(|word| device_words.contains(word))
 }
 
 /// Returns the words of the device's and the driver's names.
 pub fn words_of_device(device: &DeviceRecord) -> Vec<String> {
-    let mut known = words(&device.name);
-    known.extend(words(&device.device_name));
-    known.extend(words(&device.driver_name));
-    if known.iter().any(|word| word == "lavapipe" || word == "llvmpipe") {
-        known.extend(["lavapipe", "llvmpipe", "lvp"].map(str::to_owned));
+    let mut names = split_words(&device.name);
+    names.extend(split_words(&device.device_name));
+    names.extend(split_words(&device.driver_name));
+    if names.iter().any(|word| word == "lavapipe" || word == "llvmpipe") {
+        names.extend(["lavapipe", "llvmpipe", "lvp"].map(str::to_owned));
     }
-    known
+    names
 }
 
 /// Splits a name into lower-case words.
-fn words(name: &str) -> Vec<String> {
+fn split_words(name: &str) -> Vec<String> {
     let lower = name.to_lowercase();
     lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
@@ -241,12 +241,12 @@ pub struct ExpectationError {
     /// Column in characters, from 1.
     pub column: u32,
     /// The mistake.
-    pub mistake: Mistake,
+    pub mistake: ExpectationMistake,
 }
 
 /// A mistake in a line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Mistake {
+pub enum ExpectationMistake {
     /// The file is not UTF-8.
     #[error("not UTF-8")]
     NotText,
@@ -255,7 +255,7 @@ pub enum Mistake {
     UnknownStatus(String),
     /// The status is not a failure.
     #[error("`{0}` is not a failure: expected Fail, Crash, Timeout, Missing, Warn or Skip")]
-    NoFailure(String),
+    NotAFailure(String),
     /// The pattern before the comma is empty.
     #[error("expected a test before the comma")]
     NoPattern,
@@ -264,7 +264,7 @@ pub enum Mistake {
     MisplacedStatus(&'static str),
     /// The pattern is listed twice.
     #[error("`{pattern}` is listed already in line {line}")]
-    Twice {
+    Duplicate {
         /// The pattern.
         pattern: String,
         /// Line of the first entry.
@@ -272,7 +272,7 @@ pub enum Mistake {
     },
     /// The pattern is not a valid regular expression.
     #[error("not a regular expression: {0}")]
-    Pattern(String),
+    InvalidPattern(String),
 }
 
 /// Reference to a line of an expectation file, as messages print it.
@@ -305,11 +305,11 @@ pub enum Triage {
     /// It was not run, as a skips file lists.
     Skipped(ExpectationLine),
     /// It violates, and only a flakes file covers it, which does not excuse a violation.
-    NoFlake(ExpectationLine),
+    ViolationListedAsFlake(ExpectationLine),
     /// It passes, and a fails file lists it.
     UnexpectedPass(ExpectationLine),
     /// It fails with another status than a fails file lists.
-    Other {
+    OtherStatus {
         /// The line of the fails file.
         place: ExpectationLine,
         /// The listed status; `None` covers every failure.
@@ -325,22 +325,25 @@ impl Triage {
 
     /// Returns true if an expectation was not met.
     pub fn is_unmet(&self) -> bool {
-        matches!(self, Triage::NoFlake(_) | Triage::UnexpectedPass(_) | Triage::Other { .. })
+        matches!(
+            self,
+            Triage::ViolationListedAsFlake(_) | Triage::UnexpectedPass(_) | Triage::OtherStatus { .. }
+        )
     }
 
     /// Describes the triage in one line; `None` if no line covers the test.
     pub fn describe(&self, line: &RunLine) -> Option<String> {
-        let status = Status::of(line);
+        let status = Status::from_line(line);
         Some(match self {
             Triage::Unlisted => return None,
             Triage::Expected(place) => format!("expected {status} ({place})"),
             Triage::Flake(place) => format!("known flake, this time {status} ({place})"),
             Triage::Skipped(place) => format!("not run ({place})"),
-            Triage::NoFlake(place) => {
+            Triage::ViolationListedAsFlake(place) => {
                 format!("a violation is never a flake: list it in a `-fails.txt` file to expect it ({place})")
             }
             Triage::UnexpectedPass(place) => format!("unexpected pass ({place})"),
-            Triage::Other { place, expected } => {
+            Triage::OtherStatus { place, expected } => {
                 let expected = expected.map_or("a failure", Status::word);
                 format!("expected {expected}, was {status} ({place})")
             }
@@ -360,20 +363,20 @@ impl Expectations {
         Expectations { files }
     }
 
-    /// Reads a file; `None` if its name has no suffix of an expectation file. `shown` is the name in
+    /// Reads a file; `None` if its name has no suffix of an expectation file. `display_name` is in
     /// messages.
     ///
     /// # Errors
     /// Returns every mistake in the file, with its position.
     pub fn parse(
         name: &str,
-        shown: &str,
+        display_name: &str,
         bytes: &[u8],
     ) -> Result<Option<ExpectationFile>, Vec<ExpectationError>> {
         let Some(kind) = ExpectationKind::ALL.into_iter().find(|kind| name.ends_with(kind.suffix())) else {
             return Ok(None);
         };
-        parse::parse(name, shown, kind, bytes).map(Some)
+        parse::parse(name, display_name, kind, bytes).map(Some)
     }
 
     /// The files in order of precedence.
@@ -388,18 +391,18 @@ impl Expectations {
 
     /// Returns the files that apply to a device: those named for it and those for all.
     pub fn of_device<'a>(&'a self, device: &'a DeviceRecord) -> impl Iterator<Item = &'a ExpectationFile> {
-        self.files.iter().filter(move |file| is_for(file.driver(), device))
+        self.files.iter().filter(move |file| is_applicable(file.driver(), device))
     }
 
-    fn entry<'a>(
+    fn find_entry<'a>(
         &'a self,
         kind: ExpectationKind,
         device: &'a DeviceRecord,
         id: &str,
         is_id: &dyn Fn(&str) -> bool,
-    ) -> Option<(&'a Entry, ExpectationLine)> {
+    ) -> Option<(&'a ExpectationEntry, ExpectationLine)> {
         self.of_device(device).filter(|file| file.kind == kind).find_map(|file| {
-            let matching = |entry: &&Entry| entry.matches(id, is_id);
+            let matching = |entry: &&ExpectationEntry| entry.matches(id, is_id);
             // A line with exactly this id takes precedence over a regular expression.
             let exact = file.entries.iter().find(|entry| entry.pattern == id);
             let entry = exact.or_else(|| file.entries.iter().find(matching))?;
@@ -410,46 +413,46 @@ impl Expectations {
     }
 
     /// Returns the line of a skips file that matches the test, if any.
-    pub fn skips(
+    pub fn find_skip(
         &self,
         device: &DeviceRecord,
         id: &str,
         is_id: &dyn Fn(&str) -> bool,
     ) -> Option<ExpectationLine> {
-        self.entry(ExpectationKind::Skips, device, id, is_id).map(|(_, place)| place)
+        self.find_entry(ExpectationKind::Skips, device, id, is_id).map(|(_, place)| place)
     }
 
     /// Compares a verdict with the expectations for its test and device.
-    pub fn standing(&self, line: &RunLine, device: &DeviceRecord, is_id: &dyn Fn(&str) -> bool) -> Triage {
-        let status = Status::of(line);
+    pub fn triage(&self, line: &RunLine, device: &DeviceRecord, is_id: &dyn Fn(&str) -> bool) -> Triage {
+        let status = Status::from_line(line);
         if status == Status::Skip
-            && let Some(place) = self.skips(device, &line.id, is_id)
+            && let Some(place) = self.find_skip(device, &line.id, is_id)
         {
             return Triage::Skipped(place);
         }
-        let fails = self.entry(ExpectationKind::Fails, device, &line.id, is_id);
-        let flakes = self.entry(ExpectationKind::Flakes, device, &line.id, is_id);
+        let fails = self.find_entry(ExpectationKind::Fails, device, &line.id, is_id);
+        let flakes = self.find_entry(ExpectationKind::Flakes, device, &line.id, is_id);
         match (fails, flakes) {
             (None, None) => Triage::Unlisted,
-            (Some((entry, place)), _) if entry.speaks_of(status) => Triage::Expected(place),
+            (Some((entry, place)), _) if entry.covers_status(status) => Triage::Expected(place),
             // The test is listed as failing and as flaky: every result but an unlisted violation is expected.
             (Some(_), Some((_, place))) if status != Status::Fail => Triage::Flake(place),
             (None, Some((_, place))) => match status {
-                Status::Fail => Triage::NoFlake(place),
+                Status::Fail => Triage::ViolationListedAsFlake(place),
                 Status::Pass | Status::Skip => Triage::Unlisted,
                 Status::Crash | Status::Timeout | Status::Missing | Status::Warn => Triage::Flake(place),
             },
             (Some((_, place)), _) if status == Status::Pass => Triage::UnexpectedPass(place),
-            (Some((entry, place)), _) => Triage::Other { place, expected: entry.status },
+            (Some((entry, place)), _) => Triage::OtherStatus { place, expected: entry.status },
         }
     }
 
-    /// Returns the lines that match no id; `known` tests if an entry matches one. Files for devices that are
+    /// Returns the lines that match no id; `is_matched` tests an entry. Files for devices that are
     /// not among `devices` are omitted.
     pub fn unmatched(
         &self,
         devices: &[DeviceRecord],
-        mut known: impl FnMut(&Entry) -> bool,
+        mut is_matched: impl FnMut(&ExpectationEntry) -> bool,
     ) -> Vec<(ExpectationLine, String)> {
         let mut unmatched = Vec::new();
         for file in &self.files {
@@ -458,7 +461,7 @@ impl Expectations {
             if !is_used {
                 continue;
             }
-            for entry in file.entries.iter().filter(|entry| !known(entry)) {
+            for entry in file.entries.iter().filter(|entry| !is_matched(entry)) {
                 let place =
                     ExpectationLine { file: file.name.clone(), line: entry.line, reason: String::new() };
                 unmatched.push((place, entry.pattern.clone()));

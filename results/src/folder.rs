@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::difference::{PlanDifference, first_difference};
-use crate::journal::{Journal, JournalError, Recovered};
+use crate::journal::{Journal, JournalError, RecoveredJournal};
 use crate::read::{self, ReadError};
 pub use crate::read::{JOURNAL, MACHINE_CODE, PLAN};
 use crate::wire::{MachineCodeLine, PlanRecord, RunLine};
@@ -16,13 +16,13 @@ use crate::write::{RunWriter, TextLayout, csv, text};
 use crate::{Reason, conclusion};
 
 /// File name of the table of outcomes.
-pub const OUTCOMES: &str = "outcomes.csv";
+pub const OUTCOMES_FILE: &str = "outcomes.csv";
 /// File name of the text report.
-pub const SUMMARY: &str = "summary.txt";
+pub const SUMMARY_FILE: &str = "summary.txt";
 
 /// An open results folder; it holds the journal's lock.
 #[derive(Debug)]
-pub struct Folder {
+pub struct ResultsFolder {
     path: PathBuf,
     plan: PlanRecord,
     journal: Journal,
@@ -106,7 +106,7 @@ impl FolderError {
 ///
 /// # Errors
 /// Returns an error if it cannot be created.
-pub fn fresh(parent: &Path, stamp: &str) -> Result<PathBuf, FolderError> {
+pub fn create_unique(parent: &Path, stamp: &str) -> Result<PathBuf, FolderError> {
     let failed = |path: &Path, source| FolderError::Io { path: path.to_owned(), source };
     fs::create_dir_all(parent).map_err(|source| failed(parent, source))?;
     let mut number = 1_u32;
@@ -125,10 +125,10 @@ pub fn fresh(parent: &Path, stamp: &str) -> Result<PathBuf, FolderError> {
 ///
 /// # Errors
 /// Returns an error if the folder has files and no valid plan.
-pub fn planned(path: &Path) -> Result<Option<PlanRecord>, FolderError> {
-    match read::planned(path)? {
+pub fn read_plan(path: &Path) -> Result<Option<PlanRecord>, FolderError> {
+    match read::read_plan(path)? {
         Some(plan) => Ok(Some(plan)),
-        None if entries(path)? == 0 => Ok(None),
+        None if count_entries(path)? == 0 => Ok(None),
         None => Err(FolderError::NotResults { path: path.to_owned() }),
     }
 }
@@ -138,18 +138,18 @@ pub fn planned(path: &Path) -> Result<Option<PlanRecord>, FolderError> {
 /// # Errors
 /// Returns an error if it has files or cannot be read.
 pub fn ensure_empty(path: &Path) -> Result<(), FolderError> {
-    match entries(path)? {
+    match count_entries(path)? {
         0 => Ok(()),
         _ => Err(FolderError::NotEmpty { path: path.to_owned() }),
     }
 }
 
-impl Folder {
+impl ResultsFolder {
     /// Starts `plan` in the folder at `path`, which is created if missing and must be empty.
     ///
     /// # Errors
     /// Returns an error if it is not empty or cannot be written.
-    pub fn start(path: &Path, plan: &PlanRecord) -> Result<Folder, FolderError> {
+    pub fn start(path: &Path, plan: &PlanRecord) -> Result<ResultsFolder, FolderError> {
         ensure_empty(path)?;
         fs::create_dir_all(path).map_err(|source| FolderError::Io { path: path.to_owned(), source })?;
         // The lock on the journal is the lock on the folder. Another run may have started and ended here
@@ -157,7 +157,7 @@ impl Folder {
         let (journal, _) = Journal::open(&path.join(JOURNAL), plan)?;
         ensure_empty(path)?;
         write_plan(path, plan)?;
-        Ok(Folder { path: path.to_owned(), plan: plan.clone(), journal })
+        Ok(ResultsFolder { path: path.to_owned(), plan: plan.clone(), journal })
     }
 
     /// Resumes `plan` in the folder at `path`, which must hold the same plan; without a folder, starts it.
@@ -167,42 +167,42 @@ impl Folder {
     ///
     /// # Errors
     /// Returns an error if the folder holds another plan, is in use, or cannot be read or written.
-    pub fn resume(path: &Path, plan: &PlanRecord) -> Result<(Folder, Recovered), FolderError> {
-        let Some(found) = planned(path)? else {
-            return Folder::start(path, plan).map(|folder| (folder, Recovered::default()));
+    pub fn resume(path: &Path, plan: &PlanRecord) -> Result<(ResultsFolder, RecoveredJournal), FolderError> {
+        let Some(recorded) = read_plan(path)? else {
+            return ResultsFolder::start(path, plan).map(|folder| (folder, RecoveredJournal::default()));
         };
-        if found.schema != plan.schema {
-            return Err(FolderError::OlderPlan { path: path.to_owned(), found: found.schema });
+        if recorded.schema != plan.schema {
+            return Err(FolderError::OlderPlan { path: path.to_owned(), found: recorded.schema });
         }
-        let resumed = with_more_time(&found, plan)?;
-        if resumed.plan != found.plan && resumed.plan == plan.plan {
+        let resumed = extend_budget(&recorded, plan)?;
+        if resumed.plan != recorded.plan && resumed.plan == plan.plan {
             let hashes = || PlanDifference {
                 field: "the plan".into(),
-                recorded: found.plan.clone(),
+                recorded: recorded.plan.clone(),
                 requested: plan.plan.clone(),
             };
-            let difference = first_difference(&found, plan).unwrap_or_else(hashes);
+            let difference = first_difference(&recorded, plan).unwrap_or_else(hashes);
             return Err(FolderError::OtherPlan { path: path.to_owned(), difference });
         }
-        if found.seed != plan.seed {
+        if recorded.seed != plan.seed {
             return Err(FolderError::OtherSeed {
                 path: path.to_owned(),
-                found: found.seed,
+                found: recorded.seed,
                 wanted: plan.seed,
             });
         }
-        let (mut journal, mut recovered) = Journal::open(&path.join(JOURNAL), &found)?;
-        if resumed.budget != found.budget {
+        let (mut journal, mut recovered) = Journal::open(&path.join(JOURNAL), &recorded)?;
+        if resumed.budget != recorded.budget {
             write_plan(path, &resumed)?;
         }
-        let had_time = |line: &RunLine| line.reason.as_deref() != Some(Reason::NoTime.word());
-        let (lines, repeated): (Vec<RunLine>, Vec<RunLine>) = recovered.lines.into_iter().partition(had_time);
+        let has_time = |line: &RunLine| line.reason.as_deref() != Some(Reason::NoTime.word());
+        let (lines, repeated): (Vec<RunLine>, Vec<RunLine>) = recovered.lines.into_iter().partition(has_time);
         if !repeated.is_empty() {
             journal.replace(&lines)?;
         }
-        recovered.repeated = repeated.len();
+        recovered.rerun_tests = repeated.len();
         recovered.lines = lines;
-        Ok((Folder { path: path.to_owned(), plan: resumed, journal }, recovered))
+        Ok((ResultsFolder { path: path.to_owned(), plan: resumed, journal }, recovered))
     }
 
     /// Returns the folder's path.
@@ -229,27 +229,28 @@ impl Folder {
     /// # Errors
     /// Returns an error if a file cannot be written.
     pub fn finish(&self, lines: &[RunLine]) -> Result<(), FolderError> {
-        let lines = &self.plan.completed(lines);
-        let outcomes = self.path.join(OUTCOMES);
+        let lines = &self.plan.complete_lines(lines);
+        let outcomes = self.path.join(OUTCOMES_FILE);
         let mut bytes = Vec::new();
         {
             let mut writer = csv::CsvRunWriter::new(&mut bytes);
             lines
                 .iter()
-                .try_for_each(|line| writer.judged(line))
+                .try_for_each(|line| writer.write_verdict(line))
                 .and_then(|()| writer.finish())
                 .map_err(|source| FolderError::Io { path: outcomes.clone(), source })?;
         }
-        replace(&outcomes, &bytes)?;
-        let summary = conclusion::text(&self.plan, lines) + &text::report(lines, TextLayout::default());
-        replace(&self.path.join(SUMMARY), summary.as_bytes())
+        replace_file(&outcomes, &bytes)?;
+        let summary = conclusion::format_conclusions(&self.plan, lines)
+            + &text::format_report(lines, TextLayout::default());
+        replace_file(&self.path.join(SUMMARY_FILE), summary.as_bytes())
     }
 
     /// Writes the machine code of violating tests and replaces the previous file; without lines, writes none.
     ///
     /// # Errors
     /// Returns an error if it cannot be written.
-    pub fn keep_machine_code(&self, lines: &[MachineCodeLine]) -> Result<(), FolderError> {
+    pub fn write_machine_code(&self, lines: &[MachineCodeLine]) -> Result<(), FolderError> {
         if lines.is_empty() {
             return Ok(());
         }
@@ -260,7 +261,7 @@ impl Folder {
                 .map_err(|source| FolderError::Io { path: path.clone(), source: source.into() })?;
             bytes.push(b'\n');
         }
-        replace(&path, &bytes)
+        replace_file(&path, &bytes)
     }
 }
 
@@ -269,17 +270,17 @@ fn write_plan(path: &Path, plan: &PlanRecord) -> Result<(), FolderError> {
     let mut text = serde_json::to_vec_pretty(plan)
         .map_err(|source| FolderError::Io { path: path.join(PLAN), source: source.into() })?;
     text.push(b'\n');
-    replace(&path.join(PLAN), &text)
+    replace_file(&path.join(PLAN), &text)
 }
 
 /// Returns the plan of a run that `requested` resumes: that of `found`, with the further time if both have a time as
 /// budget, else `requested`.
-fn with_more_time(found: &PlanRecord, requested: &PlanRecord) -> Result<PlanRecord, FolderError> {
+fn extend_budget(found: &PlanRecord, requested: &PlanRecord) -> Result<PlanRecord, FolderError> {
     let hash = |plan: &PlanRecord| {
         plan.hash().map_err(|source| FolderError::Io { path: PLAN.into(), source: source.into() })
     };
-    let is_time = |plan: &PlanRecord| plan.instances().is_none();
-    let last_time = found.budget.rsplit(THEN).next().unwrap_or_default();
+    let is_time = |plan: &PlanRecord| plan.instance_budget().is_none();
+    let last_time = found.budget.rsplit(BUDGET_SEPARATOR).next().unwrap_or_default();
     let same = PlanRecord { budget: found.budget.clone(), ..requested.clone() };
     if !is_time(found) || !is_time(requested) || hash(&same)? != found.plan {
         return Ok(requested.clone());
@@ -287,18 +288,18 @@ fn with_more_time(found: &PlanRecord, requested: &PlanRecord) -> Result<PlanReco
     if last_time == requested.budget {
         return Ok(found.clone());
     }
-    let budget = format!("{}{THEN}{}", found.budget, requested.budget);
+    let budget = format!("{}{BUDGET_SEPARATOR}{}", found.budget, requested.budget);
     let mut resumed = PlanRecord { budget, ..found.clone() };
     resumed.plan = hash(&resumed)?;
     Ok(resumed)
 }
 
 /// Separator of the times of a run that was resumed with another one.
-const THEN: &str = ", then ";
+const BUDGET_SEPARATOR: &str = ", then ";
 
 /// Counts the entries of a folder; 0 if it does not exist. An empty journal and an unfinished plan do not
 /// count: a run that was killed before it wrote its plan leaves them.
-fn entries(path: &Path) -> Result<usize, FolderError> {
+fn count_entries(path: &Path) -> Result<usize, FolderError> {
     let io = |source| FolderError::Io { path: path.to_owned(), source };
     let entries = match fs::read_dir(path) {
         Ok(entries) => entries,
@@ -309,10 +310,10 @@ fn entries(path: &Path) -> Result<usize, FolderError> {
     for entry in entries {
         let entry = entry.map_err(io)?;
         let is = |name: &str| entry.file_name() == name;
-        let left = entry.metadata().is_ok_and(|found| {
+        let is_leftover = entry.metadata().is_ok_and(|found| {
             found.is_file() && (is(JOURNAL) && found.len() == 0 || is(&format!("{PLAN}{UNFINISHED}")))
         });
-        number += usize::from(!left);
+        number += usize::from(!is_leftover);
     }
     Ok(number)
 }
@@ -325,7 +326,7 @@ const UNFINISHED: &str = ".unfinished";
 ///
 /// # Errors
 /// Returns an error if it cannot be written.
-pub fn replace(path: &Path, content: &[u8]) -> Result<(), FolderError> {
+pub fn replace_file(path: &Path, content: &[u8]) -> Result<(), FolderError> {
     let io = |source| FolderError::Io { path: path.to_owned(), source };
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(UNFINISHED);

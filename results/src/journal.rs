@@ -7,7 +7,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-pub use crate::checksum::{is_whole, sealed};
+pub use crate::checksum::{seal_record, verify_checksum};
 use crate::read::{self, ReadError};
 use crate::wire::{PlanRecord, RunLine};
 
@@ -17,16 +17,16 @@ pub struct Journal {
     file: File,
     path: PathBuf,
     /// The file that was locked first; its lock is held, as another process may have opened it before it was replaced.
-    replaced: Option<File>,
+    original_file: Option<File>,
 }
 
 /// The content of a journal when it was opened.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Recovered {
+pub struct RecoveredJournal {
     /// The complete lines, in plan order.
     pub lines: Vec<RunLine>,
     /// Number of tests whose verdict was removed, because they had no time and run again.
-    pub repeated: usize,
+    pub rerun_tests: usize,
     /// Size in bytes of an incomplete last line, which was removed: its writer was killed while writing.
     pub truncated_bytes: u64,
 }
@@ -60,7 +60,7 @@ impl Journal {
     /// # Errors
     /// Returns an error if the file cannot be read or written, is in use, or holds anything but unchanged
     /// verdicts of the plan, at most one for each test and device.
-    pub fn open(path: &Path, plan: &PlanRecord) -> Result<(Journal, Recovered), JournalError> {
+    pub fn open(path: &Path, plan: &PlanRecord) -> Result<(Journal, RecoveredJournal), JournalError> {
         let io = |source| JournalError::Io { path: path.to_owned(), source };
         match std::fs::symlink_metadata(path) {
             Ok(found) if !found.is_file() => return Err(ReadError::NotAFile { path: path.to_owned() }.into()),
@@ -72,12 +72,12 @@ impl Journal {
             TryLockError::WouldBlock => JournalError::InUse { path: path.to_owned() },
             TryLockError::Error(source) => io(source),
         })?;
-        let found = read::lines(path, BufReader::new(&file), Some(plan.clone()))?;
+        let found = read::read_lines(path, BufReader::new(&file), Some(plan.clone()))?;
         let truncated_bytes = found.incomplete.map_or(0, |incomplete| incomplete.bytes as u64);
         let end = file.seek(SeekFrom::End(0)).map_err(io)?.saturating_sub(truncated_bytes);
         file.set_len(end).and_then(|()| file.seek(SeekFrom::End(0))).map_err(io)?;
-        let journal = Journal { file, path: path.to_owned(), replaced: None };
-        Ok((journal, Recovered { lines: found.lines, repeated: 0, truncated_bytes }))
+        let journal = Journal { file, path: path.to_owned(), original_file: None };
+        Ok((journal, RecoveredJournal { lines: found.lines, rerun_tests: 0, truncated_bytes }))
     }
 
     /// Replaces the content by these lines, atomically: a reader sees the old or the new content.
@@ -88,7 +88,7 @@ impl Journal {
         let failed = |source| JournalError::Io { path: self.path.clone(), source };
         let mut text = Vec::new();
         for line in lines {
-            text.extend(sealed(line).map_err(|error| failed(error.into()))?);
+            text.extend(seal_record(line).map_err(|error| failed(error.into()))?);
         }
         let unfinished = self.path.with_extension("unfinished");
         // Left by a process that was killed here; a link in its place must not be followed.
@@ -101,7 +101,7 @@ impl Journal {
         file.write_all(&text).and_then(|()| file.sync_data()).map_err(failed)?;
         std::fs::rename(&unfinished, &self.path).map_err(failed)?;
         let old = std::mem::replace(&mut self.file, file);
-        self.replaced.get_or_insert(old);
+        self.original_file.get_or_insert(old);
         Ok(())
     }
 
@@ -111,7 +111,7 @@ impl Journal {
     /// Returns an error if it cannot be written.
     pub fn append(&mut self, line: &RunLine) -> Result<(), JournalError> {
         let io = |source| JournalError::Io { path: self.path.clone(), source };
-        let text = sealed(line).map_err(|error| io(error.into()))?;
+        let text = seal_record(line).map_err(|error| io(error.into()))?;
         self.file.write_all(&text).and_then(|()| self.file.sync_data()).map_err(io)
     }
 }
@@ -122,6 +122,6 @@ impl Drop for Journal {
     fn drop(&mut self) {
         // The operating system unlocks at process exit at the latest, so an error here has no effect.
         drop(self.file.unlock());
-        drop(self.replaced.as_ref().map(File::unlock));
+        drop(self.original_file.as_ref().map(File::unlock));
     }
 }

@@ -7,7 +7,7 @@
 use litmus::{Observation, Outcome, Overlap, PredictedOutcome, Prediction, Race, Test};
 
 use crate::state;
-use crate::statistics::{Drift, drift};
+use crate::statistics::{Drift, find_drift};
 use crate::wire::{RaceWord, RunLine, VerdictWord};
 
 /// Number of interleaved instances, or of early reads, from which a test counts as exercised.
@@ -32,9 +32,9 @@ pub struct Evidence<'a> {
     pub twin: Option<Twin<'a>>,
     /// Names the limit of this program that explains instances without a result. If `None`, an instance
     /// without a result is a fault of the device.
-    pub bound: Option<&'a str>,
+    pub explaining_limit: Option<&'a str>,
     /// True if a probe found that the device runs invocations of the test's stage sequentially.
-    pub serial_stage: bool,
+    pub is_stage_serial: bool,
 }
 
 /// The observation of a variant of the test with one synchronization removed.
@@ -150,11 +150,11 @@ impl Reason {
 }
 
 /// Largest number of unexpected values that a verdict lists.
-const MOST_UNEXPECTED: usize = 3;
+const MAX_LISTED_UNEXPECTED: usize = 3;
 
 /// Returns the first of these descriptions of unexpected values, and the number of the others.
-pub(crate) fn first_unexpected(mut all: impl Iterator<Item = String>) -> Vec<String> {
-    let mut first: Vec<String> = all.by_ref().take(MOST_UNEXPECTED).collect();
+pub(crate) fn list_unexpected(mut all: impl Iterator<Item = String>) -> Vec<String> {
+    let mut first: Vec<String> = all.by_ref().take(MAX_LISTED_UNEXPECTED).collect();
     match all.count() {
         0 => {}
         others => first.push(format!("{others} others")),
@@ -191,7 +191,7 @@ pub struct Judgement {
     /// Every outcome of the prediction, observed or not, in the order of outcomes.
     pub rows: Vec<OutcomeCount>,
     /// Observed values that match no row.
-    pub unexpected: Vec<Unexpected>,
+    pub unexpected: Vec<UnexpectedCount>,
     /// How rates changed during the run; `None` if the run was too short to test for it.
     pub drift: Option<Drift>,
 }
@@ -206,12 +206,12 @@ pub struct OutcomeCount {
     /// Number of independent batches with this outcome, on a device that has batches.
     pub batches: Option<u64>,
     /// How the model classifies the outcome.
-    pub says: PredictedOutcome,
+    pub predicted: PredictedOutcome,
 }
 
 /// Values that no candidate execution produces.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unexpected {
+pub struct UnexpectedCount {
     /// An outcome that the prediction lacks (values in the order of the observables), or the raw result words
     /// of an instance with a wrong end mark.
     pub raw: Vec<u64>,
@@ -246,21 +246,21 @@ pub fn judge(evidence: &Evidence<'_>) -> Judgement {
     let &Evidence { prediction, observation, .. } = evidence;
     // If the search ended early, an outcome without an execution so far may still be allowed: it is not listed.
     let is_seen = |outcome: &Outcome| observation.histogram.counts.contains_key(outcome);
-    let is_listed = |outcome: &Outcome, says: &PredictedOutcome| {
-        prediction.complete || prediction.race == Race::Free || says.allowed || is_seen(outcome)
+    let is_listed = |outcome: &Outcome, predicted: &PredictedOutcome| {
+        prediction.complete || prediction.race == Race::Free || predicted.allowed || is_seen(outcome)
     };
     let rows: Vec<OutcomeCount> = prediction
         .outcomes
         .iter()
-        .filter(|(outcome, says)| is_listed(outcome, says))
-        .map(|(outcome, says)| OutcomeCount {
+        .filter(|(outcome, predicted)| is_listed(outcome, predicted))
+        .map(|(outcome, predicted)| OutcomeCount {
             outcome: outcome.clone(),
             count: observation.histogram.counts.get(outcome).copied().unwrap_or_default(),
             batches: observation
                 .batches
                 .as_ref()
                 .map(|batches| batches.by_outcome.get(outcome).copied().unwrap_or_default()),
-            says: *says,
+            predicted: *predicted,
         })
         .collect();
     let unpredicted = observation
@@ -268,23 +268,26 @@ pub fn judge(evidence: &Evidence<'_>) -> Judgement {
         .counts
         .iter()
         .filter(|(outcome, _)| !prediction.outcomes.contains_key(outcome))
-        .map(|(outcome, count)| Unexpected { raw: outcome.0.iter().map(|v| v.0).collect(), count: *count });
-    let partial = observation.unexpected.iter().map(|(words, count)| Unexpected {
+        .map(|(outcome, count)| UnexpectedCount {
+            raw: outcome.0.iter().map(|v| v.0).collect(),
+            count: *count,
+        });
+    let partial = observation.unexpected.iter().map(|(words, count)| UnexpectedCount {
         raw: words.iter().map(|w| u64::from(*w)).collect(),
         count: *count,
     });
-    let unexpected: Vec<Unexpected> = unpredicted.chain(partial).filter(|u| u.count > 0).collect();
-    let interleaved = rows.iter().filter(|row| !row.says.serial).map(|row| row.count).sum();
+    let unexpected: Vec<UnexpectedCount> = unpredicted.chain(partial).filter(|u| u.count > 0).collect();
+    let interleaved = rows.iter().filter(|row| !row.predicted.serial).map(|row| row.count).sum();
     let mut judgement = Judgement {
         verdict: Verdict::Conforms,
         detail: None,
         race: Some(match prediction.race {
-            _ if allows_nothing(prediction) => Race::Unknown,
+            _ if has_no_allowed_outcome(prediction) => Race::Unknown,
             Race::Racy if prediction.is_undefined() => Race::Racy,
             Race::Free | Race::Racy if prediction.complete => Race::Free,
             Race::Free | Race::Racy | Race::Unknown => Race::Unknown,
         }),
-        exercised: exercised(evidence, interleaved) && !nothing_kept(&rows),
+        exercised: is_exercised(evidence, interleaved) && !is_everything_filtered(&rows),
         instances: observation.accounted_instances(),
         interleaved,
         not_executed: observation.not_executed,
@@ -294,26 +297,26 @@ pub fn judge(evidence: &Evidence<'_>) -> Judgement {
         batches: observation.batches.as_ref().map(|batches| batches.total),
         rows,
         unexpected,
-        drift: drift(&observation.stretches),
+        drift: find_drift(&observation.stretches),
     };
-    let (verdict, detail) = verdict(evidence, &judgement);
+    let (verdict, detail) = derive_verdict(evidence, &judgement);
     judgement.verdict = verdict;
     judgement.detail = detail;
-    let is_told = match verdict {
+    let is_reported = match verdict {
         Verdict::Inconclusive(Reason::NotExecuted) => true,
-        Verdict::Violates => unexplained(evidence, observation),
+        Verdict::Violates => has_unexplained_dispatches(evidence, observation),
         _ => false,
     };
-    if judgement.not_executed > 0 && !is_told {
-        let why = evidence.bound.map(|bound| format!(" ({bound})")).unwrap_or_default();
-        let mut told = format!("{} instances were not executed{why}", judgement.not_executed);
+    if judgement.not_executed > 0 && !is_reported {
+        let why = evidence.explaining_limit.map(|bound| format!(" ({bound})")).unwrap_or_default();
+        let mut not_executed = format!("{} instances were not executed{why}", judgement.not_executed);
         if observation.outside_grid > 0 {
-            told += "; ";
-            told += &excess(observation.outside_grid);
+            not_executed += "; ";
+            not_executed += &describe_excess(observation.outside_grid);
         }
         judgement.detail = Some(match judgement.detail {
-            Some(detail) => format!("{detail}; {told}"),
-            None => told,
+            Some(detail) => format!("{detail}; {not_executed}"),
+            None => not_executed,
         });
     }
     judgement
@@ -321,13 +324,13 @@ pub fn judge(evidence: &Evidence<'_>) -> Judgement {
 
 /// Returns true if the test's filter excludes every observed instance, so that none of them tests the
 /// condition.
-fn nothing_kept(rows: &[OutcomeCount]) -> bool {
-    let filters = rows.iter().any(|row| row.says.filtered);
-    filters && rows.iter().all(|row| row.says.filtered || row.count == 0)
+fn is_everything_filtered(rows: &[OutcomeCount]) -> bool {
+    let filters = rows.iter().any(|row| row.predicted.filtered);
+    filters && rows.iter().all(|row| row.predicted.filtered || row.count == 0)
 }
 
 /// Returns true if enough instances overlapped for the forbidden outcome to be observable.
-fn exercised(evidence: &Evidence<'_>, interleaved: u64) -> bool {
+fn is_exercised(evidence: &Evidence<'_>, interleaved: u64) -> bool {
     let &Evidence { test, prediction, observation, twin, .. } = evidence;
     match test.thread_overlap() {
         Overlap::Possible => {
@@ -348,14 +351,14 @@ fn exercised(evidence: &Evidence<'_>, interleaved: u64) -> bool {
 }
 
 /// Returns why nothing is judged by a model without a consistent execution.
-pub(crate) fn no_execution(model: &str) -> String {
+pub(crate) fn describe_no_execution(model: &str) -> String {
     format!(
         "no execution is consistent under {model}: run `vk-litmus check` on the test, or judge it by another `--model`"
     )
 }
 
 /// Returns true if the search was complete and found no consistent execution.
-pub(crate) fn allows_nothing(prediction: &Prediction) -> bool {
+pub(crate) fn has_no_allowed_outcome(prediction: &Prediction) -> bool {
     prediction.complete && prediction.outcomes.values().all(|says| !says.allowed)
 }
 
@@ -363,16 +366,16 @@ pub(crate) fn allows_nothing(prediction: &Prediction) -> bool {
 ///
 /// A program whose runs all end has a consistent execution, so the model or the input is wrong. False for
 /// Khronos' tests, which force the values of reads.
-pub(crate) fn lacks_execution(test: &Test, prediction: &Prediction) -> bool {
-    test.khronos.is_none() && allows_nothing(prediction) && !test.may_hang()
+pub(crate) fn is_missing_execution(test: &Test, prediction: &Prediction) -> bool {
+    test.khronos.is_none() && has_no_allowed_outcome(prediction) && !test.may_hang()
 }
 
-fn verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, Option<String>) {
+fn derive_verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, Option<String>) {
     let &Evidence { test, prediction, observation, ending, .. } = evidence;
     let race = prediction.race;
     let inconclusive = |reason, detail: String| (Verdict::Inconclusive(reason), Some(detail));
 
-    let (ended, how) = match ending {
+    let (end_reason, how) = match ending {
         Ending::NullDevice => {
             return inconclusive(Reason::NullDevice, "the device executes nothing".to_owned());
         }
@@ -385,8 +388,8 @@ fn verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, Option<S
     };
 
     // Under a model without any execution, every outcome would be a violation.
-    if allows_nothing(prediction) {
-        return inconclusive(Reason::NotJudged, no_execution(&prediction.model));
+    if has_no_allowed_outcome(prediction) {
+        return inconclusive(Reason::NotJudged, describe_no_execution(&prediction.model));
     }
 
     // Violations are checked first: a later crash or time-out does not invalidate the observed outcome.
@@ -394,37 +397,39 @@ fn verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, Option<S
         let mut proofs: Vec<String> = judgement
             .rows
             .iter()
-            .filter(|row| row.count > 0 && !row.says.allowed)
+            .filter(|row| row.count > 0 && !row.predicted.allowed)
             .map(|row| {
-                let outcome = state::line(test, &prediction.observables, &row.outcome);
-                format!("forbidden outcome {outcome} seen {}", times(row.count))
+                let outcome = state::format_outcome(test, &prediction.observables, &row.outcome);
+                format!("forbidden outcome {outcome} seen {}", format_times(row.count))
             })
             .collect();
         let unexpected = judgement.unexpected.iter();
-        let unexpected = unexpected
-            .map(|u| format!("values that no execution produces, {:?}, seen {}", u.raw, times(u.count)));
-        proofs.extend(first_unexpected(unexpected));
+        let unexpected = unexpected.map(|u| {
+            format!("values that no execution produces, {:?}, seen {}", u.raw, format_times(u.count))
+        });
+        proofs.extend(list_unexpected(unexpected));
         if !proofs.is_empty() {
-            if let (Some(reason), Some(how)) = (ended, how) {
+            if let (Some(reason), Some(how)) = (end_reason, how) {
                 proofs.push(format!("the run ended early: {} ({how})", reason.word()));
             }
-            let lacks = unexplained(evidence, observation).then(|| missing(observation));
+            let missing_dispatches =
+                has_unexplained_dispatches(evidence, observation).then(|| describe_missing(observation));
             let (verdict, detail) =
-                weigh_violation(&proofs.join("; "), lacks.as_deref(), EvidenceCheck::Alone);
+                weigh_violation(&proofs.join("; "), missing_dispatches.as_deref(), EvidenceCheck::OwnReceipt);
             return (verdict, Some(detail));
         }
     }
 
-    if let (Some(reason), Some(how)) = (ended, how) {
+    if let (Some(reason), Some(how)) = (end_reason, how) {
         return inconclusive(reason, how.clone());
     }
     // A failure of the twin counts as a failure of the test. A twin with zero dispatches did not run.
-    let ran = [("", Some(observation)), ("of the twin, ", evidence.twin.map(|twin| twin.observation))];
-    let ran = ran.into_iter().filter_map(|(whose, seen)| Some((whose, seen?)));
+    let runs = [("", Some(observation)), ("of the twin, ", evidence.twin.map(|twin| twin.observation))];
+    let ran = runs.into_iter().filter_map(|(whose, seen)| Some((whose, seen?)));
     let ran = ran.filter(|(whose, seen)| whose.is_empty() || seen.dispatches > 0);
     let discarded = |is_too_much: &dyn Fn(&Observation) -> bool| {
         let (whose, seen) = ran.clone().find(|(_, seen)| is_too_much(seen))?;
-        Some(inconclusive(Reason::NotExecuted, whose.to_owned() + &missing(seen)))
+        Some(inconclusive(Reason::NotExecuted, whose.to_owned() + &describe_missing(seen)))
     };
     let nothing_is_left =
         |seen: &Observation| seen.accounted_instances() == 0 || discarded_share(seen) > DISCARDED_SHARE_LIMIT;
@@ -469,11 +474,11 @@ fn verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, Option<S
             format!("all {} instances reached the bound of a spin loop", observation.unresolved),
         );
     }
-    if let Some(verdict) = discarded(&|seen| unexplained(evidence, seen)) {
+    if let Some(verdict) = discarded(&|seen| has_unexplained_dispatches(evidence, seen)) {
         return verdict;
     }
     if !judgement.exercised {
-        return inconclusive(Reason::NotExercised, unexercised(evidence, judgement));
+        return inconclusive(Reason::NotExercised, describe_unexercised(evidence, judgement));
     }
     (Verdict::Conforms, describe_thin_air(test, prediction, judgement))
 }
@@ -483,18 +488,18 @@ fn verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, Option<S
 /// Counts alone cannot show that a test was not exercised or that its run failed; only the absence of a
 /// forbidden outcome is checked for such records.
 pub fn find_contradiction(line: &RunLine) -> Option<String> {
-    let shown = line.outcomes.iter().filter(|outcome| outcome.count > 0 && !outcome.allowed);
-    let forbidden = shown.map(|outcome| outcome.count).sum::<u64>();
-    let nowhere = line.unexpected.iter().map(|values| values.count).sum::<u64>();
-    let proven = forbidden > 0 || nowhere > 0;
+    let forbidden_outcomes = line.outcomes.iter().filter(|outcome| outcome.count > 0 && !outcome.allowed);
+    let forbidden_count = forbidden_outcomes.map(|outcome| outcome.count).sum::<u64>();
+    let unexpected_count = line.unexpected.iter().map(|values| values.count).sum::<u64>();
+    let has_proof = forbidden_count > 0 || unexpected_count > 0;
     // Records of the first schema version do not state whether the program races.
     let race = line.race;
     // A violation of forward progress is a hang, which has no outcome.
-    let of_progress = line.progress.is_some();
-    let what = match line.verdict {
-        VerdictWord::Conforms if proven => {
+    let is_progress_test = line.progress.is_some();
+    let contradiction = match line.verdict {
+        VerdictWord::Conforms if has_proof => {
             format!(
-                "although {forbidden} instances are forbidden and {nowhere} have values that no \
+                "although {forbidden_count} instances are forbidden and {unexpected_count} have values that no \
                  execution produces"
             )
         }
@@ -507,15 +512,17 @@ pub fn find_contradiction(line: &RunLine) -> Option<String> {
         VerdictWord::Conforms | VerdictWord::Violates if race.is_some_and(|race| race != RaceWord::Free) => {
             "of a program that may race".to_owned()
         }
-        VerdictWord::Violates if !proven && !of_progress => {
+        VerdictWord::Violates if !has_proof && !is_progress_test => {
             "although no forbidden outcome was seen".to_owned()
         }
         VerdictWord::Undefined if race.is_some_and(|race| race != RaceWord::Racy) => {
             "of a program that does not race".to_owned()
         }
-        VerdictWord::Inconclusive if proven && race == Some(RaceWord::Free) && !proves_nothing(line) => {
+        VerdictWord::Inconclusive
+            if has_proof && race == Some(RaceWord::Free) && !has_invalid_results(line) =>
+        {
             format!(
-                "although {forbidden} instances are forbidden and {nowhere} have values that no \
+                "although {forbidden_count} instances are forbidden and {unexpected_count} have values that no \
                  execution produces"
             )
         }
@@ -525,12 +532,12 @@ pub fn find_contradiction(line: &RunLine) -> Option<String> {
         }
         _ => return None,
     };
-    Some(format!("the verdict does not follow from the counts: `{}` {what}", line.verdict.text()))
+    Some(format!("the verdict does not follow from the counts: `{}` {contradiction}", line.verdict.text()))
 }
 
 /// Returns true if the forbidden results of an inconclusive record are not evidence: those of a device that
 /// executes nothing, and those of a shader with dispatches that were not executed.
-fn proves_nothing(line: &RunLine) -> bool {
+fn has_invalid_results(line: &RunLine) -> bool {
     let reason = line.reason.as_deref();
     reason == Some(Reason::NullDevice.word())
         || line.shader.is_some() && reason == Some(Reason::NotExecuted.word())
@@ -538,14 +545,14 @@ fn proves_nothing(line: &RunLine) -> bool {
 
 /// Describes observed outcomes that the specification allows and no known implementation produces.
 fn describe_thin_air(test: &Test, prediction: &Prediction, judgement: &Judgement) -> Option<String> {
-    let seen = judgement.rows.iter().filter(|row| row.count > 0 && row.says.thin_air).map(|row| {
-        let outcome = state::line(test, &prediction.observables, &row.outcome);
+    let thin_air = judgement.rows.iter().filter(|row| row.count > 0 && row.predicted.thin_air).map(|row| {
+        let outcome = state::format_outcome(test, &prediction.observables, &row.outcome);
         format!(
             "values out of thin air seen {}: {outcome}, which no implementation was known to show",
-            times(row.count)
+            format_times(row.count)
         )
     });
-    Some(seen.collect::<Vec<_>>().join("; ")).filter(|text| !text.is_empty())
+    Some(thin_air.collect::<Vec<_>>().join("; ")).filter(|text| !text.is_empty())
 }
 
 /// Names the twin of a test whose threads synchronize by control barriers or interlocked sections.
@@ -557,11 +564,11 @@ fn unsynchronized_twin(test: &Test) -> &'static str {
 }
 
 /// Describes why the test does not count as exercised.
-fn unexercised(evidence: &Evidence<'_>, judgement: &Judgement) -> String {
-    if nothing_kept(&judgement.rows) {
+fn describe_unexercised(evidence: &Evidence<'_>, judgement: &Judgement) -> String {
+    if is_everything_filtered(&judgement.rows) {
         return format!("none of {} instances met the filter", judgement.instances);
     }
-    if evidence.serial_stage {
+    if evidence.is_stage_serial {
         return format!("stage runs serially: {} instances", judgement.instances);
     }
     match evidence.test.thread_overlap() {
@@ -599,14 +606,16 @@ fn discarded_share(observation: &Observation) -> f64 {
     observation.discarded_dispatches as f64 / observation.dispatches as f64
 }
 
-/// Returns true if a device did not execute a dispatch as requested, and no bound of our own explains it.
-fn unexplained(evidence: &Evidence<'_>, seen: &Observation) -> bool {
+/// Returns true if a device did not execute a dispatch as requested, and no limit of the program explains it.
+fn has_unexplained_dispatches(evidence: &Evidence<'_>, seen: &Observation) -> bool {
     // A bound cannot explain surplus invocations, or words that the host reads wrongly.
-    seen.not_executed > 0 && evidence.bound.is_none() || seen.outside_grid > 0 || seen.misread_dispatches > 0
+    seen.not_executed > 0 && evidence.explaining_limit.is_none()
+        || seen.outside_grid > 0
+        || seen.misread_dispatches > 0
 }
 
 /// Describes the dispatches that were not executed as requested.
-fn missing(seen: &Observation) -> String {
+fn describe_missing(seen: &Observation) -> String {
     let Observation { discarded_dispatches, dispatches, not_executed, .. } = seen;
     let mut text = format!(
         "{discarded_dispatches} of {dispatches} dispatches discarded: {not_executed} instances were not \
@@ -617,7 +626,7 @@ fn missing(seen: &Observation) -> String {
     }
     if seen.outside_grid > 0 {
         text += "; ";
-        text += &excess(seen.outside_grid);
+        text += &describe_excess(seen.outside_grid);
     }
     if seen.misread_dispatches > 0 {
         text += "; ";
@@ -633,9 +642,9 @@ const WEAK_EVIDENCE: &str = "weak evidence";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EvidenceCheck {
     /// Each workgroup has a receipt, so the record was executed even if others were not.
-    Alone,
+    OwnReceipt,
     /// Only dispatches next to it have receipts.
-    ByNeighbours,
+    NeighbourReceipts,
 }
 
 /// Returns the verdict and its explanation for forbidden results, of litmus tests and of users' shaders.
@@ -643,11 +652,11 @@ pub enum EvidenceCheck {
 /// `proof` names the results. `missing` describes the dispatches that the driver did not execute as
 /// requested. It may have failed elsewhere undetected, so the explanation starts with it. Then only
 /// individually checked records prove a violation.
-pub fn weigh_violation(proof: &str, missing: Option<&str>, checked: EvidenceCheck) -> (Verdict, String) {
+pub fn weigh_violation(proof: &str, missing: Option<&str>, check: EvidenceCheck) -> (Verdict, String) {
     let Some(missing) = missing else { return (Verdict::Violates, proof.to_owned()) };
-    let verdict = match checked {
-        EvidenceCheck::Alone => Verdict::Violates,
-        EvidenceCheck::ByNeighbours => Verdict::Inconclusive(Reason::NotExecuted),
+    let verdict = match check {
+        EvidenceCheck::OwnReceipt => Verdict::Violates,
+        EvidenceCheck::NeighbourReceipts => Verdict::Inconclusive(Reason::NotExecuted),
     };
     (verdict, format!("{WEAK_EVIDENCE} ({missing}): {proof}"))
 }
@@ -676,7 +685,7 @@ pub fn describe_weak_violations(weak: usize, violates: usize) -> String {
 }
 
 /// Describes invocations outside the grid.
-pub fn excess(outside_grid: u64) -> String {
+pub fn describe_excess(outside_grid: u64) -> String {
     format!("the driver executed more invocations than the dispatch has: {outside_grid} outside the grid")
 }
 
@@ -685,6 +694,6 @@ pub fn describe_misread(what: &str, count: u64) -> String {
     format!("the host read other words than the device computed checksums over ({what}: {count})")
 }
 
-fn times(count: u64) -> String {
+fn format_times(count: u64) -> String {
     if count == 1 { "once".to_owned() } else { format!("{count} times") }
 }

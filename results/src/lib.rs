@@ -1,6 +1,6 @@
 //! Verdicts on observations, their statistics, published records and report formats.
 //!
-//! [`judge()`] compares an observation with a prediction; [`again`] re-judges a published record by a new
+//! [`judge()`] compares an observation with a prediction; [`rejudge`] judges a published record by a new
 //! prediction. [`statistics`] computes intervals and tests on counts, [`wire`] has the published record
 //! types, [`write`] the report formats, [`journal`] and [`folder`] the files on disk. The crate is
 //! independent of devices and does not parse models.
@@ -30,13 +30,12 @@
 //! let mut observation = Observation { dispatches: 1, ..Observation::default() };
 //! observation.histogram.add_count(zero, 3);
 //! let judgement = judge(&Evidence {
-//!     test: &test, prediction: &prediction, observation: &observation, ending: &Ending::Finished, twin: None, bound: None,
-//!     serial_stage: false,
+//!     test: &test, prediction: &prediction, observation: &observation, ending: &Ending::Finished, twin: None,
+//!     explaining_limit: None, is_stage_serial: false,
 //! });
 //! assert!(matches!(judgement.verdict, Verdict::Violates));
 //! ```
 
-pub mod again;
 pub mod answer;
 pub mod bench;
 mod checksum;
@@ -44,6 +43,7 @@ pub mod conclusion;
 pub mod diff;
 pub mod difference;
 pub mod drift;
+pub mod escape;
 pub mod expectation;
 pub mod journal;
 pub mod judge;
@@ -52,8 +52,8 @@ pub mod number;
 pub mod portability;
 pub mod power;
 pub mod read;
+pub mod rejudge;
 pub mod report;
-pub mod show;
 pub mod state;
 pub mod statistics;
 pub mod wire;
@@ -68,9 +68,9 @@ pub mod merge;
 #[cfg(not(target_family = "wasm"))]
 pub mod write;
 
-pub use answer::{Answer, answer};
+pub use answer::{Answer, answer_question};
 pub use checksum::sources_hash;
 pub use judge::{
-    Ending, Evidence, EvidenceCheck, Judgement, OutcomeCount, Reason, Twin, Unexpected, Verdict,
-    describe_misread, describe_weak_violations, excess, is_weak_violation, judge, weigh_violation,
+    Ending, Evidence, EvidenceCheck, Judgement, OutcomeCount, Reason, Twin, UnexpectedCount, Verdict,
+    describe_excess, describe_misread, describe_weak_violations, is_weak_violation, judge, weigh_violation,
 };

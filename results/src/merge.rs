@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::folder::{Folder, FolderError};
+use crate::escape;
+use crate::folder::{FolderError, ResultsFolder};
 use crate::read::Results;
-use crate::show;
 use crate::wire::{DeviceRecord, PlanRecord, RunLine, TestRecord};
 
 /// Why results cannot be merged.
@@ -33,7 +33,7 @@ pub enum MergeError {
     },
     /// Two results are the same shard.
     #[error("{left} and {right} are both shard {shard}")]
-    Twice {
+    DuplicateShard {
         /// The shard, as `index/count`.
         shard: String,
         /// One of the results.
@@ -46,7 +46,7 @@ pub enum MergeError {
     Missing(String),
     /// The number of tests in a shard does not match the number in the others.
     #[error("{0} has {1} tests, which does not match the other shards")]
-    Uneven(String, usize),
+    TestCountMismatch(String, usize),
     /// A test is in two shards.
     #[error("test `{0}` is in two shards")]
     SharedTest(String),
@@ -79,7 +79,7 @@ impl MergeError {
 pub fn merge(parts: &[Results]) -> Result<(PlanRecord, Vec<RunLine>), MergeError> {
     let mut shards: Vec<(usize, usize, String, &Results, &PlanRecord)> = Vec::new();
     for part in parts {
-        let name = show::line(&part.source.to_string_lossy()).into_owned();
+        let name = escape::escape_line(&part.source.to_string_lossy()).into_owned();
         let plan = part.plan.as_ref().ok_or_else(|| MergeError::NoPlan(name.clone()))?;
         if let Some(incomplete) = part.incomplete {
             return Err(MergeError::Incomplete(name, incomplete.line));
@@ -91,29 +91,29 @@ pub fn merge(parts: &[Results]) -> Result<(PlanRecord, Vec<RunLine>), MergeError
         return Err(MergeError::Missing("1/1".to_owned()));
     };
     for (_, _, name, _, plan) in shards.iter().skip(1) {
-        agree(first, &first_name, plan, name)?;
+        check_same_settings(first, &first_name, plan, name)?;
     }
     shards.sort_by_key(|(index, ..)| *index);
     let twice = shards.iter().zip(shards.iter().skip(1)).find(|(left, right)| left.0 == right.0);
     if let Some((left, right)) = twice {
         let shard = format!("{}/{count}", left.0);
-        return Err(MergeError::Twice { shard, left: left.2.clone(), right: right.2.clone() });
+        return Err(MergeError::DuplicateShard { shard, left: left.2.clone(), right: right.2.clone() });
     }
     if let Some(missing) =
         (1..=count).find(|index| shards.get(index - 1).is_none_or(|shard| shard.0 != *index))
     {
         return Err(MergeError::Missing(format!("{missing}/{count}")));
     }
-    let mut plan = PlanRecord { shard: None, tests: whole(&shards)?, ..first.clone() };
+    let mut plan = PlanRecord { shard: None, tests: restore_test_order(&shards)?, ..first.clone() };
     plan.plan = plan.hash()?;
     let mut lines: Vec<RunLine> = shards.iter().flat_map(|(_, _, _, part, _)| part.lines.clone()).collect();
-    let place = |line: &RunLine| {
+    let plan_position = |line: &RunLine| {
         (
             plan.devices.iter().position(|device| device.name == line.device),
             plan.tests.iter().position(|test| test.id == line.id),
         )
     };
-    lines.sort_by_cached_key(place);
+    lines.sort_by_cached_key(plan_position);
     Ok((plan, lines))
 }
 
@@ -124,13 +124,13 @@ pub fn merge(parts: &[Results]) -> Result<(PlanRecord, Vec<RunLine>), MergeError
 /// written.
 pub fn merge_into(parts: &[Results], out: &Path) -> Result<(PlanRecord, Vec<RunLine>), MergeError> {
     let (plan, lines) = merge(parts)?;
-    let mut folder = Folder::start(out, &plan)?;
+    let mut folder = ResultsFolder::start(out, &plan)?;
     for line in &lines {
         folder.append(line)?;
     }
     folder.finish(&lines)?;
     let machine_code: Vec<_> = parts.iter().flat_map(|part| part.machine_code.iter().cloned()).collect();
-    folder.keep_machine_code(&machine_code)?;
+    folder.write_machine_code(&machine_code)?;
     Ok((plan, lines))
 }
 
@@ -143,10 +143,15 @@ fn shard(plan: &PlanRecord) -> Option<(usize, usize)> {
 }
 
 /// Environment variables that set the paths of drivers.
-const DRIVER_FILES: [&str; 3] = ["VK_DRIVER_FILES", "VK_ICD_FILENAMES", "VK_ADD_DRIVER_FILES"];
+const DRIVER_FILE_VARIABLES: [&str; 3] = ["VK_DRIVER_FILES", "VK_ICD_FILENAMES", "VK_ADD_DRIVER_FILES"];
 
 /// Checks that every plan field on which a verdict depends is equal. The tests differ by construction.
-fn agree(left: &PlanRecord, left_name: &str, right: &PlanRecord, right_name: &str) -> Result<(), MergeError> {
+fn check_same_settings(
+    left: &PlanRecord,
+    left_name: &str,
+    right: &PlanRecord,
+    right_name: &str,
+) -> Result<(), MergeError> {
     let devices = |plan: &PlanRecord| {
         let names: Vec<String> = plan
             .devices
@@ -170,7 +175,7 @@ fn agree(left: &PlanRecord, left_name: &str, right: &PlanRecord, right_name: &st
     };
     let count = |plan: &PlanRecord| shard(plan).map_or(0, |(_, count)| count).to_string();
     let models = |plan: &PlanRecord| {
-        let of = |(index, device): (usize, &DeviceRecord)| {
+        let models_on_device = |(index, device): (usize, &DeviceRecord)| {
             let models: BTreeSet<String> = plan
                 .tests
                 .iter()
@@ -181,19 +186,22 @@ fn agree(left: &PlanRecord, left_name: &str, right: &PlanRecord, right_name: &st
         };
         // A shard without tests lists no models.
         (!plan.tests.is_empty())
-            .then(|| plan.devices.iter().enumerate().map(of).collect::<Vec<_>>().join(", "))
+            .then(|| plan.devices.iter().enumerate().map(models_on_device).collect::<Vec<_>>().join(", "))
     };
-    let surroundings = |plan: &PlanRecord| {
+    let environment = |plan: &PlanRecord| {
         let environment = plan.environment.as_ref()?;
         // Paths of drivers may differ between machines; the devices show that the drivers are the same.
-        let changes = environment.variables.iter().filter(|(name, _)| !DRIVER_FILES.contains(&name.as_str()));
+        let changes =
+            environment.variables.iter().filter(|(name, _)| !DRIVER_FILE_VARIABLES.contains(&name.as_str()));
         let variables: Vec<String> = changes.map(|(name, value)| format!("{name}={value}")).collect();
         let (os, architecture) = (&environment.os, &environment.architecture);
         Some(format!("{os} {architecture} {}", variables.join(" ")).trim_end().to_owned())
     };
-    let both = |of: &dyn Fn(&PlanRecord) -> Option<String>| of(left).zip(of(right)).unwrap_or_default();
-    let (left_models, right_models) = both(&models);
-    let (left_surroundings, right_surroundings) = both(&surroundings);
+    let both_values = |property: &dyn Fn(&PlanRecord) -> Option<String>| {
+        property(left).zip(property(right)).unwrap_or_default()
+    };
+    let (left_models, right_models) = both_values(&models);
+    let (left_surroundings, right_surroundings) = both_values(&environment);
     let fields: [(&'static str, String, String); 9] = [
         ("schema", left.schema.clone(), right.schema.clone()),
         ("tool", left.tool.clone(), right.tool.clone()),
@@ -208,9 +216,9 @@ fn agree(left: &PlanRecord, left_name: &str, right: &PlanRecord, right_name: &st
     let conflict = |field, left_value: String, right_value: String| MergeError::Conflict {
         field,
         left: left_name.to_owned(),
-        left_value: show::line(&left_value).into_owned(),
+        left_value: escape::escape_line(&left_value).into_owned(),
         right: right_name.to_owned(),
-        right_value: show::line(&right_value).into_owned(),
+        right_value: escape::escape_line(&right_value).into_owned(),
     };
     for (field, left_value, right_value) in fields {
         if left_value != right_value {
@@ -224,11 +232,13 @@ fn agree(left: &PlanRecord, left_name: &str, right: &PlanRecord, right_name: &st
 }
 
 /// Restores the order of all tests: shards take the tests in turn.
-fn whole(shards: &[(usize, usize, String, &Results, &PlanRecord)]) -> Result<Vec<TestRecord>, MergeError> {
+fn restore_test_order(
+    shards: &[(usize, usize, String, &Results, &PlanRecord)],
+) -> Result<Vec<TestRecord>, MergeError> {
     let total: usize = shards.iter().map(|(.., plan)| plan.tests.len()).sum();
     for (index, count, name, _, plan) in shards {
         if plan.tests.len() != (total + count - index) / count {
-            return Err(MergeError::Uneven(name.clone(), plan.tests.len()));
+            return Err(MergeError::TestCountMismatch(name.clone(), plan.tests.len()));
         }
     }
     let longest = shards.first().map_or(0, |(.., plan)| plan.tests.len());
@@ -237,7 +247,7 @@ fn whole(shards: &[(usize, usize, String, &Results, &PlanRecord)]) -> Result<Vec
         .collect();
     let mut ids = BTreeSet::new();
     if let Some(twice) = tests.iter().find(|test| !ids.insert(&test.id)) {
-        return Err(MergeError::SharedTest(show::line(&twice.id).into_owned()));
+        return Err(MergeError::SharedTest(escape::escape_line(&twice.id).into_owned()));
     }
     Ok(tests)
 }

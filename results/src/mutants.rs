@@ -5,22 +5,24 @@
 
 use std::collections::BTreeMap;
 
-use crate::show;
+use crate::escape;
 use crate::wire::{MutantSeen, RunLine, VerdictWord};
 
 /// Verdicts by device and test.
 #[derive(Debug, Default)]
-pub struct Mutants<'a>(BTreeMap<(&'a str, &'a str), &'a RunLine>);
+pub struct MutantVerdicts<'a>(BTreeMap<(&'a str, &'a str), &'a RunLine>);
 
-impl<'a> Mutants<'a> {
+impl<'a> MutantVerdicts<'a> {
     /// Indexes these verdicts.
-    pub fn of(lines: impl IntoIterator<Item = &'a RunLine>) -> Mutants<'a> {
-        Mutants(lines.into_iter().map(|line| ((line.device.as_str(), line.id.as_str()), line)).collect())
+    pub fn from_lines(lines: impl IntoIterator<Item = &'a RunLine>) -> MutantVerdicts<'a> {
+        MutantVerdicts(
+            lines.into_iter().map(|line| ((line.device.as_str(), line.id.as_str()), line)).collect(),
+        )
     }
 
     /// Returns, for a conforming verdict, how often each mutant that ran on the same device showed the
     /// forbidden outcome.
-    pub fn seen(&self, line: &RunLine) -> Vec<MutantSeen> {
+    pub fn mutant_counts(&self, line: &RunLine) -> Vec<MutantSeen> {
         if line.verdict != VerdictWord::Conforms {
             return Vec::new();
         }
@@ -38,9 +40,9 @@ impl<'a> Mutants<'a> {
             .collect()
     }
 
-    /// Summarizes [`Self::seen`] in a few words; empty if no mutant ran.
-    pub fn words(&self, line: &RunLine) -> String {
-        let all = self.seen(line);
+    /// Summarizes [`Self::mutant_counts`] in a few words; empty if no mutant ran.
+    pub fn summarize(&self, line: &RunLine) -> String {
+        let all = self.mutant_counts(line);
         match all.iter().filter(|mutant| mutant.seen > 0).count() {
             _ if all.is_empty() => String::new(),
             0 => "nothing seen: weak evidence".to_owned(),
@@ -49,12 +51,17 @@ impl<'a> Mutants<'a> {
     }
 
     /// Returns a line for each mutant with its counts.
-    pub fn how_often(&self, line: &RunLine) -> Vec<String> {
-        let number = crate::number::count;
-        let told = |mutant: MutantSeen| {
-            format!("{}: {} of {}", show::line(&mutant.id), number(mutant.seen), number(mutant.instances))
+    pub fn describe_counts(&self, line: &RunLine) -> Vec<String> {
+        let number = crate::number::format_count;
+        let describe = |mutant: MutantSeen| {
+            format!(
+                "{}: {} of {}",
+                escape::escape_line(&mutant.id),
+                number(mutant.seen),
+                number(mutant.instances)
+            )
         };
-        self.seen(line).into_iter().map(told).collect()
+        self.mutant_counts(line).into_iter().map(describe).collect()
     }
 }
 
@@ -68,7 +75,7 @@ mod tests {
         RunLine { id: id.to_owned(), device: "here".to_owned(), verdict, mutants, ..RunLine::default() }
     }
 
-    fn shows(count: u64, line: RunLine) -> RunLine {
+    fn with_witness_count(count: u64, line: RunLine) -> RunLine {
         let outcome = |count, witness| RunOutcome {
             state: Default::default(),
             count,
@@ -91,14 +98,17 @@ mod tests {
             line("blind", VerdictWord::Conforms, &["unseen"]),
             line("alone", VerdictWord::Conforms, &[]),
             line("broken", VerdictWord::Violates, &["seen"]),
-            shows(1234, line("seen", VerdictWord::Undefined, &[])),
-            shows(0, line("unseen", VerdictWord::Conforms, &[])),
+            with_witness_count(1234, line("seen", VerdictWord::Undefined, &[])),
+            with_witness_count(0, line("unseen", VerdictWord::Conforms, &[])),
             line("skipped", VerdictWord::Skipped, &[]),
-            RunLine { device: "there".to_owned(), ..shows(5, line("elsewhere", VerdictWord::Conforms, &[])) },
+            RunLine {
+                device: "there".to_owned(),
+                ..with_witness_count(5, line("elsewhere", VerdictWord::Conforms, &[]))
+            },
         ];
-        let mutants = Mutants::of(&lines);
-        let words: Vec<String> = lines.iter().take(4).map(|line| mutants.words(line)).collect();
+        let mutants = MutantVerdicts::from_lines(&lines);
+        let words: Vec<String> = lines.iter().take(4).map(|line| mutants.summarize(line)).collect();
         assert_eq!(words, ["1 of 2 mutants seen", "nothing seen: weak evidence", "", ""]);
-        assert_eq!(mutants.how_often(&lines[0]), ["seen: 1,234 of 1,304", "unseen: 0 of 70"]);
+        assert_eq!(mutants.describe_counts(&lines[0]), ["seen: 1,234 of 1,304", "unseen: 0 of 70"]);
     }
 }

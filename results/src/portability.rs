@@ -12,7 +12,7 @@ use crate::wire::{RunLine, RunOutcome, VerdictWord};
 
 /// How the two answers compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Class {
+pub enum PortabilityClass {
     /// Both models give the same answer to the question; without a question, they allow the same outcomes.
     Portable,
     /// HSA forbids the outcome and Vulkan allows it.
@@ -23,14 +23,14 @@ pub enum Class {
     BothRace,
 }
 
-impl Class {
+impl PortabilityClass {
     /// The word in published records.
     pub fn word(self) -> &'static str {
         match self {
-            Class::Portable => "portable",
-            Class::ModelOnly => "model-only",
-            Class::VulkanRace => "vulkan-race",
-            Class::BothRace => "both-race",
+            PortabilityClass::Portable => "portable",
+            PortabilityClass::ModelOnly => "model-only",
+            PortabilityClass::VulkanRace => "vulkan-race",
+            PortabilityClass::BothRace => "both-race",
         }
     }
 }
@@ -56,7 +56,7 @@ pub struct HsaComparison {
     /// HSA's own prediction.
     pub hsa: Prediction,
     /// How the answers compare; `None` if one of them is incomplete.
-    pub class: Option<Class>,
+    pub class: Option<PortabilityClass>,
     /// Maps each outcome of the lowered program to whether HSA allows it. Outcomes outside the filter are
     /// omitted: an `await` has not read its value in them, so the HSA test has no such outcome.
     pub allows: BTreeMap<Outcome, bool>,
@@ -67,42 +67,48 @@ pub struct HsaComparison {
 /// Compares HSA's prediction of a test with Vulkan's prediction of its lowered program.
 ///
 /// In `vulkan`, the outcomes that the filter excludes must be marked.
-pub fn beside(test: &Test, lowered: &Lowered, hsa: Prediction, vulkan: &Prediction) -> HsaComparison {
+pub fn compare_predictions(
+    test: &Test,
+    lowered: &Lowered,
+    hsa: Prediction,
+    vulkan: &Prediction,
+) -> HsaComparison {
     let mut allows = BTreeMap::new();
     let mut vulkan_allows: BTreeMap<Outcome, bool> = BTreeMap::new();
-    for (outcome, says) in vulkan.outcomes.iter().filter(|(_, says)| !says.filtered) {
+    for (outcome, predicted) in vulkan.outcomes.iter().filter(|(_, says)| !says.filtered) {
         let original = lowered.outcome_of(test, &hsa.observables, outcome);
         let allowed = hsa.outcomes.get(&original).is_some_and(|says| says.allowed);
         // If HSA's list is incomplete, a missing outcome proves nothing.
         if allowed || hsa.complete {
             allows.insert(outcome.clone(), allowed);
         }
-        *vulkan_allows.entry(original).or_default() |= says.allowed;
+        *vulkan_allows.entry(original).or_default() |= predicted.allowed;
     }
-    let known = hsa.complete && vulkan.complete && hsa.race != Race::Unknown && vulkan.race != Race::Unknown;
+    let is_complete =
+        hsa.complete && vulkan.complete && hsa.race != Race::Unknown && vulkan.race != Race::Unknown;
     let lost = hsa
         .outcomes
         .iter()
         .find(|(outcome, says)| says.allowed && !vulkan_allows.get(*outcome).copied().unwrap_or_default());
     let fault = match lost {
-        Some((outcome, _)) if known => {
-            Some(LoweringFault::Forbidden { outcome: crate::state::line(test, &hsa.observables, outcome) })
-        }
-        _ if known && hsa.race == Race::Racy && !vulkan.is_undefined() => Some(LoweringFault::RaceLost),
+        Some((outcome, _)) if is_complete => Some(LoweringFault::Forbidden {
+            outcome: crate::state::format_outcome(test, &hsa.observables, outcome),
+        }),
+        _ if is_complete && hsa.race == Race::Racy && !vulkan.is_undefined() => Some(LoweringFault::RaceLost),
         _ => None,
     };
     let class = match (hsa.race, vulkan.race) {
-        _ if !known || fault.is_some() => None,
+        _ if !is_complete || fault.is_some() => None,
         // A race that occurs only in executions with out-of-thin-air values is judged as race-free.
         _ if !vulkan.is_undefined() => {
-            let wanted = |outcome: &Outcome| match &test.question {
+            let is_decisive = |outcome: &Outcome| match &test.question {
                 None => true,
                 Some(question) => {
                     let meets = outcome.meets_condition(test, &hsa.observables, &question.condition);
                     meets != (question.kind == QuestionKind::Forall)
                 }
             };
-            let reached = vulkan_allows.iter().filter(|(outcome, allowed)| **allowed && wanted(outcome));
+            let reached = vulkan_allows.iter().filter(|(outcome, allowed)| **allowed && is_decisive(outcome));
             let in_hsa = |outcome: &Outcome| hsa.outcomes.get(outcome).is_some_and(|says| says.allowed);
             let mut reached = reached.map(|(outcome, _)| in_hsa(outcome));
             // A question is decided by one reachable outcome; without a question every outcome counts.
@@ -113,21 +119,21 @@ pub fn beside(test: &Test, lowered: &Lowered, hsa: Prediction, vulkan: &Predicti
                     all.is_empty() || all.contains(&true)
                 }
             };
-            Some(if portable { Class::Portable } else { Class::ModelOnly })
+            Some(if portable { PortabilityClass::Portable } else { PortabilityClass::ModelOnly })
         }
-        (Race::Free, _) => Some(Class::VulkanRace),
-        (Race::Racy | Race::Unknown, _) => Some(Class::BothRace),
+        (Race::Free, _) => Some(PortabilityClass::VulkanRace),
+        (Race::Racy | Race::Unknown, _) => Some(PortabilityClass::BothRace),
     };
     HsaComparison { hsa, class, allows, fault }
 }
 
 /// Returns the published word for how HSA's and Vulkan's answers compare, on the line of an HSA test.
-pub fn class_beside_hsa(line: &RunLine) -> Option<&str> {
+pub fn portability_class(line: &RunLine) -> Option<&str> {
     line.hsa.as_ref()?.class.as_deref()
 }
 
 /// Returns the observed outcomes that Vulkan allows and HSA forbids: code relying on HSA breaks on them.
-pub fn seen_beyond_hsa(line: &RunLine) -> impl Iterator<Item = &RunOutcome> {
+pub fn non_portable_outcomes(line: &RunLine) -> impl Iterator<Item = &RunOutcome> {
     // In a racy program no outcome is allowed or forbidden.
     let judged = line.verdict != VerdictWord::Undefined;
     line.outcomes

@@ -13,16 +13,16 @@ use std::sync::LazyLock;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::number::count;
+use crate::number::format_count;
 use crate::wire::{RunLine, VerdictWord};
 
 /// Schema of the matrix.
 pub const MATRIX_SCHEMA: &str = "vk-litmus/power/1";
 /// The committed matrix as JSON.
-pub const MATRIX: &str = include_str!("../power/faults.json");
+pub const MATRIX_JSON: &str = include_str!("../power/faults.json");
 
 /// Largest number of tests listed for a missed fault.
-const MOST_NAMED: usize = 4;
+const MAX_LISTED_TESTS: usize = 4;
 
 /// The power matrix: which tests find which faults of the simulated GPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -84,8 +84,8 @@ impl FaultRow {
 }
 
 /// Returns the compiled-in matrix; `None` only if its JSON is invalid, which a test excludes.
-pub fn matrix() -> Option<&'static PowerMatrix> {
-    static SHIPPED: LazyLock<Option<PowerMatrix>> = LazyLock::new(|| serde_json::from_str(MATRIX).ok());
+pub fn embedded_matrix() -> Option<&'static PowerMatrix> {
+    static SHIPPED: LazyLock<Option<PowerMatrix>> = LazyLock::new(|| serde_json::from_str(MATRIX_JSON).ok());
     SHIPPED.as_ref()
 }
 
@@ -143,7 +143,7 @@ pub struct Needed {
 
 /// Computes the power for each device, in order of first appearance. A device without a test of the matrix is
 /// omitted.
-pub fn of<'a>(matrix: &PowerMatrix, lines: impl IntoIterator<Item = &'a RunLine>) -> Vec<Power> {
+pub fn compute_powers<'a>(matrix: &PowerMatrix, lines: impl IntoIterator<Item = &'a RunLine>) -> Vec<Power> {
     let hashes: BTreeMap<&str, &str> =
         matrix.tests.iter().map(|test| (test.id.as_str(), test.hash.as_str())).collect();
     let mut devices: Vec<(&str, BTreeMap<&str, &RunLine>)> = Vec::new();
@@ -160,16 +160,16 @@ pub fn of<'a>(matrix: &PowerMatrix, lines: impl IntoIterator<Item = &'a RunLine>
             None => devices.push((&line.device, BTreeMap::from([(line.id.as_str(), line)]))),
         }
     }
-    devices.into_iter().map(|(device, ran)| of_device(matrix, device, &ran)).collect()
+    devices.into_iter().map(|(device, ran)| compute_power(matrix, device, &ran)).collect()
 }
 
-fn of_device(matrix: &PowerMatrix, device: &str, ran: &BTreeMap<&str, &RunLine>) -> Power {
+fn compute_power(matrix: &PowerMatrix, device: &str, ran: &BTreeMap<&str, &RunLine>) -> Power {
     let mut power = Power { device: device.to_owned(), ..Power::default() };
     for fault in matrix.faults.iter().filter(|fault| fault.is_visible()) {
         let reach = fault.found_by.iter().flat_map(|(instances, tests)| {
-            tests.iter().map(|test| reach(*instances, ran.get(test.as_str()).copied()))
+            tests.iter().map(|test| detection_reach(*instances, ran.get(test.as_str()).copied()))
         });
-        let best = reach.max().unwrap_or(Reach::NotRun);
+        let best = reach.max().unwrap_or(DetectionReach::NotRun);
         let family = match power.families.iter_mut().find(|known| known.family == fault.family) {
             Some(family) => family,
             None => {
@@ -180,7 +180,7 @@ fn of_device(matrix: &PowerMatrix, device: &str, ran: &BTreeMap<&str, &RunLine>)
         };
         family.known += 1;
         power.known += 1;
-        if best == Reach::Found {
+        if best == DetectionReach::Found {
             family.found += 1;
             power.found += 1;
             continue;
@@ -193,7 +193,7 @@ fn of_device(matrix: &PowerMatrix, device: &str, ran: &BTreeMap<&str, &RunLine>)
             family: fault.family.clone(),
             rule: fault.rule.clone(),
             why: best.word().to_owned(),
-            found_by: finding.take(MOST_NAMED).collect(),
+            found_by: finding.take(MAX_LISTED_TESTS).collect(),
         });
     }
     power
@@ -201,44 +201,46 @@ fn of_device(matrix: &PowerMatrix, device: &str, ran: &BTreeMap<&str, &RunLine>)
 
 /// How close a test of the run came to finding a fault, in ascending order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Reach {
+enum DetectionReach {
     NotRun,
     NotExercised,
-    TooFew,
+    TooFewInstances,
     Found,
 }
 
-impl Reach {
+impl DetectionReach {
     fn word(self) -> &'static str {
         match self {
-            Reach::NotRun => "no test of it was run",
-            Reach::NotExercised => "not exercised",
-            Reach::TooFew => "too few instances",
-            Reach::Found => "found",
+            DetectionReach::NotRun => "no test of it was run",
+            DetectionReach::NotExercised => "not exercised",
+            DetectionReach::TooFewInstances => "too few instances",
+            DetectionReach::Found => "found",
         }
     }
 }
 
-fn reach(instances: u64, line: Option<&RunLine>) -> Reach {
+fn detection_reach(instances: u64, line: Option<&RunLine>) -> DetectionReach {
     match line {
-        None => Reach::NotRun,
+        None => DetectionReach::NotRun,
         Some(line) => match line.verdict {
-            VerdictWord::Skipped | VerdictWord::Undefined => Reach::NotRun,
+            VerdictWord::Skipped | VerdictWord::Undefined => DetectionReach::NotRun,
             // A violation counts as well: the run found a fault, whichever it is.
-            VerdictWord::Conforms | VerdictWord::Violates if resolved(line) >= instances => Reach::Found,
-            VerdictWord::Conforms | VerdictWord::Violates => Reach::TooFew,
-            VerdictWord::Inconclusive => Reach::NotExercised,
+            VerdictWord::Conforms | VerdictWord::Violates if resolved_instances(line) >= instances => {
+                DetectionReach::Found
+            }
+            VerdictWord::Conforms | VerdictWord::Violates => DetectionReach::TooFewInstances,
+            VerdictWord::Inconclusive => DetectionReach::NotExercised,
         },
     }
 }
 
-fn resolved(line: &RunLine) -> u64 {
+fn resolved_instances(line: &RunLine) -> u64 {
     line.instances.saturating_sub(line.unresolved)
 }
 
 impl Power {
     /// Summarizes the power in one line.
-    pub fn words(&self) -> String {
+    pub fn summarize(&self) -> String {
         format!(
             "could have found {} of {} known faults (those of the simulated GPU, at these counts)",
             self.found, self.known
@@ -246,7 +248,7 @@ impl Power {
     }
 
     /// Lists the families with missed faults, largest gap first.
-    pub fn gaps(&self) -> String {
+    pub fn describe_gaps(&self) -> String {
         let mut families: Vec<&FamilyPower> =
             self.families.iter().filter(|family| family.found < family.known).collect();
         families.sort_by_key(|family| family.found.abs_diff(family.known));
@@ -261,11 +263,11 @@ impl Power {
 
 impl Missed {
     /// Lists the tests that find the fault.
-    pub fn found_by_words(&self) -> String {
+    pub fn describe_found_by(&self) -> String {
         let words: Vec<String> = self
             .found_by
             .iter()
-            .map(|needed| format!("{} with {}", needed.test, count(needed.instances)))
+            .map(|needed| format!("{} with {}", needed.test, format_count(needed.instances)))
             .collect();
         if words.is_empty() { "no test is known to find it this soon".to_owned() } else { words.join(", ") }
     }
@@ -273,9 +275,9 @@ impl Missed {
 
 /// Returns the tests that fault rows name and that did not run; empty for a valid matrix.
 pub fn unknown_tests(matrix: &PowerMatrix) -> BTreeSet<&str> {
-    let asked: BTreeSet<&str> = matrix.tests.iter().map(|test| test.id.as_str()).collect();
+    let matrix_tests: BTreeSet<&str> = matrix.tests.iter().map(|test| test.id.as_str()).collect();
     let named = matrix.faults.iter().flat_map(|fault| fault.found_by.values().flatten());
-    named.map(String::as_str).filter(|test| !asked.contains(test)).collect()
+    named.map(String::as_str).filter(|test| !matrix_tests.contains(test)).collect()
 }
 
 #[cfg(test)]
@@ -294,15 +296,15 @@ mod tests {
         }
     }
 
-    fn small() -> PowerMatrix {
-        let asked = |id: &str| CampaignTest {
+    fn small_matrix() -> PowerMatrix {
+        let campaign_test = |id: &str| CampaignTest {
             id: id.to_owned(),
             hash: format!("hash of {id}"),
             shows: String::new(),
         };
         let invisible = FaultRow { expect: "invisible".to_owned(), ..fault("unseen", "memory", &[]) };
         PowerMatrix {
-            tests: ["a", "b", "c", "d"].map(asked).to_vec(),
+            tests: ["a", "b", "c", "d"].map(campaign_test).to_vec(),
             faults: vec![
                 fault("soon", "acquire", &[(1000, &["a"]), (5000, &["b"])]),
                 fault("late", "acquire", &[(5000, &["a"])]),
@@ -327,15 +329,15 @@ mod tests {
             line("d", VerdictWord::Skipped, 0),
             line("of the user", VerdictWord::Conforms, 90_000),
         ];
-        let powers = of(&small(), &lines);
+        let powers = compute_powers(&small_matrix(), &lines);
         assert_eq!(powers.len(), 1, "{powers:?}");
         let power = &powers[0];
         assert_eq!((power.found, power.known), (1, 5));
-        assert_eq!(power.gaps(), "memory 0 of 3, acquire 1 of 2");
+        assert_eq!(power.describe_gaps(), "memory 0 of 3, acquire 1 of 2");
         let told: Vec<(&str, &str, String)> = power
             .missed
             .iter()
-            .map(|missed| (missed.fault.as_str(), missed.why.as_str(), missed.found_by_words()))
+            .map(|missed| (missed.fault.as_str(), missed.why.as_str(), missed.describe_found_by()))
             .collect();
         assert_eq!(
             told,
@@ -346,8 +348,10 @@ mod tests {
                 ("never", "no test of it was run", "no test is known to find it this soon".to_owned()),
             ]
         );
-        let enough =
-            of(&small(), &[line("a", VerdictWord::Violates, 5000), line("b", VerdictWord::Conforms, 1)]);
+        let enough = compute_powers(
+            &small_matrix(),
+            &[line("a", VerdictWord::Violates, 5000), line("b", VerdictWord::Conforms, 1)],
+        );
         assert_eq!(enough[0].found, 2);
     }
 
@@ -356,7 +360,7 @@ mod tests {
         let hashes = |test: &str| Hashes { test: test.to_owned(), ..Hashes::default() };
         let own = RunLine { hashes: hashes("hash of a"), ..line("a", VerdictWord::Conforms, 5000) };
         let other = RunLine { hashes: hashes("another"), ..own.clone() };
-        assert_eq!(of(&small(), &[own])[0].found, 2);
-        assert_eq!(of(&small(), &[other]), []);
+        assert_eq!(compute_powers(&small_matrix(), &[own])[0].found, 2);
+        assert_eq!(compute_powers(&small_matrix(), &[other]), []);
     }
 }

@@ -9,7 +9,7 @@
 mod check;
 pub mod herd;
 mod replay;
-mod unique;
+mod unique_keys;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -18,13 +18,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-pub use check::MOST_INSTANCES_OF_SECOND;
+pub use check::MAX_INSTANCES_PER_SECOND;
 
-use crate::checksum::is_whole;
-use crate::show;
+use crate::checksum::verify_checksum;
+use crate::escape;
 use crate::wire::{
     BASELINE_SCHEMA, BaselineRecord, DEFAULT_STRESS, DeviceRecord, MACHINE_CODE_SCHEMA, MachineCodeLine,
-    PLAN_SCHEMA, PLAN_SCHEMA_WITHOUT_SUMS, PlanRecord, RUN_SCHEMA, RunLine,
+    PLAN_SCHEMA, PLAN_SCHEMA_WITHOUT_CHECKSUMS, PlanRecord, RUN_SCHEMA, RunLine,
 };
 
 /// File name of the plan.
@@ -35,7 +35,7 @@ pub const JOURNAL: &str = "run.jsonl";
 pub const MACHINE_CODE: &str = "machine-code.jsonl";
 
 /// Upper limit of the instances of one dispatch: more than the result memory of any device holds.
-pub const MOST_INSTANCES_OF_DISPATCH: u64 = 1 << 32;
+pub const MAX_INSTANCES_PER_DISPATCH: u64 = 1 << 32;
 
 /// Largest size of a record in bytes.
 const MAX_RECORD_BYTES: u64 = 64 << 20;
@@ -50,7 +50,7 @@ pub struct Results {
     /// The verdicts in plan order; without a plan, in file order.
     pub lines: Vec<RunLine>,
     /// An incomplete last line, which was omitted: its writer was killed while writing.
-    pub incomplete: Option<Incomplete>,
+    pub incomplete: Option<IncompleteLine>,
     /// The machine code of violating tests; only folders have it.
     pub machine_code: Vec<MachineCodeLine>,
 }
@@ -58,13 +58,13 @@ pub struct Results {
 impl Results {
     /// Returns a verdict for every device and test of the plan, in plan order; a line with the reason
     /// `missing` for each without one.
-    pub fn every(&self) -> Vec<RunLine> {
+    pub fn complete_lines(&self) -> Vec<RunLine> {
         let Some(plan) = &self.plan else { return self.lines.clone() };
-        plan.completed(&self.lines)
+        plan.complete_lines(&self.lines)
     }
 
     /// Returns the number of verdicts of the plan that are missing.
-    pub fn missing(&self) -> usize {
+    pub fn count_missing(&self) -> usize {
         let planned = self.plan.as_ref().map_or(0, |plan| plan.tests.len() * plan.devices.len());
         planned.saturating_sub(self.lines.len())
     }
@@ -72,7 +72,7 @@ impl Results {
 
 /// An incomplete last line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Incomplete {
+pub struct IncompleteLine {
     /// Line number, from 1.
     pub line: usize,
     /// Its length in bytes.
@@ -83,7 +83,7 @@ pub struct Incomplete {
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The operating system returned an error.
-    #[error("{}: {source}", shown(path))]
+    #[error("{}: {source}", escape_path(path))]
     Io {
         /// The file.
         path: PathBuf,
@@ -91,25 +91,25 @@ pub enum ReadError {
         source: io::Error,
     },
     /// The path is neither a folder nor a regular file, for example a pipe.
-    #[error("{}: neither a folder nor a regular file", shown(path))]
+    #[error("{}: neither a folder nor a regular file", escape_path(path))]
     NotAFile {
         /// The path.
         path: PathBuf,
     },
     /// The folder has no plan.
-    #[error("{} is not a results folder: it holds no {PLAN}", shown(path))]
+    #[error("{} is not a results folder: it holds no {PLAN}", escape_path(path))]
     NotResults {
         /// The folder.
         path: PathBuf,
     },
     /// The file has no record.
-    #[error("{}: no results: the file contains no run record", shown(path))]
+    #[error("{}: no results: the file contains no run record", escape_path(path))]
     Empty {
         /// The file.
         path: PathBuf,
     },
     /// A record is not valid JSON of its schema, or contradicts itself.
-    #[error("{}:{line}: {what}", shown(path))]
+    #[error("{}:{line}: {what}", escape_path(path))]
     Malformed {
         /// The file.
         path: PathBuf,
@@ -121,7 +121,7 @@ pub enum ReadError {
     /// A record has a newer schema than this version reads.
     #[error(
         "{}:{line}: a record of version `{found}`; this tool reads up to `{known}`: a newer one wrote it",
-        shown(path)
+        escape_path(path)
     )]
     Newer {
         /// The file.
@@ -147,36 +147,36 @@ impl ReadError {
     }
 }
 
-fn shown(path: &Path) -> String {
-    show::line(&path.to_string_lossy()).into_owned()
+fn escape_path(path: &Path) -> String {
+    escape::escape_line(&path.to_string_lossy()).into_owned()
 }
 
 /// Reads a results folder, a journal, saved lines of `run --format json`, or a baseline.
 ///
 /// # Errors
 /// Returns an error if `path` is none of these.
-pub fn results(path: &Path) -> Result<Results, ReadError> {
+pub fn read_results(path: &Path) -> Result<Results, ReadError> {
     let io = |source| ReadError::Io { path: path.to_owned(), source };
     let metadata = std::fs::metadata(path).map_err(io)?;
     if metadata.is_dir() {
-        return of_folder(path);
+        return read_folder(path);
     }
     // Opening a pipe blocks until a process writes to it.
     if !metadata.is_file() {
         return Err(ReadError::NotAFile { path: path.to_owned() });
     }
-    let found = lines(path, BufReader::new(regular(path)?), None)?;
+    let found = read_lines(path, BufReader::new(open_regular_file(path)?), None)?;
     if found.plan.is_none() && found.lines.is_empty() && found.incomplete.is_none() {
         return Err(ReadError::Empty { path: path.to_owned() });
     }
     Ok(found)
 }
 
-fn of_folder(path: &Path) -> Result<Results, ReadError> {
-    let plan = planned(path)?.ok_or_else(|| ReadError::NotResults { path: path.to_owned() })?;
+fn read_folder(path: &Path) -> Result<Results, ReadError> {
+    let plan = read_plan(path)?.ok_or_else(|| ReadError::NotResults { path: path.to_owned() })?;
     let journal = path.join(JOURNAL);
-    let mut found = match regular(&journal) {
-        Ok(file) => lines(&journal, BufReader::new(file), Some(plan))?,
+    let mut found = match open_regular_file(&journal) {
+        Ok(file) => read_lines(&journal, BufReader::new(file), Some(plan))?,
         // The run was killed before its first verdict, or the journal is lost.
         Err(ReadError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
             Results { plan: Some(plan), ..Results::default() }
@@ -184,7 +184,7 @@ fn of_folder(path: &Path) -> Result<Results, ReadError> {
         Err(other) => return Err(other),
     };
     found.source = path.to_owned();
-    found.machine_code = machine_code(path)?;
+    found.machine_code = read_machine_code(path)?;
     Ok(found)
 }
 
@@ -192,29 +192,29 @@ fn of_folder(path: &Path) -> Result<Results, ReadError> {
 ///
 /// # Errors
 /// Returns an error if the file is not an unchanged plan, or cannot be read.
-pub fn planned(folder: &Path) -> Result<Option<PlanRecord>, ReadError> {
+pub fn read_plan(folder: &Path) -> Result<Option<PlanRecord>, ReadError> {
     let path = folder.join(PLAN);
-    let bytes = match regular(&path) {
-        Ok(file) => whole(file, &path)?,
+    let bytes = match open_regular_file(&path) {
+        Ok(file) => read_to_limit(file, &path)?,
         Err(ReadError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(other) => return Err(other),
     };
     let value: Value = serde_json::from_slice(&bytes).map_err(|error| ReadError::Malformed {
         path: path.clone(),
         line: error.line().max(1),
-        what: show::line(&error.to_string()).into_owned(),
+        what: escape::escape_line(&error.to_string()).into_owned(),
     })?;
-    plan(&path, value).map(Some)
+    parse_plan(&path, value).map(Some)
 }
 
 /// Reads the machine code of violating tests from a results folder; empty if there is none.
 ///
 /// # Errors
 /// Returns an error if the file has other content or cannot be read.
-pub fn machine_code(folder: &Path) -> Result<Vec<MachineCodeLine>, ReadError> {
+pub fn read_machine_code(folder: &Path) -> Result<Vec<MachineCodeLine>, ReadError> {
     let path = folder.join(MACHINE_CODE);
-    let bytes = match regular(&path) {
-        Ok(file) => whole(file, &path)?,
+    let bytes = match open_regular_file(&path) {
+        Ok(file) => read_to_limit(file, &path)?,
         Err(ReadError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
             return Ok(Vec::new());
         }
@@ -228,10 +228,10 @@ pub fn machine_code(folder: &Path) -> Result<Vec<MachineCodeLine>, ReadError> {
         let malformed = |error: &serde_json::Error| ReadError::Malformed {
             path: path.clone(),
             line: number,
-            what: format!("not a record of machine code: {}", show::line(&error.to_string())),
+            what: format!("not a record of machine code: {}", escape::escape_line(&error.to_string())),
         };
         let value: Value = serde_json::from_slice(line).map_err(|error| malformed(&error))?;
-        version(&path, number, &value, MACHINE_CODE_SCHEMA)?;
+        check_version(&path, number, &value, MACHINE_CODE_SCHEMA)?;
         let line: MachineCodeLine = serde_json::from_value(value).map_err(|error| malformed(&error))?;
         if found.iter().any(|known| (&known.id, &known.device) == (&line.id, &line.device)) {
             return Err(ReadError::Malformed {
@@ -239,8 +239,8 @@ pub fn machine_code(folder: &Path) -> Result<Vec<MachineCodeLine>, ReadError> {
                 line: number,
                 what: format!(
                     "a second record of `{}` on `{}`",
-                    show::line(&line.id),
-                    show::line(&line.device)
+                    escape::escape_line(&line.id),
+                    escape::escape_line(&line.device)
                 ),
             });
         }
@@ -249,7 +249,7 @@ pub fn machine_code(folder: &Path) -> Result<Vec<MachineCodeLine>, ReadError> {
     Ok(found)
 }
 
-fn regular(path: &Path) -> Result<File, ReadError> {
+fn open_regular_file(path: &Path) -> Result<File, ReadError> {
     let io = |source| ReadError::Io { path: path.to_owned(), source };
     if !std::fs::metadata(path).map_err(io)?.is_file() {
         return Err(ReadError::NotAFile { path: path.to_owned() });
@@ -257,38 +257,41 @@ fn regular(path: &Path) -> Result<File, ReadError> {
     File::open(path).map_err(io)
 }
 
-fn whole(file: File, path: &Path) -> Result<Vec<u8>, ReadError> {
+fn read_to_limit(file: File, path: &Path) -> Result<Vec<u8>, ReadError> {
     let mut bytes = Vec::new();
     file.take(MAX_RECORD_BYTES + 1)
         .read_to_end(&mut bytes)
         .map_err(|source| ReadError::Io { path: path.to_owned(), source })?;
     if bytes.len() as u64 > MAX_RECORD_BYTES {
-        return Err(too_long(path, 1));
+        return Err(too_long_error(path, 1));
     }
     Ok(bytes)
 }
 
-fn too_long(path: &Path, line: usize) -> ReadError {
+fn too_long_error(path: &Path, line: usize) -> ReadError {
     let what = format!("longer than {} MiB", MAX_RECORD_BYTES >> 20);
     ReadError::Malformed { path: path.to_owned(), line, what }
 }
 
-fn plan(path: &Path, value: Value) -> Result<PlanRecord, ReadError> {
+fn parse_plan(path: &Path, value: Value) -> Result<PlanRecord, ReadError> {
     let malformed = |what: String| ReadError::Malformed { path: path.to_owned(), line: 1, what };
-    version(path, 1, &value, PLAN_SCHEMA)?;
+    check_version(path, 1, &value, PLAN_SCHEMA)?;
     let plan: PlanRecord = serde_json::from_value(value)
-        .map_err(|error| malformed(format!("not a plan: {}", show::line(&error.to_string()))))?;
+        .map_err(|error| malformed(format!("not a plan: {}", escape::escape_line(&error.to_string()))))?;
     let mut devices = BTreeSet::new();
     if let Some(twice) = plan.devices.iter().find(|device| !devices.insert(&device.name)) {
-        return Err(malformed(format!("device `{}` occurs twice in the plan", show::line(&twice.name))));
+        return Err(malformed(format!(
+            "device `{}` occurs twice in the plan",
+            escape::escape_line(&twice.name)
+        )));
     }
     let mut tests = BTreeSet::new();
     if let Some(twice) = plan.tests.iter().find(|test| !tests.insert(&test.id)) {
-        return Err(malformed(format!("test `{}` occurs twice in the plan", show::line(&twice.id))));
+        return Err(malformed(format!("test `{}` occurs twice in the plan", escape::escape_line(&twice.id))));
     }
     let devices = plan.devices.len();
     if let Some(test) = plan.tests.iter().find(|test| test.models.len() != devices) {
-        let (test, models) = (show::line(&test.id), test.models.len());
+        let (test, models) = (escape::escape_line(&test.id), test.models.len());
         return Err(malformed(format!("test `{test}` has {models} models for {devices} devices")));
     }
     match plan.hash() {
@@ -300,8 +303,8 @@ fn plan(path: &Path, value: Value) -> Result<PlanRecord, ReadError> {
     Ok(plan)
 }
 
-/// Checks that a record has the schema `known` or an older version of it.
-fn version(path: &Path, line: usize, value: &Value, known: &'static str) -> Result<(), ReadError> {
+/// Checks that a record has `newest_schema` or an older version of it.
+fn check_version(path: &Path, line: usize, value: &Value, known: &'static str) -> Result<(), ReadError> {
     let malformed = |what: String| ReadError::Malformed { path: path.to_owned(), line, what };
     let Some(found) = value.get("schema").and_then(Value::as_str) else {
         return Err(malformed(format!("not a record of vk-litmus: no `schema` (expected `{known}`)")));
@@ -314,10 +317,10 @@ fn version(path: &Path, line: usize, value: &Value, known: &'static str) -> Resu
         Some(number) if number > newest => Err(ReadError::Newer {
             path: path.to_owned(),
             line,
-            found: show::line(found).into_owned(),
+            found: escape::escape_line(found).into_owned(),
             known,
         }),
-        _ => Err(malformed(format!("a record of kind `{}`, expected `{known}`", show::line(found)))),
+        _ => Err(malformed(format!("a record of kind `{}`, expected `{known}`", escape::escape_line(found)))),
     }
 }
 
@@ -325,16 +328,16 @@ fn version(path: &Path, line: usize, value: &Value, known: &'static str) -> Resu
 ///
 /// # Errors
 /// Returns an error if a line is not a run record, contradicts itself or is not in the plan.
-pub fn lines(
+pub fn read_lines(
     path: &Path,
     mut reader: impl BufRead,
     mut plan: Option<PlanRecord>,
 ) -> Result<Results, ReadError> {
     let io = |source| ReadError::Io { path: path.to_owned(), source };
     let mut lines: Vec<RunLine> = Vec::new();
-    let mut places = PlanIndex::new(plan.as_ref());
-    let has_sums = |plan: &PlanRecord| plan.schema != PLAN_SCHEMA_WITHOUT_SUMS;
-    let mut summed = plan.as_ref().is_some_and(has_sums);
+    let mut plan_index = PlanIndex::new(plan.as_ref());
+    let has_sums = |plan: &PlanRecord| plan.schema != PLAN_SCHEMA_WITHOUT_CHECKSUMS;
+    let mut has_checksums = plan.as_ref().is_some_and(has_sums);
     let mut incomplete = None;
     let mut number = 0;
     loop {
@@ -345,22 +348,22 @@ pub fn lines(
             break;
         }
         if read as u64 > MAX_RECORD_BYTES {
-            return Err(too_long(path, number));
+            return Err(too_long_error(path, number));
         }
         if bytes.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
         let malformed = |what: String| ReadError::Malformed { path: path.to_owned(), line: number, what };
-        let ended = bytes.last() == Some(&b'\n');
+        let has_line_end = bytes.last() == Some(&b'\n');
         let record = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
-        let value: Value = match unique::value(record.trim_ascii_end()) {
+        let value: Value = match unique_keys::parse_unique(record.trim_ascii_end()) {
             // The writer was killed in the middle of the line.
-            Err(_) if !ended => {
-                incomplete = Some(Incomplete { line: number, bytes: bytes.len() });
+            Err(_) if !has_line_end => {
+                incomplete = Some(IncompleteLine { line: number, bytes: bytes.len() });
                 break;
             }
-            Ok(_) if !ended && summed => {
-                incomplete = Some(Incomplete { line: number, bytes: bytes.len() });
+            Ok(_) if !has_line_end && has_checksums => {
+                incomplete = Some(IncompleteLine { line: number, bytes: bytes.len() });
                 break;
             }
             Ok(value) => value,
@@ -370,42 +373,42 @@ pub fn lines(
                 return Err(malformed(format!(
                     "not a record (column {}): {}",
                     error.column(),
-                    show::line(what)
+                    escape::escape_line(what)
                 )));
             }
         };
         let schema = value.get("schema").and_then(Value::as_str).unwrap_or_default();
         if number == 1 && plan.is_none() && schema.starts_with("vk-litmus/baseline/") {
             let header = baseline_header(path, value)?;
-            places = PlanIndex::new(Some(&header));
-            summed = has_sums(&header);
+            plan_index = PlanIndex::new(Some(&header));
+            has_checksums = has_sums(&header);
             plan = Some(header);
             continue;
         }
-        version(path, number, &value, RUN_SCHEMA)?;
-        if is_whole(record).map_or(summed, |whole| !whole) {
+        check_version(path, number, &value, RUN_SCHEMA)?;
+        if verify_checksum(record).map_or(has_checksums, |whole| !whole) {
             return Err(malformed(
                 "the record was changed after it was written: its checksum differs or is missing".to_owned(),
             ));
         }
-        let line = run_line(value).map_err(malformed)?;
-        places.take(&line, number).map_err(malformed)?;
+        let line = parse_run_line(value).map_err(malformed)?;
+        plan_index.add_line(&line, number).map_err(malformed)?;
         lines.push(line);
     }
     if plan.is_some() {
-        lines.sort_by_key(|line| places.of(line));
+        lines.sort_by_key(|line| plan_index.position(line));
     }
     Ok(Results { source: path.to_owned(), plan, lines, incomplete, machine_code: Vec::new() })
 }
 
 fn baseline_header(path: &Path, value: Value) -> Result<PlanRecord, ReadError> {
-    version(path, 1, &value, BASELINE_SCHEMA)?;
+    check_version(path, 1, &value, BASELINE_SCHEMA)?;
     let inner = value.get("plan").cloned().unwrap_or_default();
-    let checked = plan(path, inner)?;
+    let checked = parse_plan(path, inner)?;
     let header: BaselineRecord = serde_json::from_value(value).map_err(|error| ReadError::Malformed {
         path: path.to_owned(),
         line: 1,
-        what: format!("not a baseline: {}", show::line(&error.to_string())),
+        what: format!("not a baseline: {}", escape::escape_line(&error.to_string())),
     })?;
     debug_assert_eq!(header.plan, checked);
     Ok(header.plan)
@@ -416,7 +419,7 @@ struct PlanIndex {
     plan: Option<PlanRecord>,
     devices: BTreeMap<String, usize>,
     tests: BTreeMap<String, usize>,
-    taken: BTreeMap<(String, String), usize>,
+    line_numbers: BTreeMap<(String, String), usize>,
 }
 
 impl PlanIndex {
@@ -427,43 +430,49 @@ impl PlanIndex {
             devices: devices.zip(0..).collect(),
             tests: tests.zip(0..).collect(),
             plan: plan.cloned(),
-            taken: BTreeMap::new(),
+            line_numbers: BTreeMap::new(),
         }
     }
 
-    fn of(&self, line: &RunLine) -> (usize, usize) {
+    fn position(&self, line: &RunLine) -> (usize, usize) {
         let place = |places: &BTreeMap<String, usize>, name| places.get(name).copied().unwrap_or(usize::MAX);
         (place(&self.devices, &line.device), place(&self.tests, &line.id))
     }
 
-    fn take(&mut self, line: &RunLine, number: usize) -> Result<(), String> {
-        let said = || format!("`{}` on `{}`", show::line(&line.id), show::line(&line.device));
+    fn add_line(&mut self, line: &RunLine, number: usize) -> Result<(), String> {
+        let describe =
+            || format!("`{}` on `{}`", escape::escape_line(&line.id), escape::escape_line(&line.device));
         if let Some(plan) = &self.plan {
-            let (device, test) = self.of(line);
+            let (device, test) = self.position(line);
             let (Some(record), Some(test)) = (plan.devices.get(device), plan.tests.get(test)) else {
-                return Err(format!("a verdict for {}, which is not in the plan", said()));
+                return Err(format!("a verdict for {}, which is not in the plan", describe()));
             };
             if differs(&line.hashes.test, &test.hash) {
-                return Err(format!("a verdict for {}, whose text differs from the plan's", said()));
+                return Err(format!("a verdict for {}, whose text differs from the plan's", describe()));
             }
             let planned = test.models.get(device);
             if planned
                 .is_none_or(|model| model.name != line.model || differs(&line.hashes.model, &model.hash))
             {
-                let model = show::line(&line.model);
-                return Err(format!("a verdict for {} by `{model}`, which is not the plan's model", said()));
+                let model = escape::escape_line(&line.model);
+                return Err(format!(
+                    "a verdict for {} by `{model}`, which is not the plan's model",
+                    describe()
+                ));
             }
-            if let Some((field, found, planned)) = foreign(plan, record, line) {
-                let (found, planned) = (show::line(&found), show::line(&planned));
+            if let Some((field, found, planned)) = find_foreign_field(plan, record, line) {
+                let (found, planned) = (escape::escape_line(&found), escape::escape_line(&planned));
                 return Err(format!(
                     "a verdict for {} of another run: its `{field}` is `{found}`, the plan's is \
                      `{planned}`",
-                    said()
+                    describe()
                 ));
             }
         }
-        match self.taken.insert((line.device.clone(), line.id.clone()), number) {
-            Some(earlier) => Err(format!("a second verdict for {}; the first is in line {earlier}", said())),
+        match self.line_numbers.insert((line.device.clone(), line.id.clone()), number) {
+            Some(earlier) => {
+                Err(format!("a second verdict for {}; the first is in line {earlier}", describe()))
+            }
             None => Ok(()),
         }
     }
@@ -479,7 +488,7 @@ fn differs(found: &str, planned: &str) -> bool {
 /// the planned value.
 ///
 /// The plan has no hash of compiled shaders; a resumed run compiles them again and compares.
-fn foreign(
+fn find_foreign_field(
     plan: &PlanRecord,
     device: &DeviceRecord,
     line: &RunLine,
@@ -506,28 +515,29 @@ fn foreign(
         return Some(("seed", line.seed.to_string(), plan.seed.to_string()));
     }
     // Dispatches in flight may exceed the budget.
-    let most = plan.instances().map(|planned| planned.saturating_add(MOST_INSTANCES_OF_DISPATCH));
-    if most.is_some_and(|most| line.instances > most) {
+    let max_instances =
+        plan.instance_budget().map(|planned| planned.saturating_add(MAX_INSTANCES_PER_DISPATCH));
+    if max_instances.is_some_and(|most| line.instances > most) {
         return Some(("instances", line.instances.to_string(), plan.budget.clone()));
     }
-    let asked = replay::number(line, "--instances")?;
-    let is_other = plan.instances().is_some_and(|planned| planned != asked);
-    is_other.then(|| ("replay", format!("--instances {asked}"), plan.budget.clone()))
+    let replayed = replay::number_after_flag(line, "--instances")?;
+    let is_other = plan.instance_budget().is_some_and(|planned| planned != replayed);
+    is_other.then(|| ("replay", format!("--instances {replayed}"), plan.budget.clone()))
 }
 
 /// Converts a JSON value of any supported schema to a record.
-fn run_line(mut value: Value) -> Result<RunLine, String> {
+fn parse_run_line(mut value: Value) -> Result<RunLine, String> {
     if let Value::Object(fields) = &mut value {
-        upgrade(fields)?;
+        upgrade_fields(fields)?;
     }
     let line: RunLine = serde_json::from_value(value)
-        .map_err(|error| format!("not a run record: {}", show::line(&error.to_string())))?;
-    check::invariants(&line)?;
+        .map_err(|error| format!("not a run record: {}", escape::escape_line(&error.to_string())))?;
+    check::check_invariants(&line)?;
     Ok(line)
 }
 
 /// Adds the fields that a skipped test may omit and those that older schemas lack.
-fn upgrade(fields: &mut Map<String, Value>) -> Result<(), String> {
+fn upgrade_fields(fields: &mut Map<String, Value>) -> Result<(), String> {
     let skipped = fields.get("verdict").and_then(Value::as_str) == Some("skipped");
     let defaults = [
         ("reason", Value::Null),
@@ -551,7 +561,8 @@ fn upgrade(fields: &mut Map<String, Value>) -> Result<(), String> {
         }
     }
     if let Some(Value::String(seed)) = fields.get("seed") {
-        let seed: u64 = seed.parse().map_err(|_| format!("seed `{}` is not a number", show::line(seed)))?;
+        let seed: u64 =
+            seed.parse().map_err(|_| format!("seed `{}` is not a number", escape::escape_line(seed)))?;
         fields.insert("seed".to_owned(), json!(seed));
     }
     if let Some(stress) = fields.get("stress").filter(|stress| !stress.is_string()) {

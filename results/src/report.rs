@@ -5,21 +5,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::read::Results;
 use crate::state;
-use crate::statistics::{Interval, Proportion, never_seen_bound, reproducibility};
+use crate::statistics::{Interval, Proportion, reproducibility, zero_count_bound};
 use crate::wire::{DeviceRecord, EnvironmentRecord, MachineCodeLine, RunLine, RunOutcome, VerdictWord};
 
 /// Results of several runs in one table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
     /// The devices of all results, in the order of the results.
-    pub devices: Vec<Column>,
+    pub devices: Vec<DeviceColumn>,
     /// The tests, in order of first appearance in the plans.
     pub tests: Vec<TestRow>,
 }
 
 /// A device in one set of results.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Column {
+pub struct DeviceColumn {
     /// Name of the device; if two columns share it, with the driver and, if needed, a number.
     pub label: String,
     /// Properties of the device; `None` if the results have no plan.
@@ -64,14 +64,14 @@ impl TestRow {
     }
 
     /// Returns true if devices differ in the verdict or in the observed weak or forbidden outcomes.
-    pub fn differs(&self) -> bool {
+    pub fn has_differences(&self) -> bool {
         let mut shown =
             self.cells.iter().flatten().filter(|line| line.verdict != VerdictWord::Skipped).map(|line| {
                 let seen: BTreeSet<String> = line
                     .outcomes
                     .iter()
                     .filter(|outcome| outcome.count > 0 && (outcome.weak || !outcome.allowed))
-                    .map(|outcome| state::text(&outcome.state))
+                    .map(|outcome| state::format_state(&outcome.state))
                     .collect();
                 (line.verdict, seen)
             });
@@ -108,7 +108,7 @@ impl OutcomeClass {
     }
 
     /// A symbol that distinguishes the class without colour.
-    pub fn sign(self) -> &'static str {
+    pub fn symbol(self) -> &'static str {
         match self {
             OutcomeClass::Ordinary => "○",
             OutcomeClass::Weak => "◆",
@@ -138,26 +138,26 @@ pub struct HistogramBar {
     /// Upper bound on the rate of an outcome with count zero.
     pub bound: Option<f64>,
     /// Whether the bounds count independent batches instead of instances.
-    pub of_batches: bool,
+    pub counts_batches: bool,
     /// Whether the test's filter excludes it.
-    pub filtered: bool,
+    pub is_filtered: bool,
 }
 
 /// Returns the number of independent trials: batches if instances of a batch share choices of the device,
 /// else resolved instances.
-pub fn trials(line: &RunLine) -> u64 {
+pub fn count_trials(line: &RunLine) -> u64 {
     line.batches.unwrap_or_else(|| line.instances.saturating_sub(line.unresolved))
 }
 
-/// Returns the number of [`trials`] with this outcome.
-pub fn sightings(outcome: &RunOutcome) -> u64 {
+/// Returns the number of [trials](count_trials()) with this outcome.
+pub fn count_sightings(outcome: &RunOutcome) -> u64 {
     outcome.batches.unwrap_or(outcome.count)
 }
 
 /// Returns the histogram of a verdict: predicted outcomes in their order, then unexpected values.
-pub fn bars(line: &RunLine) -> Vec<HistogramBar> {
+pub fn histogram_bars(line: &RunLine) -> Vec<HistogramBar> {
     let resolved = line.instances.saturating_sub(line.unresolved);
-    let trials = trials(line);
+    let trials = count_trials(line);
     let bar = |kind: OutcomeClass, outcome: String, count: u64, sightings: Option<u64>, filtered: bool| {
         HistogramBar {
             kind,
@@ -170,9 +170,9 @@ pub fn bars(line: &RunLine) -> Vec<HistogramBar> {
             anytime: sightings
                 .filter(|_| count == 0 || kind != OutcomeClass::Ordinary)
                 .map(|sightings| Proportion::new(sightings, trials).anytime_interval()),
-            bound: (count == 0).then(|| never_seen_bound(trials)),
-            of_batches: line.batches.is_some(),
-            filtered,
+            bound: (count == 0).then(|| zero_count_bound(trials)),
+            counts_batches: line.batches.is_some(),
+            is_filtered: filtered,
         }
     };
     let sightings = |outcome: &RunOutcome| match line.batches {
@@ -192,7 +192,7 @@ pub fn bars(line: &RunLine) -> Vec<HistogramBar> {
             (_, true) => OutcomeClass::Weak,
             (_, false) => OutcomeClass::Ordinary,
         };
-        bar(kind, state::text(&outcome.state), outcome.count, sightings(outcome), outcome.filtered)
+        bar(kind, state::format_state(&outcome.state), outcome.count, sightings(outcome), outcome.filtered)
     });
     let unexpected = line.unexpected.iter().map(|values| {
         let raw: Vec<String> = values.raw.iter().map(u64::to_string).collect();
@@ -204,7 +204,7 @@ pub fn bars(line: &RunLine) -> Vec<HistogramBar> {
 }
 
 /// Returns the number of instances with a weak outcome.
-pub fn weak_seen(line: &RunLine) -> u64 {
+pub fn count_weak(line: &RunLine) -> u64 {
     line.outcomes
         .iter()
         .filter(|outcome| outcome.weak)
@@ -216,10 +216,10 @@ pub fn weak_seen(line: &RunLine) -> u64 {
 /// With batches the score is a lower bound: it uses the most frequent weak outcome, and the batches with any
 /// weak outcome are at least as many.
 pub fn weak_reproducibility(line: &RunLine) -> Option<f64> {
-    let seen = weak_seen(line);
-    let most =
+    let seen = count_weak(line);
+    let max_batches =
         || line.outcomes.iter().filter(|outcome| outcome.weak).filter_map(|outcome| outcome.batches).max();
-    let sightings = if line.batches.is_some() { most().unwrap_or_default() } else { seen };
+    let sightings = if line.batches.is_some() { max_batches().unwrap_or_default() } else { seen };
     (seen > 0).then(|| reproducibility(sightings))
 }
 
@@ -258,7 +258,7 @@ impl Tally {
         self.unexercised += usize::from(line.reason.as_deref() == Some("not exercised"));
         let allows_weak =
             line.outcomes.iter().any(|outcome| outcome.weak && outcome.allowed && !outcome.thin_air);
-        let seen = weak_seen(line) > 0;
+        let seen = count_weak(line) > 0;
         self.weak += usize::from(seen);
         self.weak_unseen += usize::from(allows_weak && !seen);
         self.instances = self.instances.saturating_add(line.instances);
@@ -266,35 +266,35 @@ impl Tally {
     }
 
     /// Returns the number of verdicts with this word.
-    pub fn of(&self, verdict: VerdictWord) -> usize {
+    pub fn verdict_count(&self, verdict: VerdictWord) -> usize {
         VERDICTS.iter().position(|known| *known == verdict).map_or(0, |index| self.verdicts[index])
     }
 }
 
 /// Tallies by group: name, number of tests, and one tally for each device.
-pub type Groups = Vec<(String, usize, Vec<Tally>)>;
+pub type TallyGroups = Vec<(String, usize, Vec<Tally>)>;
 
 impl Report {
     /// Builds the table of all results.
     pub fn new(all: &[Results]) -> Report {
         let mut report = Report::default();
-        let mut known: BTreeMap<(String, String), usize> = BTreeMap::new();
+        let mut row_indices: BTreeMap<(String, String), usize> = BTreeMap::new();
         let columns: Vec<Vec<String>> = all.iter().map(device_names).collect();
         let width = columns.iter().map(Vec::len).sum();
         let mut first = 0;
         for (results, names) in all.iter().zip(&columns) {
-            report.devices.extend(names.iter().map(|name| column(results, name)));
+            report.devices.extend(names.iter().map(|name| build_column(results, name)));
             if let Some(plan) = &results.plan {
                 for test in &plan.tests {
-                    let row = report.row(&mut known, &test.id, &test.hash, width);
+                    let row = report.row_mut(&mut row_indices, &test.id, &test.hash, width);
                     row.name.clone_from(&test.name);
                     row.text.clone_from(&test.text);
                     row.clauses.clone_from(&test.clauses);
                 }
             }
-            for line in &results.every() {
+            for line in &results.complete_lines() {
                 let Some(place) = names.iter().position(|name| *name == line.device) else { continue };
-                let row = report.row(&mut known, &line.id, &line.hashes.test, width);
+                let row = report.row_mut(&mut row_indices, &line.id, &line.hashes.test, width);
                 if row.name.is_empty() {
                     row.name.clone_from(&line.name);
                 }
@@ -313,11 +313,11 @@ impl Report {
             }
             first += names.len();
         }
-        report.tell_apart();
+        report.make_labels_unique();
         report
     }
 
-    fn row(
+    fn row_mut(
         &mut self,
         known: &mut BTreeMap<(String, String), usize>,
         id: &str,
@@ -340,7 +340,7 @@ impl Report {
     }
 
     /// Makes column labels unique, and sets them as device names of the verdicts.
-    fn tell_apart(&mut self) {
+    fn make_labels_unique(&mut self) {
         let names: Vec<String> = self.devices.iter().map(|device| device.label.clone()).collect();
         let shared = |name: &String| names.iter().filter(|other| *other == name).count() > 1;
         for device in self.devices.iter_mut().filter(|device| shared(&device.label)) {
@@ -375,20 +375,20 @@ impl Report {
 
     /// Returns the tallies of all tests.
     pub fn totals(&self) -> Vec<Tally> {
-        tally(&self.tests.iter().collect::<Vec<&TestRow>>(), self.devices.len())
+        tally_rows(&self.tests.iter().collect::<Vec<&TestRow>>(), self.devices.len())
     }
 
     /// Returns the tallies by family, sorted by name.
-    pub fn families(&self) -> Groups {
+    pub fn families(&self) -> TallyGroups {
         self.groups(|row| vec![row.family()])
     }
 
     /// Returns the tallies by clause, sorted by name. A test counts for each clause that it names.
-    pub fn clauses(&self) -> Groups {
+    pub fn clauses(&self) -> TallyGroups {
         self.groups(|row| row.clauses.iter().map(String::as_str).collect())
     }
 
-    fn groups<'a>(&'a self, names: impl Fn(&'a TestRow) -> Vec<&'a str>) -> Groups {
+    fn groups<'a>(&'a self, names: impl Fn(&'a TestRow) -> Vec<&'a str>) -> TallyGroups {
         let mut groups: BTreeMap<&str, Vec<&TestRow>> = BTreeMap::new();
         for row in &self.tests {
             for name in names(row) {
@@ -399,13 +399,13 @@ impl Report {
             .into_iter()
             .map(|(name, rows)| {
                 let name = if name.is_empty() { "no family" } else { name };
-                (name.to_owned(), rows.len(), tally(&rows, self.devices.len()))
+                (name.to_owned(), rows.len(), tally_rows(&rows, self.devices.len()))
             })
             .collect()
     }
 }
 
-fn tally(rows: &[&TestRow], width: usize) -> Vec<Tally> {
+fn tally_rows(rows: &[&TestRow], width: usize) -> Vec<Tally> {
     let mut tallies = vec![Tally::default(); width];
     for row in rows {
         for (tally, cell) in tallies.iter_mut().zip(&row.cells) {
@@ -431,12 +431,12 @@ pub(crate) fn device_names(results: &Results) -> Vec<String> {
     names
 }
 
-fn column(results: &Results, name: &str) -> Column {
+fn build_column(results: &Results, name: &str) -> DeviceColumn {
     let lines = || results.lines.iter().filter(|line| line.device == name);
     let plan = results.plan.as_ref();
     let seeds: BTreeSet<u64> = lines().map(|line| line.seed).collect();
     let record = plan.and_then(|plan| plan.devices.iter().find(|device| device.name == name)).cloned();
-    Column {
+    DeviceColumn {
         label: name.to_owned(),
         record,
         tool: plan

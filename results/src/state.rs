@@ -9,18 +9,18 @@ use serde_json::Number;
 pub type State = BTreeMap<String, Number>;
 
 /// Converts `outcome` to its published form. Values of signed types are signed, all others unsigned.
-pub fn state(test: &Test, observables: &[Observable], outcome: &Outcome) -> State {
+pub fn state_from_outcome(test: &Test, observables: &[Observable], outcome: &Outcome) -> State {
     observables
         .iter()
         .zip(&outcome.0)
         .map(|(observable, value)| {
-            (test.observable_name(*observable), number(*value, test.observable_type(*observable)))
+            (test.observable_name(*observable), to_number(*value, test.observable_type(*observable)))
         })
         .collect()
 }
 
 /// Formats an outcome on one line in the order of the observables: `P0:r0=1 P1:r0=0 x=2`.
-pub fn line(test: &Test, observables: &[Observable], outcome: &Outcome) -> String {
+pub fn format_outcome(test: &Test, observables: &[Observable], outcome: &Outcome) -> String {
     let words: Vec<String> = observables
         .iter()
         .zip(&outcome.0)
@@ -28,7 +28,7 @@ pub fn line(test: &Test, observables: &[Observable], outcome: &Outcome) -> Strin
             format!(
                 "{}={}",
                 test.observable_name(*observable),
-                number(*value, test.observable_type(*observable))
+                to_number(*value, test.observable_type(*observable))
             )
         })
         .collect();
@@ -36,12 +36,12 @@ pub fn line(test: &Test, observables: &[Observable], outcome: &Outcome) -> Strin
 }
 
 /// Formats a published outcome on one line.
-pub fn text(state: &State) -> String {
+pub fn format_state(state: &State) -> String {
     let words: Vec<String> = state.iter().map(|(name, value)| format!("{name}={value}")).collect();
     words.join(" ")
 }
 
-fn number(value: Value, scalar: ScalarType) -> Number {
+fn to_number(value: Value, scalar: ScalarType) -> Number {
     match scalar {
         ScalarType::I8 | ScalarType::I16 | ScalarType::I32 | ScalarType::I64 => {
             value.to_signed(scalar).into()

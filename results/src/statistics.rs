@@ -101,7 +101,7 @@ impl Proportion {
 /// Returns the upper bound at [`CONFIDENCE`] on the rate of an outcome with count zero in `total` instances.
 ///
 /// It is about 3 ÷ `total`, the rule of three; 1 without instances.
-pub fn never_seen_bound(total: u64) -> f64 {
+pub fn zero_count_bound(total: u64) -> f64 {
     if total == 0 { 1.0 } else { -((1.0 - CONFIDENCE).ln() / total as f64).exp_m1() }
 }
 
@@ -182,7 +182,7 @@ pub fn bonferroni(p_values: &[f64]) -> Vec<f64> {
 }
 
 /// Below this expected count in a cell, the chi-square approximation is unreliable.
-const LEAST_EXPECTED: f64 = 5.0;
+const MIN_EXPECTED_COUNT: f64 = 5.0;
 
 /// A test statistic with its p-value.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -208,26 +208,26 @@ pub fn chi_square_drift(batches: &[Vec<u64>]) -> Option<Significance> {
     let mut rare = vec![0.0; batches.len()];
     for outcome in 0..outcomes {
         let column: Vec<f64> = (0..batches.len()).map(|row| count(row, outcome)).collect();
-        if column.iter().sum::<f64>() * smallest / all >= LEAST_EXPECTED {
+        if column.iter().sum::<f64>() * smallest / all >= MIN_EXPECTED_COUNT {
             columns.push(column);
         } else {
             rare.iter_mut().zip(&column).for_each(|(sum, count)| *sum += count);
         }
     }
-    if rare.iter().sum::<f64>() * smallest / all >= LEAST_EXPECTED {
+    if rare.iter().sum::<f64>() * smallest / all >= MIN_EXPECTED_COUNT {
         columns.push(rare);
     }
     if used.len() < 2 || columns.len() < 2 {
         return None;
     }
     // If even the pooled outcomes are too rare, their counts are excluded from the row totals as well.
-    let kept = |row: usize| columns.iter().map(|column| column[row]).sum::<f64>();
-    let all_kept: f64 = used.iter().map(|row| kept(*row)).sum();
+    let kept_total = |row: usize| columns.iter().map(|column| column[row]).sum::<f64>();
+    let all_kept: f64 = used.iter().map(|row| kept_total(*row)).sum();
     let statistic = columns
         .iter()
         .flat_map(|column| used.iter().map(move |row| (column, *row)))
         .map(|(column, row)| {
-            let expected = kept(row) * column.iter().sum::<f64>() / all_kept;
+            let expected = kept_total(row) * column.iter().sum::<f64>() / all_kept;
             if expected > 0.0 { (column[row] - expected).powi(2) / expected } else { 0.0 }
         })
         .sum::<f64>();
@@ -282,7 +282,7 @@ pub struct Drift {
 }
 
 /// Smallest number of stretches in each half: the p-value is asymptotic.
-const LEAST_STRETCHES: usize = 8;
+const MIN_STRETCHES: usize = 8;
 
 /// Tests for drift: compares, for each outcome, its rates in the stretches of the first half of a run with
 /// the second half.
@@ -290,21 +290,21 @@ const LEAST_STRETCHES: usize = 8;
 /// A stretch counts as one value for any number of instances, as instances close in time are correlated.
 /// The first stretch is skipped: kernels are compiled and dispatch sizes grow in it. `None` if there are too
 /// few stretches.
-pub fn drift(stretches: &[Histogram]) -> Option<Drift> {
+pub fn find_drift(stretches: &[Histogram]) -> Option<Drift> {
     let used: Vec<&Histogram> =
         stretches.iter().skip(1).filter(|stretch| stretch.total_count() > 0).collect();
     let (first, second) = used.split_at(used.len() / 2);
-    if first.len() < LEAST_STRETCHES {
+    if first.len() < MIN_STRETCHES {
         return None;
     }
     let outcomes: BTreeSet<&Outcome> = used.iter().flat_map(|stretch| stretch.counts.keys()).collect();
-    let of = |stretch: &Histogram, outcome: &Outcome| stretch.counts.get(outcome).copied().unwrap_or(0);
+    let count_in = |stretch: &Histogram, outcome: &Outcome| stretch.counts.get(outcome).copied().unwrap_or(0);
     let rates = |half: &[&Histogram], outcome: &Outcome| -> Vec<f64> {
-        half.iter().map(|stretch| of(stretch, outcome) as f64 / stretch.total_count() as f64).collect()
+        half.iter().map(|stretch| count_in(stretch, outcome) as f64 / stretch.total_count() as f64).collect()
     };
     let rate = |half: &[&Histogram], outcome: &Outcome| {
         let total: u64 = half.iter().map(|stretch| stretch.total_count()).sum();
-        Proportion::new(half.iter().map(|stretch| of(stretch, outcome)).sum(), total).rate()
+        Proportion::new(half.iter().map(|stretch| count_in(stretch, outcome)).sum(), total).rate()
     };
     let count = outcomes.len() as f64;
     let drifts = outcomes.into_iter().filter_map(|outcome| {
@@ -407,7 +407,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[track_caller]
-    fn close(actual: f64, expected: f64, relative: f64) {
+    fn assert_close(actual: f64, expected: f64, relative: f64) {
         assert!((actual - expected).abs() <= relative * expected.abs(), "{actual:e} is not {expected:e}");
     }
 
@@ -431,10 +431,10 @@ mod tests {
             let count = (share * total as f64) as u64;
             let interval = Proportion::new(count, total).interval();
             if count > 0 {
-                close(upper_tail(count, total, interval.low), 0.025, 1e-6);
+                assert_close(upper_tail(count, total, interval.low), 0.025, 1e-6);
             }
             if count < total {
-                close(1.0 - upper_tail(count + 1, total, interval.high), 0.025, 1e-6);
+                assert_close(1.0 - upper_tail(count + 1, total, interval.high), 0.025, 1e-6);
             }
         }
 
@@ -451,13 +451,13 @@ mod tests {
     #[test]
     fn known_intervals() {
         let half = Proportion::new(5, 10).interval();
-        close(half.low, 0.187_086, 1e-5);
-        close(half.high, 0.812_914, 1e-5);
+        assert_close(half.low, 0.187_086, 1e-5);
+        assert_close(half.high, 0.812_914, 1e-5);
         let none = Proportion::new(0, 10).interval();
         assert_eq!(none.low, 0.0);
-        close(none.high, 1.0 - 0.025_f64.powf(0.1), 1e-9);
+        assert_close(none.high, 1.0 - 0.025_f64.powf(0.1), 1e-9);
         let all = Proportion::new(10, 10).interval();
-        close(all.low, 0.025_f64.powf(0.1), 1e-9);
+        assert_close(all.low, 0.025_f64.powf(0.1), 1e-9);
         assert_eq!(all.high, 1.0);
     }
 
@@ -474,7 +474,7 @@ mod tests {
         assert_eq!(Proportion::new(0, 0).anytime_interval(), Interval { low: 0.0, high: 1.0 });
         // No success in n trials: (1 - p)^n falls to 0.05 B(½, n + ½) / B(½, ½), which is about 0.05 / √(πn).
         let none = Proportion::new(0, 1_000_000).anytime_interval();
-        close(none.high, 1.047_59e-5, 1e-4);
+        assert_close(none.high, 1.047_59e-5, 1e-4);
     }
 
     /// Many trials: the interval approaches the normal one, and for one success the Poisson one.
@@ -484,11 +484,11 @@ mod tests {
         let interval = Proportion::new(count, total).interval();
         let rate = count as f64 / total as f64;
         let deviation = (rate * (1.0 - rate) / total as f64).sqrt();
-        close(interval.low, rate - 1.959_964 * deviation, 1e-5);
-        close(interval.high, rate + 1.959_964 * deviation, 1e-5);
+        assert_close(interval.low, rate - 1.959_964 * deviation, 1e-5);
+        assert_close(interval.high, rate + 1.959_964 * deviation, 1e-5);
         let once = Proportion::new(1, total).interval();
-        close(once.low, 0.025_317_8e-9, 1e-5);
-        close(once.high, 5.571_643e-9, 1e-5);
+        assert_close(once.low, 0.025_317_8e-9, 1e-5);
+        assert_close(once.high, 5.571_643e-9, 1e-5);
     }
 
     #[test]
@@ -496,20 +496,20 @@ mod tests {
         let proportion = Proportion::new(0, 0);
         assert_eq!(proportion.rate(), 0.0);
         assert_eq!(proportion.interval(), Interval { low: 0.0, high: 1.0 });
-        assert_eq!(never_seen_bound(0), 1.0);
+        assert_eq!(zero_count_bound(0), 1.0);
     }
 
     #[test]
     fn rule_of_three() {
-        close(never_seen_bound(1_000_000), 2.995_728e-6, 1e-6);
-        close(never_seen_bound(1), 0.95, 1e-12);
+        assert_close(zero_count_bound(1_000_000), 2.995_728e-6, 1e-6);
+        assert_close(zero_count_bound(1), 0.95, 1e-12);
     }
 
     #[test]
     fn reproducibility_saturates() {
         assert_eq!(reproducibility(0), 0.0);
-        close(reproducibility(1), 0.632_120_6, 1e-6);
-        close(reproducibility(12), 0.999_993_9, 1e-6);
+        assert_close(reproducibility(1), 0.632_120_6, 1e-6);
+        assert_close(reproducibility(12), 0.999_993_9, 1e-6);
         assert_eq!(reproducibility(u64::MAX), 1.0);
     }
 
@@ -521,7 +521,7 @@ mod tests {
             assert_eq!(ceiling_rate(target, 1.0), Some(sightings), "{target}");
         }
         assert_eq!(ceiling_rate(1.0 - (-3.0_f64).exp(), 1.0), Some(3.0));
-        close(ceiling_rate(0.99999, 64.0).unwrap(), 12.0 / 64.0, 1e-12);
+        assert_close(ceiling_rate(0.99999, 64.0).unwrap(), 12.0 / 64.0, 1e-12);
         assert_eq!(ceiling_rate(1.0, 1.0), None);
         assert_eq!(ceiling_rate(0.5, 0.0), None);
         assert_eq!(ceiling_rate(f64::NAN, 1.0), None);
@@ -530,8 +530,8 @@ mod tests {
     /// 20 tests at 95 % give 35.8 %, at 99.999 % they give 99.98 %.
     #[test]
     fn a_suite_has_less_confidence_than_its_tests() {
-        close(suite_reproducibility(0.95, 20), 0.358_486, 1e-5);
-        close(suite_reproducibility(0.99999, 20), 0.999_8, 1e-6);
+        assert_close(suite_reproducibility(0.95, 20), 0.358_486, 1e-5);
+        assert_close(suite_reproducibility(0.99999, 20), 0.999_8, 1e-6);
     }
 
     #[test]
@@ -554,10 +554,10 @@ mod tests {
     fn many_tests_are_corrected() {
         let p = [0.01, 0.04, 0.03, 0.005];
         for (actual, expected) in holm(&p).into_iter().zip([0.03, 0.06, 0.06, 0.02]) {
-            close(actual, expected, 1e-12);
+            assert_close(actual, expected, 1e-12);
         }
         for (actual, expected) in bonferroni(&p).into_iter().zip([0.04, 0.16, 0.12, 0.02]) {
-            close(actual, expected, 1e-12);
+            assert_close(actual, expected, 1e-12);
         }
         assert_eq!(holm(&[0.9, 0.8]), [1.0, 1.0]);
         assert!(holm(&[]).is_empty());
@@ -576,12 +576,12 @@ mod tests {
     /// Table values of the chi-square distribution: 3.841 at 5 % with one degree of freedom, 5.991 with two.
     #[test]
     fn chi_square_matches_the_table() {
-        close(checked_gamma_ur(0.5, 0.5 * 3.841_459), 0.05, 1e-5);
-        close(checked_gamma_ur(1.0, 0.5 * 5.991_465), 0.05, 1e-5);
+        assert_close(checked_gamma_ur(0.5, 0.5 * 3.841_459), 0.05, 1e-5);
+        assert_close(checked_gamma_ur(1.0, 0.5 * 5.991_465), 0.05, 1e-5);
         // A 2 × 2 table by hand: 10 20 / 20 10 has statistic 60 × (100 − 400)² / 30⁴ = 20 / 3.
         let found = chi_square_drift(&[vec![10, 20], vec![20, 10]]).unwrap();
-        close(found.statistic, 20.0 / 3.0, 1e-12);
-        close(found.p, 0.009_823, 1e-3);
+        assert_close(found.statistic, 20.0 / 3.0, 1e-12);
+        assert_close(found.p, 0.009_823, 1e-3);
     }
 
     /// Returns stretches of a hundred instances whose second outcome has these counts.
@@ -598,31 +598,32 @@ mod tests {
 
     #[test]
     fn a_rate_that_changes_in_the_middle_of_a_run_drifts() {
-        let found = drift(&stretches((0..41).map(|n| if n < 21 { 10 + n % 3 } else { 30 + n % 3 }))).unwrap();
+        let found =
+            find_drift(&stretches((0..41).map(|n| if n < 21 { 10 + n % 3 } else { 30 + n % 3 }))).unwrap();
         assert!(found.p < 1e-6, "{found:?}");
         assert!((found.earlier - found.later).abs() > 0.15, "{found:?}");
     }
 
     #[test]
     fn a_rate_that_alternates_does_not_drift() {
-        let found = drift(&stretches((0..41).map(|n| if n % 2 == 0 { 10 } else { 90 }))).unwrap();
+        let found = find_drift(&stretches((0..41).map(|n| if n % 2 == 0 { 10 } else { 90 }))).unwrap();
         assert!(found.p > 0.5, "{found:?}");
         // A change in only the first stretch is the driver's warm-up.
-        let found = drift(&stretches((0..41).map(|n| if n == 0 { 100 } else { 20 + n % 5 }))).unwrap();
+        let found = find_drift(&stretches((0..41).map(|n| if n == 0 { 100 } else { 20 + n % 5 }))).unwrap();
         assert!(found.p > 0.5, "{found:?}");
     }
 
     #[test]
     fn too_few_stretches_have_no_drift() {
-        assert_eq!(drift(&stretches(0..16)), None);
-        assert!(drift(&stretches(0..17)).is_some());
-        assert_eq!(drift(&[]), None);
+        assert_eq!(find_drift(&stretches(0..16)), None);
+        assert!(find_drift(&stretches(0..17)).is_some());
+        assert_eq!(find_drift(&[]), None);
     }
 
     #[test]
     fn equal_batches_show_no_drift() {
         let found = chi_square_drift(&[vec![500, 300], vec![1000, 600], vec![250, 150]]).unwrap();
-        close(found.p, 1.0, 1e-12);
+        assert_close(found.p, 1.0, 1e-12);
         assert!(chi_square_drift(&[vec![500, 300], vec![300, 500]]).unwrap().p < 1e-12);
         // Rare outcomes are pooled; the others decide.
         let rare = chi_square_drift(&[vec![1000, 2, 1, 4], vec![1000, 1, 2, 4]]).unwrap();
@@ -636,8 +637,8 @@ mod tests {
     /// Table values of the Kolmogorov distribution: 1.358 at 5 %, 1.628 at 1 %.
     #[test]
     fn kolmogorov_matches_the_table() {
-        close(kolmogorov_tail(1.358_1), 0.05, 1e-3);
-        close(kolmogorov_tail(1.627_6), 0.01, 1e-3);
+        assert_close(kolmogorov_tail(1.358_1), 0.05, 1e-3);
+        assert_close(kolmogorov_tail(1.627_6), 0.01, 1e-3);
         let low: Vec<f64> = (0..20).map(f64::from).collect();
         let high: Vec<f64> = low.iter().map(|value| value + 100.0).collect();
         let apart = kolmogorov_smirnov(&low, &high).unwrap();
@@ -654,8 +655,8 @@ mod tests {
     #[test]
     fn entropy_counts_bits() {
         assert_eq!(entropy(&[7]), 0.0);
-        close(entropy(&[5, 5]), 1.0, 1e-12);
-        close(entropy(&[1, 1, 1, 1, 0]), 2.0, 1e-12);
+        assert_close(entropy(&[5, 5]), 1.0, 1e-12);
+        assert_close(entropy(&[1, 1, 1, 1, 0]), 2.0, 1e-12);
         assert_eq!(entropy(&[]), 0.0);
     }
 }

@@ -8,7 +8,7 @@ mod codegen;
 mod diff;
 mod environments;
 mod finding;
-mod judged;
+mod line_builders;
 mod lists;
 mod models;
 mod mutant;
@@ -25,7 +25,7 @@ pub use codegen::*;
 pub use diff::*;
 pub use environments::*;
 pub use finding::{EditRecord, FindingPlace, FindingRecord, MendRecord};
-pub use judged::{CheckContext, RunContext};
+pub use line_builders::{CheckContext, RunContext};
 pub use lists::*;
 pub use models::*;
 pub use mutant::MutantSeen;
@@ -51,7 +51,7 @@ pub const RUN_SCHEMA: &str = "vk-litmus/run/1";
 /// Version of [`PlanRecord`].
 pub const PLAN_SCHEMA: &str = "vk-litmus/plan/2";
 /// The plan version whose journals have no checksums.
-pub const PLAN_SCHEMA_WITHOUT_SUMS: &str = "vk-litmus/plan/1";
+pub const PLAN_SCHEMA_WITHOUT_CHECKSUMS: &str = "vk-litmus/plan/1";
 /// Version of [`DiffRecord`].
 pub const DIFF_SCHEMA: &str = "vk-litmus/diff/1";
 /// Version of [`ReportRecord`].

@@ -32,7 +32,7 @@ use crate::wire::{CheckLine, RejectedLine, ReportRecord, RunLine};
 
 /// A format of run and check results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Format {
+pub enum OutputFormat {
     /// Text for terminals.
     Text,
     /// One JSON object per line.
@@ -53,7 +53,7 @@ pub enum Format {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FormatError {
     /// The name is unknown.
-    #[error("unknown format `{}`: expected one of {}", .0, Format::ALL.map(Format::name).join(", "))]
+    #[error("unknown format `{}`: expected one of {}", .0, OutputFormat::ALL.map(OutputFormat::name).join(", "))]
     Unknown(String),
     /// The command has no output in this format.
     #[error("no output in the format `{format}`: expected one of {expected}")]
@@ -65,30 +65,37 @@ pub enum FormatError {
     },
 }
 
-impl Format {
+impl OutputFormat {
     /// Every format.
-    pub const ALL: [Format; Format::Sarif as usize + 1] =
-        [Format::Text, Format::Json, Format::Csv, Format::Junit, Format::Herd, Format::Gtest, Format::Sarif];
+    pub const ALL: [OutputFormat; OutputFormat::Sarif as usize + 1] = [
+        OutputFormat::Text,
+        OutputFormat::Json,
+        OutputFormat::Csv,
+        OutputFormat::Junit,
+        OutputFormat::Herd,
+        OutputFormat::Gtest,
+        OutputFormat::Sarif,
+    ];
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
-            Format::Text => "text",
-            Format::Json => "json",
-            Format::Csv => "csv",
-            Format::Junit => "junit",
-            Format::Herd => "herd",
-            Format::Gtest => "gtest",
-            Format::Sarif => "sarif",
+            OutputFormat::Text => "text",
+            OutputFormat::Json => "json",
+            OutputFormat::Csv => "csv",
+            OutputFormat::Junit => "junit",
+            OutputFormat::Herd => "herd",
+            OutputFormat::Gtest => "gtest",
+            OutputFormat::Sarif => "sarif",
         }
     }
 }
 
-impl FromStr for Format {
+impl FromStr for OutputFormat {
     type Err = FormatError;
 
-    fn from_str(name: &str) -> Result<Format, FormatError> {
-        let known = Format::ALL.into_iter().find(|format| format.name() == name);
+    fn from_str(name: &str) -> Result<OutputFormat, FormatError> {
+        let known = OutputFormat::ALL.into_iter().find(|format| format.name() == name);
         known.ok_or_else(|| FormatError::Unknown(name.to_owned()))
     }
 }
@@ -152,7 +159,7 @@ impl FromStr for ReportFormat {
 ///
 /// # Errors
 /// Returns the error of the stream.
-pub fn report(
+pub fn write_report(
     format: ReportFormat,
     results: &[Results],
     report: &Report,
@@ -160,17 +167,19 @@ pub fn report(
     mut out: impl Write,
 ) -> io::Result<()> {
     match format {
-        ReportFormat::Html => out.write_all(html::page(report, pictures).as_bytes()),
-        ReportFormat::Markdown => out.write_all(markdown::document(report).as_bytes()),
-        ReportFormat::Json => out.write_all(json::document(&ReportRecord::new(results, report))?.as_bytes()),
-        ReportFormat::Csv => every(report, &mut csv::CsvRunWriter::new(out)),
-        ReportFormat::Junit => every(report, &mut junit::JunitRunWriter::new(out)),
-        ReportFormat::Herd => every(report, &mut herd::HerdRunWriter::new(out)),
+        ReportFormat::Html => out.write_all(html::render_page(report, pictures).as_bytes()),
+        ReportFormat::Markdown => out.write_all(markdown::format_report(report).as_bytes()),
+        ReportFormat::Json => {
+            out.write_all(json::format_document(&ReportRecord::new(results, report))?.as_bytes())
+        }
+        ReportFormat::Csv => write_lines(report, &mut csv::CsvRunWriter::new(out)),
+        ReportFormat::Junit => write_lines(report, &mut junit::JunitRunWriter::new(out)),
+        ReportFormat::Herd => write_lines(report, &mut herd::HerdRunWriter::new(out)),
     }
 }
 
-fn every(report: &Report, writer: &mut dyn RunWriter) -> io::Result<()> {
-    report.lines().try_for_each(|line| writer.judged(line))?;
+fn write_lines(report: &Report, writer: &mut dyn RunWriter) -> io::Result<()> {
+    report.lines().try_for_each(|line| writer.write_verdict(line))?;
     writer.finish()
 }
 
@@ -180,9 +189,9 @@ pub struct TextLayout {
     /// Width of the terminal; `None` if the output is not a terminal.
     pub width: Option<u16>,
     /// Whether to use colours.
-    pub colour: bool,
+    pub has_colour: bool,
     /// Whether to list only violating and inconclusive tests if there are many; the results folder lists all.
-    pub brief: bool,
+    pub is_brief: bool,
 }
 
 /// A writer of predictions.
@@ -191,13 +200,13 @@ pub trait CheckWriter {
     ///
     /// # Errors
     /// Returns the error of the stream.
-    fn answered(&mut self, line: &CheckLine) -> io::Result<()>;
+    fn write_prediction(&mut self, line: &CheckLine) -> io::Result<()>;
 
     /// Writes the mistake in a file that is not a valid test.
     ///
     /// # Errors
     /// Returns the error of the stream.
-    fn rejected(&mut self, line: &RejectedLine) -> io::Result<()>;
+    fn write_rejected(&mut self, line: &RejectedLine) -> io::Result<()>;
 
     /// Ends the output.
     ///
@@ -212,7 +221,7 @@ pub trait RunWriter {
     ///
     /// # Errors
     /// Returns the error of the stream.
-    fn begins(&mut self, _ids: &[&str]) -> io::Result<()> {
+    fn announce_tests(&mut self, _ids: &[&str]) -> io::Result<()> {
         Ok(())
     }
 
@@ -220,7 +229,7 @@ pub trait RunWriter {
     ///
     /// # Errors
     /// Returns the error of the stream.
-    fn starts(&mut self, _id: &str) -> io::Result<()> {
+    fn announce_test(&mut self, _id: &str) -> io::Result<()> {
         Ok(())
     }
 
@@ -228,7 +237,7 @@ pub trait RunWriter {
     ///
     /// # Errors
     /// Returns the error of the stream.
-    fn judged(&mut self, line: &RunLine) -> io::Result<()>;
+    fn write_verdict(&mut self, line: &RunLine) -> io::Result<()>;
 
     /// Ends the output.
     ///
@@ -241,17 +250,17 @@ pub trait RunWriter {
 ///
 /// # Errors
 /// Returns an error if predictions cannot be written in this format.
-pub fn check_writer<'a>(
-    format: Format,
+pub fn new_check_writer<'a>(
+    format: OutputFormat,
     out: impl Write + 'a,
 ) -> Result<Box<dyn CheckWriter + 'a>, FormatError> {
     match format {
-        Format::Text => Ok(Box::new(text::TextCheckWriter::new(out))),
-        Format::Json => Ok(Box::new(json::Lines::new(out))),
-        Format::Csv => Ok(Box::new(csv::CsvCheckWriter::new(out))),
-        Format::Herd => Ok(Box::new(herd::HerdCheckWriter::new(out))),
-        Format::Sarif => Ok(Box::new(sarif::SarifCheckWriter::new(out))),
-        Format::Junit | Format::Gtest => {
+        OutputFormat::Text => Ok(Box::new(text::TextCheckWriter::new(out))),
+        OutputFormat::Json => Ok(Box::new(json::JsonLinesWriter::new(out))),
+        OutputFormat::Csv => Ok(Box::new(csv::CsvCheckWriter::new(out))),
+        OutputFormat::Herd => Ok(Box::new(herd::HerdCheckWriter::new(out))),
+        OutputFormat::Sarif => Ok(Box::new(sarif::SarifCheckWriter::new(out))),
+        OutputFormat::Junit | OutputFormat::Gtest => {
             Err(FormatError::NotAvailable { format: format.name(), expected: "text, json, csv, herd, sarif" })
         }
     }
@@ -261,19 +270,19 @@ pub fn check_writer<'a>(
 ///
 /// # Errors
 /// Returns an error if verdicts cannot be written in this format.
-pub fn run_writer<'a>(
-    format: Format,
+pub fn new_run_writer<'a>(
+    format: OutputFormat,
     out: impl Write + 'a,
     layout: TextLayout,
 ) -> Result<Box<dyn RunWriter + 'a>, FormatError> {
     match format {
-        Format::Text => Ok(Box::new(text::TextRunWriter::new(out, layout))),
-        Format::Json => Ok(Box::new(json::Lines::new(out))),
-        Format::Csv => Ok(Box::new(csv::CsvRunWriter::new(out))),
-        Format::Junit => Ok(Box::new(junit::JunitRunWriter::new(out))),
-        Format::Herd => Ok(Box::new(herd::HerdRunWriter::new(out))),
+        OutputFormat::Text => Ok(Box::new(text::TextRunWriter::new(out, layout))),
+        OutputFormat::Json => Ok(Box::new(json::JsonLinesWriter::new(out))),
+        OutputFormat::Csv => Ok(Box::new(csv::CsvRunWriter::new(out))),
+        OutputFormat::Junit => Ok(Box::new(junit::JunitRunWriter::new(out))),
+        OutputFormat::Herd => Ok(Box::new(herd::HerdRunWriter::new(out))),
         // Gtest is the protocol of a runner, which writes it itself.
-        Format::Gtest | Format::Sarif => Err(FormatError::NotAvailable {
+        OutputFormat::Gtest | OutputFormat::Sarif => Err(FormatError::NotAvailable {
             format: format.name(),
             expected: "text, json, csv, junit, herd, gtest",
         }),

@@ -4,7 +4,7 @@
 use criterion::{Criterion, criterion_group, criterion_main};
 
 fn compile(criterion: &mut Criterion) {
-    let config = shaders::KernelConfig { subgroup_size: 8, lanes: 8, ..shaders::KernelConfig::PLAIN };
+    let config = shaders::KernelConfig { subgroup_size: 8, lanes: 8, ..shaders::KernelConfig::MINIMAL };
     let tests = [
         ("SB", include_str!("../tests/kernels/SB.litmus")),
         ("MP.guard", include_str!("../tests/kernels/MP.guard.litmus")),

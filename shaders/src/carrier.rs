@@ -28,21 +28,21 @@
 use rspirv::dr::Operand;
 use rspirv::spirv::{AddressingModel, BuiltIn, Capability, LoopControl, MemoryModel, Op, Word};
 
-use crate::module::{Module, ModuleStage, Preamble};
+use crate::module::{ModuleBuilder, ModuleStage, Preamble};
 use crate::variant::SpirvVersion;
 
 /// Pixels of the viewport in each direction; every device supports this size.
-pub const VIEWPORT: u32 = 4096;
+pub const VIEWPORT_SIZE: u32 = 4096;
 /// The word of the first slot's claim. Word 0 counts repeated invocations, in its own cache line.
 pub const FIRST_CLAIM: u32 = 16;
 /// The maximum number of vertices in a draw.
-const MOST_VERTICES: u32 = 1 << 24;
+const MAX_VERTICES: u32 = 1 << 24;
 /// The maximum workgroups of a mesh or task shader in one direction, supported by every device with the stage
 /// (Vulkan, "Required Limits", `maxMeshWorkGroupCount` and `maxTaskWorkGroupCount`).
-const MOST_MESH_WORKGROUPS: u32 = 65_535;
+const MAX_MESH_WORKGROUPS: u32 = 65_535;
 /// The maximum invocations of such a workgroup (`maxMeshWorkGroupInvocations`,
 /// `maxTaskWorkGroupInvocations`).
-pub(crate) const MOST_MESH_INVOCATIONS: u32 = 128;
+pub(crate) const MAX_MESH_INVOCATIONS: u32 = 128;
 /// The extension of modules with these stages.
 pub(crate) const MESH_EXTENSION: &str = "SPV_EXT_mesh_shader";
 
@@ -55,19 +55,19 @@ pub enum Carrier {
     /// Vertices of a point list.
     Vertex,
     /// Vertices of a draw whose fragments also run threads, with the kernel before it in its phase.
-    VertexBesideFragments {
+    VertexWithFragments {
         /// The positions of the fragments' points.
-        cells: ViewportLayout,
+        layout: ViewportLayout,
         /// Workgroups of a group of fragments. The draw starts with this many points per group, and one for
         /// each workgroup of memory stress.
-        workgroups_of_group: u32,
+        workgroups_per_group: u32,
     },
     /// Fragments of points in cells.
     Fragment {
         /// The positions of the points.
-        cells: ViewportLayout,
+        layout: ViewportLayout,
         /// SPIR-V words of the vertex shader that places the points: vertex `w` is workgroup `w`.
-        positions: Vec<u32>,
+        point_shader: Vec<u32>,
         /// The points that overlap.
         overlap: Option<FragmentOverlap>,
     },
@@ -99,17 +99,17 @@ impl ViewportLayout {
     /// Creates cells for workgroups of this many invocations, at a distance of at least `pitch`, with
     /// `margin` pixels around each point.
     pub fn new(invocations: u32, pitch: (u32, u32), margin: u32) -> ViewportLayout {
-        let invocations = invocations.clamp(1, VIEWPORT);
+        let invocations = invocations.clamp(1, VIEWPORT_SIZE);
         let side = invocations.isqrt();
         let size = (side + u32::from(side * side < invocations)).next_multiple_of(2);
-        let least = (size + 2 * margin).min(VIEWPORT);
-        let pitch = (pitch.0.clamp(least, VIEWPORT), pitch.1.clamp(least, VIEWPORT));
-        ViewportLayout { pitch, size, margin, rows: VIEWPORT / pitch.1 }
+        let least = (size + 2 * margin).min(VIEWPORT_SIZE);
+        let pitch = (pitch.0.clamp(least, VIEWPORT_SIZE), pitch.1.clamp(least, VIEWPORT_SIZE));
+        ViewportLayout { pitch, size, margin, rows: VIEWPORT_SIZE / pitch.1 }
     }
 
     /// Returns the maximum number of workgroups.
-    pub fn most(&self) -> u32 {
-        (VIEWPORT / self.pitch.0).saturating_mul(self.rows)
+    pub fn max_workgroups(&self) -> u32 {
+        (VIEWPORT_SIZE / self.pitch.0).saturating_mul(self.rows)
     }
 
     /// Returns width and height in pixels of the area of this many workgroups.
@@ -129,109 +129,114 @@ pub struct FragmentOverlap {
 
 impl FragmentOverlap {
     /// Returns the cells of a group.
-    pub fn of_group(&self) -> u32 {
+    pub fn cells_per_group(&self) -> u32 {
         self.cells.iter().max().map_or(1, |last| last + 1)
     }
 
     /// Returns the cell of a workgroup.
-    fn cell_of(&self, module: &mut Module, workgroup: Word) -> Word {
-        let [classes, of_group] =
-            [self.cells.len() as u32, self.of_group()].map(|count| module.constant(count));
-        let group = module.word(Op::UDiv, &[workgroup, classes]);
-        let class = module.word(Op::UMod, &[workgroup, classes]);
+    fn emit_cell(&self, module: &mut ModuleBuilder, workgroup: Word) -> Word {
+        let [classes, per_group] =
+            [self.cells.len() as u32, self.cells_per_group()].map(|count| module.constant(count));
+        let group = module.emit_word(Op::UDiv, &[workgroup, classes]);
+        let class = module.emit_word(Op::UMod, &[workgroup, classes]);
         let mut within = module.constant(0);
         for (number, cell) in (0..).zip(&self.cells).filter(|(_, cell)| **cell > 0) {
             let [number, cell] = [number, *cell].map(|value| module.constant(value));
-            let is_it = module.truth(Op::IEqual, &[class, number]);
-            within = module.word(Op::Select, &[is_it, cell, within]);
+            let is_class = module.emit_bool(Op::IEqual, &[class, number]);
+            within = module.emit_word(Op::Select, &[is_class, cell, within]);
         }
-        let first = module.word(Op::IMul, &[group, of_group]);
-        module.word(Op::IAdd, &[first, within])
+        let first = module.emit_word(Op::IMul, &[group, per_group]);
+        module.emit_word(Op::IAdd, &[first, within])
     }
 }
 
 impl Carrier {
     /// Returns true if an invocation runs only one round.
-    pub fn plays_once(&self) -> bool {
+    pub fn is_single_round(&self) -> bool {
         matches!(self, Carrier::Fragment { overlap: Some(_), .. })
     }
 
     /// Returns the maximum shared memory of a workgroup in bytes, if the stage has its own limit: the value
     /// that every device supports (Vulkan, "Required Limits", `maxMeshSharedMemorySize` and
     /// `maxTaskSharedMemorySize`).
-    pub fn most_workgroup_bytes(&self) -> u32 {
+    pub fn max_workgroup_bytes(&self) -> u32 {
         match self {
             Carrier::Mesh => 28_672,
             Carrier::Task { .. } => 32_768,
             Carrier::Compute
             | Carrier::Vertex
-            | Carrier::VertexBesideFragments { .. }
+            | Carrier::VertexWithFragments { .. }
             | Carrier::Fragment { .. } => u32::MAX,
         }
     }
 
     /// Returns the maximum number of workgroups of this size in one draw; unlimited for a dispatch.
-    pub fn most_workgroups(&self, invocations: u32) -> u32 {
+    pub fn max_workgroups(&self, invocations: u32) -> u32 {
         match self {
             Carrier::Compute => u32::MAX,
-            Carrier::Mesh | Carrier::Task { .. } => MOST_MESH_WORKGROUPS,
-            Carrier::Vertex => MOST_VERTICES / invocations.max(1),
+            Carrier::Mesh | Carrier::Task { .. } => MAX_MESH_WORKGROUPS,
+            Carrier::Vertex => MAX_VERTICES / invocations.max(1),
             // The other half is for the points.
-            Carrier::VertexBesideFragments { .. } => MOST_VERTICES / 2 / invocations.max(1),
-            Carrier::Fragment { cells, .. } => cells.most(),
+            Carrier::VertexWithFragments { .. } => MAX_VERTICES / 2 / invocations.max(1),
+            Carrier::Fragment { layout: cells, .. } => cells.max_workgroups(),
         }
     }
 }
 
 /// Writes the position and the size of a point.
-pub(crate) fn write_point(module: &mut Module, (position, size): (Word, Word), at: [Word; 2], pixels: u32) {
-    let float = module.float(32);
+pub(crate) fn emit_point(
+    module: &mut ModuleBuilder,
+    (position, size): (Word, Word),
+    at: [Word; 2],
+    pixels: u32,
+) {
+    let float = module.type_float(32);
     let [zero, one, pixels] =
-        [0.0, 1.0, pixels as f32].map(|value: f32| module.constant_of(float, &[value.to_bits()]));
-    let vector = module.vector(float, 4);
-    let place = module.on_ids(Op::CompositeConstruct, vector, &[at[0], at[1], zero, one]);
-    module.effect(Op::Store, [position, place].map(Operand::IdRef));
-    module.effect(Op::Store, [size, pixels].map(Operand::IdRef));
+        [0.0, 1.0, pixels as f32].map(|value: f32| module.typed_constant(float, &[value.to_bits()]));
+    let vector = module.type_vector(float, 4);
+    let place = module.emit_on_ids(Op::CompositeConstruct, vector, &[at[0], at[1], zero, one]);
+    module.emit_void(Op::Store, [position, place].map(Operand::IdRef));
+    module.emit_void(Op::Store, [size, pixels].map(Operand::IdRef));
 }
 
 /// Declares the outputs of a vertex shader for a point: position and size.
-pub(crate) fn point_outputs(module: &mut Module) -> (Word, Word) {
-    let float = module.float(32);
-    let vector = module.vector(float, 4);
+pub(crate) fn declare_point_outputs(module: &mut ModuleBuilder) -> (Word, Word) {
+    let float = module.type_float(32);
+    let vector = module.type_vector(float, 4);
     (module.built_in_output(BuiltIn::Position, vector), module.built_in_output(BuiltIn::PointSize, float))
 }
 
 /// Returns the vertex shader that places each point in its cell. If points overlap, it also outputs their
 /// number.
-pub(crate) fn positions(
+pub(crate) fn point_vertex_shader(
     cells: ViewportLayout,
     overlap: Option<&FragmentOverlap>,
     target: SpirvVersion,
 ) -> Vec<u32> {
     let version = if target == SpirvVersion::Vulkan12 { (1, 5) } else { (1, 3) };
-    let mut module = Module::new(Preamble::minimal(version));
+    let mut module = ModuleBuilder::new(Preamble::minimal(version));
     let vertex = module.built_in_word(BuiltIn::VertexIndex);
-    let outputs = point_outputs(&mut module);
+    let outputs = declare_point_outputs(&mut module);
     let number = overlap.map(|_| {
         let word = module.u32;
         module.located_output(0, word)
     });
     let entry = module.id();
-    module.begin(entry);
-    let vertex = module.word(Op::Load, &[vertex]);
+    module.begin_block(entry);
+    let vertex = module.emit_word(Op::Load, &[vertex]);
     if let Some(number) = number {
-        module.effect(Op::Store, [number, vertex].map(Operand::IdRef));
+        module.emit_void(Op::Store, [number, vertex].map(Operand::IdRef));
     }
-    let cell = overlap.map_or(vertex, |overlap| overlap.cell_of(&mut module, vertex));
-    let at = middle_of(&mut module, cells, cell);
-    write_point(&mut module, outputs, at, cells.size);
-    module.effect(Op::Return, []);
+    let cell = overlap.map_or(vertex, |overlap| overlap.emit_cell(&mut module, vertex));
+    let at = emit_point_center(&mut module, cells, cell);
+    emit_point(&mut module, outputs, at, cells.size);
+    module.emit_void(Op::Return, []);
     module.finish_as(ModuleStage::Vertex).words
 }
 
 /// Returns a mesh shader that emits no primitive, for pipelines with a task shader.
-pub(crate) fn no_primitive() -> Vec<u32> {
-    let mut module = Module::new(Preamble {
+pub(crate) fn empty_mesh_shader() -> Vec<u32> {
+    let mut module = ModuleBuilder::new(Preamble {
         version: (1, 5),
         capabilities: vec![Capability::Shader, Capability::MeshShadingEXT],
         extensions: vec![MESH_EXTENSION],
@@ -240,39 +245,43 @@ pub(crate) fn no_primitive() -> Vec<u32> {
         loops: LoopControl::NONE,
     });
     let entry = module.id();
-    module.begin(entry);
-    give_no_primitive(&mut module);
-    module.effect(Op::Return, []);
+    module.begin_block(entry);
+    emit_empty_mesh(&mut module);
+    module.emit_void(Op::Return, []);
     module.finish_as(ModuleStage::Mesh { workgroup_size: [1, 1, 1] }).words
 }
 
 /// Sets the outputs of a mesh shader to no vertex and no primitive. All invocations of the workgroup must
 /// execute it.
-pub(crate) fn give_no_primitive(module: &mut Module) {
+pub(crate) fn emit_empty_mesh(module: &mut ModuleBuilder) {
     let none = module.constant(0);
-    module.effect(Op::SetMeshOutputsEXT, [none, none].map(Operand::IdRef));
+    module.emit_void(Op::SetMeshOutputsEXT, [none, none].map(Operand::IdRef));
 }
 
 /// Ends a task shader without launching a mesh shader.
-pub(crate) fn launch_no_mesh(module: &mut Module) {
+pub(crate) fn emit_no_mesh_tasks(module: &mut ModuleBuilder) {
     let none = module.constant(0);
-    module.effect(Op::EmitMeshTasksEXT, [none, none, none].map(Operand::IdRef));
+    module.emit_void(Op::EmitMeshTasksEXT, [none, none, none].map(Operand::IdRef));
 }
 
 /// Returns the centre of a workgroup's point.
-pub(crate) fn middle_of(module: &mut Module, cells: ViewportLayout, workgroup: Word) -> [Word; 2] {
+pub(crate) fn emit_point_center(
+    module: &mut ModuleBuilder,
+    cells: ViewportLayout,
+    workgroup: Word,
+) -> [Word; 2] {
     let rows = module.constant(cells.rows);
-    let float = module.float(32);
+    let float = module.type_float(32);
     let cell = [(Op::UDiv, cells.pitch.0), (Op::UMod, cells.pitch.1)];
     cell.map(|(op, pitch)| {
-        let number = module.word(op, &[workgroup, rows]);
-        let number = module.on_ids(Op::ConvertUToF, float, &[number]);
+        let number = module.emit_word(op, &[workgroup, rows]);
+        let number = module.emit_on_ids(Op::ConvertUToF, float, &[number]);
         // All values are multiples of a power of two, so that the conversion from pixels to -1 ... 1 is
         // exact.
-        let scale = 2.0 / VIEWPORT as f32;
+        let scale = 2.0 / VIEWPORT_SIZE as f32;
         let [scaled, middle] = [pitch as f32 * scale, (cells.margin + cells.size / 2) as f32 * scale - 1.0]
-            .map(|value| module.constant_of(float, &[value.to_bits()]));
-        let corner = module.on_ids(Op::FMul, float, &[number, scaled]);
-        module.on_ids(Op::FAdd, float, &[corner, middle])
+            .map(|value| module.typed_constant(float, &[value.to_bits()]));
+        let corner = module.emit_on_ids(Op::FMul, float, &[number, scaled]);
+        module.emit_on_ids(Op::FAdd, float, &[corner, middle])
     })
 }

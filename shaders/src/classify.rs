@@ -2,7 +2,7 @@
 //! outcomes.
 //!
 //! A [`RowTable`] numbers the expected rows of words in mixed radix, with one digit for each [`RowColumn`].
-//! [`count`] reads the words of every instance and adds 1 to the counter of its row. One last counter counts
+//! [`counting_kernel`] reads the words of every instance and counts its row. One last counter counts
 //! everything else: a word that no column lists, poison, a thread that did not end, a loop that reached its
 //! bound. So the counters of a dispatch sum to its instances, and no unexpected instance counts as an
 //! outcome. If the last counter is nonzero, the host reads the memory itself.
@@ -20,16 +20,18 @@ use rspirv::spirv::{
     Word,
 };
 
-use crate::contract::{Arithmetic, Parameter, Parameters, WordOperation, receipt, result_word, unit};
-use crate::loops::Loop;
-use crate::module::{FinishedModule, Module, Preamble};
+use crate::contract::{
+    Parameter, Parameters, WordArithmetic, WordOperation, receipt_hash, result_word, unit_index,
+};
+use crate::loops::LoopBuilder;
+use crate::module::{FinishedModule, ModuleBuilder, Preamble};
 
 /// The size of their push constants in bytes: the parameters and the salt.
 pub const PUSH_CONSTANT_BYTES: u32 = Parameters::BYTES + 4;
 /// The maximum number of rows in a table.
 pub const MAX_ROWS: u32 = 1 << 14;
 /// The maximum number of counters in workgroup memory: 8 KiB, half of the memory that every device has.
-const MAX_LOCAL: u32 = 2048;
+const MAX_WORKGROUP_COUNTERS: u32 = 2048;
 /// The position of a word of an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WordSource {
@@ -74,17 +76,17 @@ impl RowTable {
     }
 
     /// Returns the number of rows, which is also the index of the counter for everything else.
-    pub fn rows(&self) -> u32 {
+    pub fn row_count(&self) -> u32 {
         self.rows
     }
 
     /// Returns the number of counters: one per row and one for everything else.
-    pub fn counters(&self) -> u32 {
+    pub fn counter_count(&self) -> u32 {
         self.rows + 1
     }
 
     /// Appends the index in [`RowColumn::words`] of each column's word in a row to `digits`.
-    pub fn digits(&self, row: u32, digits: &mut Vec<usize>) {
+    pub fn append_digits(&self, row: u32, digits: &mut Vec<usize>) {
         let mut rest = row as usize;
         for column in &self.columns {
             let radix = column.words.len().max(1);
@@ -109,9 +111,9 @@ pub struct CountedMemory {
     /// Words of a unit of location memory.
     pub storage_words: u32,
     /// The initial value of each storage, as bits.
-    pub initial: Vec<u128>,
+    pub initial_values: Vec<u128>,
     /// Slots that contain [`Parameters::done`] once their thread has ended.
-    pub done: Vec<u32>,
+    pub done_slots: Vec<u32>,
     /// Use separate counters for each round of the dispatch, one round after another.
     pub by_round: bool,
     /// Invocations of a workgroup.
@@ -128,7 +130,7 @@ pub struct CountedMemory {
 impl CountedMemory {
     /// Returns the word of the counter buffer that counts invocations outside the grid, for both kernels: it
     /// follows all receipts.
-    pub fn overflow(&self) -> u32 {
+    pub fn overflow_word(&self) -> u32 {
         self.first_receipt.saturating_add(self.workgroups.saturating_mul(2))
     }
 }
@@ -155,33 +157,35 @@ impl BufferRole {
 
 /// A kernel of this module.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Helper {
+pub struct ClassifierKernel {
     /// SPIR-V words.
     pub words: Vec<u32>,
     /// The buffer of each binding in set 0, which the kernel measures.
     pub bindings: Vec<BufferRole>,
     /// The bindings whose salts it reads, after the lengths of all.
-    pub salted: Vec<BufferRole>,
+    pub salted_buffers: Vec<BufferRole>,
     /// A hash of its module, which it contains as a constant.
     pub identity: u32,
 }
 
 /// Returns the kernel that fills the results of all instances with [`Parameters::poison`] and their locations
 /// with initial values, and the locations of the instance after them with the salt.
-pub fn reset(memory: &CountedMemory) -> Helper {
-    let mut code =
-        ClassifierCode::new(memory, vec![BufferRole::Results, BufferRole::Locations, BufferRole::Counters]);
-    code.begin(memory, memory.first_receipt);
+pub fn reset_kernel(memory: &CountedMemory) -> ClassifierKernel {
+    let mut code = ClassifierBuilder::new(
+        memory,
+        vec![BufferRole::Results, BufferRole::Locations, BufferRole::Counters],
+    );
+    code.emit_prologue(memory, memory.first_receipt);
     let poison = code.parameter(Parameter::Poison);
     let size = code.module.constant(memory.workgroup_size);
     let total = code.total;
-    let (first, step) = code.share(size);
-    code.each(first, total, step, |code, instance| {
+    let (first, step) = code.instance_range(size);
+    code.emit_loop(first, total, step, |code, instance| {
         for slot in 0..memory.slots {
-            let pointer = code.result(slot, instance);
-            code.module.effect(Op::Store, [pointer, poison].map(Operand::IdRef));
+            let pointer = code.result_pointer(slot, instance);
+            code.module.emit_void(Op::Store, [pointer, poison].map(Operand::IdRef));
         }
-        for (number, bits) in (0..).zip(&memory.initial) {
+        for (number, bits) in (0..).zip(&memory.initial_values) {
             for word in 0..memory.storage_words.max(1) {
                 // The remaining words of a unit are zero.
                 let part = if word < 4 { (bits >> (32 * word)) as u32 } else { 0 };
@@ -192,88 +196,89 @@ pub fn reset(memory: &CountedMemory) -> Helper {
     });
     let [salting, salted] = [code.module.id(), code.module.id()];
     let zero = code.module.constant(0);
-    let is_first = code.module.truth(Op::IEqual, &[first, zero]);
+    let is_first = code.module.emit_bool(Op::IEqual, &[first, zero]);
     code.module.selection_merge(salted);
     code.module.branch_if(is_first, salting, salted);
-    code.module.begin(salting);
-    for number in (0..).zip(&memory.initial).map(|(number, _)| number) {
+    code.module.begin_block(salting);
+    for number in (0..).zip(&memory.initial_values).map(|(number, _)| number) {
         for word in 0..memory.storage_words.max(1) {
             code.store_location(memory, (number, word), total, code.salt);
         }
     }
     code.module.branch(salted);
-    code.module.begin(salted);
+    code.module.begin_block(salted);
     code.finish()
 }
 
 /// Returns the kernel that adds the instances of each row of `table` to the counters.
-pub fn count(memory: &CountedMemory, table: &RowTable) -> Helper {
-    let sees = |wanted: fn(&WordSource) -> bool| table.columns.iter().any(|column| wanted(&column.source));
+pub fn counting_kernel(memory: &CountedMemory, table: &RowTable) -> ClassifierKernel {
+    let has_column =
+        |wanted: fn(&WordSource) -> bool| table.columns.iter().any(|column| wanted(&column.source));
     let mut bindings = vec![BufferRole::Results, BufferRole::Counters];
-    if sees(|source| matches!(source, WordSource::Storage { .. })) {
+    if has_column(|source| matches!(source, WordSource::Storage { .. })) {
         bindings.push(BufferRole::Locations);
     }
-    if sees(|source| matches!(source, WordSource::Texel { .. })) {
+    if has_column(|source| matches!(source, WordSource::Texel { .. })) {
         bindings.push(BufferRole::Texels);
     }
     let salted = bindings.iter().copied().filter(BufferRole::has_salt).collect();
-    let mut code = ClassifierCode::new(memory, bindings);
-    code.salted = salted;
+    let mut code = ClassifierBuilder::new(memory, bindings);
+    code.salted_buffers = salted;
     // A workgroup first sums its counts in workgroup memory, because all invocations hit the same few rows.
-    let local = (!memory.by_round && table.counters() <= MAX_LOCAL).then(|| {
-        let array = code.module.array(code.module.u32, table.counters());
-        code.module.global(StorageClass::Workgroup, array, "counters of the workgroup")
+    let local = (!memory.by_round && table.counter_count() <= MAX_WORKGROUP_COUNTERS).then(|| {
+        let array = code.module.type_array(code.module.u32, table.counter_count());
+        code.module.global_variable(StorageClass::Workgroup, array, "counters of the workgroup")
     });
-    code.begin(memory, memory.first_receipt.saturating_add(memory.workgroups));
+    code.emit_prologue(memory, memory.first_receipt.saturating_add(memory.workgroups));
     let [zero, one, size, counters] =
-        [0, 1, memory.workgroup_size, table.counters()].map(|word| code.module.constant(word));
+        [0, 1, memory.workgroup_size, table.counter_count()].map(|word| code.module.constant(word));
     // No counters are assigned to invocations outside the grid.
-    let own = code.module.word(Op::Select, &[code.outside, counters, code.own]);
+    let first_counter = code.module.emit_word(Op::Select, &[code.outside, counters, code.local_index]);
     if let Some(local) = local {
-        code.each(own, counters, size, |code, counter| {
-            let pointer = code.local(local, counter);
+        code.emit_loop(first_counter, counters, size, |code, counter| {
+            let pointer = code.counter_pointer(local, counter);
             code.atomic_store(pointer, zero, Scope::Workgroup);
         });
-        code.meet();
+        code.emit_workgroup_barrier();
     }
     let total = code.total;
-    let (first, step) = code.share(size);
-    code.each(first, total, step, |code, instance| {
-        let row = code.row(memory, table, instance);
+    let (first, step) = code.instance_range(size);
+    code.emit_loop(first, total, step, |code, instance| {
+        let row = code.emit_row_index(memory, table, instance);
         let pointer = match local {
-            Some(local) => code.local(local, row),
+            Some(local) => code.counter_pointer(local, row),
             None if memory.by_round => {
-                let round = code.module.word(Op::UDiv, &[instance, code.in_round]);
-                let before = code.module.word(Op::IMul, &[round, counters]);
-                let index = code.module.word(Op::IAdd, &[before, row]);
-                code.element(BufferRole::Counters, index)
+                let round = code.module.emit_word(Op::UDiv, &[instance, code.round_size]);
+                let before = code.module.emit_word(Op::IMul, &[round, counters]);
+                let index = code.module.emit_word(Op::IAdd, &[before, row]);
+                code.buffer_pointer(BufferRole::Counters, index)
             }
-            None => code.element(BufferRole::Counters, row),
+            None => code.buffer_pointer(BufferRole::Counters, row),
         };
         code.atomic_add(pointer, one, if local.is_some() { Scope::Workgroup } else { Scope::Device });
     });
     if let Some(local) = local {
-        code.meet();
-        code.each(own, counters, size, |code, counter| {
-            let pointer = code.local(local, counter);
+        code.emit_workgroup_barrier();
+        code.emit_loop(first_counter, counters, size, |code, counter| {
+            let pointer = code.counter_pointer(local, counter);
             let sum = code.atomic_load(pointer, Scope::Workgroup);
             let [some, rest] = [code.module.id(), code.module.id()];
-            let any = code.module.truth(Op::INotEqual, &[sum, zero]);
+            let any = code.module.emit_bool(Op::INotEqual, &[sum, zero]);
             code.module.selection_merge(rest);
             code.module.branch_if(any, some, rest);
-            code.module.begin(some);
-            let pointer = code.element(BufferRole::Counters, counter);
+            code.module.begin_block(some);
+            let pointer = code.buffer_pointer(BufferRole::Counters, counter);
             code.atomic_add(pointer, sum, Scope::Device);
             code.module.branch(rest);
-            code.module.begin(rest);
+            code.module.begin_block(rest);
         });
     }
     code.finish()
 }
 
 /// A kernel under construction.
-struct ClassifierCode {
-    module: Module,
+struct ClassifierBuilder {
+    module: ModuleBuilder,
     bindings: Vec<BufferRole>,
     buffers: Vec<Word>,
     block: Word,
@@ -282,28 +287,28 @@ struct ClassifierCode {
     workgroup_size: u32,
     workgroups: u32,
     /// The word of the counter buffer that counts invocations outside the grid.
-    overflow: u32,
-    device: Scope,
+    overflow_word: u32,
+    device_scope: Scope,
     parameters: Vec<(Parameter, Word)>,
-    /// As [`Helper::salted`].
-    salted: Vec<BufferRole>,
+    /// As [`ClassifierKernel::salted_buffers`].
+    salted_buffers: Vec<BufferRole>,
     /// The salt of the push constants.
     salt: Word,
     /// Index of the invocation in its workgroup.
-    own: Word,
+    local_index: Word,
     workgroup: Word,
     /// True if the invocation is outside the grid.
     outside: Word,
     /// Instances of a round.
-    in_round: Word,
+    round_size: Word,
     /// Instances of the dispatch.
     total: Word,
 }
 
-impl Arithmetic for ClassifierCode {
+impl WordArithmetic for ClassifierBuilder {
     type Word = Word;
 
-    fn number(&mut self, value: u32) -> Word {
+    fn constant(&mut self, value: u32) -> Word {
         self.module.constant(value)
     }
 
@@ -318,17 +323,17 @@ impl Arithmetic for ClassifierCode {
     }
 
     fn apply(&mut self, operation: WordOperation, left: Word, right: Word) -> Word {
-        self.module.word(operation.op(), &[left, right])
+        self.module.emit_word(operation.opcode(), &[left, right])
     }
 }
 
-impl ClassifierCode {
-    fn new(memory: &CountedMemory, bindings: Vec<BufferRole>) -> ClassifierCode {
+impl ClassifierBuilder {
+    fn new(memory: &CountedMemory, bindings: Vec<BufferRole>) -> ClassifierBuilder {
         let mut capabilities = vec![Capability::Shader, Capability::VulkanMemoryModel];
         if memory.device_scope {
             capabilities.push(Capability::VulkanMemoryModelDeviceScope);
         }
-        let mut module = Module::new(Preamble {
+        let mut module = ModuleBuilder::new(Preamble {
             version: (1, 5),
             capabilities,
             extensions: Vec::new(),
@@ -336,7 +341,7 @@ impl ClassifierCode {
             model: MemoryModel::Vulkan,
             loops: LoopControl::NONE,
         });
-        let words = module.block_of(module.u32, 4, None);
+        let words = module.type_array_block(module.u32, 4, None);
         let buffers = (0..)
             .zip(&bindings)
             .map(|(number, shown)| {
@@ -346,7 +351,7 @@ impl ClassifierCode {
                     BufferRole::Locations => "locations",
                     BufferRole::Texels => "texels",
                 };
-                module.bound(StorageClass::StorageBuffer, words, number, name)
+                module.bound_variable(StorageClass::StorageBuffer, words, number, name)
             })
             .collect();
         let block = module.push_constants(PUSH_CONSTANT_BYTES / 4, 0);
@@ -354,7 +359,7 @@ impl ClassifierCode {
             module.built_in_word(BuiltIn::LocalInvocationIndex),
             module.built_in_vector(BuiltIn::WorkgroupId),
         ];
-        ClassifierCode {
+        ClassifierBuilder {
             module,
             bindings,
             buffers,
@@ -363,217 +368,229 @@ impl ClassifierCode {
             lanes: memory.lanes,
             workgroup_size: memory.workgroup_size,
             workgroups: memory.workgroups,
-            overflow: memory.overflow(),
-            device: if memory.device_scope { Scope::Device } else { Scope::QueueFamily },
+            overflow_word: memory.overflow_word(),
+            device_scope: if memory.device_scope { Scope::Device } else { Scope::QueueFamily },
             parameters: Vec::new(),
-            salted: Vec::new(),
+            salted_buffers: Vec::new(),
             salt: 0,
-            own: 0,
+            local_index: 0,
             workgroup: 0,
             outside: 0,
-            in_round: 0,
+            round_size: 0,
             total: 0,
         }
     }
 
     /// Begins the function with common values and the receipts of the workgroups, which start at this word of
     /// the counters.
-    fn begin(&mut self, memory: &CountedMemory, first_receipt: u32) {
+    fn emit_prologue(&mut self, memory: &CountedMemory, first_receipt: u32) {
         let entry = self.module.id();
-        self.module.begin(entry);
+        self.module.begin_block(entry);
         let [own, workgroup] = self.inputs;
-        self.own = self.module.word(Op::Load, &[own]);
+        self.local_index = self.module.emit_word(Op::Load, &[own]);
         let [workgroup, y, z] = self.module.load_components(workgroup);
         self.workgroup = workgroup;
-        self.outside = self.outside([y, z]);
+        self.outside = self.emit_is_outside_grid([y, z]);
         let (groups, rounds) = (self.parameter(Parameter::Groups), self.parameter(Parameter::Rounds));
         let lanes = self.module.constant(self.lanes);
-        self.in_round = self.module.word(Op::IMul, &[groups, lanes]);
-        self.total = self.module.word(Op::IMul, &[self.in_round, rounds]);
+        self.round_size = self.module.emit_word(Op::IMul, &[groups, lanes]);
+        self.total = self.module.emit_word(Op::IMul, &[self.round_size, rounds]);
         // The first block dominates everything.
         self.salt = self.module.push_constant(self.block, Parameters::WORDS);
         for parameter in Parameter::ALL {
             self.parameter(parameter);
         }
         let buffers = self.buffers.clone();
-        let mut shown: Vec<Word> = buffers.into_iter().map(|buffer| self.module.length(buffer)).collect();
+        let mut memory_words: Vec<Word> =
+            buffers.into_iter().map(|buffer| self.module.array_length(buffer)).collect();
         let [first, zero, one] = [first_receipt, 0, 1].map(|word| self.module.constant(word));
-        let index = self.module.word(Op::IAdd, &[first, self.workgroup]);
-        let pointer = self.element(BufferRole::Counters, index);
-        let signer = self.module.word(Op::Select, &[self.outside, one, self.own]);
-        let signs = self.module.truth(Op::IEqual, &[signer, zero]);
+        let index = self.module.emit_word(Op::IAdd, &[first, self.workgroup]);
+        let pointer = self.buffer_pointer(BufferRole::Counters, index);
+        let receipt_index = self.module.emit_word(Op::Select, &[self.outside, one, self.local_index]);
+        let writes_receipt = self.module.emit_bool(Op::IEqual, &[receipt_index, zero]);
         let [signing, signed] = [self.module.id(), self.module.id()];
         self.module.selection_merge(signed);
-        self.module.branch_if(signs, signing, signed);
-        self.module.begin(signing);
-        for role in self.salted.clone() {
-            let index = self.word_of(memory, (0, 0), self.total);
-            let pointer = self.element(role, index);
-            shown.push(self.module.word(Op::Load, &[pointer]));
+        self.module.branch_if(writes_receipt, signing, signed);
+        self.module.begin_block(signing);
+        for role in self.salted_buffers.clone() {
+            let index = self.location_word_index(memory, (0, 0), self.total);
+            let pointer = self.buffer_pointer(role, index);
+            memory_words.push(self.module.emit_word(Op::Load, &[pointer]));
         }
-        let identity = self.module.identity();
-        let receipt = receipt(self, identity, &shown);
+        let identity = self.module.identity_constant();
+        let receipt = receipt_hash(self, identity, &memory_words);
         let before = self.atomic_load(pointer, Scope::Device);
-        let sum = self.module.word(Op::IAdd, &[before, receipt]);
+        let sum = self.module.emit_word(Op::IAdd, &[before, receipt]);
         self.atomic_store(pointer, sum, Scope::Device);
         self.module.branch(signed);
-        self.module.begin(signed);
+        self.module.begin_block(signed);
         let [counting, counted] = [self.module.id(), self.module.id()];
         self.module.selection_merge(counted);
         self.module.branch_if(self.outside, counting, counted);
-        self.module.begin(counting);
-        let overflow = self.module.constant(self.overflow);
-        let pointer = self.element(BufferRole::Counters, overflow);
+        self.module.begin_block(counting);
+        let overflow = self.module.constant(self.overflow_word);
+        let pointer = self.buffer_pointer(BufferRole::Counters, overflow);
         self.atomic_add(pointer, one, Scope::Device);
         self.module.branch(counted);
-        self.module.begin(counted);
+        self.module.begin_block(counted);
     }
 
-    /// Computes whether the invocation is outside the grid; `others` are the indexes of its workgroup in y
+    /// Emits whether the invocation is outside the grid; `others` are the indexes of its workgroup in y
     /// and z.
-    fn outside(&mut self, others: [Word; 2]) -> Word {
+    fn emit_is_outside_grid(&mut self, others: [Word; 2]) -> Word {
         let [workgroups, size, zero] =
             [self.workgroups, self.workgroup_size, 0].map(|word| self.module.constant(word));
-        let others = self.module.word(Op::BitwiseOr, &others);
+        let others = self.module.emit_word(Op::BitwiseOr, &others);
         let conditions = [
-            self.module.truth(Op::UGreaterThanEqual, &[self.workgroup, workgroups]),
-            self.module.truth(Op::UGreaterThanEqual, &[self.own, size]),
-            self.module.truth(Op::INotEqual, &[others, zero]),
+            self.module.emit_bool(Op::UGreaterThanEqual, &[self.workgroup, workgroups]),
+            self.module.emit_bool(Op::UGreaterThanEqual, &[self.local_index, size]),
+            self.module.emit_bool(Op::INotEqual, &[others, zero]),
         ];
-        let [surplus, behind, elsewhere] = conditions;
-        let either = self.module.truth(Op::LogicalOr, &[surplus, behind]);
-        self.module.truth(Op::LogicalOr, &[either, elsewhere])
+        let [surplus, past_end, other_axis] = conditions;
+        let either = self.module.emit_bool(Op::LogicalOr, &[surplus, past_end]);
+        self.module.emit_bool(Op::LogicalOr, &[either, other_axis])
     }
 
     /// Returns the first instance of an invocation, and the distance between its instances.
-    fn share(&mut self, size: Word) -> (Word, Word) {
-        let before = self.module.word(Op::IMul, &[self.workgroup, size]);
-        let first = self.module.word(Op::IAdd, &[before, self.own]);
-        let first = self.module.word(Op::Select, &[self.outside, self.total, first]);
+    fn instance_range(&mut self, size: Word) -> (Word, Word) {
+        let before = self.module.emit_word(Op::IMul, &[self.workgroup, size]);
+        let first = self.module.emit_word(Op::IAdd, &[before, self.local_index]);
+        let first = self.module.emit_word(Op::Select, &[self.outside, self.total, first]);
         (first, self.module.constant(self.workgroup_size.saturating_mul(self.workgroups)))
     }
 
     /// Emits a loop over the numbers from `first` up to `end` with step `step`.
-    fn each(&mut self, first: Word, end: Word, step: Word, body_of: impl FnOnce(&mut ClassifierCode, Word)) {
-        let mut turns = Loop::new(&mut self.module);
+    fn emit_loop(
+        &mut self,
+        first: Word,
+        end: Word,
+        step: Word,
+        body_of: impl FnOnce(&mut ClassifierBuilder, Word),
+    ) {
+        let mut instance_loop = LoopBuilder::new(&mut self.module);
         let next = self.module.id();
         let number = self.module.id();
-        turns.count_as((number, next), first, step);
-        let before = self.module.block();
-        turns.enter(&mut self.module, before);
-        let more = self.module.truth(Op::ULessThan, &[number, end]);
-        turns.goes_on_if(&mut self.module, more);
+        instance_loop.carry_counter_as((number, next), first, step);
+        let before = self.module.current_block();
+        instance_loop.enter(&mut self.module, before);
+        let more = self.module.emit_bool(Op::ULessThan, &[number, end]);
+        instance_loop.begin_body_if(&mut self.module, more);
         body_of(self, number);
-        turns.end(&mut self.module);
+        instance_loop.end_body(&mut self.module);
     }
 
     /// Returns the index of an instance's row, or that of the counter for everything else.
-    fn row(&mut self, memory: &CountedMemory, table: &RowTable, instance: Word) -> Word {
+    fn emit_row_index(&mut self, memory: &CountedMemory, table: &RowTable, instance: Word) -> Word {
         let [zero, rows] = [0, table.rows].map(|word| self.module.constant(word));
         // Each word without a digit adds the number of all rows, so that the sum is outside of the table.
         let mut sum = zero;
         let mut weight = 1;
         for column in &table.columns {
-            let word = self.load(column.source, memory, instance);
-            let digit = self.digit(&column.words, weight, word, rows);
-            sum = self.module.word(Op::IAdd, &[sum, digit]);
+            let word = self.load_source(column.source, memory, instance);
+            let digit = self.emit_digit(&column.words, weight, word, rows);
+            sum = self.module.emit_word(Op::IAdd, &[sum, digit]);
             weight *= column.words.len() as u32;
         }
         for slot in 0..memory.slots {
             let listed = |column: &RowColumn| column.source == WordSource::Slot(slot);
-            let is_done = memory.done.contains(&slot);
+            let is_done = memory.done_slots.contains(&slot);
             if table.columns.iter().any(listed) && !is_done {
                 continue;
             }
-            let word = self.load(WordSource::Slot(slot), memory, instance);
+            let word = self.load_source(WordSource::Slot(slot), memory, instance);
             let known = self.parameter(if is_done { Parameter::Done } else { Parameter::Poison });
-            let equal = self.module.truth(Op::IEqual, &[word, known]);
+            let equal = self.module.emit_bool(Op::IEqual, &[word, known]);
             let [equal_adds, other_adds] = if is_done { [zero, rows] } else { [rows, zero] };
-            let added = self.module.word(Op::Select, &[equal, equal_adds, other_adds]);
-            sum = self.module.word(Op::IAdd, &[sum, added]);
+            let added = self.module.emit_word(Op::Select, &[equal, equal_adds, other_adds]);
+            sum = self.module.emit_word(Op::IAdd, &[sum, added]);
         }
-        let inside = self.module.truth(Op::ULessThan, &[sum, rows]);
-        self.module.word(Op::Select, &[inside, sum, rows])
+        let inside = self.module.emit_bool(Op::ULessThan, &[sum, rows]);
+        self.module.emit_word(Op::Select, &[inside, sum, rows])
     }
 
     /// Returns the contribution of a word to the index of its row.
-    fn digit(&mut self, words: &[u32], weight: u32, word: Word, unknown: Word) -> Word {
+    fn emit_digit(&mut self, words: &[u32], weight: u32, word: Word, unknown: Word) -> Word {
         if words.iter().copied().eq(0..words.len() as u32) {
             let [count, weight] = [words.len() as u32, weight].map(|word| self.module.constant(word));
-            let known = self.module.truth(Op::ULessThan, &[word, count]);
-            let digit = self.module.word(Op::IMul, &[word, weight]);
-            return self.module.word(Op::Select, &[known, digit, unknown]);
+            let known = self.module.emit_bool(Op::ULessThan, &[word, count]);
+            let digit = self.module.emit_word(Op::IMul, &[word, weight]);
+            return self.module.emit_word(Op::Select, &[known, digit, unknown]);
         }
         let mut digit = unknown;
         for (number, known) in (0..).zip(words) {
             let [known, added] = [*known, number * weight].map(|word| self.module.constant(word));
-            let equal = self.module.truth(Op::IEqual, &[word, known]);
-            digit = self.module.word(Op::Select, &[equal, added, digit]);
+            let equal = self.module.emit_bool(Op::IEqual, &[word, known]);
+            digit = self.module.emit_word(Op::Select, &[equal, added, digit]);
         }
         digit
     }
 
-    fn load(&mut self, source: WordSource, memory: &CountedMemory, instance: Word) -> Word {
+    fn load_source(&mut self, source: WordSource, memory: &CountedMemory, instance: Word) -> Word {
         let pointer = match source {
-            WordSource::Slot(slot) => self.result(slot, instance),
+            WordSource::Slot(slot) => self.result_pointer(slot, instance),
             WordSource::Storage { number, word } => {
-                let index = self.word_of(memory, (number, word), instance);
-                self.element(BufferRole::Locations, index)
+                let index = self.location_word_index(memory, (number, word), instance);
+                self.buffer_pointer(BufferRole::Locations, index)
             }
             WordSource::Texel { number } => {
-                let index = self.word_of(memory, (number, 0), instance);
-                self.element(BufferRole::Texels, index)
+                let index = self.location_word_index(memory, (number, 0), instance);
+                self.buffer_pointer(BufferRole::Texels, index)
             }
         };
-        self.module.word(Op::Load, &[pointer])
+        self.module.emit_word(Op::Load, &[pointer])
     }
 
     /// Returns the index of a storage's word in the location buffer.
-    fn word_of(&mut self, memory: &CountedMemory, (number, word): (u32, u32), instance: Word) -> Word {
-        let unit = self.unit(number, instance);
+    fn location_word_index(
+        &mut self,
+        memory: &CountedMemory,
+        (number, word): (u32, u32),
+        instance: Word,
+    ) -> Word {
+        let unit = self.unit_index(number, instance);
         let [words, word] = [memory.storage_words.max(1), word].map(|word| self.module.constant(word));
-        let first = self.module.word(Op::IMul, &[unit, words]);
-        self.module.word(Op::IAdd, &[first, word])
+        let first = self.module.emit_word(Op::IMul, &[unit, words]);
+        self.module.emit_word(Op::IAdd, &[first, word])
     }
 
     /// Stores a word of a storage in the location buffer.
     fn store_location(&mut self, memory: &CountedMemory, place: (u32, u32), instance: Word, value: Word) {
-        let index = self.word_of(memory, place, instance);
-        let pointer = self.element(BufferRole::Locations, index);
-        self.module.effect(Op::Store, [pointer, value].map(Operand::IdRef));
+        let index = self.location_word_index(memory, place, instance);
+        let pointer = self.buffer_pointer(BufferRole::Locations, index);
+        self.module.emit_void(Op::Store, [pointer, value].map(Operand::IdRef));
     }
 
     /// Returns the index of a storage's unit.
-    fn unit(&mut self, number: u32, instance: Word) -> Word {
+    fn unit_index(&mut self, number: u32, instance: Word) -> Word {
         let number = self.module.constant(number);
         let stride = self.parameter(Parameter::Stride);
         let first = self.multiply(instance, stride);
-        unit(self, first, number)
+        unit_index(self, first, number)
     }
 
     /// Returns a pointer to a result word.
-    fn result(&mut self, slot: u32, instance: Word) -> Word {
+    fn result_pointer(&mut self, slot: u32, instance: Word) -> Word {
         let slot = self.module.constant(slot);
         let index = result_word(self, slot, self.total, instance);
-        self.element(BufferRole::Results, index)
+        self.buffer_pointer(BufferRole::Results, index)
     }
 
     /// Returns a pointer to a word of a bound buffer.
-    fn element(&mut self, shown: BufferRole, index: Word) -> Word {
-        let bound = self.bindings.iter().zip(&self.buffers).find(|(known, _)| **known == shown);
+    fn buffer_pointer(&mut self, role: BufferRole, index: Word) -> Word {
+        let bound = self.bindings.iter().zip(&self.buffers).find(|(known, _)| **known == role);
         let buffer = bound.map_or(0, |(_, buffer)| *buffer);
-        self.module.element(buffer, index)
+        self.module.word_pointer(buffer, index)
     }
 
     /// Returns a pointer to a counter of the workgroup.
-    fn local(&mut self, counters: Word, index: Word) -> Word {
-        let ty = self.module.pointer(StorageClass::Workgroup, self.module.u32);
-        self.module.on_ids(Op::AccessChain, ty, &[counters, index])
+    fn counter_pointer(&mut self, counters: Word, index: Word) -> Word {
+        let ty = self.module.type_pointer(StorageClass::Workgroup, self.module.u32);
+        self.module.emit_on_ids(Op::AccessChain, ty, &[counters, index])
     }
 
     /// Returns scope and semantics of a relaxed atomic.
-    fn relaxed(&mut self, scope: Scope) -> [Operand; 2] {
-        let scope = if scope == Scope::Device { self.device } else { scope };
+    fn relaxed_operands(&mut self, scope: Scope) -> [Operand; 2] {
+        let scope = if scope == Scope::Device { self.device_scope } else { scope };
         [
             Operand::IdScope(self.module.constant(scope as u32)),
             Operand::IdMemorySemantics(self.module.constant(MemorySemantics::RELAXED.bits())),
@@ -581,9 +598,9 @@ impl ClassifierCode {
     }
 
     fn atomic_add(&mut self, pointer: Word, value: Word, scope: Scope) {
-        let [scope, semantics] = self.relaxed(scope);
+        let [scope, semantics] = self.relaxed_operands(scope);
         let ty = self.module.u32;
-        self.module.value(
+        self.module.emit_value(
             Op::AtomicIAdd,
             ty,
             [Operand::IdRef(pointer), scope, semantics, Operand::IdRef(value)],
@@ -591,31 +608,31 @@ impl ClassifierCode {
     }
 
     fn atomic_store(&mut self, pointer: Word, value: Word, scope: Scope) {
-        let [scope, semantics] = self.relaxed(scope);
+        let [scope, semantics] = self.relaxed_operands(scope);
         self.module
-            .effect(Op::AtomicStore, [Operand::IdRef(pointer), scope, semantics, Operand::IdRef(value)]);
+            .emit_void(Op::AtomicStore, [Operand::IdRef(pointer), scope, semantics, Operand::IdRef(value)]);
     }
 
     fn atomic_load(&mut self, pointer: Word, scope: Scope) -> Word {
-        let [scope, semantics] = self.relaxed(scope);
+        let [scope, semantics] = self.relaxed_operands(scope);
         let ty = self.module.u32;
-        self.module.value(Op::AtomicLoad, ty, [Operand::IdRef(pointer), scope, semantics])
+        self.module.emit_value(Op::AtomicLoad, ty, [Operand::IdRef(pointer), scope, semantics])
     }
 
     /// Emits a control barrier of the workgroup that orders atomics on its counters.
-    fn meet(&mut self) {
+    fn emit_workgroup_barrier(&mut self) {
         let scope = self.module.constant(Scope::Workgroup as u32);
         let semantics = MemorySemantics::ACQUIRE_RELEASE | MemorySemantics::WORKGROUP_MEMORY;
         let semantics = self.module.constant(semantics.bits());
-        self.module.effect(
+        self.module.emit_void(
             Op::ControlBarrier,
             [Operand::IdScope(scope), Operand::IdScope(scope), Operand::IdMemorySemantics(semantics)],
         );
     }
 
-    fn finish(mut self) -> Helper {
-        self.module.effect(Op::Return, []);
+    fn finish(mut self) -> ClassifierKernel {
+        self.module.emit_void(Op::Return, []);
         let FinishedModule { words, identity } = self.module.finish(self.workgroup_size);
-        Helper { words, bindings: self.bindings, salted: self.salted, identity }
+        ClassifierKernel { words, bindings: self.bindings, salted_buffers: self.salted_buffers, identity }
     }
 }

@@ -23,7 +23,7 @@
 //! subgroup of any kernel of the [program](crate::Program), and a workgroup has as many subgroups as the
 //! class with the most. Lanes without a role idle, but take part in control barriers.
 //!
-//! If each invocation runs every thread ([`CompiledKernel::parallel`]), there are `G` workgroups, and workgroup `w`
+//! With [`CompiledKernel::is_parallel`], each invocation runs every thread. Of `G` workgroups, workgroup `w`
 //! is the only one of group `w`. In every round it runs all classes, in the order of their threads, with the
 //! slots and instances of the formula above. `group_offset` is coprime to `G`, and `G` is at least `C`, so
 //! that different workgroups run the threads of an instance. They all meet in word 0, and `a` below is at
@@ -47,10 +47,10 @@
 //! Storages in *images* are texels with the number of the first word of their unit: word `w` is texel `(w mod
 //! 4096, w / 4096)` of a two-dimensional image and texel `w` of a one-dimensional image or a texel buffer.
 //! Images have the same initial values as the location buffer; a texel buffer is a view of the location
-//! buffer. If a kernel has [`CompiledKernel::addresses`], the address of the location buffer follows the parameters
+//! buffer. With [`CompiledKernel::uses_addresses`], the location buffer's address follows the parameters
 //! in the push constants, at byte [`CompiledKernel::push_constant_bytes`].
 //!
-//! If a variant *separates* some storages ([`CompiledKernel::apart`]), a second buffer and other images contain them,
+//! The storages in [`CompiledKernel::separate_storages`] are in a second buffer and in other images,
 //! each at the position that it would have in the first. Both buffers contain the initial values of all
 //! storages.
 //!
@@ -87,8 +87,8 @@
 //! # Receipts
 //! A driver may omit a dispatch, execute it twice, or use the push constants, the kernel or the buffers of
 //! another. So before it runs, invocation 0 of each workgroup adds the *receipt* ([`Parameters::receipt`], odd)
-//! of its kernel ([`CompiledKernel::identity`]), its buffers ([`CompiledKernel::measured`]), its salts
-//! ([`CompiledKernel::salted`]) and its parameters to word `g × d + 1 + c` of the rendezvous buffer, where `c`
+//! of its kernel ([`CompiledKernel::identity`]), buffers ([`CompiledKernel::measured_bindings`]), salts
+//! ([`CompiledKernel::salted_paths`]) and parameters to word `g × d + 1 + c` of its rendezvous buffer; `c`
 //! counts the classes of all concurrent kernels. Any
 //! other value in that word means that the dispatch was not executed as requested. No other invocation
 //! accesses that word, so a relaxed load and store are enough, and the correctness of atomic additions does
@@ -98,7 +98,7 @@
 //!
 //! The *salts* show which memory a kernel is bound to. They are in the storages of instance `K × G × L`, which no
 //! invocation runs: before each submission, the caller writes the salt of a buffer or image to every word of these
-//! units. It differs between memories and between submissions ([`salt`]). The kernel only reads them, once for each buffer
+//! units. It differs by memory and submission ([`salt_from_bits`]). The kernel reads one salt for each buffer
 //! binding, image and address, with plain private loads. Those of buffers are `Nontemporal`, because a salt in a
 //! cache would be of no use.
 //!
@@ -114,32 +114,33 @@
 //! fixed dispatch have no overflow word.
 //!
 //! # Memory stress
-//! Kernels with [`KernelConfig::stressed`] have a [`Binding::Scratch`], more push constants and more
+//! Kernels with [`KernelConfig::has_stress`] have a [`Binding::Scratch`], more push constants and more
 //! workgroups: the contract is in [`crate::stress`].
 //!
 //! [`Binding::Scratch`]: crate::kernel::Binding::Scratch
-//! [`CompiledKernel::addresses`]: crate::kernel::CompiledKernel::addresses
-//! [`CompiledKernel::apart`]: crate::kernel::CompiledKernel::apart
+//! [`CompiledKernel::uses_addresses`]: crate::kernel::CompiledKernel::uses_addresses
+//! [`CompiledKernel::separate_storages`]: crate::kernel::CompiledKernel::separate_storages
 //! [`CompiledKernel::first_class`]: crate::kernel::CompiledKernel::first_class
 //! [`CompiledKernel::first_slot`]: crate::kernel::CompiledKernel::first_slot
 //! [`CompiledKernel::identity`]: crate::kernel::CompiledKernel::identity
-//! [`CompiledKernel::measured`]: crate::kernel::CompiledKernel::measured
+//! [`CompiledKernel::measured_bindings`]: crate::kernel::CompiledKernel::measured_bindings
 //! [`CompiledKernel::lanes`]: crate::kernel::CompiledKernel::lanes
-//! [`CompiledKernel::parallel`]: crate::kernel::CompiledKernel::parallel
+//! [`CompiledKernel::is_parallel`]: crate::kernel::CompiledKernel::is_parallel
 //! [`CompiledKernel::push_constant_bytes`]: crate::kernel::CompiledKernel::push_constant_bytes
-//! [`CompiledKernel::salted`]: crate::kernel::CompiledKernel::salted
+//! [`CompiledKernel::salted_paths`]: crate::kernel::CompiledKernel::salted_paths
 //! [`CompiledKernel::storage_words`]: crate::kernel::CompiledKernel::storage_words
 //! [`CompiledKernel::thread_loops`]: crate::kernel::CompiledKernel::thread_loops
 //! [`CompiledKernel::workgroup_size`]: crate::kernel::CompiledKernel::workgroup_size
 //! [`KernelConfig::loop_bound`]: crate::kernel::KernelConfig::loop_bound
-//! [`KernelConfig::stressed`]: crate::kernel::KernelConfig::stressed
+//! [`KernelConfig::has_stress`]: crate::kernel::KernelConfig::has_stress
 //! [`ResultSlot::Done`]: crate::kernel::ResultSlot::Done
 
 mod formulas;
 mod parameters;
 
 pub(crate) use formulas::{
-    Arithmetic, Seat, WordOperation, class_and_group, instance_of, receipt, result_word, seat, unit,
+    InstanceSlot, WordArithmetic, WordOperation, class_and_group, instance_index, instance_slot,
+    receipt_hash, result_word, unit_index,
 };
 pub use parameters::Parameters;
 pub(crate) use parameters::{Parameter, push_constants};
@@ -161,7 +162,7 @@ pub fn overflow_word(classes: u32) -> u32 {
 }
 /// Returns a salt from random bits. As a number of 32 or 64 bits that consists of such words, it is a normal
 /// floating-point number, which no conversion changes.
-pub fn salt(bits: u32) -> u32 {
+pub fn salt_from_bits(bits: u32) -> u32 {
     const ONE_OF_THE_EXPONENT: u32 = 1 << 30;
     const ZERO_OF_THE_EXPONENT: u32 = 1 << 23;
     (bits | ONE_OF_THE_EXPONENT) & !ZERO_OF_THE_EXPONENT

@@ -44,14 +44,14 @@ struct ApiOperation {
     thread: usize,
     position: usize,
     /// True if it comes before all memory accesses of its thread.
-    leads: bool,
+    is_leading: bool,
     /// The phase that it is recorded before, which need not exist.
     boundary: usize,
 }
 
 /// Returns the half of a memory dependency and its mask; all accesses of kernels if the instruction names
 /// none.
-fn half_of(kind: &InstructionKind) -> Option<(DependencyHalf, AccessMask)> {
+fn dependency_half(kind: &InstructionKind) -> Option<(DependencyHalf, AccessMask)> {
     match kind {
         InstructionKind::System(SystemOperation::AvailableToDevice) => {
             Some((DependencyHalf::Available, AccessMask::SHADER_WRITE))
@@ -66,8 +66,8 @@ fn half_of(kind: &InstructionKind) -> Option<(DependencyHalf, AccessMask)> {
 }
 
 /// Returns true if the instruction is half of a memory dependency of the API.
-pub(crate) fn is_half(kind: &InstructionKind) -> bool {
-    half_of(kind).is_some()
+pub(crate) fn is_dependency_half(kind: &InstructionKind) -> bool {
+    dependency_half(kind).is_some()
 }
 
 /// Returns true if it names its accesses.
@@ -81,26 +81,26 @@ fn is_memory_operation(instruction: &Instruction) -> bool {
 }
 
 /// Returns the operations of a thread in a phase, in order.
-fn operations_of(thread: usize, code: &Thread, phase: usize) -> Result<Vec<ApiOperation>, Rule> {
+fn api_operations(thread: usize, code: &Thread, phase: usize) -> Result<Vec<ApiOperation>, Rule> {
     let mut operations = Vec::new();
     for (position, instruction) in code.instructions.iter().enumerate() {
-        let Some((half, mask)) = half_of(&instruction.kind) else { continue };
+        let Some((half, mask)) = dependency_half(&instruction.kind) else { continue };
         let (before, after) = code.instructions.split_at(position);
         let leads = after.iter().any(is_memory_operation);
         if leads && before.iter().any(is_memory_operation) {
             return Err(match half {
-                DependencyHalf::Available => Rule::AvailabilityAmidThread,
-                DependencyHalf::Visible => Rule::VisibilityAmidThread,
+                DependencyHalf::Available => Rule::AvailabilityWithinThread,
+                DependencyHalf::Visible => Rule::VisibilityWithinThread,
             });
         }
         let boundary = if leads { phase } else { phase + 1 };
-        operations.push(ApiOperation { half, mask, thread, position, leads, boundary });
+        operations.push(ApiOperation { half, mask, thread, position, is_leading: leads, boundary });
     }
     Ok(operations)
 }
 
 /// Returns the storages that a thread reads or writes.
-fn storages(test: &Test, thread: usize, writes: bool) -> Vec<usize> {
+fn accessed_storages(test: &Test, thread: usize, writes: bool) -> Vec<usize> {
     let Some(thread) = test.threads.get(thread) else { return Vec::new() };
     let accesses = thread.instructions.iter().filter_map(|instruction| instruction.kind.access());
     let accessed = accesses.filter(|access| if writes { access.writes() } else { access.reads() });
@@ -108,7 +108,7 @@ fn storages(test: &Test, thread: usize, writes: bool) -> Vec<usize> {
 }
 
 /// For each pair of threads, true if the closure of system-synchronizes-with orders them.
-fn order(test: &Test) -> Vec<Vec<bool>> {
+fn thread_order(test: &Test) -> Vec<Vec<bool>> {
     let count = test.threads.len();
     let mut before = vec![vec![false; count]; count];
     for pair in &test.system_sync {
@@ -138,7 +138,7 @@ struct SynchronizedAccesses {
 
 impl SynchronizedAccesses {
     /// By the operations that make writes available and the pairs of those with ones that make them visible.
-    fn by(
+    fn from_operations(
         operations: &[ApiOperation],
         first: impl Fn(&ApiOperation) -> bool,
         last: impl Fn(&ApiOperation) -> bool,
@@ -167,19 +167,22 @@ impl SynchronizedAccesses {
 /// Returns the dependencies before and after a batch of threads that a host thread submits.
 ///
 /// # Errors
-/// As for [`between`]; a batch of several threads may not name accesses, because the masks would apply to all
-/// of them.
-pub(crate) fn around(test: &Test, threads: &[ThreadId]) -> Result<(Dependency, Dependency), Rule> {
+/// As for [`phase_dependencies`]; in a batch of several threads, none may name accesses: masks apply to all
+/// threads.
+pub(crate) fn batch_dependencies(
+    test: &Test,
+    threads: &[ThreadId],
+) -> Result<(Dependency, Dependency), Rule> {
     let mut operations = Vec::new();
     for id in threads {
-        operations.extend(operations_of(usize::from(id.0), test.thread(*id), 0)?);
+        operations.extend(api_operations(usize::from(id.0), test.thread(*id), 0)?);
     }
     if threads.len() > 1 && !operations.is_empty() {
-        return Err(Rule::MaskOfOtherThreads);
+        return Err(Rule::MaskCoversOtherThreads);
     }
     let of = |leads: bool| {
         let masks = |half: DependencyHalf| {
-            let own = operations.iter().filter(|own| own.half == half && own.leads == leads);
+            let own = operations.iter().filter(|own| own.half == half && own.is_leading == leads);
             own.fold(AccessMask::NONE, |all, own| all.with(own.mask))
         };
         Dependency { available: masks(DependencyHalf::Available), visible: masks(DependencyHalf::Visible) }
@@ -192,7 +195,7 @@ pub(crate) fn around(test: &Test, threads: &[ThreadId]) -> Result<(Dependency, D
 /// # Errors
 /// If the API cannot record an operation at its position, or if a device would make more memory available or
 /// visible than a test with named accesses allows.
-pub(crate) fn between(test: &Test, phases: &[Vec<ThreadId>]) -> Result<Dependencies, Rule> {
+pub(crate) fn phase_dependencies(test: &Test, phases: &[Vec<ThreadId>]) -> Result<Dependencies, Rule> {
     let mut phase_of = vec![0; test.threads.len()];
     for (number, threads) in phases.iter().enumerate() {
         for thread in threads {
@@ -203,49 +206,57 @@ pub(crate) fn between(test: &Test, phases: &[Vec<ThreadId>]) -> Result<Dependenc
     }
     let mut operations = Vec::new();
     for (thread, (code, phase)) in test.threads.iter().zip(&phase_of).enumerate() {
-        operations.extend(operations_of(thread, code, *phase)?);
+        operations.extend(api_operations(thread, code, *phase)?);
     }
     let instructions = || test.threads.iter().flat_map(|thread| &thread.instructions);
     let exactly = instructions().any(|instruction| names_accesses(&instruction.kind));
-    let order = order(test);
+    let order = thread_order(test);
     let is_before =
         |from: usize, to: usize| order.get(from).and_then(|row| row.get(to)).copied().unwrap_or(false);
     let mut all_memory = true;
     for (earlier, from) in phase_of.iter().enumerate() {
-        let written = storages(test, earlier, true);
+        let written = accessed_storages(test, earlier, true);
         for (later, to) in phase_of.iter().enumerate().filter(|(_, to)| from < to) {
-            let shared =
-                |writes| storages(test, later, writes).iter().any(|storage| written.contains(storage));
+            let shared = |writes| {
+                accessed_storages(test, later, writes).iter().any(|storage| written.contains(storage))
+            };
             let (writes, reads) = (shared(true), shared(false));
-            let asked = SynchronizedAccesses::by(
+            let required = SynchronizedAccesses::from_operations(
                 &operations,
-                |own| (own.thread == earlier && !own.leads) || is_before(earlier, own.thread),
-                |own| (own.thread == later && own.leads) || is_before(own.thread, later),
+                |own| (own.thread == earlier && !own.is_leading) || is_before(earlier, own.thread),
+                |own| (own.thread == later && own.is_leading) || is_before(own.thread, later),
                 |own, other| {
                     (own.thread == other.thread && own.position < other.position)
                         || is_before(own.thread, other.thread)
                 },
             );
-            let recorded = SynchronizedAccesses::by(
+            let recorded = SynchronizedAccesses::from_operations(
                 &operations,
                 |own| *from < own.boundary && own.boundary <= *to,
                 |own| own.boundary <= *to,
                 |own, other| own.boundary <= other.boundary,
             );
-            let differs = (writes && asked.write != recorded.write) || (reads && asked.read != recorded.read);
+            let differs =
+                (writes && required.write != recorded.write) || (reads && required.read != recorded.read);
             if exactly && differs {
-                return Err(Rule::MaskOfOtherThreads);
+                return Err(Rule::MaskCoversOtherThreads);
             }
             all_memory &= (!writes || recorded.write) && (!reads || recorded.read);
         }
     }
-    let before = (0..phases.len()).map(|phase| dependency(test, &operations, &phase_of, phase)).collect();
+    let before =
+        (0..phases.len()).map(|phase| dependency_before(test, &operations, &phase_of, phase)).collect();
     Ok(Dependencies { before, all_memory })
 }
 
 /// Returns the dependency before a phase. A write needs no visibility, but the API has no other way to order
 /// it after another write.
-fn dependency(test: &Test, operations: &[ApiOperation], phase_of: &[usize], phase: usize) -> Dependency {
+fn dependency_before(
+    test: &Test,
+    operations: &[ApiOperation],
+    phase_of: &[usize],
+    phase: usize,
+) -> Dependency {
     if phase == 0 {
         return Dependency::default();
     }
@@ -261,7 +272,7 @@ fn dependency(test: &Test, operations: &[ApiOperation], phase_of: &[usize], phas
     let writes = phase_of
         .iter()
         .enumerate()
-        .any(|(thread, own)| *own == phase && !storages(test, thread, true).is_empty());
+        .any(|(thread, own)| *own == phase && !accessed_storages(test, thread, true).is_empty());
     if available && writes && !dependency.visible.covers_access(false, true) {
         return Dependency { visible: dependency.visible.with(AccessMask::SHADER_WRITE), ..dependency };
     }

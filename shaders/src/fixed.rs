@@ -10,18 +10,18 @@ pub struct FixedDispatch {
     /// Its parameters.
     pub parameters: Parameters,
     /// Where results are written.
-    pub results: Leaving,
+    pub result_placement: ResultPlacement,
 }
 
 impl FixedDispatch {
     /// One instance.
     pub const SINGLE: FixedDispatch =
-        FixedDispatch { parameters: Parameters::SINGLE, results: Leaving::Words };
+        FixedDispatch { parameters: Parameters::SINGLE, result_placement: ResultPlacement::Words };
 }
 
 /// Where kernels for reading write their results: a compiler optimizes by the uses of loaded values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Leaving {
+pub enum ResultPlacement {
     /// Each in its own word of the result buffer, as in every kernel that is dispatched.
     #[default]
     Words,

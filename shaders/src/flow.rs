@@ -17,7 +17,7 @@ const NESTING_LIMIT: usize = 32;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum StructuredStep {
     /// The instruction at this position, which is neither a jump nor a label.
-    Do(usize),
+    Execute(usize),
     /// The branch at this position.
     Select {
         /// Position of the branch.
@@ -46,7 +46,7 @@ pub(crate) enum StructuredStep {
 }
 
 /// Structures the code of `body`, whose jumps stay within it.
-pub(crate) fn structure(thread: &Thread, body: Range<usize>) -> Vec<StructuredStep> {
+pub(crate) fn structure_control_flow(thread: &Thread, body: Range<usize>) -> Vec<StructuredStep> {
     let exit = body.end;
     if has_loop(thread) {
         return predicate_blocks(thread, body, true);
@@ -56,14 +56,14 @@ pub(crate) fn structure(thread: &Thread, body: Range<usize>) -> Vec<StructuredSt
 
 /// Returns true if the thread has a backward jump.
 pub(crate) fn has_loop(thread: &Thread) -> bool {
-    !loops(thread).is_empty()
+    !find_loops(thread).is_empty()
 }
 
 /// Returns the loops of a thread, each from its first label to after its last backward jump. Adjacent and
 /// overlapping loops are merged.
-pub(crate) fn loops(thread: &Thread) -> Vec<Range<usize>> {
+pub(crate) fn find_loops(thread: &Thread) -> Vec<Range<usize>> {
     let back = (0..thread.instructions.len())
-        .filter_map(|at| target_of(thread, at).filter(|to| *to <= at).map(|to| to..at + 1));
+        .filter_map(|at| jump_target(thread, at).filter(|to| *to <= at).map(|to| to..at + 1));
     let mut found: Vec<Range<usize>> = back.collect();
     found.sort_by_key(|region| region.start);
     let mut merged: Vec<Range<usize>> = Vec::new();
@@ -78,12 +78,12 @@ pub(crate) fn loops(thread: &Thread) -> Vec<Range<usize>> {
 
 /// Returns the steps before the first loop, between loops, and after the last one. Loops are outside of all
 /// selections.
-pub(crate) fn between_loops(steps: &[StructuredStep]) -> Vec<&[StructuredStep]> {
+pub(crate) fn split_at_loops(steps: &[StructuredStep]) -> Vec<&[StructuredStep]> {
     steps.split(|step| matches!(step, StructuredStep::Loop(_))).collect()
 }
 
 /// Returns the loop after the part with this number.
-pub(crate) fn loop_behind(steps: &[StructuredStep], number: usize) -> Option<&[StructuredStep]> {
+pub(crate) fn loop_after(steps: &[StructuredStep], number: usize) -> Option<&[StructuredStep]> {
     let mut loops = steps.iter().filter_map(|step| match step {
         StructuredStep::Loop(blocks) => Some(blocks.as_slice()),
         _ => None,
@@ -99,7 +99,7 @@ pub(crate) fn needs_jump_variable(steps: &[StructuredStep]) -> bool {
 }
 
 /// Returns the target of the jump at `position`, if there is one.
-fn target_of(thread: &Thread, position: usize) -> Option<usize> {
+fn jump_target(thread: &Thread, position: usize) -> Option<usize> {
     match thread.instructions.get(position).map(|instruction| &instruction.kind) {
         Some(InstructionKind::Flow(Flow::Goto(target) | Flow::Branch { target, .. })) => {
             label_position(thread, *target)
@@ -135,27 +135,27 @@ fn nest_selections(
         match &thread.instructions.get(position)?.kind {
             InstructionKind::Flow(Flow::Label(_)) => position += 1,
             // The code in between is dead.
-            InstructionKind::Flow(Flow::Goto(_)) => position = within(target_of(thread, position)?)?,
+            InstructionKind::Flow(Flow::Goto(_)) => position = within(jump_target(thread, position)?)?,
             InstructionKind::Flow(Flow::Branch { .. }) => {
-                let target = target_of(thread, position)?;
+                let target = jump_target(thread, position)?;
                 let to = within(target)?;
-                let over = position + 1..to;
+                let skipped = position + 1..to;
                 let last_goes_to =
-                    over.end.checked_sub(1).filter(|last| over.contains(last)).and_then(|last| {
+                    skipped.end.checked_sub(1).filter(|last| skipped.contains(last)).and_then(|last| {
                         let is_goto = matches!(
                             thread.instructions.get(last)?.kind,
                             InstructionKind::Flow(Flow::Goto(_))
                         );
-                        if is_goto && to == target { target_of(thread, last) } else { None }
+                        if is_goto && to == target { jump_target(thread, last) } else { None }
                     });
                 let (otherwise, taken, next) = match last_goes_to {
                     // `branch L; A; goto M; L: B; M:` runs A or B.
                     Some(after) => {
                         let end = within(after)?;
-                        let otherwise = nest_selections(thread, over.start..to - 1, after, depth + 1)?;
+                        let otherwise = nest_selections(thread, skipped.start..to - 1, after, depth + 1)?;
                         (otherwise, nest_selections(thread, to..end, after, depth + 1)?, end)
                     }
-                    None => (nest_selections(thread, over, target, depth + 1)?, Vec::new(), to),
+                    None => (nest_selections(thread, skipped, target, depth + 1)?, Vec::new(), to),
                 };
                 if !(taken.is_empty() && otherwise.is_empty()) {
                     steps.push(StructuredStep::Select { branch: position, taken, otherwise });
@@ -163,7 +163,7 @@ fn nest_selections(
                 position = next;
             }
             _ => {
-                steps.push(StructuredStep::Do(position));
+                steps.push(StructuredStep::Execute(position));
                 position += 1;
             }
         }
@@ -173,11 +173,11 @@ fn nest_selections(
 
 /// Returns every block under its condition, without unreachable ones. With `all`, the first block has a
 /// condition too, because a thread that reached a loop bound runs none.
-fn predicate_blocks(thread: &Thread, range: Range<usize>, all: bool) -> Vec<StructuredStep> {
-    let loops = loops(thread);
+fn predicate_blocks(thread: &Thread, range: Range<usize>, guard_first: bool) -> Vec<StructuredStep> {
+    let loops = find_loops(thread);
     let mut leaders = vec![range.start];
     for position in range.clone() {
-        if let Some(target) = target_of(thread, position) {
+        if let Some(target) = jump_target(thread, position) {
             leaders.push(target);
             leaders.push(position + 1);
         }
@@ -189,26 +189,26 @@ fn predicate_blocks(thread: &Thread, range: Range<usize>, all: bool) -> Vec<Stru
     let end_of = |index: usize| leaders.get(index + 1).copied().unwrap_or(range.end);
     let is_goto = |position| matches!(kind(position), Some(InstructionKind::Flow(Flow::Goto(_))));
     let mut reached = Vec::new();
-    let mut open = vec![range.start];
-    while let Some(from) = open.pop() {
+    let mut worklist = vec![range.start];
+    while let Some(from) = worklist.pop() {
         let Some(index) = leaders.iter().position(|leader| *leader == from) else { continue };
         if reached.contains(&from) {
             continue;
         }
         reached.push(from);
         let to = end_of(index);
-        open.extend((from..to).filter_map(|position| target_of(thread, position)));
+        worklist.extend((from..to).filter_map(|position| jump_target(thread, position)));
         if !to.checked_sub(1).is_some_and(is_goto) {
-            open.push(to);
+            worklist.push(to);
         }
     }
     let mut steps = Vec::new();
     let loop_of = |position: usize| loops.iter().position(|region| region.contains(&position));
     // The blocks of the current loop.
-    let mut turn: Option<(usize, Vec<StructuredStep>)> = None;
+    let mut current_loop: Option<(usize, Vec<StructuredStep>)> = None;
     for (index, from) in leaders.iter().enumerate() {
-        if turn.as_ref().is_some_and(|(region, _)| loop_of(*from) != Some(*region)) {
-            steps.extend(turn.take().map(|(_, blocks)| StructuredStep::Loop(blocks)));
+        if current_loop.as_ref().is_some_and(|(region, _)| loop_of(*from) != Some(*region)) {
+            steps.extend(current_loop.take().map(|(_, blocks)| StructuredStep::Loop(blocks)));
         }
         if !reached.contains(from) {
             continue;
@@ -219,23 +219,23 @@ fn predicate_blocks(thread: &Thread, range: Range<usize>, all: bool) -> Vec<Stru
                 Some(InstructionKind::Flow(Flow::Label(_))) | None => {}
                 Some(InstructionKind::Flow(Flow::Goto(_) | Flow::Branch { .. })) => {
                     body.extend(
-                        target_of(thread, position).map(|to| StructuredStep::Jump { at: position, to }),
+                        jump_target(thread, position).map(|to| StructuredStep::Jump { at: position, to }),
                     );
                 }
-                Some(_) => body.push(StructuredStep::Do(position)),
+                Some(_) => body.push(StructuredStep::Execute(position)),
             }
         }
-        if index == 0 && !all {
+        if index == 0 && !guard_first {
             steps.extend(body);
         } else if !body.is_empty() {
             let block = StructuredStep::Block { from: *from, body };
             match loop_of(*from) {
-                Some(region) => turn.get_or_insert((region, Vec::new())).1.push(block),
+                Some(region) => current_loop.get_or_insert((region, Vec::new())).1.push(block),
                 None => steps.push(block),
             }
         }
     }
-    steps.extend(turn.map(|(_, blocks)| StructuredStep::Loop(blocks)));
+    steps.extend(current_loop.map(|(_, blocks)| StructuredStep::Loop(blocks)));
     steps
 }
 

@@ -10,16 +10,16 @@ use litmus::{Access, LocationId, MemoryAccess, MemoryPlace, Scope, Semantics, St
 
 use crate::rules::Rule;
 
-/// Returns the meaning of a test's GLSL450 module in the Vulkan memory model.
-pub(crate) fn meaning(test: &Test) -> Result<Test, Rule> {
-    let mut meaning = test.clone();
+/// Returns the test that a GLSL450 module executes, in the Vulkan memory model.
+pub(crate) fn effective_test(test: &Test) -> Result<Test, Rule> {
+    let mut effective = test.clone();
     // True if the plain accesses of a location are coherent.
     let mut coherent: Vec<Option<bool>> = vec![None; test.locations.len()];
     let mut agree = |location: LocationId, is: bool| {
         let known = coherent.get_mut(usize::from(location.0)).map(|slot| *slot.get_or_insert(is));
         if known.is_some_and(|known| known != is) { Err(Rule::GlslMixed) } else { Ok(()) }
     };
-    let instructions = meaning.threads.iter_mut().flat_map(|thread| &mut thread.instructions);
+    let instructions = effective.threads.iter_mut().flat_map(|thread| &mut thread.instructions);
     for kind in instructions.map(|instruction| &mut instruction.kind) {
         if let Some(MemoryAccess { place: MemoryPlace { location, class, .. }, strength, .. }) =
             kind.access_mut()
@@ -36,11 +36,11 @@ pub(crate) fn meaning(test: &Test) -> Result<Test, Rule> {
             }
         }
         if let Some(scope) = kind.memory_scope_mut() {
-            *scope = widened(*scope);
+            *scope = widen_scope(*scope);
         }
-        kind.semantics().try_for_each(without_domains)?;
+        kind.semantics().try_for_each(check_no_domain_operations)?;
     }
-    Ok(meaning)
+    Ok(effective)
 }
 
 /// Returns the scope of a coherent access.
@@ -49,11 +49,11 @@ pub(crate) fn coherent_scope(class: StorageClass) -> Scope {
 }
 
 /// Returns the meaning of a scope: Device scope is queue-family scope.
-pub(crate) fn widened(scope: Scope) -> Scope {
+pub(crate) fn widen_scope(scope: Scope) -> Scope {
     if scope == Scope::Device { Scope::QueueFamily } else { scope }
 }
 
-fn without_domains(semantics: Semantics) -> Result<(), Rule> {
+fn check_no_domain_operations(semantics: Semantics) -> Result<(), Rule> {
     if semantics.make_available || semantics.make_visible { Err(Rule::GlslDomains) } else { Ok(()) }
 }
 

@@ -26,18 +26,18 @@ pub struct ProgramHosts {
     /// The threads.
     pub threads: Vec<HostThreadCode>,
     /// For each phase, which is a batch here: how it starts.
-    pub starts: Vec<Start>,
+    pub submission_starts: Vec<SubmissionStart>,
     /// For each phase: the dependency after it.
-    pub after: Vec<Dependency>,
+    pub dependencies_after: Vec<Dependency>,
     /// True if their memory is not coherent.
-    pub noncoherent: bool,
+    pub is_noncoherent: bool,
     /// The program with the calls of the test itself, or why that is impossible; `None` without calls.
-    pub called: Option<Result<Called, Rule>>,
+    pub call_schedule: Option<Result<CallSchedule, Rule>>,
 }
 
 /// Host threads and batches of a test with calls.
 #[derive(Clone, Debug, Default)]
-pub struct Called {
+pub struct CallSchedule {
     /// The threads, in the order of [`ProgramHosts::threads`].
     pub threads: Vec<HostThreadCode>,
     /// The batches, in the order of each queue; the signal of a binary semaphore comes before its wait.
@@ -54,7 +54,7 @@ pub struct Batch {
     /// The queue, by its index in the schedule.
     pub queue: usize,
     /// How it starts.
-    pub start: Start,
+    pub start: SubmissionStart,
 }
 
 /// A host thread.
@@ -63,14 +63,14 @@ pub struct HostThreadCode {
     /// Its id.
     pub thread: ThreadId,
     /// Its acts, in order.
-    pub acts: Vec<Act>,
+    pub acts: Vec<HostThreadAct>,
 }
 
 /// An act of a host thread, once or for each instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Act {
+pub enum HostThreadAct {
     /// Executes these instructions for each instance.
-    Each(std::ops::Range<usize>),
+    Execute(std::ops::Range<usize>),
     /// Submits a batch.
     Submit(u32),
     /// Waits for the end of a batch.
@@ -84,7 +84,7 @@ pub enum Act {
 
 /// How a batch starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Start {
+pub enum SubmissionStart {
     /// A host thread submits it.
     Submitted,
     /// Before the host threads start.
@@ -95,37 +95,37 @@ pub enum Start {
 
 /// Returns the batches of a test, by their threads, and the host threads. The dependencies after batches are
 /// empty.
-pub(crate) fn plan(test: &Test) -> Result<(Vec<Vec<ThreadId>>, ProgramHosts), Rule> {
+pub(crate) fn plan_hosts(test: &Test) -> Result<(Vec<Vec<ThreadId>>, ProgramHosts), Rule> {
     let is_host = |id: ThreadId| test.thread(id).place == ThreadPlace::Host;
     let ids = || (0..test.threads.len()).map(|number| ThreadId(number as u16));
-    let mut batches: Vec<(Start, Vec<ThreadId>)> = Vec::new();
+    let mut batches: Vec<(SubmissionStart, Vec<ThreadId>)> = Vec::new();
     let instructions = |id: ThreadId| &test.thread(id).instructions;
     for id in ids().filter(|id| is_host(*id)) {
         for instruction in instructions(id) {
             if let InstructionKind::System(SystemOperation::Submit(threads)) = &instruction.kind {
-                batches.push((Start::Submitted, threads.clone()));
+                batches.push((SubmissionStart::Submitted, threads.clone()));
             }
         }
     }
     let mut signals = Vec::new();
     for pair in &test.system_sync {
         let (from, to) = (pair.from.thread, pair.to.thread);
-        let begun = batches.iter().any(|(_, threads)| threads.contains(&to));
-        let leads = pair.to.instruction.is_none_or(|at| {
+        let is_submitted = batches.iter().any(|(_, threads)| threads.contains(&to));
+        let is_leading = pair.to.instruction.is_none_or(|at| {
             !instructions(to).iter().take(at.into()).any(|instruction| instruction.kind.is_event())
         });
-        if !is_host(from) || is_host(to) || begun || !leads {
+        if !is_host(from) || is_host(to) || is_submitted || !is_leading {
             return Err(Rule::HostSynchronization);
         }
         let at = pair.from.instruction.map_or(instructions(from).len(), |at| usize::from(at) + 1);
-        signals.push((from, at, Act::Signal(signals.len() as u32, 1)));
-        batches.push((Start::Held, vec![to]));
+        signals.push((from, at, HostThreadAct::Signal(signals.len() as u32, 1)));
+        batches.push((SubmissionStart::Held, vec![to]));
     }
     let rest: Vec<ThreadId> = ids()
         .filter(|id| !is_host(*id) && !batches.iter().any(|(_, threads)| threads.contains(id)))
         .collect();
     if !rest.is_empty() {
-        batches.push((Start::Early, rest));
+        batches.push((SubmissionStart::Early, rest));
     }
     let mut named: Vec<ThreadId> = batches.iter().flat_map(|(_, threads)| threads.iter().copied()).collect();
     named.sort_unstable();
@@ -134,55 +134,61 @@ pub(crate) fn plan(test: &Test) -> Result<(Vec<Vec<ThreadId>>, ProgramHosts), Ru
     }
     let mut threads = Vec::new();
     for id in ids().filter(|id| is_host(*id)) {
-        let own: Vec<(usize, Act)> =
+        let own: Vec<(usize, HostThreadAct)> =
             signals.iter().filter(|(from, ..)| *from == id).map(|(_, at, act)| (*at, act.clone())).collect();
         threads.push(HostThreadCode { thread: id, acts: host_acts(test, id, &batches, &own, &[])? });
     }
-    let starts: Vec<Start> = batches.iter().map(|(start, _)| *start).collect();
+    let starts: Vec<SubmissionStart> = batches.iter().map(|(start, _)| *start).collect();
     // A held batch blocks all later submissions of its queue.
-    let calls = |act: &Act| matches!(act, Act::Submit(_) | Act::Wait(_));
-    if starts.contains(&Start::Held) && threads.iter().flat_map(|thread| &thread.acts).any(calls) {
+    let calls = |act: &HostThreadAct| matches!(act, HostThreadAct::Submit(_) | HostThreadAct::Wait(_));
+    if starts.contains(&SubmissionStart::Held) && threads.iter().flat_map(|thread| &thread.acts).any(calls) {
         return Err(Rule::HostSynchronization);
     }
-    let held = starts.iter().filter(|start| **start == Start::Held).enumerate();
+    let held = starts.iter().filter(|start| **start == SubmissionStart::Held).enumerate();
     let mut held = held.map(|(number, _)| vec![(true, number as u32, 1)]);
     // If any batch is held, all are submitted together, and none blocks another.
     let queued = starts.iter().enumerate().map(|(number, start)| match start {
-        Start::Held => (number, held.next().unwrap_or_default()),
-        Start::Submitted | Start::Early => (number, Vec::new()),
+        SubmissionStart::Held => (number, held.next().unwrap_or_default()),
+        SubmissionStart::Submitted | SubmissionStart::Early => (number, Vec::new()),
     });
-    check_ends(&threads, &starts, &queued.collect::<Vec<_>>())?;
-    let hosts = ProgramHosts { threads, after: Vec::new(), noncoherent: memory(test)?, starts, called: None };
+    check_termination(&threads, &starts, &queued.collect::<Vec<_>>())?;
+    let hosts = ProgramHosts {
+        threads,
+        dependencies_after: Vec::new(),
+        is_noncoherent: is_host_memory_noncoherent(test)?,
+        submission_starts: starts,
+        call_schedule: None,
+    };
     Ok((batches.into_iter().map(|(_, threads)| threads).collect(), hosts))
 }
 
 /// Batches by their threads, the host threads, and the dependency before each batch.
-pub(crate) type Beside = (Vec<Vec<ThreadId>>, ProgramHosts, Vec<Dependency>);
+pub(crate) type HostedProgram = (Vec<Vec<ThreadId>>, ProgramHosts, Vec<Dependency>);
 
 /// Returns batches and host threads of a test that runs by its calls only, without other dependencies.
-pub(crate) fn as_called(test: &Test, called: &Called) -> Result<Beside, Rule> {
-    let nothing = vec![Dependency::default(); called.batches.len()];
+pub(crate) fn hosts_from_calls(test: &Test, calls: &CallSchedule) -> Result<HostedProgram, Rule> {
+    let no_dependencies = vec![Dependency::default(); calls.batches.len()];
     let hosts = ProgramHosts {
-        threads: called.threads.clone(),
-        starts: called.batches.iter().map(|batch| batch.start).collect(),
-        after: nothing.clone(),
-        noncoherent: memory(test)?,
-        called: None,
+        threads: calls.threads.clone(),
+        submission_starts: calls.batches.iter().map(|batch| batch.start).collect(),
+        dependencies_after: no_dependencies.clone(),
+        is_noncoherent: is_host_memory_noncoherent(test)?,
+        call_schedule: None,
     };
-    Ok((called.batches.iter().map(|batch| batch.threads.clone()).collect(), hosts, nothing))
+    Ok((calls.batches.iter().map(|batch| batch.threads.clone()).collect(), hosts, no_dependencies))
 }
 
 /// Returns true if the memory of the host threads is not coherent.
-fn memory(test: &Test) -> Result<bool, Rule> {
+fn is_host_memory_noncoherent(test: &Test) -> Result<bool, Rule> {
     let host = || test.locations.iter().filter(|location| location.host);
     let noncoherent = host().filter(|location| location.noncoherent).count();
     // An alias has no declaration; the memory of its storage decides.
-    let stored = |coherent: bool| {
+    let has_memory = |coherent: bool| {
         let mut homes =
             (0..test.locations.len()).map(|number| test.storage_of(litmus::LocationId(number as u16)));
         homes.any(|home| test.location(home).host && test.location(home).noncoherent != coherent)
     };
-    if stored(true) && stored(false) {
+    if has_memory(true) && has_memory(false) {
         return Err(Rule::HostMemoryOfTwoKinds);
     }
     Ok(noncoherent > 0)
@@ -194,60 +200,65 @@ fn memory(test: &Test) -> Result<bool, Rule> {
 fn host_acts(
     test: &Test,
     id: ThreadId,
-    batches: &[(Start, Vec<ThreadId>)],
-    calls: &[(usize, Act)],
+    batches: &[(SubmissionStart, Vec<ThreadId>)],
+    calls: &[(usize, HostThreadAct)],
     fences: &[FenceWait],
-) -> Result<Vec<Act>, Rule> {
+) -> Result<Vec<HostThreadAct>, Rule> {
     let thread = test.thread(id);
     let mut acts = Vec::new();
     let mut first = 0;
-    let mut close = |acts: &mut Vec<Act>, end: usize, next: usize| {
+    let mut close_range = |acts: &mut Vec<HostThreadAct>, end: usize, next: usize| {
         if first < end {
-            acts.push(Act::Each(first..end));
+            acts.push(HostThreadAct::Execute(first..end));
         }
         first = next;
     };
     for (at, instruction) in thread.instructions.iter().enumerate() {
         let mut stands_for_call = false;
         for (_, call) in calls.iter().filter(|(before, _)| *before == at) {
-            close(&mut acts, at, at);
+            close_range(&mut acts, at, at);
             acts.push(call.clone());
-            stands_for_call |= matches!(call, Act::Await(..));
+            stands_for_call |= matches!(call, HostThreadAct::Await(..));
         }
         match &instruction.kind {
-            _ if stands_for_call => close(&mut acts, at, at + 1),
+            _ if stands_for_call => close_range(&mut acts, at, at + 1),
             InstructionKind::System(SystemOperation::Submit(threads)) => {
-                close(&mut acts, at, at + 1);
-                let named = |(_, batch): &(_, &(Start, Vec<ThreadId>))| {
-                    batch.0 == Start::Submitted && batch.1.iter().any(|thread| threads.contains(thread))
+                close_range(&mut acts, at, at + 1);
+                let named = |(_, batch): &(_, &(SubmissionStart, Vec<ThreadId>))| {
+                    batch.0 == SubmissionStart::Submitted
+                        && batch.1.iter().any(|thread| threads.contains(thread))
                 };
-                acts.extend((0..).zip(batches).filter(named).map(|(number, _)| Act::Submit(number)));
+                acts.extend(
+                    (0..).zip(batches).filter(named).map(|(number, _)| HostThreadAct::Submit(number)),
+                );
             }
             InstructionKind::System(SystemOperation::Wait(threads)) => {
-                close(&mut acts, at, at + 1);
+                close_range(&mut acts, at, at + 1);
                 let fence = fences.iter().find(|fence| fence.thread == id && fence.at == at);
                 let threads = fence.map_or(threads, |fence| &fence.threads);
-                let mut left = threads.clone();
+                let mut unfenced = threads.clone();
                 for (number, (_, all)) in (0..).zip(batches) {
                     if all.iter().any(|thread| threads.contains(thread)) {
                         if !all.iter().all(|thread| threads.contains(thread)) {
                             return Err(Rule::PartOfSubmission);
                         }
-                        left.retain(|thread| !all.contains(thread));
-                        acts.push(Act::Wait(number));
+                        unfenced.retain(|thread| !all.contains(thread));
+                        acts.push(HostThreadAct::Wait(number));
                     }
                 }
-                if !left.is_empty() {
+                if !unfenced.is_empty() {
                     return Err(Rule::EndlessWait);
                 }
             }
-            _ => check(test, instruction)?,
+            _ => check_host_instruction(test, instruction)?,
         }
     }
     let end = thread.instructions.len();
-    close(&mut acts, end, end);
+    close_range(&mut acts, end, end);
     acts.extend(calls.iter().filter(|(before, _)| *before >= end).map(|(_, call)| call.clone()));
-    for range in acts.iter().filter_map(|act| if let Act::Each(range) = act { Some(range) } else { None }) {
+    for range in
+        acts.iter().filter_map(|act| if let HostThreadAct::Execute(range) = act { Some(range) } else { None })
+    {
         let jumps = thread.instructions.iter().enumerate().skip(range.start).take(range.len());
         for (at, instruction) in jumps {
             if let InstructionKind::Flow(Flow::Goto(target) | Flow::Branch { target, .. }) = &instruction.kind
@@ -264,7 +275,7 @@ fn host_acts(
 
 /// Checks that a host thread can execute an instruction on the memory of an instance.
 #[expect(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
-fn check(test: &Test, instruction: &Instruction) -> Result<(), Rule> {
+fn check_host_instruction(test: &Test, instruction: &Instruction) -> Result<(), Rule> {
     match &instruction.kind {
         InstructionKind::Access(access) => {
             let location = test.location(access.place.location);
@@ -273,7 +284,7 @@ fn check(test: &Test, instruction: &Instruction) -> Result<(), Rule> {
                 return Err(Rule::HostType);
             }
             if access.place.class != StorageClass::Buffer {
-                return Err(Rule::HostElsewhere);
+                return Err(Rule::HostMemoryOutsideBuffer);
             }
             match access.kind {
                 AccessKind::Load(_) | AccessKind::Store(_) => Ok(()),
@@ -290,30 +301,30 @@ fn check(test: &Test, instruction: &Instruction) -> Result<(), Rule> {
 }
 
 /// The semaphore operations of a batch in order: true for a wait, the semaphore, and the value.
-type Semaphores = Vec<(bool, u32, u32)>;
+type SemaphoreOperations = Vec<(bool, u32, u32)>;
 
 /// Checks that all threads and batches end without a deadlock. `queued` has the queue of each batch and its
 /// semaphore operations.
-fn check_ends(
+fn check_termination(
     threads: &[HostThreadCode],
-    starts: &[Start],
-    queued: &[(usize, Semaphores)],
+    starts: &[SubmissionStart],
+    queued: &[(usize, SemaphoreOperations)],
 ) -> Result<(), Rule> {
-    let mut begun: Vec<bool> = starts.iter().map(|start| *start != Start::Submitted).collect();
+    let mut begun: Vec<bool> = starts.iter().map(|start| *start != SubmissionStart::Submitted).collect();
     let mut ended = vec![false; starts.len()];
     let mut reached: BTreeMap<u32, u32> = BTreeMap::new();
     let mut at = vec![0; threads.len()];
     loop {
-        let mut moved = false;
+        let mut has_progress = false;
         // The batches of a queue end in order.
-        let mut kept_back: Vec<usize> = Vec::new();
+        let mut blocked_queues: Vec<usize> = Vec::new();
         for (number, (queue, semaphores)) in queued.iter().enumerate() {
             let done = ended.get(number).copied().unwrap_or(true);
-            if done || kept_back.contains(queue) {
+            if done || blocked_queues.contains(queue) {
                 continue;
             }
             let mut own = reached.clone();
-            let passes = begun.get(number).copied().unwrap_or(false)
+            let has_ended = begun.get(number).copied().unwrap_or(false)
                 && semaphores.iter().all(|(waits, semaphore, value)| {
                     let reached = own.entry(*semaphore).or_default();
                     if !*waits {
@@ -321,46 +332,50 @@ fn check_ends(
                     }
                     *reached >= *value
                 });
-            if passes {
+            if has_ended {
                 reached = own;
                 ended.iter_mut().skip(number).take(1).for_each(|ended| *ended = true);
-                moved = true;
+                has_progress = true;
             } else {
-                kept_back.push(*queue);
+                blocked_queues.push(*queue);
             }
         }
         for (thread, at) in threads.iter().zip(&mut at) {
             while let Some(act) = thread.acts.get(*at) {
                 match act {
-                    Act::Wait(batch) if !ended.get(*batch as usize).copied().unwrap_or(false) => break,
-                    Act::Await(semaphore, value) if reached.get(semaphore).is_none_or(|own| own < value) => {
+                    HostThreadAct::Wait(batch) if !ended.get(*batch as usize).copied().unwrap_or(false) => {
                         break;
                     }
-                    Act::Submit(batch) => {
+                    HostThreadAct::Await(semaphore, value)
+                        if reached.get(semaphore).is_none_or(|own| own < value) =>
+                    {
+                        break;
+                    }
+                    HostThreadAct::Submit(batch) => {
                         if let Some(begun) = begun.get_mut(*batch as usize) {
                             *begun = true;
                         }
                     }
-                    Act::Signal(semaphore, value) => {
+                    HostThreadAct::Signal(semaphore, value) => {
                         let own = reached.entry(*semaphore).or_default();
                         *own = (*own).max(*value);
                     }
-                    Act::Wait(_) | Act::Await(..) | Act::Each(_) => {}
+                    HostThreadAct::Wait(_) | HostThreadAct::Await(..) | HostThreadAct::Execute(_) => {}
                 }
-                (*at, moved) = (*at + 1, true);
+                (*at, has_progress) = (*at + 1, true);
             }
         }
         if threads.iter().zip(&at).all(|(thread, at)| *at == thread.acts.len()) && !ended.contains(&false) {
             return Ok(());
         }
-        if !moved {
+        if !has_progress {
             return Err(Rule::EndlessWait);
         }
     }
 }
 
 /// Returns host threads and batches of a test with calls.
-pub(crate) fn called(test: &Test, schedule: &Schedule) -> Result<Called, Rule> {
+pub(crate) fn schedule_calls(test: &Test, schedule: &Schedule) -> Result<CallSchedule, Rule> {
     let batches = submission_order(test, schedule)?;
     let all = schedule.queues.iter().flat_map(|queue| &queue.items);
     let awaited: Vec<&String> = all
@@ -374,9 +389,9 @@ pub(crate) fn called(test: &Test, schedule: &Schedule) -> Result<Called, Rule> {
             semaphores.len() - 1
         }) as u32
     };
-    let mut queued: Vec<(usize, Semaphores)> = Vec::new();
+    let mut queued: Vec<(usize, SemaphoreOperations)> = Vec::new();
     for batch in &batches {
-        let items = items(schedule, batch).filter_map(|item| match item {
+        let items = batch_items(schedule, batch).filter_map(|item| match item {
             // No call waits for it.
             ScheduledItem::Signal(name, None) if !awaited.contains(&name) => None,
             ScheduledItem::Signal(name, value) => Some((false, number(name), value.unwrap_or(1))),
@@ -390,7 +405,7 @@ pub(crate) fn called(test: &Test, schedule: &Schedule) -> Result<Called, Rule> {
         });
         queued.push((batch.queue, items.collect()));
     }
-    let named: Vec<(Start, Vec<ThreadId>)> =
+    let named: Vec<(SubmissionStart, Vec<ThreadId>)> =
         batches.iter().map(|batch| (batch.start, batch.threads.clone())).collect();
     let mut threads = Vec::new();
     for thread in (0..test.threads.len()).map(|number| ThreadId(number as u16)) {
@@ -400,11 +415,15 @@ pub(crate) fn called(test: &Test, schedule: &Schedule) -> Result<Called, Rule> {
         let own = schedule.hosts.iter().filter(|call| call.thread == thread);
         let calls = own.map(|call| {
             // The host has no calls for binary semaphores.
-            let value = call.value.ok_or(Rule::BinaryOfHost)?;
+            let value = call.value.ok_or(Rule::HostBinarySemaphore)?;
             let semaphore = number(&call.semaphore);
             Ok((
                 call.at,
-                if call.waits { Act::Await(semaphore, value) } else { Act::Signal(semaphore, value) },
+                if call.waits {
+                    HostThreadAct::Await(semaphore, value)
+                } else {
+                    HostThreadAct::Signal(semaphore, value)
+                },
             ))
         });
         let calls = calls.collect::<Result<Vec<_>, Rule>>()?;
@@ -413,25 +432,25 @@ pub(crate) fn called(test: &Test, schedule: &Schedule) -> Result<Called, Rule> {
             acts: host_acts(test, thread, &named, &calls, &schedule.fences)?,
         });
     }
-    let starts: Vec<Start> = batches.iter().map(|batch| batch.start).collect();
-    check_ends(&threads, &starts, &queued)?;
-    Ok(Called { threads, batches, semaphores })
+    let starts: Vec<SubmissionStart> = batches.iter().map(|batch| batch.start).collect();
+    check_termination(&threads, &starts, &queued)?;
+    Ok(CallSchedule { threads, batches, semaphores })
 }
 
 /// Returns the items of a queue that belong to the threads of a batch.
-pub fn items<'a>(schedule: &'a Schedule, batch: &'a Batch) -> impl Iterator<Item = &'a ScheduledItem> {
+pub fn batch_items<'a>(schedule: &'a Schedule, batch: &'a Batch) -> impl Iterator<Item = &'a ScheduledItem> {
     let queue = schedule.queues.get(batch.queue);
     let items = queue.into_iter().flat_map(|queue| queue.items.iter().zip(&queue.threads));
     items.filter(|(_, thread)| batch.threads.contains(thread)).map(|(item, _)| item)
 }
 
-/// The origin of a batch: `None` if no host thread submits it, else thread and instruction.
-type By = Option<(ThreadId, usize)>;
+/// The origin of a submission: thread and instruction; `None` if no host thread submits it.
+type SubmissionOrigin = Option<(ThreadId, usize)>;
 
 /// Returns the batches in a valid order of submission. The wait for a binary semaphore comes after its
 /// signal, and after everything that the signal depends on (VUID-vkQueueSubmit-pWaitSemaphores-03238).
 fn submission_order(test: &Test, schedule: &Schedule) -> Result<Vec<Batch>, Rule> {
-    let mut calls: Vec<(By, Vec<ThreadId>)> = Vec::new();
+    let mut calls: Vec<(SubmissionOrigin, Vec<ThreadId>)> = Vec::new();
     for (number, thread) in
         test.threads.iter().enumerate().filter(|(_, thread)| thread.place == ThreadPlace::Host)
     {
@@ -447,23 +466,24 @@ fn submission_order(test: &Test, schedule: &Schedule) -> Result<Vec<Batch>, Rule
         let mut threads = own.threads.clone();
         threads.dedup();
         for thread in threads.into_iter().filter(|thread| !by_host.contains(thread)) {
-            early.push(Batch { threads: vec![thread], queue, start: Start::Early });
+            early.push(Batch { threads: vec![thread], queue, start: SubmissionStart::Early });
         }
     }
-    let mut made: Vec<(By, Batch)> = Vec::new();
-    let mut add = |by: By, mut left: Vec<Batch>| -> Result<(), Rule> {
+    let mut batches: Vec<(SubmissionOrigin, Batch)> = Vec::new();
+    let mut add = |by: SubmissionOrigin, mut left: Vec<Batch>| -> Result<(), Rule> {
         while !left.is_empty() {
-            let may = |(at, batch): &(usize, &Batch)| {
-                let before = Before { schedule, by, made: &made };
-                let mut binary = items(schedule, batch).filter_map(|item| {
+            let is_submittable = |(at, batch): &(usize, &Batch)| {
+                let before = EarlierSubmissions { schedule, origin: by, submitted: &batches };
+                let mut binary = batch_items(schedule, batch).filter_map(|item| {
                     if let ScheduledItem::Wait(name, None) = item { Some(name) } else { None }
                 });
-                binary.all(|name| before.signals(name, None, 0))
+                binary.all(|name| before.is_signal_submitted(name, None, 0))
                     && !left.iter().take(*at).any(|other| other.queue == batch.queue)
             };
-            let next = left.iter().enumerate().find(may).map(|(at, _)| at).ok_or(Rule::LateSignal)?;
+            let next =
+                left.iter().enumerate().find(is_submittable).map(|(at, _)| at).ok_or(Rule::LateSignal)?;
             let batch = left.remove(next);
-            made.push((by, batch));
+            batches.push((by, batch));
         }
         Ok(())
     };
@@ -473,30 +493,30 @@ fn submission_order(test: &Test, schedule: &Schedule) -> Result<Vec<Batch>, Rule
             let own = schedule.queues.get(queue).map(|own| own.threads.as_slice()).unwrap_or_default();
             let threads: Vec<ThreadId> =
                 threads.iter().copied().filter(|thread| own.contains(thread)).collect();
-            (!threads.is_empty()).then_some(Batch { threads, queue, start: Start::Submitted })
+            (!threads.is_empty()).then_some(Batch { threads, queue, start: SubmissionStart::Submitted })
         };
         add(by, (0..schedule.queues.len()).filter_map(of_queue).collect())?;
     }
-    Ok(made.into_iter().map(|(_, batch)| batch).collect())
+    Ok(batches.into_iter().map(|(_, batch)| batch).collect())
 }
 
 /// The submissions that certainly precede one of this origin: early ones, and those of the same thread.
-struct Before<'a> {
+struct EarlierSubmissions<'a> {
     schedule: &'a Schedule,
-    by: By,
-    made: &'a [(By, Batch)],
+    origin: SubmissionOrigin,
+    submitted: &'a [(SubmissionOrigin, Batch)],
 }
 
-impl Before<'_> {
+impl EarlierSubmissions<'_> {
     /// Returns true if a signal of a semaphore (for timelines, of this value) is submitted, with all earlier
     /// waits of its queue and their signals.
-    fn signals(&self, name: &str, value: Option<u32>, depth: usize) -> bool {
-        let (schedule, made) = (self.schedule, self.made);
+    fn is_signal_submitted(&self, name: &str, value: Option<u32>, depth: usize) -> bool {
+        let (schedule, made) = (self.schedule, self.submitted);
         let by_host = schedule.hosts.iter().any(|call| {
             !call.waits
                 && call.semaphore == name
                 && call.value >= value
-                && self.by.is_some_and(|(thread, at)| thread == call.thread && call.at <= at)
+                && self.origin.is_some_and(|(thread, at)| thread == call.thread && call.at <= at)
         });
         // A signal that depends on itself is never reached.
         if by_host || depth > made.len() {
@@ -504,7 +524,7 @@ impl Before<'_> {
         }
         let is_there = |thread: &ThreadId, queue: usize| {
             made.iter().any(|(by, batch)| {
-                let known = by.is_none() || by.map(|by| by.0) == self.by.map(|by| by.0);
+                let known = by.is_none() || by.map(|by| by.0) == self.origin.map(|by| by.0);
                 known && batch.queue == queue && batch.threads.contains(thread)
             })
         };
@@ -515,7 +535,7 @@ impl Before<'_> {
             });
             signal.is_some_and(|signal| {
                 queue.items.iter().take(signal).all(|item| match item {
-                    ScheduledItem::Wait(name, value) => self.signals(name, *value, depth + 1),
+                    ScheduledItem::Wait(name, value) => self.is_signal_submitted(name, *value, depth + 1),
                     ScheduledItem::Signal(..)
                     | ScheduledItem::Dispatch(_)
                     | ScheduledItem::Barrier(_)

@@ -5,7 +5,7 @@ use vocabulary::Feature;
 
 use crate::carrier::Carrier;
 use crate::contract::Parameters;
-use crate::variant::{Images, Variant};
+use crate::variant::{ImageForm, Variant};
 
 /// A compiled kernel.
 #[derive(Clone, Debug)]
@@ -15,9 +15,9 @@ pub struct CompiledKernel {
     /// A hash of its module, which it contains as a constant; 0 for kernels of one fixed dispatch.
     pub identity: u32,
     /// The bindings whose number of elements is part of its receipt, and the bytes of their elements.
-    pub measured: Vec<(u32, u32)>,
+    pub measured_bindings: Vec<(u32, u32)>,
     /// The salts that are part of its receipt, in the order in which it reads them.
-    pub salted: Vec<SaltedPath>,
+    pub salted_paths: Vec<SaltedPath>,
     /// Invocations of a workgroup: the product of its sizes in x, y and z.
     pub workgroup_size: u32,
     /// Slots of a workgroup: the number of instances that it runs in one round.
@@ -30,14 +30,14 @@ pub struct CompiledKernel {
     pub images: Vec<ImageBinding>,
     /// The address of the location buffer follows the parameters in the push constants, and the address of
     /// the second location buffer follows that one.
-    pub addresses: bool,
-    /// Storages in the second location buffer ([`Binding::Apart`]), or in separate images; empty unless
-    /// [`Variant::apart`] requires it.
-    pub apart: Vec<u32>,
+    pub uses_addresses: bool,
+    /// Storages in a second buffer ([`Binding::SeparateLocations`]) or in separate images; empty unless
+    /// [`Variant::separate_storages`] requires it.
+    pub separate_storages: Vec<u32>,
     /// Threads with their own loop of rounds; 0 if all share one loop.
     pub thread_loops: u32,
     /// Each invocation runs every thread, each for a different instance; see [`crate::contract`].
-    pub parallel: bool,
+    pub is_parallel: bool,
     /// The variant of the test.
     pub variant: Variant,
     /// The stage of its invocations, and how they determine workgroup and index.
@@ -53,19 +53,19 @@ pub struct CompiledKernel {
     pub storage_words: u32,
     /// The initial value of each storage as bits, the first component of a vector lowest; in floating-point
     /// representation for floating-point locations.
-    pub initial: Vec<u128>,
+    pub initial_values: Vec<u128>,
     /// The content of each result word of an instance. Every role writes at least one slot.
     pub results: Vec<ResultSlot>,
     /// Index of its first result slot in its [program](crate::Program); 0 if it is the only kernel.
     pub first_slot: u32,
     /// Storages with a final value in the outcome, with their index: the host reads them from the location
     /// buffer.
-    pub finals: Vec<(Observable, u32)>,
+    pub final_values: Vec<(Observable, u32)>,
     /// Storages in an image with its own memory, from which their final values are read.
-    pub in_image: Vec<u32>,
+    pub image_storages: Vec<u32>,
     /// The maximum iterations of all loops of the test in a round: threads of one subgroup may loop one after
     /// another.
-    pub loop_turns: u32,
+    pub max_loop_iterations: u32,
     /// The requirements on a device.
     pub requirements: Requirements,
 }
@@ -81,13 +81,13 @@ impl CompiledKernel {
     }
 
     /// Returns true if it binds the second location buffer.
-    pub fn uses_apart(&self) -> bool {
-        self.bindings.contains(&Binding::Apart)
+    pub fn uses_separate_buffer(&self) -> bool {
+        self.bindings.contains(&Binding::SeparateLocations)
     }
 
     /// Returns the workgroups of a group: one of each class, or one if each invocation runs every thread.
-    pub fn workgroups_of_group(&self) -> u32 {
-        if self.parallel { 1 } else { self.roles.classes.len() as u32 }
+    pub fn workgroups_per_group(&self) -> u32 {
+        if self.is_parallel { 1 } else { self.roles.classes.len() as u32 }
     }
 
     /// Renames split barriers to `SPV_INTEL_split_barrier`, whose capability and instructions have the same
@@ -102,7 +102,7 @@ impl CompiledKernel {
         if features.len() == before {
             return false;
         }
-        let of = |name: &str| {
+        let extension_words = |name: &str| {
             let mut bytes = name.as_bytes().to_vec();
             bytes.resize(4 * (name.len() / 4 + 1), 0);
             bytes
@@ -110,7 +110,8 @@ impl CompiledKernel {
                 .map(|word| word.iter().rev().fold(0, |all, byte| all << 8 | u32::from(*byte)))
                 .collect::<Vec<u32>>()
         };
-        let (known, older) = (of(SPLIT_BARRIER_EXTENSION), of("SPV_INTEL_split_barrier"));
+        let (known, older) =
+            (extension_words(SPLIT_BARRIER_EXTENSION), extension_words("SPV_INTEL_split_barrier"));
         if let Some(at) = self.words.windows(known.len()).position(|words| *words == known)
             && let Some(words) = self.words.get_mut(at..at + older.len())
         {
@@ -131,7 +132,7 @@ pub enum Binding {
     /// The location buffer, once for each reference of the test.
     Locations,
     /// The second location buffer, with the same size and layout.
-    Apart,
+    SeparateLocations,
     /// The result buffer.
     Results,
     /// The rendezvous buffer.
@@ -155,13 +156,13 @@ pub struct SaltedPath {
 
 impl SaltedPath {
     /// Returns the value that the kernel reads if every word of the unit is `salt`.
-    pub fn value(&self, salt: u32) -> u32 {
-        let kept = match self.bytes {
+    pub fn expected_value(&self, salt: u32) -> u32 {
+        let mask = match self.bytes {
             1 => 0xff,
             2 => 0xffff,
             _ => u32::MAX,
         };
-        salt >> (8 * (self.offset % 4)) & kept
+        salt >> (8 * (self.offset % 4)) & mask
     }
 }
 
@@ -171,7 +172,7 @@ pub enum SaltedMemory {
     /// The location buffer.
     Locations,
     /// The second location buffer.
-    Apart,
+    SeparateLocations,
     /// An image, or one of the buffers as a texel buffer.
     Image(ImageBinding),
 }
@@ -180,11 +181,11 @@ pub enum SaltedMemory {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ImageBinding {
     /// The shape of the image.
-    pub shape: Images,
+    pub shape: ImageForm,
     /// The texels are floating-point numbers (`R32_SFLOAT`) instead of unsigned integers (`R32_UINT`).
-    pub float: bool,
+    pub is_float: bool,
     /// It contains separate storages.
-    pub apart: bool,
+    pub is_separate: bool,
 }
 
 /// The assignment of threads to workgroup classes.
@@ -231,7 +232,7 @@ pub struct KernelConfig {
     pub lanes: u32,
     /// The maximum for tests with loops. lavapipe 22.3 runs such a loop until its budget is used up, in
     /// workgroups of several subgroups whose threads wait for each other.
-    pub lanes_with_loops: u32,
+    pub max_lanes_with_loops: u32,
     /// The maximum invocations of a workgroup.
     pub max_workgroup_invocations: u32,
     /// The maximum in x, y and z, for variants that set the workgroup [size](crate::variant::WorkgroupShape).
@@ -241,7 +242,7 @@ pub struct KernelConfig {
     /// The maximum iterations of a test's loop in a round.
     pub loop_bound: u32,
     /// Kernels can generate memory stress ([`crate::stress`]).
-    pub stressed: bool,
+    pub has_stress: bool,
     /// Each thread has its own loop for the rounds between two rendezvous, if possible: every thread in its
     /// own workgroup, no control barrier, no workgroup memory, no loop of the test and no memory stress. The
     /// instances and their order do not change.
@@ -253,7 +254,7 @@ pub struct KernelConfig {
     /// As `lanes`, for vertices.
     pub vertex_lanes: u32,
     /// Pixels between two cells of fragments, in x and y.
-    pub cell: (u32, u32),
+    pub fragment_cell: (u32, u32),
     /// The variant of the test.
     pub variant: Variant,
 }
@@ -264,20 +265,20 @@ impl KernelConfig {
     pub const LOOP_BOUND: u32 = 128;
 
     /// Sizes that every device with the Vulkan memory model supports, and no optional features.
-    pub const PLAIN: KernelConfig = KernelConfig {
+    pub const MINIMAL: KernelConfig = KernelConfig {
         subgroup_size: 32,
         subgroup_sizes: (32, 32),
         lanes: 32,
-        lanes_with_loops: u32::MAX,
+        max_lanes_with_loops: u32::MAX,
         max_workgroup_invocations: 128,
         max_workgroup_size: [128, 128, 64],
         device_scope: true,
         loop_bound: KernelConfig::LOOP_BOUND,
-        stressed: false,
+        has_stress: false,
         thread_loops: false,
         parallel: false,
         vertex_lanes: 32,
-        cell: (16, 16),
+        fragment_cell: (16, 16),
         variant: crate::variant::DEFAULT,
     };
 }

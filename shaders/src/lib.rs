@@ -10,7 +10,7 @@
 //! ld.atom.dv.sc0 r0, y | ld.atom.dv.sc0 r0, x ;
 //! exists (P0:r0 == 0 /\\ P1:r0 == 0)";
 //! let test = litmus::parse(text, "SB")?;
-//! let config = shaders::KernelConfig { subgroup_size: 8, lanes: 8, ..shaders::KernelConfig::PLAIN };
+//! let config = shaders::KernelConfig { subgroup_size: 8, lanes: 8, ..shaders::KernelConfig::MINIMAL };
 //! let kernel = shaders::compile(&test, &config)?;
 //! assert!(shaders::disassemble(&kernel.words)?.contains("OpMemoryModel Logical Vulkan"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -23,7 +23,7 @@
 //! | [`kernel`] | compiled kernels and their configuration |
 //! | [`contract`] | how a kernel runs: push constants, placement and layout |
 //! | [`carrier`] | shader stages: the invocations that run the workgroups of a kernel, once each |
-//! | [`together`] | vertices and the fragments of their points as one draw |
+//! | [`draw`] | vertices and the fragments of their points as one draw |
 //! | [`rules`] | why a test has no kernel: the complete list |
 //! | `placement`, `segments`, `flow` | threads to lanes, barriers to segments, jumps to selections |
 //! | `dispatch`, `thread` | the kernel around the threads, and the code of one thread |
@@ -45,6 +45,7 @@ pub mod classify;
 pub mod contract;
 mod dependency;
 mod dispatch;
+pub mod draw;
 mod fixed;
 mod flow;
 mod glsl;
@@ -65,19 +66,20 @@ mod stage;
 pub mod stress;
 mod subgroup;
 mod thread;
-pub mod together;
 pub mod variant;
 
 use rspirv::binary::Disassemble;
 use rspirv::spirv::Op;
 
 pub use contract::Parameters;
-pub use fixed::{FixedDispatch, Leaving};
+pub use fixed::{FixedDispatch, ResultPlacement};
 pub use kernel::{
     Binding, CompileError, CompiledKernel, ImageBinding, KernelConfig, Requirements, ResultSlot, Roles,
     SaltedMemory, SaltedPath,
 };
-pub use program::{Dependency, DispatchPhase, Pipelines, Program, ProgramKernel, fixed_program, program};
+pub use program::{
+    Dependency, DispatchPhase, Pipelines, Program, ProgramKernel, compile_fixed_program, compile_program,
+};
 pub use stress::StressParameters;
 pub use variant::Variant;
 
@@ -102,7 +104,7 @@ pub const STAGE_OPCODES: &[Op] = &[
 /// Every instruction of compute kernels.
 ///
 /// Programs that execute or read kernels must support these and no others.
-pub const OPCODES: &[Op] = &[
+pub const COMPUTE_OPCODES: &[Op] = &[
     Op::Capability,
     Op::Extension,
     Op::MemoryModel,
@@ -220,7 +222,7 @@ pub const OPCODES: &[Op] = &[
 /// # Errors
 /// [`ModuleError`] if the words are not a SPIR-V module.
 pub fn disassemble(words: &[u32]) -> Result<String, ModuleError> {
-    let module = load(words)?;
+    let module = parse_module(words)?;
     // The disassembler panics on a constant whose type is not a number, so such modules are refused first.
     let mut numbers = std::collections::BTreeSet::new();
     for instruction in &module.types_global_values {
@@ -248,7 +250,7 @@ pub struct ModuleError(String);
 ///
 /// # Errors
 /// [`ModuleError`] if the words are not a SPIR-V module.
-pub fn load(words: &[u32]) -> Result<rspirv::dr::Module, ModuleError> {
+pub fn parse_module(words: &[u32]) -> Result<rspirv::dr::Module, ModuleError> {
     // The parser assumes that instructions end where the words do.
     let mut at = HEADER_WORDS;
     while let Some(word) = words.get(at) {
@@ -285,18 +287,24 @@ pub fn load(words: &[u32]) -> Result<rspirv::dr::Module, ModuleError> {
 /// [`CompileError::NotPlaceable`] names the [rule](rules::Rule) that the test breaks.
 /// [`CompileError::WorkgroupTooLarge`] means that the device is too small.
 pub fn compile(test: &litmus::Test, config: &KernelConfig) -> Result<CompiledKernel, CompileError> {
-    let test = &stage::told(test, config.variant.stage);
-    let apart = dispatch::apart(test, config.variant)?;
-    dispatch::compile(test, config, &dispatch::ProgramContext { apart, ..dispatch::ProgramContext::ALONE })
+    let test = &stage::effective_test(test, config.variant.stage);
+    let apart = dispatch::separate_storages(test, config.variant)?;
+    dispatch::compile(
+        test,
+        config,
+        &dispatch::ProgramContext { separate_storages: apart, ..dispatch::ProgramContext::SINGLE_KERNEL },
+    )
 }
 
-/// Returns the meaning of a variant's kernels in the Vulkan memory model, for which a model computes predictions.
+/// Returns the test that kernels of a variant execute; a model predicts its outcomes.
 ///
 /// # Errors
 /// [`CompileError::NotPlaceable`] if the variant cannot express the test.
-pub fn meaning(test: &litmus::Test, variant: Variant) -> Result<litmus::Test, CompileError> {
+pub fn effective_test(test: &litmus::Test, variant: Variant) -> Result<litmus::Test, CompileError> {
     match variant.model {
-        variant::MemoryModel::Vulkan => Ok(stage::told(test, variant.stage)),
-        variant::MemoryModel::Glsl450 => Ok(glsl::meaning(&stage::told(test, variant.stage))?),
+        variant::MemoryModel::Vulkan => Ok(stage::effective_test(test, variant.stage)),
+        variant::MemoryModel::Glsl450 => {
+            Ok(glsl::effective_test(&stage::effective_test(test, variant.stage))?)
+        }
     }
 }

@@ -3,104 +3,111 @@
 use rspirv::dr::Operand;
 use rspirv::spirv::{Op, Word};
 
-use crate::module::Module;
+use crate::module::ModuleBuilder;
 
-/// A loop under construction. The caller calls, in this order, [`Loop::enter`], [`Loop::goes_on_if`] after
-/// the condition, and [`Loop::end`] after the body; then the block after the loop is open.
-pub(crate) struct Loop {
+/// A loop under construction. Call [`LoopBuilder::enter`], then [`LoopBuilder::begin_body_if`] after
+/// the condition, and [`LoopBuilder::end_body`] after the body; then the block after the loop is open.
+pub(crate) struct LoopBuilder {
     /// The block that tests for another iteration.
-    pub test: Word,
+    pub condition_block: Word,
     /// The first block of an iteration.
-    pub body: Word,
+    pub body_block: Word,
     /// The block that starts the next iteration.
-    pub continuing: Word,
+    pub continue_target: Word,
     /// The block after the loop.
-    pub merge: Word,
-    header: Word,
+    pub merge_block: Word,
+    header_block: Word,
     carried: Vec<CarriedWord>,
 }
 
 /// A loop-carried word.
 struct CarriedWord {
-    first: Word,
-    now: Word,
+    initial: Word,
+    current: Word,
     next: Word,
     /// The increment of each iteration; `None` if the body computes `next`.
     step: Option<Word>,
 }
 
-impl Loop {
+impl LoopBuilder {
     /// Creates a loop with new labels.
-    pub fn new(module: &mut Module) -> Loop {
-        Loop::with_labels(std::array::from_fn(|_| module.id()))
+    pub fn new(module: &mut ModuleBuilder) -> LoopBuilder {
+        LoopBuilder::with_labels(std::array::from_fn(|_| module.id()))
     }
 
     /// Creates a loop with these labels: of the header, of the test, of the body, of the continue target and
     /// of the merge block.
-    pub fn with_labels([header, test, body, continuing, merge]: [Word; 5]) -> Loop {
-        Loop { test, body, continuing, merge, header, carried: Vec::new() }
+    pub fn with_labels([header, test, body, continuing, merge]: [Word; 5]) -> LoopBuilder {
+        LoopBuilder {
+            condition_block: test,
+            body_block: body,
+            continue_target: continuing,
+            merge_block: merge,
+            header_block: header,
+            carried: Vec::new(),
+        }
     }
 
     /// Carries a word; returns its value in this iteration, and the id that the body must define for the next one.
-    pub fn carry(&mut self, module: &mut Module, first: Word) -> (Word, Word) {
+    pub fn carry_word(&mut self, module: &mut ModuleBuilder, first: Word) -> (Word, Word) {
         let (now, next) = (module.id(), module.id());
-        self.carried.push(CarriedWord { first, now, next, step: None });
+        self.carried.push(CarriedWord { initial: first, current: now, next, step: None });
         (now, next)
     }
 
     /// Carries a counter that grows by `step` in each iteration.
-    pub fn count(&mut self, module: &mut Module, first: Word, step: Word) -> Word {
+    pub fn carry_counter(&mut self, module: &mut ModuleBuilder, first: Word, step: Word) -> Word {
         let (now, next) = (module.id(), module.id());
-        self.count_as((now, next), first, step);
+        self.carry_counter_as((now, next), first, step);
         now
     }
 
     /// Carries a counter with ids for this iteration and for the next one.
-    pub fn count_as(&mut self, (now, next): (Word, Word), first: Word, step: Word) {
-        self.carried.push(CarriedWord { first, now, next, step: Some(step) });
+    pub fn carry_counter_as(&mut self, (now, next): (Word, Word), first: Word, step: Word) {
+        self.carried.push(CarriedWord { initial: first, current: now, next, step: Some(step) });
     }
 
     /// Enters the loop from the open block, whose label is `before`.
-    pub fn enter(&self, module: &mut Module, before: Word) {
-        module.branch(self.header);
-        module.begin(self.header);
+    pub fn enter(&self, module: &mut ModuleBuilder, before: Word) {
+        module.branch(self.header_block);
+        module.begin_block(self.header_block);
         let word = module.u32;
-        for CarriedWord { first, now, next, .. } in &self.carried {
-            let sources = [*first, before, *next, self.continuing].map(Operand::IdRef);
-            module.value_as(*now, Op::Phi, word, sources);
+        for CarriedWord { initial: first, current: now, next, .. } in &self.carried {
+            let sources = [*first, before, *next, self.continue_target].map(Operand::IdRef);
+            module.emit_value_as(*now, Op::Phi, word, sources);
         }
-        module.loop_merge(self.merge, self.continuing);
-        module.branch(self.test);
-        module.begin(self.test);
+        module.loop_merge(self.merge_block, self.continue_target);
+        module.branch(self.condition_block);
+        module.begin_block(self.condition_block);
     }
 
     /// Starts an iteration if the condition holds, else leaves the loop.
-    pub fn goes_on_if(&self, module: &mut Module, condition: Word) {
-        module.branch_if(condition, self.body, self.merge);
-        module.begin(self.body);
+    pub fn begin_body_if(&self, module: &mut ModuleBuilder, condition: Word) {
+        module.branch_if(condition, self.body_block, self.merge_block);
+        module.begin_block(self.body_block);
     }
 
     /// Ends the body.
-    pub fn end(&self, module: &mut Module) {
-        module.branch(self.continuing);
-        self.next_turn(module);
+    pub fn end_body(&self, module: &mut ModuleBuilder) {
+        module.branch(self.continue_target);
+        self.emit_continue_block(module);
     }
 
     /// Ends the body, and leaves the loop if `done` holds.
-    pub fn end_unless(&self, module: &mut Module, done: Word) {
-        module.branch_if(done, self.merge, self.continuing);
-        self.next_turn(module);
+    pub fn end_body_unless(&self, module: &mut ModuleBuilder, done: Word) {
+        module.branch_if(done, self.merge_block, self.continue_target);
+        self.emit_continue_block(module);
     }
 
-    fn next_turn(&self, module: &mut Module) {
-        module.begin(self.continuing);
+    fn emit_continue_block(&self, module: &mut ModuleBuilder) {
+        module.begin_block(self.continue_target);
         let word = module.u32;
-        for CarriedWord { now, next, step, .. } in &self.carried {
+        for CarriedWord { current: now, next, step, .. } in &self.carried {
             if let Some(step) = step {
-                module.value_as(*next, Op::IAdd, word, [*now, *step].map(Operand::IdRef));
+                module.emit_value_as(*next, Op::IAdd, word, [*now, *step].map(Operand::IdRef));
             }
         }
-        module.branch(self.header);
-        module.begin(self.merge);
+        module.branch(self.header_block);
+        module.begin_block(self.merge_block);
     }
 }

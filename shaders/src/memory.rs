@@ -10,14 +10,14 @@ use rspirv::spirv::{Capability, Dim, ImageFormat, StorageClass as SpirvClass, Wo
 use vocabulary::Feature;
 
 use crate::kernel::SPLIT_BARRIER_EXTENSION;
-use crate::module::Module;
+use crate::module::ModuleBuilder;
 use crate::rules::Rule;
 use crate::subgroup;
-use crate::variant::{Images, Pointers, Variant};
+use crate::variant::{ImageForm, PointerForm, Variant};
 
 /// The type of a value in memory: an integer by its width, or a floating-point number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Element {
+pub(crate) enum ElementType {
     U8,
     U16,
     U32,
@@ -26,45 +26,45 @@ pub(crate) enum Element {
     F64,
 }
 
-impl Element {
-    pub fn of(scalar: ScalarType) -> Element {
+impl ElementType {
+    pub fn from_scalar(scalar: ScalarType) -> ElementType {
         match scalar {
-            ScalarType::U8 | ScalarType::I8 => Element::U8,
-            ScalarType::U16 | ScalarType::I16 => Element::U16,
-            ScalarType::U32 | ScalarType::I32 => Element::U32,
-            ScalarType::U64 | ScalarType::I64 => Element::U64,
-            ScalarType::F32 => Element::F32,
-            ScalarType::F64 => Element::F64,
+            ScalarType::U8 | ScalarType::I8 => ElementType::U8,
+            ScalarType::U16 | ScalarType::I16 => ElementType::U16,
+            ScalarType::U32 | ScalarType::I32 => ElementType::U32,
+            ScalarType::U64 | ScalarType::I64 => ElementType::U64,
+            ScalarType::F32 => ElementType::F32,
+            ScalarType::F64 => ElementType::F64,
         }
     }
 
     pub fn bytes(self) -> u32 {
         match self {
-            Element::U8 => 1,
-            Element::U16 => 2,
-            Element::U32 | Element::F32 => 4,
-            Element::U64 | Element::F64 => 8,
+            ElementType::U8 => 1,
+            ElementType::U16 => 2,
+            ElementType::U32 | ElementType::F32 => 4,
+            ElementType::U64 | ElementType::F64 => 8,
         }
     }
 
     pub fn is_float(self) -> bool {
-        matches!(self, Element::F32 | Element::F64)
+        matches!(self, ElementType::F32 | ElementType::F64)
     }
 
     /// Returns the SPIR-V type.
-    pub fn ty(self, module: &mut Module) -> Word {
-        if self.is_float() { module.float(8 * self.bytes()) } else { module.integer(8 * self.bytes()) }
+    pub fn spirv_type(self, module: &mut ModuleBuilder) -> Word {
+        if self.is_float() { module.type_float(8 * self.bytes()) } else { module.type_int(8 * self.bytes()) }
     }
 
     /// Returns the bits of a test's number in memory; a floating-point location contains the number itself.
-    pub fn bits(self, value: Value) -> u64 {
+    pub fn value_bits(self, value: Value) -> u64 {
         match self {
-            Element::F32 => (value.0 as u32 as i32 as f32).to_bits().into(),
-            Element::F64 => (value.0 as i64 as f64).to_bits(),
-            Element::U8 => value.0 & 0xff,
-            Element::U16 => value.0 & 0xffff,
-            Element::U32 => value.0 & 0xffff_ffff,
-            Element::U64 => value.0,
+            ElementType::F32 => (value.0 as u32 as i32 as f32).to_bits().into(),
+            ElementType::F64 => (value.0 as i64 as f64).to_bits(),
+            ElementType::U8 => value.0 & 0xff,
+            ElementType::U16 => value.0 & 0xffff,
+            ElementType::U32 => value.0 & 0xffff_ffff,
+            ElementType::U64 => value.0,
         }
     }
 }
@@ -73,7 +73,7 @@ impl Element {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ReferencePath {
     pub location: LocationId,
-    pub element: Element,
+    pub element: ElementType,
     /// The offset in bytes.
     pub offset: u32,
     /// Elements of one access: 1, or those of a vector.
@@ -91,9 +91,9 @@ impl ReferencePath {
     }
 
     /// Returns the SPIR-V type of the access.
-    pub fn ty(self, module: &mut Module) -> Word {
-        let element = self.element.ty(module);
-        if self.is_vector() { module.vector(element, self.components) } else { element }
+    pub fn spirv_type(self, module: &mut ModuleBuilder) -> Word {
+        let element = self.element.spirv_type(module);
+        if self.is_vector() { module.type_vector(element, self.components) } else { element }
     }
 
     /// Returns the alignment of an address, by the offset of a vector in units of `unit` bytes.
@@ -118,7 +118,7 @@ pub(crate) enum ReferenceMemory {
 }
 
 impl ReferenceMemory {
-    pub fn of(test: &Test, location: LocationId, class: StorageClass) -> ReferenceMemory {
+    pub fn for_reference(test: &Test, location: LocationId, class: StorageClass) -> ReferenceMemory {
         match (class, test.location(location).reference) {
             (_, Some(Reference::Address)) => ReferenceMemory::Address,
             (StorageClass::Workgroup, _) => ReferenceMemory::Workgroup,
@@ -138,12 +138,12 @@ pub(crate) enum AccessTarget {
 }
 
 /// The paths, scopes and features that the instructions of a test use.
-pub(crate) struct Uses {
+pub(crate) struct TestUsage {
     /// Sorted, without duplicates.
     pub paths: Vec<(ReferencePath, ReferenceMemory)>,
     pub scopes: Vec<Scope>,
     /// Workgroup blocks have an explicit layout, because several paths access the same workgroup memory.
-    pub explicit_workgroup: bool,
+    pub has_explicit_workgroup: bool,
     /// Words of a storage.
     pub storage_words: u32,
     /// The entry point declares maximal reconvergence.
@@ -153,13 +153,13 @@ pub(crate) struct Uses {
     features: Vec<Feature>,
 }
 
-impl Uses {
+impl TestUsage {
     /// Analyses a test that [`rules::check`](crate::rules::check) accepts.
-    pub fn of(test: &Test, variant: Variant) -> Result<Uses, Rule> {
-        let mut uses = Uses {
+    pub fn analyze(test: &Test, variant: Variant) -> Result<TestUsage, Rule> {
+        let mut uses = TestUsage {
             paths: Vec::new(),
             scopes: Vec::new(),
-            explicit_workgroup: false,
+            has_explicit_workgroup: false,
             storage_words: 1,
             reconverges: test.metadata.maximal_reconvergence && test.has_tangles(),
             capabilities: Vec::new(),
@@ -170,7 +170,7 @@ impl Uses {
             uses.storage_words = uses.storage_words.max(location.bytes().div_ceil(4).next_power_of_two());
         }
         for instruction in test.threads.iter().flat_map(|thread| &thread.instructions) {
-            uses.instruction(test, &instruction.kind)?;
+            uses.add_instruction(test, &instruction.kind)?;
         }
         if uses.reconverges {
             uses.features.push(Feature::ShaderMaximalReconvergence);
@@ -178,14 +178,14 @@ impl Uses {
         }
         uses.paths.sort_by_key(|(path, _)| *path);
         uses.paths.dedup();
-        uses.explicit_workgroup = uses.workgroup_is_explicit(test);
+        uses.has_explicit_workgroup = uses.needs_explicit_workgroup(test);
         for (path, kind) in uses.paths.clone() {
-            uses.element(path.element, kind)?;
+            uses.add_element(path.element, kind)?;
         }
         for thread in (0..test.threads.len()).map(|index| litmus::ThreadId(index as u16)) {
             let registers = 0..test.thread(thread).registers.len() as u16;
             if registers.map(litmus::RegisterId).any(|r| test.register_type(thread, r).bits() == 64) {
-                uses.need(Capability::Int64, Feature::ShaderInt64);
+                uses.require_feature(Capability::Int64, Feature::ShaderInt64);
             }
         }
         let kinds = |wanted: ReferenceMemory| uses.paths.iter().any(|(_, kind)| *kind == wanted);
@@ -204,67 +204,73 @@ impl Uses {
                 }
                 litmus::Observable::Register(..) => false,
             });
-            let own_memory = variant.images != Images::TexelBuffer;
-            if own_memory && mixed && final_texels {
-                return Err(Rule::ImageBeside);
+            let has_image_memory = variant.image_form != ImageForm::TexelBuffer;
+            if has_image_memory && mixed && final_texels {
+                return Err(Rule::MixedImageTypes);
             }
-            match variant.images {
-                Images::TwoDimensional => {}
-                Images::OneDimensional => uses.capabilities.push(Capability::Image1D),
-                Images::TexelBuffer => uses.capabilities.push(Capability::ImageBuffer),
+            match variant.image_form {
+                ImageForm::TwoDimensional => {}
+                ImageForm::OneDimensional => uses.capabilities.push(Capability::Image1D),
+                ImageForm::TexelBuffer => uses.capabilities.push(Capability::ImageBuffer),
             }
         }
         if address {
-            uses.need(Capability::PhysicalStorageBufferAddresses, Feature::BufferDeviceAddress);
+            uses.require_feature(Capability::PhysicalStorageBufferAddresses, Feature::BufferDeviceAddress);
             uses.extensions.push("SPV_KHR_physical_storage_buffer");
         }
-        if uses.explicit_workgroup && variant.target == crate::variant::SpirvVersion::Vulkan11 {
-            return Err(Rule::OldWorkgroupLayout);
+        if uses.has_explicit_workgroup && variant.target == crate::variant::SpirvVersion::Vulkan11 {
+            return Err(Rule::WorkgroupLayoutVersion);
         }
-        if uses.explicit_workgroup {
-            uses.need(Capability::WorkgroupMemoryExplicitLayoutKHR, Feature::WorkgroupMemoryExplicitLayout);
+        if uses.has_explicit_workgroup {
+            uses.require_feature(
+                Capability::WorkgroupMemoryExplicitLayoutKHR,
+                Feature::WorkgroupMemoryExplicitLayout,
+            );
             uses.extensions.push("SPV_KHR_workgroup_memory_explicit_layout");
         }
         if let (true, Some(feature)) = (workgroup, variant.workgroup_memory.feature()) {
-            let begins_as_zero = |(path, kind): &(ReferencePath, ReferenceMemory)| {
+            let is_zero_initialized = |(path, kind): &(ReferencePath, ReferenceMemory)| {
                 let components = 0..path.components as u8;
                 *kind != ReferenceMemory::Workgroup || { components }
                     .all(|component| test.initial_value(path.location, component).0 == 0)
             };
-            if uses.explicit_workgroup || !uses.paths.iter().all(begins_as_zero) {
+            if uses.has_explicit_workgroup || !uses.paths.iter().all(is_zero_initialized) {
                 return Err(Rule::InitializedWorkgroupMemory);
             }
             uses.features.push(feature);
         }
-        if matches!(variant.pointers, Pointers::Select | Pointers::Phi) {
+        if matches!(variant.pointer_form, PointerForm::Select | PointerForm::Phi) {
             if workgroup {
-                uses.need(Capability::VariablePointers, Feature::VariablePointers);
+                uses.require_feature(Capability::VariablePointers, Feature::VariablePointers);
             }
-            uses.need(Capability::VariablePointersStorageBuffer, Feature::VariablePointersStorageBuffer);
+            uses.require_feature(
+                Capability::VariablePointersStorageBuffer,
+                Feature::VariablePointersStorageBuffer,
+            );
         }
         Ok(uses)
     }
 
-    fn instruction(&mut self, test: &Test, kind: &InstructionKind) -> Result<(), Rule> {
+    fn add_instruction(&mut self, test: &Test, kind: &InstructionKind) -> Result<(), Rule> {
         if let Some(access) = kind.access() {
-            let (path, kind) = self.path(test, &access.place, access.components().into())?;
+            let (path, kind) = self.add_path(test, &access.place, access.components().into())?;
             if access.strength.is_atomic() {
                 let operation = match &access.kind {
                     AccessKind::Rmw { operation, .. } => Some(operation),
                     AccessKind::Load(_) | AccessKind::Store(_) | AccessKind::Await { .. } => None,
                 };
                 self.scopes.extend(access.strength.scope());
-                self.atomic(path.element, kind, operation)?;
+                self.add_atomic(path.element, kind, operation)?;
                 return Ok(());
             }
         }
         if let InstructionKind::SplitBarrier(_) = kind {
-            self.need(Capability::SplitBarrierINTEL, Feature::ShaderSplitBarrier);
+            self.require_feature(Capability::SplitBarrierINTEL, Feature::ShaderSplitBarrier);
             self.extensions.push(SPLIT_BARRIER_EXTENSION);
         }
         if let InstructionKind::Subgroup(operation) = kind {
-            let (capability, feature, extension) = subgroup::needs(operation.kind);
-            self.need(capability, feature);
+            let (capability, feature, extension) = subgroup::requirements(operation.kind);
+            self.require_feature(capability, feature);
             self.extensions.extend(extension);
             self.scopes.push(Scope::Subgroup);
         }
@@ -273,15 +279,15 @@ impl Uses {
         Ok(())
     }
 
-    fn path(
+    fn add_path(
         &mut self,
         test: &Test,
         place: &MemoryPlace,
         components: u32,
     ) -> Result<(ReferencePath, ReferenceMemory), Rule> {
         let MemoryPlace { location, offset, class, .. } = *place;
-        let element = Element::of(place.scalar_type(test));
-        let kind = ReferenceMemory::of(test, location, class);
+        let element = ElementType::from_scalar(place.scalar_type(test));
+        let kind = ReferenceMemory::for_reference(test, location, class);
         if kind == ReferenceMemory::Image
             && (components > 1 || test.location(test.storage_of(location)).is_vector())
         {
@@ -301,7 +307,7 @@ impl Uses {
     }
 
     /// Returns true if several paths access a workgroup storage, or one with another type than its own.
-    fn workgroup_is_explicit(&self, test: &Test) -> bool {
+    fn needs_explicit_workgroup(&self, test: &Test) -> bool {
         let workgroup: Vec<ReferencePath> = self
             .paths
             .iter()
@@ -311,7 +317,7 @@ impl Uses {
         workgroup.iter().any(|path| {
             let storage = test.storage_of(path.location);
             path.offset != 0
-                || path.element != Element::of(test.location(storage).scalar_type())
+                || path.element != ElementType::from_scalar(test.location(storage).scalar_type())
                 || path.components != u32::from(test.location(storage).components)
                 || workgroup.iter().any(|other| {
                     other.location != path.location && test.storage_of(other.location) == storage
@@ -319,56 +325,64 @@ impl Uses {
         })
     }
 
-    fn need(&mut self, capability: Capability, feature: Feature) {
+    fn require_feature(&mut self, capability: Capability, feature: Feature) {
         self.capabilities.push(capability);
         self.features.push(feature);
     }
 
     /// Adds the requirements of plain accesses to an element.
-    fn element(&mut self, element: Element, kind: ReferenceMemory) -> Result<(), Rule> {
-        let explicit = kind == ReferenceMemory::Workgroup && self.explicit_workgroup;
+    fn add_element(&mut self, element: ElementType, kind: ReferenceMemory) -> Result<(), Rule> {
+        let explicit = kind == ReferenceMemory::Workgroup && self.has_explicit_workgroup;
         let buffer = matches!(kind, ReferenceMemory::Buffer | ReferenceMemory::Address);
         match element {
-            _ if kind == ReferenceMemory::Image && !matches!(element, Element::U32 | Element::F32) => {
+            _ if kind == ReferenceMemory::Image
+                && !matches!(element, ElementType::U32 | ElementType::F32) =>
+            {
                 return Err(Rule::ImageType);
             }
-            Element::U8 => {
-                self.need(Capability::Int8, Feature::ShaderInt8);
+            ElementType::U8 => {
+                self.require_feature(Capability::Int8, Feature::ShaderInt8);
                 if buffer {
-                    self.need(Capability::StorageBuffer8BitAccess, Feature::StorageBuffer8BitAccess);
+                    self.require_feature(
+                        Capability::StorageBuffer8BitAccess,
+                        Feature::StorageBuffer8BitAccess,
+                    );
                     self.extensions.push("SPV_KHR_8bit_storage");
                 } else if explicit {
-                    self.need(
+                    self.require_feature(
                         Capability::WorkgroupMemoryExplicitLayout8BitAccessKHR,
                         Feature::WorkgroupMemoryExplicitLayout8BitAccess,
                     );
                 }
             }
-            Element::U16 => {
-                self.need(Capability::Int16, Feature::ShaderInt16);
+            ElementType::U16 => {
+                self.require_feature(Capability::Int16, Feature::ShaderInt16);
                 if buffer {
-                    self.need(Capability::StorageBuffer16BitAccess, Feature::StorageBuffer16BitAccess);
+                    self.require_feature(
+                        Capability::StorageBuffer16BitAccess,
+                        Feature::StorageBuffer16BitAccess,
+                    );
                 } else if explicit {
-                    self.need(
+                    self.require_feature(
                         Capability::WorkgroupMemoryExplicitLayout16BitAccessKHR,
                         Feature::WorkgroupMemoryExplicitLayout16BitAccess,
                     );
                 }
             }
-            Element::U64 => self.need(Capability::Int64, Feature::ShaderInt64),
-            Element::F64 => {
-                self.need(Capability::Int64, Feature::ShaderInt64);
-                self.need(Capability::Float64, Feature::ShaderFloat64);
+            ElementType::U64 => self.require_feature(Capability::Int64, Feature::ShaderInt64),
+            ElementType::F64 => {
+                self.require_feature(Capability::Int64, Feature::ShaderInt64);
+                self.require_feature(Capability::Float64, Feature::ShaderFloat64);
             }
-            Element::U32 | Element::F32 => {}
+            ElementType::U32 | ElementType::F32 => {}
         }
         Ok(())
     }
 
     /// Adds the requirements of an atomic.
-    fn atomic(
+    fn add_atomic(
         &mut self,
-        element: Element,
+        element: ElementType,
         kind: ReferenceMemory,
         operation: Option<&RmwOperation>,
     ) -> Result<(), Rule> {
@@ -378,29 +392,29 @@ impl Uses {
             ReferenceMemory::Image => image,
         };
         match element {
-            Element::U8 | Element::U16 => return Err(Rule::NarrowAtomic),
-            Element::U32 => return Ok(()),
-            Element::U64 => {
+            ElementType::U8 | ElementType::U16 => return Err(Rule::NarrowAtomic),
+            ElementType::U32 => return Ok(()),
+            ElementType::U64 => {
                 let feature = by_kind(
                     Feature::ShaderBufferInt64Atomics,
                     Feature::ShaderSharedInt64Atomics,
                     Feature::ShaderImageInt64Atomics,
                 );
-                self.need(Capability::Int64Atomics, feature);
+                self.require_feature(Capability::Int64Atomics, feature);
                 return Ok(());
             }
-            Element::F32 => self.features.push(by_kind(
+            ElementType::F32 => self.features.push(by_kind(
                 Feature::ShaderBufferFloat32Atomics,
                 Feature::ShaderSharedFloat32Atomics,
                 Feature::ShaderImageFloat32Atomics,
             )),
-            Element::F64 => self.features.push(by_kind(
+            ElementType::F64 => self.features.push(by_kind(
                 Feature::ShaderBufferFloat64Atomics,
                 Feature::ShaderSharedFloat64Atomics,
                 Feature::ShaderBufferFloat64Atomics,
             )),
         }
-        let single = element == Element::F32;
+        let single = element == ElementType::F32;
         match operation {
             None | Some(RmwOperation::Exchange(_)) => {}
             Some(RmwOperation::Fetch(ArithmeticOperation::Add, _)) => {
@@ -419,7 +433,7 @@ impl Uses {
                 };
                 let capability =
                     if single { Capability::AtomicFloat32AddEXT } else { Capability::AtomicFloat64AddEXT };
-                self.need(capability, feature);
+                self.require_feature(capability, feature);
                 self.extensions.push("SPV_EXT_shader_atomic_float_add");
             }
             Some(RmwOperation::Fetch(ArithmeticOperation::Minimum | ArithmeticOperation::Maximum, _)) => {
@@ -441,7 +455,7 @@ impl Uses {
                 } else {
                     Capability::AtomicFloat64MinMaxEXT
                 };
-                self.need(capability, feature);
+                self.require_feature(capability, feature);
                 self.extensions.push("SPV_EXT_shader_atomic_float_min_max");
             }
             Some(_) => return Err(Rule::FloatAtomic),
@@ -476,25 +490,25 @@ impl Uses {
         features
     }
 
-    pub fn has(&self, wanted: ReferenceMemory) -> bool {
+    pub fn has_memory(&self, wanted: ReferenceMemory) -> bool {
         self.paths.iter().any(|(_, kind)| *kind == wanted)
     }
 }
 
 /// Returns the image type for locations of an element.
-pub(crate) fn image_type(module: &mut Module, element: Element, images: Images) -> Word {
-    let format = if element == Element::F32 { ImageFormat::R32f } else { ImageFormat::R32ui };
+pub(crate) fn image_type(module: &mut ModuleBuilder, element: ElementType, images: ImageForm) -> Word {
+    let format = if element == ElementType::F32 { ImageFormat::R32f } else { ImageFormat::R32ui };
     let dimension = match images {
-        Images::TwoDimensional => Dim::Dim2D,
-        Images::OneDimensional => Dim::Dim1D,
-        Images::TexelBuffer => Dim::DimBuffer,
+        ImageForm::TwoDimensional => Dim::Dim2D,
+        ImageForm::OneDimensional => Dim::Dim1D,
+        ImageForm::TexelBuffer => Dim::DimBuffer,
     };
-    let texel = element.ty(module);
-    module.image(texel, dimension, format)
+    let texel = element.spirv_type(module);
+    module.type_image(texel, dimension, format)
 }
 
 /// Returns the storage class of pointers to a kind of memory.
-pub(crate) fn spirv_class(kind: ReferenceMemory) -> SpirvClass {
+pub(crate) fn pointer_storage_class(kind: ReferenceMemory) -> SpirvClass {
     match kind {
         ReferenceMemory::Buffer => SpirvClass::StorageBuffer,
         ReferenceMemory::Address => SpirvClass::PhysicalStorageBuffer,

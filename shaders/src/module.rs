@@ -58,12 +58,12 @@ pub(crate) enum ModuleStage {
 /// An assembled module.
 pub(crate) struct FinishedModule {
     pub words: Vec<u32>,
-    /// The value of [`Module::identity`]; 0 if the module does not use it.
+    /// The value of [`ModuleBuilder::identity_constant`]; 0 if the module does not use it.
     pub identity: u32,
 }
 
 /// A module under construction, with the ids of its types.
-pub(crate) struct Module {
+pub(crate) struct ModuleBuilder {
     builder: Builder,
     version: (u8, u8),
     loops: LoopControl,
@@ -72,7 +72,7 @@ pub(crate) struct Module {
     /// block's id.
     blocks: Vec<(Word, Option<u32>, Word)>,
     /// Structures with one member at an offset: member, offset, structure.
-    placed: Vec<(Word, u32, Word)>,
+    offset_structs: Vec<(Word, u32, Word)>,
     /// Global variables, and whether they are inputs or outputs: the entry point lists all since SPIR-V 1.4,
     /// and only inputs and outputs before.
     interface: Vec<(Word, bool)>,
@@ -86,9 +86,9 @@ pub(crate) struct Module {
     uvec3: Word,
 }
 
-impl Module {
+impl ModuleBuilder {
     /// Creates a module with its most frequent types.
-    pub fn new(preamble: Preamble) -> Module {
+    pub fn new(preamble: Preamble) -> ModuleBuilder {
         let mut builder = Builder::new();
         builder.set_version(preamble.version.0, preamble.version.1);
         for capability in preamble.capabilities {
@@ -103,13 +103,13 @@ impl Module {
         let u32 = builder.type_int(32, 0);
         let bool = builder.type_bool();
         let uvec3 = builder.type_vector(u32, 3);
-        Module {
+        ModuleBuilder {
             builder,
             version: preamble.version,
             loops: preamble.loops,
             constants: Vec::new(),
             blocks: Vec::new(),
-            placed: Vec::new(),
+            offset_structs: Vec::new(),
             interface: Vec::new(),
             identity: None,
             function: Function::new(),
@@ -127,39 +127,39 @@ impl Module {
     }
 
     /// Returns an unsigned integer type.
-    pub fn integer(&mut self, bits: u32) -> Word {
+    pub fn type_int(&mut self, bits: u32) -> Word {
         if bits == 32 { self.u32 } else { self.builder.type_int(bits, 0) }
     }
 
     /// Returns a floating-point type.
-    pub fn float(&mut self, bits: u32) -> Word {
+    pub fn type_float(&mut self, bits: u32) -> Word {
         self.builder.type_float(bits, None)
     }
 
     /// Returns a vector type.
-    pub fn vector(&mut self, component: Word, count: u32) -> Word {
+    pub fn type_vector(&mut self, component: Word, count: u32) -> Word {
         self.builder.type_vector(component, count)
     }
 
     /// Returns a pointer type.
-    pub fn pointer(&mut self, class: StorageClass, to: Word) -> Word {
+    pub fn type_pointer(&mut self, class: StorageClass, to: Word) -> Word {
         self.builder.type_pointer(None, class, to)
     }
 
     /// Returns a storage image type with a format.
-    pub fn image(&mut self, texel: Word, dimension: Dim, format: ImageFormat) -> Word {
+    pub fn type_image(&mut self, texel: Word, dimension: Dim, format: ImageFormat) -> Word {
         self.builder.type_image(texel, dimension, 0, 0, 0, 2, format, None)
     }
 
     /// Returns an array type without explicit layout.
-    pub fn array(&mut self, element: Word, length: u32) -> Word {
+    pub fn type_array(&mut self, element: Word, length: u32) -> Word {
         let length = self.constant(length);
         self.builder.type_array(element, length)
     }
 
     /// Returns a block with an array of elements of `bytes` bytes each; a runtime array if there is no
     /// length.
-    pub fn block_of(&mut self, element: Word, bytes: u32, length: Option<u32>) -> Word {
+    pub fn type_array_block(&mut self, element: Word, bytes: u32, length: Option<u32>) -> Word {
         if let Some((.., block)) = self.blocks.iter().find(|(e, l, _)| *e == element && *l == length) {
             return *block;
         }
@@ -180,25 +180,25 @@ impl Module {
     }
 
     /// Returns a structure whose only member is at `offset`.
-    pub fn placed(&mut self, member: Word, offset: u32) -> Word {
-        if let Some((.., known)) = self.placed.iter().find(|(m, o, _)| *m == member && *o == offset) {
+    pub fn type_struct_at_offset(&mut self, member: Word, offset: u32) -> Word {
+        if let Some((.., known)) = self.offset_structs.iter().find(|(m, o, _)| *m == member && *o == offset) {
             return *known;
         }
         // rspirv would reuse the id of a structure with another offset.
         let id = self.builder.id();
         let structure = self.builder.type_struct_id(Some(id), [member]);
         self.builder.member_decorate(structure, 0, Decoration::Offset, [Operand::LiteralBit32(offset)]);
-        self.placed.push((member, offset, structure));
+        self.offset_structs.push((member, offset, structure));
         structure
     }
 
     /// Returns a 32-bit constant.
     pub fn constant(&mut self, value: u32) -> Word {
-        self.constant_of(self.u32, &[value])
+        self.typed_constant(self.u32, &[value])
     }
 
     /// Returns a constant of a scalar type from its words, the low one first.
-    pub fn constant_of(&mut self, ty: Word, words: &[u32]) -> Word {
+    pub fn typed_constant(&mut self, ty: Word, words: &[u32]) -> Word {
         if let Some((.., id)) = self.constants.iter().find(|(t, w, _)| *t == ty && w == words) {
             return *id;
         }
@@ -211,7 +211,7 @@ impl Module {
     }
 
     /// Returns the constant whose value is the hash of the module.
-    pub fn identity(&mut self) -> Word {
+    pub fn identity_constant(&mut self) -> Word {
         if let Some(known) = self.identity {
             return known;
         }
@@ -222,9 +222,9 @@ impl Module {
     }
 
     /// Returns the number of elements of a buffer.
-    pub fn length(&mut self, buffer: Word) -> Word {
+    pub fn array_length(&mut self, buffer: Word) -> Word {
         let operands = [Operand::IdRef(buffer), Operand::LiteralBit32(0)];
-        self.value(Op::ArrayLength, self.u32, operands)
+        self.emit_value(Op::ArrayLength, self.u32, operands)
     }
 
     /// Names an id in the disassembly.
@@ -238,8 +238,8 @@ impl Module {
     }
 
     /// Declares a global variable.
-    pub fn global(&mut self, class: StorageClass, ty: Word, name: &str) -> Word {
-        let pointer = self.pointer(class, ty);
+    pub fn global_variable(&mut self, class: StorageClass, ty: Word, name: &str) -> Word {
+        let pointer = self.type_pointer(class, ty);
         let id = self.builder.variable(pointer, None, class, None);
         self.name(id, name);
         self.interface.push((id, class == StorageClass::Input));
@@ -247,8 +247,8 @@ impl Module {
     }
 
     /// Declares a zero-initialized variable in workgroup memory.
-    pub fn zeroed(&mut self, ty: Word, name: &str) -> Word {
-        let pointer = self.pointer(StorageClass::Workgroup, ty);
+    pub fn zeroed_variable(&mut self, ty: Word, name: &str) -> Word {
+        let pointer = self.type_pointer(StorageClass::Workgroup, ty);
         let null = self.builder.constant_null(ty);
         let id = self.builder.variable(pointer, None, StorageClass::Workgroup, Some(null));
         self.name(id, name);
@@ -257,16 +257,16 @@ impl Module {
     }
 
     /// Declares a variable of the function; call it in the first block.
-    pub fn local(&mut self, ty: Word, name: &str) -> Word {
-        let pointer = self.pointer(StorageClass::Function, ty);
-        let id = self.value(Op::Variable, pointer, [Operand::StorageClass(StorageClass::Function)]);
+    pub fn function_variable(&mut self, ty: Word, name: &str) -> Word {
+        let pointer = self.type_pointer(StorageClass::Function, ty);
+        let id = self.emit_value(Op::Variable, pointer, [Operand::StorageClass(StorageClass::Function)]);
         self.name(id, name);
         id
     }
 
     /// Declares a global variable at `binding` of set 0.
-    pub fn bound(&mut self, class: StorageClass, ty: Word, binding: u32, name: &str) -> Word {
-        let id = self.global(class, ty, name);
+    pub fn bound_variable(&mut self, class: StorageClass, ty: Word, binding: u32, name: &str) -> Word {
+        let id = self.global_variable(class, ty, name);
         self.decorate(id, Decoration::DescriptorSet, &[0]);
         self.decorate(id, Decoration::Binding, &[binding]);
         id
@@ -276,7 +276,7 @@ impl Module {
     pub fn push_constants(&mut self, words: u32, addresses: u32) -> Word {
         let mut members = vec![self.u32; words as usize];
         for _ in 0..addresses {
-            members.push(self.vector(self.u32, 2));
+            members.push(self.type_vector(self.u32, 2));
         }
         let count = members.len() as u32;
         let block = self.builder.type_struct(members);
@@ -290,52 +290,52 @@ impl Module {
                 [Operand::LiteralBit32(4 * (member + member.saturating_sub(words)))],
             );
         }
-        self.global(StorageClass::PushConstant, block, "parameters")
+        self.global_variable(StorageClass::PushConstant, block, "parameters")
     }
 
     /// Declares a built-in input of one word.
     pub fn built_in_word(&mut self, built_in: BuiltIn) -> Word {
-        self.built_in(built_in, self.u32)
+        self.built_in_input(built_in, self.u32)
     }
 
     /// Declares a built-in input of three words.
     pub fn built_in_vector(&mut self, built_in: BuiltIn) -> Word {
-        self.built_in(built_in, self.uvec3)
+        self.built_in_input(built_in, self.uvec3)
     }
 
     /// Declares a built-in input.
-    pub fn built_in(&mut self, built_in: BuiltIn, ty: Word) -> Word {
-        self.interface_variable(StorageClass::Input, built_in, ty)
+    pub fn built_in_input(&mut self, built_in: BuiltIn, ty: Word) -> Word {
+        self.built_in_variable(StorageClass::Input, built_in, ty)
     }
 
     /// Declares a built-in output.
     pub fn built_in_output(&mut self, built_in: BuiltIn, ty: Word) -> Word {
-        self.interface_variable(StorageClass::Output, built_in, ty)
+        self.built_in_variable(StorageClass::Output, built_in, ty)
     }
 
     /// Declares an output at a location, such as a color.
     pub fn located_output(&mut self, location: u32, ty: Word) -> Word {
-        let id = self.listed(StorageClass::Output, ty);
+        let id = self.listed_variable(StorageClass::Output, ty);
         self.builder.decorate(id, Decoration::Location, [Operand::LiteralBit32(location)]);
         id
     }
 
     /// Declares a flat input of one word at a location.
     pub fn flat_input(&mut self, location: u32) -> Word {
-        let id = self.listed(StorageClass::Input, self.u32);
+        let id = self.listed_variable(StorageClass::Input, self.u32);
         self.builder.decorate(id, Decoration::Location, [Operand::LiteralBit32(location)]);
         self.builder.decorate(id, Decoration::Flat, []);
         id
     }
 
-    fn interface_variable(&mut self, class: StorageClass, built_in: BuiltIn, ty: Word) -> Word {
-        let id = self.listed(class, ty);
+    fn built_in_variable(&mut self, class: StorageClass, built_in: BuiltIn, ty: Word) -> Word {
+        let id = self.listed_variable(class, ty);
         self.builder.decorate(id, Decoration::BuiltIn, [Operand::BuiltIn(built_in)]);
         id
     }
 
-    fn listed(&mut self, class: StorageClass, ty: Word) -> Word {
-        let pointer = self.pointer(class, ty);
+    fn listed_variable(&mut self, class: StorageClass, ty: Word) -> Word {
+        let pointer = self.type_pointer(class, ty);
         let id = self.builder.variable(pointer, None, class, None);
         self.interface.push((id, true));
         id
@@ -343,41 +343,41 @@ impl Module {
 
     /// Loads the first component of a vector input.
     pub fn load_x(&mut self, vector: Word) -> Word {
-        let loaded = self.value(Op::Load, self.uvec3, [Operand::IdRef(vector)]);
-        self.value(Op::CompositeExtract, self.u32, [Operand::IdRef(loaded), Operand::LiteralBit32(0)])
+        let loaded = self.emit_value(Op::Load, self.uvec3, [Operand::IdRef(vector)]);
+        self.emit_value(Op::CompositeExtract, self.u32, [Operand::IdRef(loaded), Operand::LiteralBit32(0)])
     }
 
     /// Loads the components of a vector input.
     pub fn load_components(&mut self, vector: Word) -> [Word; 3] {
-        let loaded = self.value(Op::Load, self.uvec3, [Operand::IdRef(vector)]);
+        let loaded = self.emit_value(Op::Load, self.uvec3, [Operand::IdRef(vector)]);
         [0, 1, 2].map(|component| {
             let operands = [Operand::IdRef(loaded), Operand::LiteralBit32(component)];
-            self.value(Op::CompositeExtract, self.u32, operands)
+            self.emit_value(Op::CompositeExtract, self.u32, operands)
         })
     }
 
-    /// Loads a word of the block of [`Module::push_constants`].
+    /// Loads a word of the block of [`ModuleBuilder::push_constants`].
     pub fn push_constant(&mut self, block: Word, position: u32) -> Word {
         let member = self.constant(position);
-        let ty = self.pointer(StorageClass::PushConstant, self.u32);
-        let pointer = self.on_ids(Op::AccessChain, ty, &[block, member]);
-        self.word(Op::Load, &[pointer])
+        let ty = self.type_pointer(StorageClass::PushConstant, self.u32);
+        let pointer = self.emit_on_ids(Op::AccessChain, ty, &[block, member]);
+        self.emit_word(Op::Load, &[pointer])
     }
 
     /// Returns a pointer to a word of a buffer of words.
-    pub fn element(&mut self, buffer: Word, index: Word) -> Word {
+    pub fn word_pointer(&mut self, buffer: Word, index: Word) -> Word {
         let member = self.constant(0);
-        let ty = self.pointer(StorageClass::StorageBuffer, self.u32);
-        self.on_ids(Op::AccessChain, ty, &[buffer, member, index])
+        let ty = self.type_pointer(StorageClass::StorageBuffer, self.u32);
+        self.emit_on_ids(Op::AccessChain, ty, &[buffer, member, index])
     }
 
     /// Returns the label of the block under construction.
-    pub fn block(&self) -> Word {
+    pub fn current_block(&self) -> Word {
         self.function.blocks.last().and_then(Block::label_id).unwrap_or_default()
     }
 
     /// Starts a block; the previous one must have a terminator.
-    pub fn begin(&mut self, label: Word) {
+    pub fn begin_block(&mut self, label: Word) {
         let mut block = Block::new();
         block.label = Some(Instruction::new(Op::Label, None, Some(label), Vec::new()));
         self.function.blocks.push(block);
@@ -390,57 +390,57 @@ impl Module {
     }
 
     /// Appends an instruction with a result and returns its id.
-    pub fn value(&mut self, op: Op, ty: Word, operands: impl IntoIterator<Item = Operand>) -> Word {
+    pub fn emit_value(&mut self, op: Op, ty: Word, operands: impl IntoIterator<Item = Operand>) -> Word {
         let id = self.id();
-        self.value_as(id, op, ty, operands);
+        self.emit_value_as(id, op, ty, operands);
         id
     }
 
     /// Appends an instruction whose result has this id.
-    pub fn value_as(&mut self, id: Word, op: Op, ty: Word, operands: impl IntoIterator<Item = Operand>) {
+    pub fn emit_value_as(&mut self, id: Word, op: Op, ty: Word, operands: impl IntoIterator<Item = Operand>) {
         self.push(Instruction::new(op, Some(ty), Some(id), operands.into_iter().collect()));
     }
 
     /// Appends an instruction whose operands are all ids.
-    pub fn on_ids(&mut self, op: Op, ty: Word, operands: &[Word]) -> Word {
-        self.value(op, ty, operands.iter().copied().map(Operand::IdRef))
+    pub fn emit_on_ids(&mut self, op: Op, ty: Word, operands: &[Word]) -> Word {
+        self.emit_value(op, ty, operands.iter().copied().map(Operand::IdRef))
     }
 
     /// Appends an instruction on words whose result is a word.
-    pub fn word(&mut self, op: Op, operands: &[Word]) -> Word {
-        self.on_ids(op, self.u32, operands)
+    pub fn emit_word(&mut self, op: Op, operands: &[Word]) -> Word {
+        self.emit_on_ids(op, self.u32, operands)
     }
 
     /// Appends a comparison.
-    pub fn truth(&mut self, op: Op, operands: &[Word]) -> Word {
-        self.on_ids(op, self.bool, operands)
+    pub fn emit_bool(&mut self, op: Op, operands: &[Word]) -> Word {
+        self.emit_on_ids(op, self.bool, operands)
     }
 
     /// Appends an instruction without a result.
-    pub fn effect(&mut self, op: Op, operands: impl IntoIterator<Item = Operand>) {
+    pub fn emit_void(&mut self, op: Op, operands: impl IntoIterator<Item = Operand>) {
         self.push(Instruction::new(op, None, None, operands.into_iter().collect()));
     }
 
     /// Ends the block with a jump to `label`.
     pub fn branch(&mut self, label: Word) {
-        self.effect(Op::Branch, [Operand::IdRef(label)]);
+        self.emit_void(Op::Branch, [Operand::IdRef(label)]);
     }
 
     /// Ends the block with a jump to `yes` or `no`.
     pub fn branch_if(&mut self, condition: Word, yes: Word, no: Word) {
-        self.effect(Op::BranchConditional, [condition, yes, no].map(Operand::IdRef));
+        self.emit_void(Op::BranchConditional, [condition, yes, no].map(Operand::IdRef));
     }
 
     /// Declares `merge` as the end of this block's selection.
     pub fn selection_merge(&mut self, merge: Word) {
         let control = Operand::SelectionControl(rspirv::spirv::SelectionControl::NONE);
-        self.effect(Op::SelectionMerge, [Operand::IdRef(merge), control]);
+        self.emit_void(Op::SelectionMerge, [Operand::IdRef(merge), control]);
     }
 
     /// Declares this block as the header of a loop.
     pub fn loop_merge(&mut self, merge: Word, continuing: Word) {
         let control = Operand::LoopControl(self.loops);
-        self.effect(Op::LoopMerge, [Operand::IdRef(merge), Operand::IdRef(continuing), control]);
+        self.emit_void(Op::LoopMerge, [Operand::IdRef(merge), Operand::IdRef(continuing), control]);
     }
 
     /// Returns the assembled module: a compute shader `main` with this workgroup size.

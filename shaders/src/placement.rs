@@ -2,11 +2,11 @@
 
 use litmus::{Placement, Scope, Test, ThreadId, ThreadPlace};
 
-use crate::carrier::MOST_MESH_INVOCATIONS;
+use crate::carrier::MAX_MESH_INVOCATIONS;
 use crate::flow;
 use crate::kernel::{CompileError, KernelConfig};
 use crate::rules::Rule;
-use crate::variant::{CarrierStage, Filling, SubgroupSize};
+use crate::variant::{CarrierStage, SubgroupSize, WorkgroupCount};
 
 /// The placement of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub(crate) struct WorkgroupLayout {
     pub shape: [u32; 3],
     /// Invocations are assigned by their index in the workgroup: `lanes` consecutive ones for each role form
     /// a virtual subgroup.
-    pub divided: bool,
+    pub has_virtual_subgroups: bool,
     /// Subgroups or virtual subgroups of a workgroup if the division depends on them, else 1.
     pub subgroups: u32,
     /// The subgroup size that the division depends on; `None` if every thread has its own workgroup.
@@ -44,11 +44,11 @@ pub(crate) struct WorkgroupLayout {
 impl WorkgroupLayout {
     /// Divides workgroups for a test that [`rules::check`](crate::rules::check) accepts, with at most
     /// `most_lanes` slots.
-    pub fn new(test: &Test, config: &KernelConfig, most_lanes: u32) -> Result<WorkgroupLayout, CompileError> {
-        let config = &in_stage(config);
+    pub fn new(test: &Test, config: &KernelConfig, max_lanes: u32) -> Result<WorkgroupLayout, CompileError> {
+        let config = &apply_stage_limits(config);
         // All lanes that execute a subgroup operation take part in it, as do those at a barrier under a
         // branch. So a subgroup runs only one instance.
-        let most_lanes = if test.has_tangles() { 1 } else { most_lanes };
+        let max_lanes = if test.has_tangles() { 1 } else { max_lanes };
         let mut placements: Vec<Placement> = Vec::with_capacity(test.threads.len());
         for thread in &test.threads {
             match thread.place {
@@ -63,10 +63,10 @@ impl WorkgroupLayout {
             }
         }
         let size = config.variant.shape.size(config.max_workgroup_invocations, config.max_workgroup_size);
-        let controlled = config.variant.subgroups != SubgroupSize::Usual;
-        let shaped = size.is_some() || config.variant.filling != Filling::Drawn;
+        let has_subgroup_size = config.variant.subgroup_size != SubgroupSize::Unspecified;
+        let has_shape = size.is_some() || config.variant.workgroup_count != WorkgroupCount::Random;
         let stage = config.variant.stage;
-        if shaped && !stage.has_workgroups() || controlled && stage != CarrierStage::Compute {
+        if has_shape && !stage.has_workgroups() || has_subgroup_size && stage != CarrierStage::Compute {
             return Err(Rule::StageShape.into());
         }
         // Class c is the c-th distinct workgroup in the order of the threads, and likewise for subgroups.
@@ -98,16 +98,16 @@ impl WorkgroupLayout {
 
         let loops = test.threads.iter().any(flow::has_loop);
         if let Some(shape) = size {
-            let most_lanes = most_lanes.min(if loops { config.lanes_with_loops } else { u32::MAX });
-            return WorkgroupLayout::of_shape(test, config, (roles, classes), shape, most_lanes);
+            let max_lanes = max_lanes.min(if loops { config.max_lanes_with_loops } else { u32::MAX });
+            return WorkgroupLayout::with_shape(test, config, (roles, classes), shape, max_lanes);
         }
         if classes.iter().all(|threads| threads.len() == 1) {
             let vertex = config.variant.stage == CarrierStage::Vertex;
             let lanes = if vertex { config.vertex_lanes } else { config.lanes };
-            let lanes = lanes.min(if loops { config.lanes_with_loops } else { u32::MAX });
-            let lanes = lanes.min(most_lanes).max(1);
+            let lanes = lanes.min(if loops { config.max_lanes_with_loops } else { u32::MAX });
+            let lanes = lanes.min(max_lanes).max(1);
             if !vertex {
-                require(lanes, config)?;
+                check_workgroup_size(lanes, config)?;
             }
             return Ok(WorkgroupLayout {
                 roles,
@@ -115,7 +115,7 @@ impl WorkgroupLayout {
                 lanes,
                 workgroup_size: lanes,
                 shape: [lanes, 1, 1],
-                divided: false,
+                has_virtual_subgroups: false,
                 subgroups: 1,
                 subgroup_size: None,
             });
@@ -123,21 +123,21 @@ impl WorkgroupLayout {
         if stage != CarrierStage::Compute {
             // Only compute pipelines can require full subgroups, so each role has as many invocations as a
             // subgroup.
-            let most = classes.iter().map(Vec::len).max().unwrap_or(1) as u32;
-            let shape = [config.subgroup_size.saturating_mul(most), 1, 1];
-            return WorkgroupLayout::of_shape(test, config, (roles, classes), shape, most_lanes);
+            let max_threads = classes.iter().map(Vec::len).max().unwrap_or(1) as u32;
+            let shape = [config.subgroup_size.saturating_mul(max_threads), 1, 1];
+            return WorkgroupLayout::with_shape(test, config, (roles, classes), shape, max_lanes);
         }
-        if config.variant.subgroups == SubgroupSize::Varying {
+        if config.variant.subgroup_size == SubgroupSize::Varying {
             return Err(Rule::VaryingSubgroups.into());
         }
         let largest_share = subgroups.iter().flatten().map(|(_, count)| *count).max().unwrap_or(1);
         let most_subgroups = subgroups.iter().map(Vec::len).max().unwrap_or(1) as u32;
-        let lanes = (config.subgroup_size / largest_share).min(most_lanes);
+        let lanes = (config.subgroup_size / largest_share).min(max_lanes);
         if lanes == 0 {
             return Err(Rule::SubgroupTooSmall.into());
         }
         let workgroup_size = config.subgroup_size.saturating_mul(most_subgroups);
-        require(workgroup_size, config)?;
+        check_workgroup_size(workgroup_size, config)?;
         let (subgroups, subgroup_size) = (most_subgroups, Some(config.subgroup_size));
         let shape = [workgroup_size, 1, 1];
         Ok(WorkgroupLayout {
@@ -146,20 +146,20 @@ impl WorkgroupLayout {
             lanes,
             workgroup_size,
             shape,
-            divided: false,
+            has_virtual_subgroups: false,
             subgroups,
             subgroup_size,
         })
     }
 
-    /// Divides workgroups of a given size, whose subgroups may be partial, so that nothing may depend on
+    /// Lays out workgroups of a given size, whose subgroups may be partial, so that nothing may depend on
     /// which invocations share one. Each role has an equal number of consecutive invocations.
-    fn of_shape(
+    fn with_shape(
         test: &Test,
         config: &KernelConfig,
         (mut roles, classes): (Vec<Role>, Vec<Vec<ThreadId>>),
         shape: [u32; 3],
-        most_lanes: u32,
+        max_lanes: u32,
     ) -> Result<WorkgroupLayout, CompileError> {
         for (wanted, most) in shape.into_iter().zip(config.max_workgroup_size) {
             if wanted > most {
@@ -167,12 +167,12 @@ impl WorkgroupLayout {
             }
         }
         let workgroup_size = shape.into_iter().fold(1, u32::saturating_mul);
-        require(workgroup_size, config)?;
-        let divisions = classes.iter().map(Vec::len).max().unwrap_or(1) as u32;
-        if divisions > 1 && asks_about_subgroups(test) {
-            return Err(Rule::ShapeOfSubgroups.into());
+        check_workgroup_size(workgroup_size, config)?;
+        let subgroups = classes.iter().map(Vec::len).max().unwrap_or(1) as u32;
+        if subgroups > 1 && depends_on_subgroups(test) {
+            return Err(Rule::SubgroupsInShapedWorkgroup.into());
         }
-        let lanes = (workgroup_size / divisions).min(most_lanes);
+        let lanes = (workgroup_size / subgroups).min(max_lanes);
         if lanes == 0 {
             return Err(Rule::ShapeTooSmall.into());
         }
@@ -188,35 +188,35 @@ impl WorkgroupLayout {
             lanes,
             workgroup_size,
             shape,
-            divided,
-            subgroups: divisions,
+            has_virtual_subgroups: divided,
+            subgroups,
             subgroup_size: None,
         })
     }
 }
 
 /// Returns true if the test depends on which threads share a subgroup.
-fn asks_about_subgroups(test: &Test) -> bool {
+fn depends_on_subgroups(test: &Test) -> bool {
     let mut kinds = test.threads.iter().flat_map(|thread| &thread.instructions).map(|own| &own.kind);
     test.has_tangles()
         || kinds.any(|kind| [kind.execution_scope(), kind.memory_scope()].contains(&Some(Scope::Subgroup)))
 }
 
 /// Applies the limits that every device with the stage supports: mesh and task shaders have their own.
-fn in_stage(config: &KernelConfig) -> KernelConfig {
-    if !config.variant.stage.is_of_mesh() {
+fn apply_stage_limits(config: &KernelConfig) -> KernelConfig {
+    if !config.variant.stage.is_mesh_pipeline() {
         return *config;
     }
-    let most = MOST_MESH_INVOCATIONS;
+    let limit = MAX_MESH_INVOCATIONS;
     KernelConfig {
-        lanes: config.lanes.min(most),
-        max_workgroup_invocations: config.max_workgroup_invocations.min(most),
-        max_workgroup_size: config.max_workgroup_size.map(|size| size.min(most)),
+        lanes: config.lanes.min(limit),
+        max_workgroup_invocations: config.max_workgroup_invocations.min(limit),
+        max_workgroup_size: config.max_workgroup_size.map(|size| size.min(limit)),
         ..*config
     }
 }
 
-fn require(needed: u32, config: &KernelConfig) -> Result<(), CompileError> {
+fn check_workgroup_size(needed: u32, config: &KernelConfig) -> Result<(), CompileError> {
     let available = config.max_workgroup_invocations;
     if needed > available { Err(CompileError::WorkgroupTooLarge { needed, available }) } else { Ok(()) }
 }

@@ -29,15 +29,15 @@ use crate::carrier::Carrier;
 use crate::contract::{overflow_word, rendezvous_spacing};
 use crate::dependency;
 pub use crate::dependency::Dependency;
-use crate::dispatch::{self, Points, ProgramContext};
+use crate::dispatch::{self, FragmentPoints, ProgramContext};
 use crate::fixed::FixedDispatch;
 use crate::host::{self, ProgramHosts};
 use crate::kernel::{CompileError, CompiledKernel, KernelConfig, ResultSlot};
-use crate::memory::Uses;
+use crate::memory::TestUsage;
 use crate::placement::WorkgroupLayout;
 use crate::queues::queues;
 use crate::rules::Rule;
-use crate::variant::{Apart, CarrierStage, Variant};
+use crate::variant::{CarrierStage, SeparateStorages, Variant};
 
 /// A test as kernels, in the order of their dispatches.
 #[derive(Clone, Debug)]
@@ -56,32 +56,32 @@ pub struct Program {
     /// the threads of one dispatch.
     pub schedule: Option<Schedule>,
     /// The separate storages are those with queue-family ownership.
-    pub owned_apart: bool,
+    pub has_separate_owned: bool,
     /// Why the test can run only by its calls: dependencies between phases would publish more than the test,
     /// or the host threads cannot perform the derived acts.
-    pub calls_alone: Option<Rule>,
+    pub calls_only: Option<Rule>,
     /// Slots of a workgroup, in every kernel.
     pub lanes: u32,
     /// Units of location memory of one instance without padding; as [`CompiledKernel::storages`].
     pub storages: u32,
     /// Words of a unit of location memory; as [`CompiledKernel::storage_words`].
     pub storage_words: u32,
-    /// The initial value of each storage as bits; as [`CompiledKernel::initial`].
-    pub initial: Vec<u128>,
+    /// The initial value of each storage as bits; as [`CompiledKernel::initial_values`].
+    pub initial_values: Vec<u128>,
     /// The content of each result word of an instance, over all kernels, with threads as numbered in the
     /// test.
     pub results: Vec<ResultSlot>,
     /// Storages with a final value in the outcome, with their index.
-    pub finals: Vec<(Observable, u32)>,
+    pub final_values: Vec<(Observable, u32)>,
 }
 
 /// Kernels that are dispatched without synchronization in between.
 #[derive(Clone, Debug)]
 pub struct DispatchPhase {
     /// The dependency after the previous phase; empty for the first.
-    pub before: Dependency,
+    pub dependency: Dependency,
     /// The kernels.
-    pub parts: Vec<ProgramKernel>,
+    pub kernels: Vec<ProgramKernel>,
 }
 
 /// A kernel with its threads.
@@ -109,7 +109,7 @@ pub enum Pipelines {
 impl Program {
     /// Returns the kernels in the order of their dispatches.
     pub fn kernels(&self) -> impl Iterator<Item = &CompiledKernel> {
-        self.phases.iter().flat_map(|phase| &phase.parts).map(|part| &part.kernel)
+        self.phases.iter().flat_map(|phase| &phase.kernels).map(|part| &part.kernel)
     }
 
     /// Returns the maximum number of threads with their own loop of rounds in a kernel; as
@@ -118,32 +118,32 @@ impl Program {
         self.kernels().map(|kernel| kernel.thread_loops).max().unwrap_or(0)
     }
 
-    /// Returns the maximum iterations of the test's loops in a round of a kernel; as [`CompiledKernel::loop_turns`].
-    pub fn loop_turns(&self) -> u32 {
-        self.kernels().map(|kernel| kernel.loop_turns).max().unwrap_or(0)
+    /// Returns the maximum of [`CompiledKernel::max_loop_iterations`] over all kernels.
+    pub fn max_loop_iterations(&self) -> u32 {
+        self.kernels().map(|kernel| kernel.max_loop_iterations).max().unwrap_or(0)
     }
 
-    /// Returns the separate storages; as [`CompiledKernel::apart`].
-    pub fn apart(&self) -> &[u32] {
-        self.kernels().next().map_or(&[], |kernel| &kernel.apart)
+    /// Returns the separate storages; as [`CompiledKernel::separate_storages`].
+    pub fn separate_storages(&self) -> &[u32] {
+        self.kernels().next().map_or(&[], |kernel| &kernel.separate_storages)
     }
 
     /// Returns the storages in images with their own memory, without duplicates.
-    pub fn in_image(&self) -> Vec<u32> {
+    pub fn image_storages(&self) -> Vec<u32> {
         let mut storages: Vec<u32> =
-            self.kernels().flat_map(|kernel| kernel.in_image.iter().copied()).collect();
+            self.kernels().flat_map(|kernel| kernel.image_storages.iter().copied()).collect();
         storages.sort_unstable();
         storages.dedup();
         storages
     }
 
     /// Returns true if images with final values contain floating-point numbers; `None` if there are none.
-    pub fn in_image_as_float(&self) -> Option<bool> {
-        let storages = self.in_image();
-        if !self.finals.iter().any(|(_, storage)| storages.contains(storage)) {
+    pub fn are_final_images_float(&self) -> Option<bool> {
+        let storages = self.image_storages();
+        if !self.final_values.iter().any(|(_, storage)| storages.contains(storage)) {
             return None;
         }
-        self.kernels().flat_map(|kernel| &kernel.images).map(|image| image.float).next()
+        self.kernels().flat_map(|kernel| &kernel.images).map(|image| image.is_float).next()
     }
 
     /// Returns the required features, without duplicates.
@@ -159,44 +159,44 @@ impl Program {
 
     /// Returns the minimum number of groups: the number of threads if each invocation runs every thread,
     /// because the threads of an instance need separate workgroups.
-    pub fn least_groups(&self) -> u32 {
-        let parallel = self.kernels().filter(|kernel| kernel.parallel);
+    pub fn min_groups(&self) -> u32 {
+        let parallel = self.kernels().filter(|kernel| kernel.is_parallel);
         parallel.map(|kernel| kernel.roles.classes.len() as u32).max().unwrap_or(1)
     }
 
     /// Returns the number of groups for a variant that sets the number of concurrent workgroups: as many
     /// groups as fit, in the phase with the most workgroups per group. `None` if the number is drawn.
-    pub fn groups_of_filling(&self) -> Option<u32> {
-        let workgroups = self.kernels().next()?.variant.filling.workgroups()?;
-        Some(workgroups / self.most_classes().max(1))
+    pub fn fixed_groups(&self) -> Option<u32> {
+        let workgroups = self.kernels().next()?.variant.workgroup_count.workgroups()?;
+        Some(workgroups / self.max_workgroups_per_group().max(1))
     }
 
     /// Returns the workgroups of a group in the phase with the most: the requirement of a dispatch of one
     /// group.
-    pub fn most_classes(&self) -> u32 {
-        self.phases.iter().map(DispatchPhase::classes).max().unwrap_or(1)
+    pub fn max_workgroups_per_group(&self) -> u32 {
+        self.phases.iter().map(DispatchPhase::workgroups_per_group).max().unwrap_or(1)
     }
 }
 
 impl DispatchPhase {
     /// Returns the workgroups of a group of all its kernels: one of each class.
-    pub fn classes(&self) -> u32 {
-        self.parts.iter().map(|part| part.kernel.workgroups_of_group()).sum()
+    pub fn workgroups_per_group(&self) -> u32 {
+        self.kernels.iter().map(|part| part.kernel.workgroups_per_group()).sum()
     }
 
     /// Returns the words between the rendezvous areas of two groups in the phase.
     pub fn rendezvous_spacing(&self) -> u32 {
-        rendezvous_spacing(self.meeting_classes())
+        rendezvous_spacing(self.rendezvous_classes())
     }
 
     /// Returns the word of that buffer that counts invocations outside the grid.
     pub fn overflow_word(&self) -> u32 {
-        overflow_word(self.meeting_classes())
+        overflow_word(self.rendezvous_classes())
     }
 
     /// Returns the number of workgroup classes of its kernels, separate workgroups or not.
-    fn meeting_classes(&self) -> u32 {
-        let classes = self.parts.iter().map(|part| part.kernel.roles.classes.len() as u32);
+    fn rendezvous_classes(&self) -> u32 {
+        let classes = self.kernels.iter().map(|part| part.kernel.roles.classes.len() as u32);
         classes.fold(0, u32::saturating_add)
     }
 }
@@ -209,18 +209,18 @@ impl From<CompiledKernel> for Program {
             lanes: kernel.lanes,
             storages: kernel.storages,
             storage_words: kernel.storage_words,
-            initial: kernel.initial.clone(),
+            initial_values: kernel.initial_values.clone(),
             results: kernel.results.clone(),
-            finals: kernel.finals.clone(),
+            final_values: kernel.final_values.clone(),
             all_memory: true,
             hosts: None,
             queues: vec![0],
             schedule: None,
-            owned_apart: false,
-            calls_alone: None,
+            has_separate_owned: false,
+            calls_only: None,
             phases: vec![DispatchPhase {
-                before: Dependency::default(),
-                parts: vec![ProgramKernel { threads, queue: 0, kernel }],
+                dependency: Dependency::default(),
+                kernels: vec![ProgramKernel { threads, queue: 0, kernel }],
             }],
         }
     }
@@ -231,45 +231,49 @@ impl From<CompiledKernel> for Program {
 /// # Errors
 /// As [`crate::compile`], for each kernel. [`Rule::OneWorkgroup`] if roles cannot be split,
 /// [`Rule::TooFewWorkgroups`] if a variant sets too few workgroups.
-pub fn program(test: &Test, config: &KernelConfig, pipelines: Pipelines) -> Result<Program, CompileError> {
-    let program = with_parameters(test, config, pipelines, None)?;
-    match program.groups_of_filling() {
-        Some(groups) if groups < program.least_groups() => Err(Rule::TooFewWorkgroups.into()),
+pub fn compile_program(
+    test: &Test,
+    config: &KernelConfig,
+    pipelines: Pipelines,
+) -> Result<Program, CompileError> {
+    let program = compile_with_parameters(test, config, pipelines, None)?;
+    match program.fixed_groups() {
+        Some(groups) if groups < program.min_groups() => Err(Rule::TooFewWorkgroups.into()),
         _ => Ok(program),
     }
 }
 
-/// Compiles as [`program()`], with constant parameters such as [`FixedDispatch::SINGLE`].
+/// Compiles as [`compile_program()`], with constant parameters such as [`FixedDispatch::SINGLE`].
 ///
 /// # Errors
-/// As [`program()`].
-pub fn fixed_program(
+/// As [`compile_program()`].
+pub fn compile_fixed_program(
     test: &Test,
     config: &KernelConfig,
     pipelines: Pipelines,
     fixed: &FixedDispatch,
 ) -> Result<Program, CompileError> {
-    with_parameters(test, config, pipelines, Some(*fixed))
+    compile_with_parameters(test, config, pipelines, Some(*fixed))
 }
 
-fn with_parameters(
+fn compile_with_parameters(
     test: &Test,
     config: &KernelConfig,
     pipelines: Pipelines,
     fixed: Option<FixedDispatch>,
 ) -> Result<Program, CompileError> {
-    let test = &crate::stage::told(test, config.variant.stage);
+    let test = &crate::stage::effective_test(test, config.variant.stage);
     let all: Vec<ThreadId> = (0..test.threads.len())
         .map(|thread| ThreadId(thread as u16))
         .filter(|thread| test.thread(*thread).place != ThreadPlace::Host)
         .collect();
-    let beside_hosts = all.len() < test.threads.len();
-    if !(beside_hosts && all.is_empty()) {
-        crate::rules::check_program(&part_of(test, &all))?;
+    let has_hosts = all.len() < test.threads.len();
+    if !(has_hosts && all.is_empty()) {
+        crate::rules::check_program(&restrict_to_threads(test, &all))?;
     }
     crate::rules::check_stage(test, config.variant.stage)?;
-    if beside_hosts && config.variant.stage != CarrierStage::Compute {
-        return Err(Rule::HostBesideStage.into());
+    if has_hosts && config.variant.stage != CarrierStage::Compute {
+        return Err(Rule::HostWithGraphicsStage.into());
     }
     let mixed = config.variant.stage.is_mixed();
     if mixed && all.len() < 2 {
@@ -277,31 +281,31 @@ fn with_parameters(
     }
     let config_of = |threads: &[ThreadId]| {
         let first = threads.first().map_or(0, |first| usize::from(first.0));
-        let variant = Variant { stage: config.variant.stage.of_thread(first), ..config.variant };
+        let variant = Variant { stage: config.variant.stage.for_thread(first), ..config.variant };
         KernelConfig { variant, ..*config }
     };
-    let own = config.variant.stage == CarrierStage::Compute && pipelines == Pipelines::Merged;
-    let schedule = test.schedule().filter(|schedule| own && is_of_dispatches(test, schedule));
+    let uses_calls = config.variant.stage == CarrierStage::Compute && pipelines == Pipelines::Merged;
+    let schedule = test.schedule().filter(|schedule| uses_calls && forms_whole_dispatches(test, schedule));
     let mut hosts = None;
     let mut calls_alone = None;
-    let (phases, dependencies) = if beside_hosts {
-        let called = schedule.map(|schedule| host::called(test, schedule));
-        let (batches, planned, before) = match (beside(test), &called) {
+    let (phases, dependencies) = if has_hosts {
+        let called = schedule.map(|schedule| host::schedule_calls(test, schedule));
+        let (batches, planned, before) = match (plan_hosted_program(test), &called) {
             (Err(rule), Some(Ok(called))) => {
                 calls_alone = Some(rule);
-                host::as_called(test, called)?
+                host::hosts_from_calls(test, called)?
             }
             // The test can run only by its calls, and these are impossible.
             (Err(_), Some(Err(rule))) => return Err((*rule).into()),
             (derived, _) => derived?,
         };
-        hosts = Some(host::ProgramHosts { called, ..planned });
+        hosts = Some(host::ProgramHosts { call_schedule: called, ..planned });
         (batches, dependency::Dependencies { before, all_memory: false })
     } else {
         let phases = thread_phases(test)?;
-        let dependencies = match dependency::between(test, &phases) {
-            Err(Rule::MaskOfOtherThreads) if schedule.is_some() => {
-                calls_alone = Some(Rule::MaskOfOtherThreads);
+        let dependencies = match dependency::phase_dependencies(test, &phases) {
+            Err(Rule::MaskCoversOtherThreads) if schedule.is_some() => {
+                calls_alone = Some(Rule::MaskCoversOtherThreads);
                 let before = vec![Dependency::default(); phases.len()];
                 dependency::Dependencies { before, all_memory: false }
             }
@@ -310,12 +314,13 @@ fn with_parameters(
         (phases, dependencies)
     };
     check_workgroups(test, &phases)?;
-    let mut apart = dispatch::apart(test, config.variant)?;
+    let mut apart = dispatch::separate_storages(test, config.variant)?;
     // Storages with an owner are separate, unless the variant separates others.
     let owned = schedule.map_or(&[][..], |schedule| &schedule.owned);
-    let owned_apart = !owned.is_empty() && !beside_hosts && config.variant.apart == Apart::Nothing;
+    let owned_apart =
+        !owned.is_empty() && !has_hosts && config.variant.separate_storages == SeparateStorages::None;
     if owned_apart {
-        let storages = dispatch::storages(test);
+        let storages = dispatch::number_storages(test);
         apart =
             owned.iter().map(|own| storages.number_of(*own)).collect::<Result<_, _>>().map_err(Rule::from)?;
     }
@@ -327,7 +332,7 @@ fn with_parameters(
     if phases.len() == 1
         && !mixed
         && schedule.is_none()
-        && !beside_hosts
+        && !has_hosts
         && pipelines == Pipelines::Merged
         && queues.len() == 1
         && !has_api_operation(test)
@@ -335,7 +340,11 @@ fn with_parameters(
         return Ok(dispatch::compile(
             test,
             config,
-            &ProgramContext { fixed, apart, ..ProgramContext::ALONE },
+            &ProgramContext {
+                fixed_dispatch: fixed,
+                separate_storages: apart,
+                ..ProgramContext::SINGLE_KERNEL
+            },
         )?
         .into());
     }
@@ -346,18 +355,18 @@ fn with_parameters(
     let mut kernels: Vec<Vec<Vec<ThreadId>>> = Vec::with_capacity(phases.len());
     for threads in &phases {
         let parts = match pipelines {
-            Pipelines::Merged if schedule.is_some() => by_workgroup(test, threads),
+            Pipelines::Merged if schedule.is_some() => group_by_workgroup(test, threads),
             Pipelines::Merged => (0..queues.len())
                 .map(|queue| threads.iter().copied().filter(|own| queue_of(own) == Some(queue)).collect())
                 .filter(|threads: &Vec<ThreadId>| !threads.is_empty())
                 .collect(),
-            Pipelines::Split => by_workgroup(test, threads),
+            Pipelines::Split => group_by_workgroup(test, threads),
         };
-        let stages = |threads: &Vec<ThreadId>| by_stage(config.variant.stage, threads);
+        let stages = |threads: &Vec<ThreadId>| group_by_stage(config.variant.stage, threads);
         kernels.push(if mixed { parts.iter().flat_map(stages).collect() } else { parts });
     }
-    if beside_hosts && !apart.is_empty() {
-        return Err(Rule::HostElsewhere.into());
+    if has_hosts && !apart.is_empty() {
+        return Err(Rule::HostMemoryOutsideBuffer.into());
     }
     if pipelines == Pipelines::Split && kernels.iter().flatten().count() == 1 {
         return Err(Rule::OneWorkgroup.into());
@@ -366,43 +375,45 @@ fn with_parameters(
     // All kernels run the same instances, so the fullest subgroup of any kernel determines the slots of a
     // workgroup.
     let mut lanes = if all.is_empty() { config.lanes.max(1) } else { u32::MAX };
-    let storage_words = Uses::of(&part_of(test, &all), config.variant)?.storage_words;
+    let storage_words = TestUsage::analyze(&restrict_to_threads(test, &all), config.variant)?.storage_words;
     for threads in kernels.iter().flatten() {
-        lanes =
-            lanes.min(WorkgroupLayout::new(&part_of(test, threads), &config_of(threads), u32::MAX)?.lanes);
+        lanes = lanes.min(
+            WorkgroupLayout::new(&restrict_to_threads(test, threads), &config_of(threads), u32::MAX)?.lanes,
+        );
     }
     let mut results: Vec<ResultSlot> = Vec::new();
-    let mut made: Vec<DispatchPhase> = Vec::with_capacity(kernels.len());
+    let mut dispatch_phases: Vec<DispatchPhase> = Vec::with_capacity(kernels.len());
     for (parts, before) in kernels.iter().zip(dependencies.before) {
         // In stages without workgroups, each thread is a class.
         let has_workgroups = config.variant.stage.has_workgroups();
         let classes = |threads: &Vec<ThreadId>| {
-            if has_workgroups { by_workgroup(test, threads).len() } else { threads.len() }
+            if has_workgroups { group_by_workgroup(test, threads).len() } else { threads.len() }
         };
         let classes: usize = parts.iter().map(classes).sum();
         let mut first_class = 0;
-        let mut phase = DispatchPhase { before, parts: Vec::new() };
+        let mut phase = DispatchPhase { dependency: before, kernels: Vec::new() };
         for threads in parts {
             let queue = threads.first().and_then(queue_of).unwrap_or(0) as u32;
-            let company = ProgramContext {
+            let context = ProgramContext {
                 first_class,
                 classes: Some(classes as u32),
                 first_slot: results.len() as u32,
-                most_lanes: lanes,
+                max_lanes: lanes,
                 storage_words,
-                fixed,
-                apart: apart.clone(),
-                points: phase.parts.last().and_then(|before| points(before, queue, pipelines)),
+                fixed_dispatch: fixed,
+                separate_storages: apart.clone(),
+                points: phase.kernels.last().and_then(|before| fragment_points(before, queue, pipelines)),
             };
-            let kernel = dispatch::compile(&part_of(test, threads), &config_of(threads), &company)?;
-            if beside_hosts && !kernel.images.is_empty() {
-                return Err(Rule::HostElsewhere.into());
+            let kernel =
+                dispatch::compile(&restrict_to_threads(test, threads), &config_of(threads), &context)?;
+            if has_hosts && !kernel.images.is_empty() {
+                return Err(Rule::HostMemoryOutsideBuffer.into());
             }
             first_class += kernel.roles.classes.len() as u32;
-            results.extend(kernel.results.iter().map(|slot| with_threads_of_test(*slot, threads)));
-            phase.parts.push(ProgramKernel { threads: threads.clone(), queue, kernel });
+            results.extend(kernel.results.iter().map(|slot| renumber_threads(*slot, threads)));
+            phase.kernels.push(ProgramKernel { threads: threads.clone(), queue, kernel });
         }
-        made.push(phase);
+        dispatch_phases.push(phase);
     }
     for host in hosts.iter().flat_map(|hosts| &hosts.threads) {
         let own =
@@ -413,30 +424,30 @@ fn with_parameters(
             results.push(ResultSlot::Done(host.thread));
         }
     }
-    let storages = dispatch::storages(test);
+    let storages = dispatch::number_storages(test);
     Ok(Program {
-        phases: made,
+        phases: dispatch_phases,
         hosts,
         all_memory: dependencies.all_memory,
-        queues: families_of(&queues),
+        queues: queue_families(&queues),
         schedule: schedule.cloned(),
-        owned_apart,
-        calls_alone,
+        has_separate_owned: owned_apart,
+        calls_only: calls_alone,
         lanes,
         storages: storages.count(),
         storage_words,
-        initial: storages.initial(test),
-        finals: storages.finals(test, &results).map_err(Rule::from)?,
+        initial_values: storages.initial_values(test),
+        final_values: storages.final_values(test, &results).map_err(Rule::from)?,
         results,
     })
 }
 
 /// Returns the test of some threads, for compiling one kernel of a program. Its question is reduced to the
 /// locations of the outcome, and operations of the API are left out.
-pub fn part_of(test: &Test, threads: &[ThreadId]) -> Test {
+pub fn restrict_to_threads(test: &Test, threads: &[ThreadId]) -> Test {
     let thread = |id: &ThreadId| {
         let mut thread = test.threads.get(usize::from(id.0))?.clone();
-        thread.instructions.retain(|instruction| !dependency::is_half(&instruction.kind));
+        thread.instructions.retain(|instruction| !dependency::is_dependency_half(&instruction.kind));
         Some(thread)
     };
     let listed = test.observables().into_iter().filter_map(|observable| match observable {
@@ -454,7 +465,7 @@ pub fn part_of(test: &Test, threads: &[ThreadId]) -> Test {
 }
 
 /// Returns the families of queues, numbered in their order.
-fn families_of(queues: &[(u32, u32)]) -> Vec<u32> {
+fn queue_families(queues: &[(u32, u32)]) -> Vec<u32> {
     let mut names: Vec<u32> = Vec::new();
     let mut families = Vec::with_capacity(queues.len().max(1));
     for (family, _) in queues {
@@ -467,7 +478,7 @@ fn families_of(queues: &[(u32, u32)]) -> Vec<u32> {
     if families.is_empty() { vec![0] } else { families }
 }
 
-fn with_threads_of_test(slot: ResultSlot, threads: &[ThreadId]) -> ResultSlot {
+fn renumber_threads(slot: ResultSlot, threads: &[ThreadId]) -> ResultSlot {
     let of_test = |local: ThreadId| threads.get(usize::from(local.0)).copied().unwrap_or(local);
     match slot {
         ResultSlot::Register(Observable::Register(thread, register)) => {
@@ -484,13 +495,13 @@ fn with_threads_of_test(slot: ResultSlot, threads: &[ThreadId]) -> ResultSlot {
 
 /// Returns the batches of a test with host threads, the host threads, and the derived dependency before each
 /// batch.
-fn beside(test: &Test) -> Result<host::Beside, Rule> {
-    let (batches, mut planned) = host::plan(test)?;
+fn plan_hosted_program(test: &Test) -> Result<host::HostedProgram, Rule> {
+    let (batches, mut planned) = host::plan_hosts(test)?;
     let mut before = Vec::with_capacity(batches.len());
     for threads in &batches {
-        let (own, after) = dependency::around(test, threads)?;
+        let (own, after) = dependency::batch_dependencies(test, threads)?;
         before.push(own);
-        planned.after.push(after);
+        planned.dependencies_after.push(after);
         // A batch is one submission.
         let queue = |thread: &ThreadId| {
             test.thread(*thread).place.device_placement().map(|place| (place.queue_family, place.queue))
@@ -504,7 +515,7 @@ fn beside(test: &Test) -> Result<host::Beside, Rule> {
 
 fn has_api_operation(test: &Test) -> bool {
     let mut instructions = test.threads.iter().flat_map(|thread| &thread.instructions);
-    instructions.any(|instruction| dependency::is_half(&instruction.kind))
+    instructions.any(|instruction| dependency::is_dependency_half(&instruction.kind))
 }
 
 /// Returns the threads by phase. A thread comes after all threads that system-synchronizes-with orders before
@@ -543,10 +554,10 @@ fn check_workgroups(test: &Test, phases: &[Vec<ThreadId>]) -> Result<(), Rule> {
         phases.iter().position(|threads| threads.iter().any(|id| usize::from(id.0) == thread))
     };
     for (number, thread) in test.threads.iter().enumerate() {
-        for (other, with) in test.threads.iter().enumerate().skip(number + 1) {
+        for (other, second) in test.threads.iter().enumerate().skip(number + 1) {
             if phase_of(number) != phase_of(other)
-                && thread.place.shares_scope(with.place, Scope::Workgroup)
-                && (is_local(thread) || is_local(with))
+                && thread.place.shares_scope(second.place, Scope::Workgroup)
+                && (is_workgroup_local(thread) || is_workgroup_local(second))
             {
                 return Err(Rule::WorkgroupInSeveralDispatches);
             }
@@ -573,17 +584,17 @@ fn workgroup_locations(thread: &Thread) -> impl Iterator<Item = LocationId> {
 }
 
 /// Returns true if the thread interacts within its workgroup only.
-fn is_local(thread: &Thread) -> bool {
-    let narrow = |scope: &Scope| matches!(scope, Scope::Subgroup | Scope::Workgroup);
+fn is_workgroup_local(thread: &Thread) -> bool {
+    let is_narrow = |scope: &Scope| matches!(scope, Scope::Subgroup | Scope::Workgroup);
     workgroup_locations(thread).next().is_some()
         || thread.instructions.iter().any(|instruction| {
             instruction.kind.execution_scope().is_some()
-                || instruction.kind.memory_scope().as_ref().is_some_and(narrow)
+                || instruction.kind.memory_scope().as_ref().is_some_and(is_narrow)
         })
 }
 
 /// Returns true if no call separates the threads of a workgroup on its queue, so that they are one dispatch.
-fn is_of_dispatches(test: &Test, schedule: &Schedule) -> bool {
+fn forms_whole_dispatches(test: &Test, schedule: &Schedule) -> bool {
     let workgroup = |item: &ScheduledItem| match item {
         ScheduledItem::Dispatch(thread) => {
             let place = test.thread(*thread).place.device_placement()?;
@@ -601,33 +612,38 @@ fn is_of_dispatches(test: &Test, schedule: &Schedule) -> bool {
         let mut seen = Vec::new();
         let mut last = None;
         queue.items.iter().map(workgroup).all(|own| {
-            let again = own.is_some() && own != last && seen.contains(&own);
+            let is_repeated = own.is_some() && own != last && seen.contains(&own);
             seen.push(own);
             last = own;
-            !again
+            !is_repeated
         })
     })
 }
 
 /// Returns the points that vertices after this part place. Fragments and vertices share a draw unless the
 /// pipelines are split.
-fn points(before: &ProgramKernel, queue: u32, pipelines: Pipelines) -> Option<Points> {
-    let Carrier::Fragment { cells, .. } = before.kernel.carrier else { return None };
-    let together = before.queue == queue && pipelines == Pipelines::Merged;
-    together.then(|| Points { cells, workgroups_of_group: before.kernel.workgroups_of_group() })
+fn fragment_points(before: &ProgramKernel, queue: u32, pipelines: Pipelines) -> Option<FragmentPoints> {
+    let Carrier::Fragment { layout: cells, .. } = before.kernel.carrier else { return None };
+    let shares_draw = before.queue == queue && pipelines == Pipelines::Merged;
+    shares_draw
+        .then(|| FragmentPoints { layout: cells, workgroups_per_group: before.kernel.workgroups_per_group() })
 }
 
 /// Returns the threads by stage, fragments first.
-fn by_stage(stage: CarrierStage, threads: &[ThreadId]) -> Vec<Vec<ThreadId>> {
-    let of = |wanted: CarrierStage| -> Vec<ThreadId> {
-        let own = |thread: &&ThreadId| stage.of_thread(usize::from(thread.0)) == wanted;
+fn group_by_stage(stage: CarrierStage, threads: &[ThreadId]) -> Vec<Vec<ThreadId>> {
+    let threads_of_stage = |wanted: CarrierStage| -> Vec<ThreadId> {
+        let own = |thread: &&ThreadId| stage.for_thread(usize::from(thread.0)) == wanted;
         threads.iter().filter(own).copied().collect()
     };
-    [CarrierStage::Fragment, CarrierStage::Vertex].map(of).into_iter().filter(|own| !own.is_empty()).collect()
+    [CarrierStage::Fragment, CarrierStage::Vertex]
+        .map(threads_of_stage)
+        .into_iter()
+        .filter(|own| !own.is_empty())
+        .collect()
 }
 
 /// Returns the threads by workgroup, in the order of the first of each.
-fn by_workgroup(test: &Test, threads: &[ThreadId]) -> Vec<Vec<ThreadId>> {
+fn group_by_workgroup(test: &Test, threads: &[ThreadId]) -> Vec<Vec<ThreadId>> {
     let mut groups: Vec<Vec<ThreadId>> = Vec::new();
     for id in threads {
         let thread = test.thread(*id);

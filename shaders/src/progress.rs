@@ -5,7 +5,7 @@
 //! whether and when it started, its position, its number of iterations and whether it ended.
 //!
 //! # Placement of threads
-//! The threads of a test are separated at some [`Level`]: in different workgroups, in different subgroups of
+//! The threads of a test are separated at a [`SeparationLevel`]: in different workgroups or subgroups of
 //! one workgroup, or as invocations of one subgroup. The dispatch contains `M` = [`Parameters::copies`]
 //! copies of the test, on *units* of that level (workgroups of the dispatch, subgroups of the workgroup,
 //! invocations of the subgroup). With `C` = [`ProgressKernel::units`] units per copy and `n` =
@@ -16,10 +16,10 @@
 //!
 //! # Buffers
 //! Binding `b` below [`ProgressKernel::locations`] is the location buffer: storage `s` of copy `m` is word
-//! `(m × storages + s) × `[`SPACING`]. The next binding is the record buffer, filled with [`UNWRITTEN`]:
-//! field `f` ([`Field`]) of thread `t` of copy `m` is word `(m × threads + t) × `[`FIELDS`]` + f`. The last
-//! one is the control buffer: a nonzero word [`STOP`] ends all loops, word [`CLOCK`] counts starts and ends,
-//! and word [`OVERFLOW`] counts invocations that the dispatch does not have, which run no thread. All are
+//! `(m × storages + s) × `[`STORAGE_SPACING`]. The next binding is the record buffer, full of [`UNWRITTEN`]:
+//! field `f` of thread `t` of copy `m` is word `(m × threads + t) × `[`RECORD_FIELDS`]` + f`. The last
+//! one is the control buffer: a nonzero [`STOP_WORD`] ends all loops, [`CLOCK_WORD`] counts starts and ends,
+//! and [`OVERFLOW_WORD`] counts invocations that the dispatch does not have, which run no thread. All are
 //! initially 0.
 
 mod emit;
@@ -29,45 +29,45 @@ use rspirv::spirv::{self, AddressingModel, Capability, LoopControl};
 use vocabulary::Feature;
 
 use crate::contract::push_constants;
-use crate::dispatch::storages;
+use crate::dispatch::number_storages;
 use crate::kernel::CompileError;
-use crate::memory::{Element, ReferenceMemory, ReferencePath, Uses};
-use crate::module::{Module, Preamble};
+use crate::memory::{ElementType, ReferenceMemory, ReferencePath, TestUsage};
+use crate::module::{ModuleBuilder, Preamble};
 use crate::placement::{Role, WorkgroupLayout};
 use crate::rules::{self, Rule};
 use crate::segments;
 use crate::variant::Variant;
-use emit::Emitter;
+use emit::ProgressEmitter;
 
 /// Words between two storages: a cache line.
-pub const SPACING: u32 = 16;
+pub const STORAGE_SPACING: u32 = 16;
 /// The initial value of the record buffer.
 pub const UNWRITTEN: u32 = u32::MAX;
 /// Word of the control buffer: if nonzero, all loops end; its value is one more than the clock at the time of
 /// the request.
-pub const STOP: u64 = 0;
+pub const STOP_WORD: u64 = 0;
 /// Word of the control buffer: the number of starts and ends so far.
-pub const CLOCK: u64 = 16;
+pub const CLOCK_WORD: u64 = 16;
 /// Word of the control buffer: the number of invocations outside the dispatch.
-pub const OVERFLOW: u64 = 31;
+pub const OVERFLOW_WORD: u64 = 31;
 /// Words of the control buffer.
 pub const CONTROL_WORDS: u64 = 32;
 /// Fields of a record.
-pub const FIELDS: u32 = 5;
+pub const RECORD_FIELDS: u32 = 5;
 
 /// A field of a thread's record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Field {
+pub enum RecordField {
     /// The clock at its start, before its first step.
-    Began = 0,
+    StartClock = 0,
     /// The clock at its end.
-    Over = 1,
+    EndClock = 1,
     /// [`ENDED`] or [`STUCK`], once it is over.
     State = 2,
     /// Its number of iterations, one for each executed basic block.
-    Turns = 3,
+    Iterations = 3,
     /// Index of its last access or control barrier, written before that.
-    Place = 4,
+    Position = 4,
 }
 
 /// The thread ended.
@@ -77,7 +77,7 @@ pub const STUCK: u32 = 2;
 
 /// The level of the hierarchy at which the threads of a test are separated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Level {
+pub enum SeparationLevel {
     /// Workgroups of a dispatch; some may contain several threads.
     Workgroups,
     /// Subgroups of one workgroup.
@@ -100,14 +100,14 @@ pub struct ProgressConfig {
     /// The maximum number of copies.
     pub copies: u32,
     /// Workgroups with one thread are filled up to a whole subgroup.
-    pub whole_subgroups: bool,
+    pub fills_subgroups: bool,
     /// The maximum iterations of a thread, for drivers that end loops silently. A thread that reaches it stops all
     /// others.
-    pub bound: Option<u32>,
+    pub max_iterations: Option<u32>,
     /// Polls of the stop word in each iteration; more polls make iterations longer.
-    pub looks: u32,
+    pub stop_polls: u32,
     /// A memory barrier separates a thread's last access from the record of its end.
-    pub settles: bool,
+    pub has_final_barrier: bool,
 }
 
 push_constants! {
@@ -133,7 +133,7 @@ pub struct ProgressKernel {
     /// Threads of the test.
     pub threads: u32,
     /// The level at which they are separated.
-    pub level: Level,
+    pub level: SeparationLevel,
     /// Units of that level in a copy.
     pub units: u32,
     /// The maximum number of copies in a dispatch.
@@ -143,11 +143,11 @@ pub struct ProgressKernel {
     /// Storages of a copy.
     pub storages: u32,
     /// The initial value of each storage.
-    pub initial: Vec<u32>,
+    pub initial_values: Vec<u32>,
     /// For each thread, its part of a copy, from 0 to [`ProgressKernel::units`].
     pub parts: Vec<u32>,
     /// For each thread, its minimum number of iterations. A thread with more iterations has waited.
-    pub blocks: Vec<u32>,
+    pub min_iterations: Vec<u32>,
 }
 
 /// Compiles a test whose loops may never end.
@@ -156,7 +156,7 @@ pub struct ProgressKernel {
 /// [`CompileError::NotPlaceable`] names the [rule](crate::rules::Rule) that the test breaks.
 /// [`CompileError::WorkgroupTooLarge`] means that the device is too small.
 pub fn compile(test: &Test, config: &ProgressConfig) -> Result<ProgressKernel, CompileError> {
-    rules::check_but_loops(test)?;
+    rules::check_except_loops(test)?;
     rules::check_stage(test, crate::variant::CarrierStage::Compute)?;
     let has_split = |kind: &InstructionKind| matches!(kind, InstructionKind::SplitBarrier(_));
     if test.threads.iter().flat_map(|thread| &thread.instructions).any(|i| has_split(&i.kind)) {
@@ -166,36 +166,36 @@ pub fn compile(test: &Test, config: &ProgressConfig) -> Result<ProgressKernel, C
         return Err(Rule::SubgroupOperation.into());
     }
     let variant = Variant::default();
-    let uses = Uses::of(test, variant)?;
+    let uses = TestUsage::analyze(test, variant)?;
     let words_of_buffers = |(path, kind): &(ReferencePath, ReferenceMemory)| {
         *kind == ReferenceMemory::Buffer
-            && path.element == Element::U32
+            && path.element == ElementType::U32
             && path.offset == 0
             && !path.is_vector()
     };
     if uses.storage_words != 1 || !uses.paths.iter().all(words_of_buffers) {
         return Err(Rule::ProgressMemory.into());
     }
-    let spread = Spread::of(test, config)?;
-    let segments = segments::cut(test, &spread.layout)?;
-    let storages = storages(test);
+    let placement = CopyPlacement::new(test, config)?;
+    let segments = segments::cut_into_segments(test, &placement.layout)?;
+    let storages = number_storages(test);
     let mut capabilities = vec![Capability::Shader, Capability::VulkanMemoryModel];
     let mut features = vec![Feature::VulkanMemoryModel];
     if config.device_scope || uses.scopes.contains(&litmus::Scope::Device) {
         capabilities.push(Capability::VulkanMemoryModelDeviceScope);
         features.push(Feature::VulkanMemoryModelDeviceScope);
     }
-    if spread.layout.subgroup_size.is_some() || uses.scopes.contains(&litmus::Scope::Subgroup) {
+    if placement.layout.subgroup_size.is_some() || uses.scopes.contains(&litmus::Scope::Subgroup) {
         capabilities.push(Capability::GroupNonUniform);
     }
     features.extend(uses.features());
-    let mut emitter = Emitter {
+    let mut emitter = ProgressEmitter {
         test,
         config,
         variant,
-        spread: &spread,
+        placement: &placement,
         storages: &storages,
-        module: Module::new(Preamble {
+        module: ModuleBuilder::new(Preamble {
             version: (1, 5),
             capabilities,
             extensions: Vec::new(),
@@ -204,22 +204,22 @@ pub fn compile(test: &Test, config: &ProgressConfig) -> Result<ProgressKernel, C
             loops: LoopControl::DONT_UNROLL,
         }),
     };
-    let locations = emitter.main(&uses.paths, segments)?;
-    let size = spread.layout.workgroup_size;
+    let locations = emitter.emit_main(&uses.paths, segments)?;
+    let size = placement.layout.workgroup_size;
     Ok(ProgressKernel {
         words: emitter.module.finish(size).words,
         workgroup_size: size,
-        subgroup_size: spread.layout.subgroup_size,
+        subgroup_size: placement.layout.subgroup_size,
         features,
         threads: test.threads.len() as u32,
-        level: spread.level,
-        units: spread.units,
-        copies: spread.copies,
+        level: placement.level,
+        units: placement.units,
+        copies: placement.copies,
         locations,
         storages: storages.count(),
-        parts: spread.layout.roles.iter().map(|role| spread.part(role)).collect(),
-        initial: storages.initial(test).iter().map(|value| *value as u32).collect(),
-        blocks: test
+        parts: placement.layout.roles.iter().map(|role| placement.part_of_role(role)).collect(),
+        initial_values: storages.initial_values(test).iter().map(|value| *value as u32).collect(),
+        min_iterations: test
             .threads
             .iter()
             .map(|thread| block_leaders(thread, 0..thread.instructions.len()).len() as u32)
@@ -228,24 +228,24 @@ pub fn compile(test: &Test, config: &ProgressConfig) -> Result<ProgressKernel, C
 }
 
 /// The placement of threads and copies.
-struct Spread {
-    level: Level,
+struct CopyPlacement {
+    level: SeparationLevel,
     layout: WorkgroupLayout,
     units: u32,
     copies: u32,
 }
 
-impl Spread {
+impl CopyPlacement {
     /// Returns the part of a copy that contains a thread.
-    fn part(&self, role: &Role) -> u32 {
+    fn part_of_role(&self, role: &Role) -> u32 {
         match self.level {
-            Level::Workgroups => role.class,
-            Level::Subgroups => role.subgroup,
-            Level::Invocations => role.share,
+            SeparationLevel::Workgroups => role.class,
+            SeparationLevel::Subgroups => role.subgroup,
+            SeparationLevel::Invocations => role.share,
         }
     }
 
-    fn of(test: &Test, config: &ProgressConfig) -> Result<Spread, CompileError> {
+    fn new(test: &Test, config: &ProgressConfig) -> Result<CopyPlacement, CompileError> {
         let mut placed = Vec::with_capacity(test.threads.len());
         for (index, thread) in test.threads.iter().enumerate() {
             let ThreadPlace::Device(place) = thread.place else { return Err(Rule::HostThread.into()) };
@@ -268,31 +268,32 @@ impl Spread {
         }
         let threads = placed.len() as u32;
         let level = match (classes.len(), most_subgroups) {
-            (1, 1) if threads > 1 => Level::Invocations,
-            (1, 2..) => Level::Subgroups,
-            _ => Level::Workgroups,
+            (1, 1) if threads > 1 => SeparationLevel::Invocations,
+            (1, 2..) => SeparationLevel::Subgroups,
+            _ => SeparationLevel::Workgroups,
         };
         if most_lanes > config.subgroup_size {
             return Err(Rule::SubgroupTooSmall.into());
         }
         let wanted = config.copies.max(1);
-        let single = most_subgroups == 1 && most_lanes == 1;
-        let fits =
+        let is_single = most_subgroups == 1 && most_lanes == 1;
+        let max_subgroups =
             (config.max_workgroup_invocations / config.subgroup_size).min(config.max_workgroup_subgroups);
         let (units, copies, subgroups) = match level {
-            Level::Workgroups => (classes.len() as u32, wanted, most_subgroups),
-            Level::Subgroups => {
-                let copies = wanted.min(fits / most_subgroups).max(1);
+            SeparationLevel::Workgroups => (classes.len() as u32, wanted, most_subgroups),
+            SeparationLevel::Subgroups => {
+                let copies = wanted.min(max_subgroups / most_subgroups).max(1);
                 (most_subgroups, copies, copies * most_subgroups)
             }
-            Level::Invocations => (threads, wanted.min(config.subgroup_size / threads).max(1), 1),
+            SeparationLevel::Invocations => (threads, wanted.min(config.subgroup_size / threads).max(1), 1),
         };
-        let size = if single && !config.whole_subgroups { 1 } else { config.subgroup_size * subgroups };
-        if size > config.max_workgroup_invocations || (!single && subgroups > config.max_workgroup_subgroups)
+        let size = if is_single && !config.fills_subgroups { 1 } else { config.subgroup_size * subgroups };
+        if size > config.max_workgroup_invocations
+            || (!is_single && subgroups > config.max_workgroup_subgroups)
         {
             return Err(CompileError::WorkgroupTooLarge {
                 needed: size,
-                available: config.max_workgroup_invocations.min(config.subgroup_size * fits),
+                available: config.max_workgroup_invocations.min(config.subgroup_size * max_subgroups),
             });
         }
         let layout = WorkgroupLayout {
@@ -301,11 +302,11 @@ impl Spread {
             lanes: 1,
             workgroup_size: size,
             shape: [size, 1, 1],
-            divided: false,
+            has_virtual_subgroups: false,
             subgroups,
-            subgroup_size: (!single).then_some(config.subgroup_size),
+            subgroup_size: (!is_single).then_some(config.subgroup_size),
         };
-        Ok(Spread { level, layout, units, copies })
+        Ok(CopyPlacement { level, layout, units, copies })
     }
 }
 

@@ -29,19 +29,19 @@ impl From<Rule> for CompileError {
 /// # Errors
 /// The first rule that the test breaks.
 pub fn check(test: &Test) -> Result<(), Rule> {
-    check_but_loops(test)?;
+    check_except_loops(test)?;
     test.threads.iter().try_for_each(check_loops)
 }
 
 /// Checks a test whose threads may have several kernels: one for each queue family.
 pub(crate) fn check_program(test: &Test) -> Result<(), Rule> {
-    check_all_but_families(test)?;
+    check_except_queues(test)?;
     test.threads.iter().try_for_each(check_loops)
 }
 
 /// Checks as [`check`], for kernels whose loops may do more than wait.
-pub(crate) fn check_but_loops(test: &Test) -> Result<(), Rule> {
-    check_all_but_families(test)?;
+pub(crate) fn check_except_loops(test: &Test) -> Result<(), Rule> {
+    check_except_queues(test)?;
     if queues(test).len() > 1 { Err(Rule::SeveralQueues) } else { Ok(()) }
 }
 
@@ -93,9 +93,9 @@ fn check_without_subgroups(kind: &InstructionKind) -> Result<(), Rule> {
 
 /// Returns the position of the first instruction that causes an error by itself. `None` if the error has
 /// another cause, or the test has no text.
-pub fn culprit(test: &Test, stage: CarrierStage, error: &CompileError) -> Option<Span> {
+pub fn find_offending_span(test: &Test, stage: CarrierStage, error: &CompileError) -> Option<Span> {
     let CompileError::NotPlaceable { rule } = error else { return None };
-    let test = crate::stage::told(test, stage);
+    let test = crate::stage::effective_test(test, stage);
     let mut instructions =
         test.threads.iter().flat_map(|thread| thread.instructions.iter().map(move |one| (thread, one)));
     let (_, instruction) = instructions.find(|(thread, instruction)| {
@@ -106,7 +106,7 @@ pub fn culprit(test: &Test, stage: CarrierStage, error: &CompileError) -> Option
     Some(instruction.span).filter(|span| span.line > 0)
 }
 
-fn check_all_but_families(test: &Test) -> Result<(), Rule> {
+fn check_except_queues(test: &Test) -> Result<(), Rule> {
     if test.dialect == Dialect::Hsa {
         return Err(Rule::Hsa);
     }
@@ -227,36 +227,38 @@ fn check_floats(test: &Test) -> Result<(), Rule> {
 /// iteration alone is allowed for all iterations.
 fn check_loops(thread: &Thread) -> Result<(), Rule> {
     let kind = |at: usize| thread.instructions.get(at).map(|instruction| &instruction.kind);
-    for region in crate::flow::loops(thread) {
+    for region in crate::flow::find_loops(thread) {
         // Registers that this iteration has certainly assigned; none after the first branch.
         let mut assigned: Vec<RegisterId> = Vec::new();
-        let mut certain = true;
+        let mut is_unconditional = true;
         let in_loop: Vec<RegisterId> =
             region.clone().filter_map(kind).flat_map(InstructionKind::destinations).collect();
         for at in region.clone() {
             let Some(kind) = kind(at) else { continue };
-            let fresh = |operand: &Operand| match operand {
+            let is_invariant = |operand: &Operand| match operand {
                 Operand::Constant(_) => true,
                 Operand::Register(register) => !in_loop.contains(register) || assigned.contains(register),
             };
-            let waits = match kind {
+            let has_no_effect = match kind {
                 InstructionKind::Access(access) => match access.kind {
                     AccessKind::Load(_) => true,
                     AccessKind::Rmw {
                         destination: Some(destination),
                         operation: RmwOperation::CompareExchange { compare, value, .. },
                     } => {
-                        fresh(&compare)
-                            && fresh(&value)
-                            && only_failure_goes_back(thread, &region, at, destination, compare)
+                        is_invariant(&compare)
+                            && is_invariant(&value)
+                            && repeats_only_on_failure(thread, &region, at, destination, compare)
                     }
                     AccessKind::Store(_) | AccessKind::Rmw { .. } | AccessKind::Await { .. } => false,
                 },
                 InstructionKind::Fence { .. } => true,
                 InstructionKind::Compute(Compute::Arithmetic { left, right, .. }) => {
-                    fresh(left) && fresh(right)
+                    is_invariant(left) && is_invariant(right)
                 }
-                InstructionKind::Flow(Flow::Branch { left, right, .. }) => fresh(left) && fresh(right),
+                InstructionKind::Flow(Flow::Branch { left, right, .. }) => {
+                    is_invariant(left) && is_invariant(right)
+                }
                 InstructionKind::Flow(Flow::Label(_)) => true,
                 // An unconditional backward jump would never end.
                 InstructionKind::Flow(Flow::Goto(target)) => {
@@ -271,14 +273,14 @@ fn check_loops(thread: &Thread) -> Result<(), Rule> {
                 | InstructionKind::Compute(Compute::Move { .. } | Compute::Compare { .. })
                 | InstructionKind::Flow(Flow::BranchIf { .. }) => false,
             };
-            if !waits {
+            if !has_no_effect {
                 return Err(Rule::LoopWithEffects);
             }
             if matches!(kind, InstructionKind::Flow(Flow::Branch { .. } | Flow::Goto(_))) {
-                certain = false;
+                is_unconditional = false;
             }
             for register in kind.destinations() {
-                if !certain {
+                if !is_unconditional {
                     return Err(Rule::LoopWithEffects);
                 }
                 assigned.push(register);
@@ -290,7 +292,7 @@ fn check_loops(thread: &Thread) -> Result<(), Rule> {
 
 /// Returns true if a successful compare-exchange leaves the loop: the next instruction jumps backward if the
 /// old value differs from the comparator, and no later one does.
-fn only_failure_goes_back(
+fn repeats_only_on_failure(
     thread: &Thread,
     region: &std::ops::Range<usize>,
     at: usize,
@@ -298,11 +300,11 @@ fn only_failure_goes_back(
     compare: Operand,
 ) -> bool {
     let next = thread.instructions.get(at + 1).map(|instruction| &instruction.kind);
-    let goes_back_on_failure = matches!(next,
+    let repeats_on_failure = matches!(next,
         Some(InstructionKind::Flow(Flow::Branch { relation: litmus::BranchRelation::NotEqual, left, right, target }))
             if *left == Operand::Register(destination) && *right == compare
                 && label_position(thread, *target).is_some_and(|to| to <= at));
-    goes_back_on_failure && region.end == at + 2
+    repeats_on_failure && region.end == at + 2
 }
 
 fn check_scope(scope: Scope) -> Result<(), Rule> {

@@ -26,12 +26,12 @@ pub(crate) struct BarrierSegment {
     /// The code of the threads, in their order; threads without code are left out.
     pub parts: Vec<ThreadSegment>,
     /// The barrier after it; the last segment has none.
-    pub barrier: Option<Meeting>,
+    pub barrier: Option<CommonBarrier>,
     /// If no barrier follows, the subgroup operation or block that does, for some lanes of a subgroup, by
     /// thread.
     pub shared: Vec<(usize, BlockPart)>,
     /// The end of the interlocked sections after it, for all invocations.
-    pub section: Option<InterlockEnd>,
+    pub interlock_end: Option<InterlockEnd>,
 }
 
 /// One thread's code in a segment.
@@ -57,7 +57,7 @@ impl ThreadSegment {
         ThreadSegment { thread, acquire: None, body, release: None, first: false, last: false }
     }
 
-    fn does_something(&self) -> bool {
+    fn is_needed(&self) -> bool {
         let orders = self.acquire.is_some() || self.release.is_some();
         orders || self.first || self.last || !self.body.is_empty()
     }
@@ -65,20 +65,20 @@ impl ThreadSegment {
 
 /// A control barrier for all invocations, or half of a split one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Meeting {
+pub(crate) struct CommonBarrier {
     /// The half; `None` for a control barrier.
     pub half: Option<SplitHalf>,
     /// Workgroup or Subgroup.
-    pub execution: Scope,
+    pub execution_scope: Scope,
     /// Memory scope.
-    pub memory: Scope,
+    pub memory_scope: Scope,
     /// Relaxed if it is not a memory barrier.
     pub semantics: Semantics,
 }
 
-impl Meeting {
+impl CommonBarrier {
     /// Returns the barrier of an instruction.
-    pub fn of(kind: &InstructionKind) -> Option<Meeting> {
+    pub fn from_instruction(kind: &InstructionKind) -> Option<CommonBarrier> {
         let (half, execution, memory, semantics) = match kind {
             InstructionKind::ControlBarrier(barrier) => {
                 (None, barrier.execution_scope, barrier.memory_scope, barrier.semantics)
@@ -88,16 +88,26 @@ impl Meeting {
             }
             _ => return None,
         };
-        Some(Meeting { half, execution, memory, semantics: semantics.unwrap_or(Semantics::RELAXED) })
+        Some(CommonBarrier {
+            half,
+            execution_scope: execution,
+            memory_scope: memory,
+            semantics: semantics.unwrap_or(Semantics::RELAXED),
+        })
     }
 
     /// Returns a barrier that orders no memory.
-    fn bare(half: Option<SplitHalf>, execution: Scope) -> Meeting {
-        Meeting { half, execution, memory: Scope::Invocation, semantics: Semantics::RELAXED }
+    fn without_memory(half: Option<SplitHalf>, execution: Scope) -> CommonBarrier {
+        CommonBarrier {
+            half,
+            execution_scope: execution,
+            memory_scope: Scope::Invocation,
+            semantics: Semantics::RELAXED,
+        }
     }
 
     /// Returns its instruction; split barriers have the same opcodes under both of their names.
-    pub fn op(&self) -> Op {
+    pub fn opcode(&self) -> Op {
         match self.half {
             None => Op::ControlBarrier,
             Some(SplitHalf::Arrive) => Op::ControlBarrierArriveINTEL,
@@ -109,7 +119,7 @@ impl Meeting {
 /// The end of a piece of a thread.
 enum PieceEnd<'a> {
     /// A barrier.
-    Barrier(Point<'a>),
+    Barrier(ThreadBarrier<'a>),
     /// A subgroup operation or a block, with the first instruction of the shader that its lanes execute
     /// together.
     Shared(BlockPart, TangleInstance<'a>),
@@ -125,25 +135,25 @@ enum AlignedPiece<'a> {
 }
 
 /// A barrier of one thread.
-struct Point<'a> {
-    meeting: Meeting,
+struct ThreadBarrier<'a> {
+    barrier: CommonBarrier,
     /// The instruction of the shader.
     id: &'a str,
 }
 
-impl<'a> Point<'a> {
-    fn of(kind: &'a InstructionKind) -> Option<Point<'a>> {
+impl<'a> ThreadBarrier<'a> {
+    fn from_instruction(kind: &'a InstructionKind) -> Option<ThreadBarrier<'a>> {
         let id = match kind {
             InstructionKind::ControlBarrier(barrier) => &barrier.id,
             InstructionKind::SplitBarrier(barrier) => &barrier.id,
             _ => return None,
         };
-        Some(Point { meeting: Meeting::of(kind)?, id })
+        Some(ThreadBarrier { barrier: CommonBarrier::from_instruction(kind)?, id })
     }
 
     /// Returns the properties that two threads must share to execute one instruction.
     fn instance(&self) -> (Option<SplitHalf>, &'a str) {
-        (self.meeting.half, self.id)
+        (self.barrier.half, self.id)
     }
 }
 
@@ -154,7 +164,7 @@ struct ThreadPiece<'a> {
 }
 
 impl<'a> ThreadPiece<'a> {
-    fn barrier(&self) -> Option<&Point<'a>> {
+    fn barrier(&self) -> Option<&ThreadBarrier<'a>> {
         match &self.end {
             Some(PieceEnd::Barrier(point)) => Some(point),
             Some(PieceEnd::Shared(..)) | None => None,
@@ -164,10 +174,10 @@ impl<'a> ThreadPiece<'a> {
 
 /// One thread's code between two workgroup barriers: all pieces except the last end at a subgroup barrier or
 /// operation.
-type Stretch<'a> = Vec<ThreadPiece<'a>>;
+type BarrierInterval<'a> = Vec<ThreadPiece<'a>>;
 
 /// Returns the ends of all pieces of a thread except the last.
-fn slots_of<'a>(stretch: &Stretch<'a>) -> Vec<AlignedPiece<'a>> {
+fn interval_ends<'a>(stretch: &BarrierInterval<'a>) -> Vec<AlignedPiece<'a>> {
     let mut barriers = 0;
     let all_but_last = stretch.iter().take(stretch.len().saturating_sub(1));
     all_but_last
@@ -182,16 +192,18 @@ fn slots_of<'a>(stretch: &Stretch<'a>) -> Vec<AlignedPiece<'a>> {
 }
 
 /// Returns one common order of all slots in which each thread finds its own order.
-fn slots<'a>(threads: &[Vec<AlignedPiece<'a>>]) -> Result<Vec<AlignedPiece<'a>>, Rule> {
-    let mut left: Vec<&[AlignedPiece<'a>]> = threads.iter().map(Vec::as_slice).collect();
+fn merge_interval_ends<'a>(threads: &[Vec<AlignedPiece<'a>>]) -> Result<Vec<AlignedPiece<'a>>, Rule> {
+    let mut remaining: Vec<&[AlignedPiece<'a>]> = threads.iter().map(Vec::as_slice).collect();
     let mut order = Vec::new();
-    while left.iter().any(|slots| !slots.is_empty()) {
+    while remaining.iter().any(|slots| !slots.is_empty()) {
         let first_everywhere = |slot: &AlignedPiece<'a>| {
-            left.iter().all(|slots| slots.iter().position(|other| other == slot).is_none_or(|at| at == 0))
+            remaining
+                .iter()
+                .all(|slots| slots.iter().position(|other| other == slot).is_none_or(|at| at == 0))
         };
-        let next = left.iter().filter_map(|slots| slots.first()).find(|slot| first_everywhere(slot));
+        let next = remaining.iter().filter_map(|slots| slots.first()).find(|slot| first_everywhere(slot));
         let next = next.cloned().ok_or(Rule::UnevenBarrier)?;
-        for slots in &mut left {
+        for slots in &mut remaining {
             if slots.first() == Some(&next) {
                 *slots = slots.get(1..).unwrap_or_default();
             }
@@ -211,20 +223,21 @@ fn slots<'a>(threads: &[Vec<AlignedPiece<'a>>]) -> Result<Vec<AlignedPiece<'a>>,
 ///
 /// A thread may omit the wait for its last arrival. Its invocation still waits, after everything that the
 /// thread does before the others continue, and this orders nothing.
-pub(crate) fn cut(test: &Test, layout: &WorkgroupLayout) -> Result<Vec<BarrierSegment>, Rule> {
+pub(crate) fn cut_into_segments(test: &Test, layout: &WorkgroupLayout) -> Result<Vec<BarrierSegment>, Rule> {
     if test.interlock_order().is_some() {
-        return cut_sections(test);
+        return cut_at_interlocks(test);
     }
-    let threads = test.threads.iter().map(cut_stretches).collect::<Result<Vec<_>, _>>()?;
-    check_even(&threads, layout)?;
+    let threads = test.threads.iter().map(cut_into_intervals).collect::<Result<Vec<_>, _>>()?;
+    check_barrier_alignment(&threads, layout)?;
 
     // Stretch s of every thread is in the segments from starts[s] on; starts has one more entry for the end.
     let mut starts = vec![0];
     let mut orders = Vec::new();
     let mut segment_count = 0;
     for stretch in 0..threads.iter().map(Vec::len).max().unwrap_or(1) {
-        let own: Vec<_> = threads.iter().filter_map(|thread| thread.get(stretch)).map(slots_of).collect();
-        let order = slots(&own)?;
+        let own: Vec<_> =
+            threads.iter().filter_map(|thread| thread.get(stretch)).map(interval_ends).collect();
+        let order = merge_interval_ends(&own)?;
         segment_count += order.len() + 1;
         starts.push(segment_count);
         orders.push(order);
@@ -232,14 +245,14 @@ pub(crate) fn cut(test: &Test, layout: &WorkgroupLayout) -> Result<Vec<BarrierSe
     let mut parts: Vec<Vec<ThreadSegment>> = (0..segment_count)
         .map(|_| (0..threads.len()).map(|thread| ThreadSegment::new(thread, 0..0)).collect())
         .collect();
-    let mut arrivals: Vec<Vec<(usize, Meeting)>> = vec![Vec::new(); segment_count];
+    let mut arrivals: Vec<Vec<(usize, CommonBarrier)>> = vec![Vec::new(); segment_count];
     let mut shared: Vec<Vec<(usize, BlockPart)>> = vec![Vec::new(); segment_count];
     let mut ends = vec![0; threads.len()];
     for (index, thread) in threads.iter().enumerate() {
         for ((stretch, bounds), order) in thread.iter().zip(starts.windows(2)).zip(&orders) {
             let &[start, end] = bounds else { continue };
             let mut next = start;
-            let ends_at = slots_of(stretch).into_iter().map(Some).chain([None]);
+            let ends_at = interval_ends(stretch).into_iter().map(Some).chain([None]);
             for (piece, slot) in stretch.iter().zip(ends_at) {
                 // The code after the last slot of a thread follows it directly.
                 let place = slot.and_then(|slot| order.iter().position(|other| *other == slot));
@@ -247,10 +260,10 @@ pub(crate) fn cut(test: &Test, layout: &WorkgroupLayout) -> Result<Vec<BarrierSe
                 parts[segment][index].body = piece.body.clone();
                 ends[index] = segment;
                 match &piece.end {
-                    Some(PieceEnd::Barrier(Point { meeting, .. })) => {
+                    Some(PieceEnd::Barrier(ThreadBarrier { barrier: meeting, .. })) => {
                         // A thread waits for the workgroup after the last segment of the stretch, because
                         // other subgroups may have more barriers before it.
-                        let at = if meeting.execution == Scope::Workgroup { end - 1 } else { segment };
+                        let at = if meeting.execution_scope == Scope::Workgroup { end - 1 } else { segment };
                         arrivals[at].push((index, *meeting));
                     }
                     Some(PieceEnd::Shared(part, _)) => shared[segment].push((index, part.clone())),
@@ -265,25 +278,24 @@ pub(crate) fn cut(test: &Test, layout: &WorkgroupLayout) -> Result<Vec<BarrierSe
 
     let mut barriers = Vec::with_capacity(segment_count);
     for (segment, arrived) in arrivals.iter().enumerate() {
-        let Some((_, model)) = arrived.first() else {
+        let Some((_, first_barrier)) = arrived.first() else {
             barriers.push(None);
             continue;
         };
         // Threads that never wait for each other may reach barriers of different kinds at the same time.
-        if arrived
-            .iter()
-            .any(|(_, barrier)| (barrier.half, barrier.execution) != (model.half, model.execution))
-        {
+        if arrived.iter().any(|(_, barrier)| {
+            (barrier.half, barrier.execution_scope) != (first_barrier.half, first_barrier.execution_scope)
+        }) {
             return Err(Rule::UnevenBarrier);
         }
-        let agree = arrived.iter().all(|(_, barrier)| barrier == model);
+        let all_equal = arrived.iter().all(|(_, barrier)| barrier == first_barrier);
         let others_ended = (0..threads.len())
             .all(|thread| ends[thread] <= segment || arrived.iter().any(|(index, _)| *index == thread));
-        if agree && others_ended {
-            barriers.push(Some(*model));
+        if all_equal && others_ended {
+            barriers.push(Some(*first_barrier));
             continue;
         }
-        for (thread, Meeting { memory, semantics, .. }) in arrived {
+        for (thread, CommonBarrier { memory_scope: memory, semantics, .. }) in arrived {
             if semantics.order.releases() {
                 let half = Semantics { order: Order::Release, make_visible: false, ..*semantics };
                 parts[segment][*thread].release = Some((*memory, half));
@@ -295,7 +307,7 @@ pub(crate) fn cut(test: &Test, layout: &WorkgroupLayout) -> Result<Vec<BarrierSe
                 after[*thread].acquire = Some((*memory, half));
             }
         }
-        barriers.push(Some(Meeting::bare(model.half, model.execution)));
+        barriers.push(Some(CommonBarrier::without_memory(first_barrier.half, first_barrier.execution_scope)));
     }
     for closing in closing_waits(&barriers)? {
         match barriers.last_mut() {
@@ -311,17 +323,17 @@ pub(crate) fn cut(test: &Test, layout: &WorkgroupLayout) -> Result<Vec<BarrierSe
         .zip(barriers)
         .zip(shared.into_iter().chain(std::iter::repeat(Vec::new())))
         .map(|((parts, barrier), shared)| BarrierSegment {
-            parts: parts.into_iter().filter(ThreadSegment::does_something).collect(),
+            parts: parts.into_iter().filter(ThreadSegment::is_needed).collect(),
             barrier,
             shared,
-            section: None,
+            interlock_end: None,
         })
         .collect())
 }
 
 /// Cuts the threads of a test at their interlocked sections: before, inside and after them. The code of a
 /// thread without a section comes before.
-fn cut_sections(test: &Test) -> Result<Vec<BarrierSegment>, Rule> {
+fn cut_at_interlocks(test: &Test) -> Result<Vec<BarrierSegment>, Rule> {
     let mut parts: [Vec<ThreadSegment>; 3] = [const { Vec::new() }; 3];
     for (index, thread) in test.threads.iter().enumerate() {
         let ends: Vec<(usize, InterlockEnd)> = (0..)
@@ -339,17 +351,22 @@ fn cut_sections(test: &Test) -> Result<Vec<BarrierSegment>, Rule> {
             {
                 vec![0..begin, begin + 1..last, last + 1..end]
             }
-            _ => return Err(Rule::InterlockOnce),
+            _ => return Err(Rule::InterlockNotOnce),
         };
         let last = bodies.len() - 1;
         for (number, (body, parts)) in bodies.into_iter().zip(&mut parts).enumerate() {
             let part =
                 ThreadSegment { first: number == 0, last: number == last, ..ThreadSegment::new(index, body) };
-            parts.extend(Some(part).filter(ThreadSegment::does_something));
+            parts.extend(Some(part).filter(ThreadSegment::is_needed));
         }
     }
     let ends = [Some(InterlockEnd::Begin), Some(InterlockEnd::End), None];
-    let segment = |(parts, section)| BarrierSegment { parts, barrier: None, shared: Vec::new(), section };
+    let segment = |(parts, section)| BarrierSegment {
+        parts,
+        barrier: None,
+        shared: Vec::new(),
+        interlock_end: section,
+    };
     Ok(parts.into_iter().zip(ends).map(segment).collect())
 }
 
@@ -368,11 +385,11 @@ fn is_jumped_over(thread: &Thread, places: &[usize]) -> Result<bool, Rule> {
 
 /// Returns waits for last arrivals without one, because the next round of the kernel arrives again. Arrivals
 /// and waits of each execution scope must alternate, also across threads.
-fn closing_waits(barriers: &[Option<Meeting>]) -> Result<Vec<Meeting>, Rule> {
+fn closing_waits(barriers: &[Option<CommonBarrier>]) -> Result<Vec<CommonBarrier>, Rule> {
     let mut closing = Vec::new();
     for execution in [Scope::Workgroup, Scope::Subgroup] {
         let mut arrived = false;
-        for barrier in barriers.iter().flatten().filter(|barrier| barrier.execution == execution) {
+        for barrier in barriers.iter().flatten().filter(|barrier| barrier.execution_scope == execution) {
             let Some(half) = barrier.half else { continue };
             let arrives = half == SplitHalf::Arrive;
             if arrived == arrives {
@@ -381,29 +398,29 @@ fn closing_waits(barriers: &[Option<Meeting>]) -> Result<Vec<Meeting>, Rule> {
             arrived = arrives;
         }
         if arrived {
-            closing.push(Meeting::bare(Some(SplitHalf::Wait), execution));
+            closing.push(CommonBarrier::without_memory(Some(SplitHalf::Wait), execution));
         }
     }
     Ok(closing)
 }
 
 /// Cuts one thread at its control barriers, split barriers, subgroup operations and blocks with these.
-fn cut_stretches(thread: &Thread) -> Result<Vec<Stretch<'_>>, Rule> {
+fn cut_into_intervals(thread: &Thread) -> Result<Vec<BarrierInterval<'_>>, Rule> {
     let mut stretches = Vec::new();
     let mut stretch = Vec::new();
     let mut start = 0;
-    let loops = crate::flow::loops(thread);
+    let loops = crate::flow::find_loops(thread);
     let blocks = thread.guarded_blocks();
     // The farthest target of a jump so far.
     let mut reach = 0;
-    let mut seen: Vec<&str> = Vec::new();
+    let mut ids: Vec<&str> = Vec::new();
     for (position, instruction) in thread.instructions.iter().enumerate() {
         if position < start {
             // Inside a block.
             continue;
         }
         if let Some(block) = blocks.iter().find(|block| block.branch == position) {
-            let first = first_together(thread, block)?;
+            let first = first_common_instruction(thread, block)?;
             let part = BlockPart::Block(block.clone());
             stretch.push(ThreadPiece { body: start..position, end: Some(PieceEnd::Shared(part, first)) });
             start = block.end + 1;
@@ -411,8 +428,8 @@ fn cut_stretches(thread: &Thread) -> Result<Vec<Stretch<'_>>, Rule> {
         }
         match &instruction.kind {
             InstructionKind::Flow(Flow::Goto(target) | Flow::Branch { target, .. }) => {
-                let nowhere = Rule::Internal("a jump to an undefined label");
-                reach = reach.max(label_position(thread, *target).ok_or(nowhere)?);
+                let no_label = Rule::Internal("a jump to an undefined label");
+                reach = reach.max(label_position(thread, *target).ok_or(no_label)?);
             }
             InstructionKind::Subgroup(operation) => {
                 // The parser refuses jumps over an operation that do not form blocks.
@@ -422,16 +439,16 @@ fn cut_stretches(thread: &Thread) -> Result<Vec<Stretch<'_>>, Rule> {
                 start = position + 1;
             }
             kind => {
-                let Some(point) = Point::of(kind) else { continue };
+                let Some(point) = ThreadBarrier::from_instruction(kind) else { continue };
                 if reach > position || loops.iter().any(|region| region.contains(&position)) {
                     return Err(Rule::GuardedBarrier);
                 }
                 // Rounds of split barriers are counted, so that one instruction may be executed in several.
-                if point.meeting.half.is_none() && seen.contains(&point.id) {
+                if point.barrier.half.is_none() && ids.contains(&point.id) {
                     return Err(Rule::RepeatedBarrier);
                 }
-                seen.push(point.id);
-                let ends_stretch = point.meeting.execution == Scope::Workgroup;
+                ids.push(point.id);
+                let ends_stretch = point.barrier.execution_scope == Scope::Workgroup;
                 stretch.push(ThreadPiece { body: start..position, end: Some(PieceEnd::Barrier(point)) });
                 if ends_stretch {
                     stretches.push(std::mem::take(&mut stretch));
@@ -447,9 +464,14 @@ fn cut_stretches(thread: &Thread) -> Result<Vec<Stretch<'_>>, Rule> {
 
 /// Returns the first instruction that the lanes of a block execute together. It identifies the block, because
 /// a lane with one of a block's instructions has all of them. A block has no other barriers.
-fn first_together<'a>(thread: &'a Thread, block: &GuardedBlock) -> Result<TangleInstance<'a>, Rule> {
+fn first_common_instruction<'a>(
+    thread: &'a Thread,
+    block: &GuardedBlock,
+) -> Result<TangleInstance<'a>, Rule> {
     let inside = || thread.instructions.iter().take(block.end).skip(block.branch).map(|own| &own.kind);
-    if inside().any(|kind| Point::of(kind).is_some() && kind.tangle_instance().is_none()) {
+    if inside()
+        .any(|kind| ThreadBarrier::from_instruction(kind).is_some() && kind.tangle_instance().is_none())
+    {
         return Err(Rule::GuardedBarrier);
     }
     let mut together = inside().filter_map(InstructionKind::tangle_instance);
@@ -458,21 +480,24 @@ fn first_together<'a>(thread: &'a Thread, block: &GuardedBlock) -> Result<Tangle
 
 /// Checks that the threads of each workgroup execute the same workgroup barriers in the same order, and
 /// between these the threads of each subgroup the same subgroup barriers.
-fn check_even(threads: &[Vec<Stretch<'_>>], layout: &WorkgroupLayout) -> Result<(), Rule> {
+fn check_barrier_alignment(
+    threads: &[Vec<BarrierInterval<'_>>],
+    layout: &WorkgroupLayout,
+) -> Result<(), Rule> {
     for (role, thread) in layout.roles.iter().zip(threads) {
-        for (other, with) in layout.roles.iter().zip(threads) {
+        for (other, other_thread) in layout.roles.iter().zip(threads) {
             if role.class != other.class {
                 continue;
             }
-            let of_workgroup = |stretches: &[Stretch<'_>]| {
-                instances(stretches.iter().filter_map(|stretch| stretch.last())).collect::<Vec<_>>()
+            let of_workgroup = |stretches: &[BarrierInterval<'_>]| {
+                barrier_identities(stretches.iter().filter_map(|stretch| stretch.last())).collect::<Vec<_>>()
             };
-            if !are_even(&of_workgroup(thread), &of_workgroup(with)) {
+            if !are_aligned(&of_workgroup(thread), &of_workgroup(other_thread)) {
                 return Err(Rule::UnevenBarrier);
             }
-            let of_subgroup = |stretch: &Stretch<'_>| instances(stretch).collect::<Vec<_>>();
-            let even = |(left, right)| are_even(&of_subgroup(left), &of_subgroup(right));
-            if role.subgroup == other.subgroup && !thread.iter().zip(with).all(even) {
+            let of_subgroup = |stretch: &BarrierInterval<'_>| barrier_identities(stretch).collect::<Vec<_>>();
+            let is_aligned = |(left, right)| are_aligned(&of_subgroup(left), &of_subgroup(right));
+            if role.subgroup == other.subgroup && !thread.iter().zip(other_thread).all(is_aligned) {
                 return Err(Rule::UnevenBarrier);
             }
         }
@@ -481,11 +506,11 @@ fn check_even(threads: &[Vec<Stretch<'_>>], layout: &WorkgroupLayout) -> Result<
 }
 
 /// The identity of a barrier instruction.
-type Instance = (Option<SplitHalf>, String);
+type BarrierIdentity = (Option<SplitHalf>, String);
 
-fn instances<'p, 'a: 'p>(
+fn barrier_identities<'p, 'a: 'p>(
     pieces: impl IntoIterator<Item = &'p ThreadPiece<'a>>,
-) -> impl Iterator<Item = Instance> {
+) -> impl Iterator<Item = BarrierIdentity> {
     let points = pieces.into_iter().filter_map(ThreadPiece::barrier);
     points.map(|point| {
         let (half, id) = point.instance();
@@ -495,7 +520,7 @@ fn instances<'p, 'a: 'p>(
 
 /// Returns true if two threads execute the same barriers; the one with fewer may omit the wait for its last
 /// arrival.
-fn are_even(left: &[Instance], right: &[Instance]) -> bool {
+fn are_aligned(left: &[BarrierIdentity], right: &[BarrierIdentity]) -> bool {
     let common = left.len().min(right.len());
     let surplus = &left.get(common..).unwrap_or_default();
     let surplus = if surplus.is_empty() { right.get(common..).unwrap_or_default() } else { surplus };

@@ -24,12 +24,12 @@ pub enum WorkgroupShape {
 const PREFIX: &str = "size-";
 const LIMIT: &str = "limit";
 /// The largest size in one direction that a word can have; the limits of devices are lower.
-const MOST: u32 = 65_535;
+const MAX_SIZE: u32 = 65_535;
 
 /// Error for a word that is not a size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a workgroup size")]
-pub struct NoShape;
+pub struct ParseShapeError;
 
 impl WorkgroupShape {
     /// One example of each kind of word.
@@ -42,30 +42,30 @@ impl WorkgroupShape {
 
     /// Returns the size in x, y and z on a device with these limits, or `None` for
     /// [`Fitting`](WorkgroupShape::Fitting).
-    pub fn size(self, most: u32, most_in: [u32; 3]) -> Option<[u32; 3]> {
+    pub fn size(self, max_invocations: u32, max_size: [u32; 3]) -> Option<[u32; 3]> {
         match self {
             WorkgroupShape::Fitting => None,
             WorkgroupShape::Sized(size) => Some(size),
-            WorkgroupShape::Limit => Some([most.min(most_in[0]), 1, 1]),
+            WorkgroupShape::Limit => Some([max_invocations.min(max_size[0]), 1, 1]),
         }
     }
 }
 
 impl FromStr for WorkgroupShape {
-    type Err = NoShape;
+    type Err = ParseShapeError;
 
-    fn from_str(word: &str) -> Result<WorkgroupShape, NoShape> {
-        let text = word.strip_prefix(PREFIX).ok_or(NoShape)?;
+    fn from_str(word: &str) -> Result<WorkgroupShape, ParseShapeError> {
+        let text = word.strip_prefix(PREFIX).ok_or(ParseShapeError)?;
         if text == LIMIT {
             return Ok(WorkgroupShape::Limit);
         }
         let mut size = [1; 3];
         let mut places = size.iter_mut();
         for part in text.split('x') {
-            let number = part.parse().ok().filter(|number| (1..=MOST).contains(number));
+            let number = part.parse().ok().filter(|number| (1..=MAX_SIZE).contains(number));
             // Each size has one name.
-            let number = number.filter(|number: &u32| number.to_string() == part).ok_or(NoShape)?;
-            *places.next().ok_or(NoShape)? = number;
+            let number = number.filter(|number: &u32| number.to_string() == part).ok_or(ParseShapeError)?;
+            *places.next().ok_or(ParseShapeError)? = number;
         }
         Ok(WorkgroupShape::Sized(size))
     }
@@ -87,27 +87,27 @@ impl fmt::Display for WorkgroupShape {
 /// The number of concurrent workgroups: of one dispatch, and of the dispatches recorded with it without a
 /// dependency between them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Filling {
+pub enum WorkgroupCount {
     /// Drawn at random by the runner.
     #[default]
-    Drawn,
+    Random,
     /// `workgroups-256`: this many. If a test needs several, the number is rounded down to whole groups.
-    Workgroups(NonZeroU16),
+    Fixed(NonZeroU16),
 }
 
 /// The prefix of the words of numbers of workgroups.
 const FILLING: &str = "workgroups-";
 
-impl Filling {
+impl WorkgroupCount {
     /// One example of each kind of word.
-    pub const EXAMPLES: [(&'static str, Filling); 1] =
-        [("workgroups-256", Filling::Workgroups(NonZeroU16::MIN.saturating_add(255)))];
+    pub const EXAMPLES: [(&'static str, WorkgroupCount); 1] =
+        [("workgroups-256", WorkgroupCount::Fixed(NonZeroU16::MIN.saturating_add(255)))];
 
     /// Returns the number of workgroups, or `None` if it is drawn.
     pub fn workgroups(self) -> Option<u32> {
         match self {
-            Filling::Drawn => None,
-            Filling::Workgroups(count) => Some(u32::from(count.get())),
+            WorkgroupCount::Random => None,
+            WorkgroupCount::Fixed(count) => Some(u32::from(count.get())),
         }
     }
 }
@@ -115,25 +115,25 @@ impl Filling {
 /// Error for a word that is not a number of workgroups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a number of workgroups")]
-pub struct NoFilling;
+pub struct ParseCountError;
 
-impl FromStr for Filling {
-    type Err = NoFilling;
+impl FromStr for WorkgroupCount {
+    type Err = ParseCountError;
 
-    fn from_str(word: &str) -> Result<Filling, NoFilling> {
-        let text = word.strip_prefix(FILLING).ok_or(NoFilling)?;
-        let count: NonZeroU16 = text.parse().map_err(|_| NoFilling)?;
+    fn from_str(word: &str) -> Result<WorkgroupCount, ParseCountError> {
+        let text = word.strip_prefix(FILLING).ok_or(ParseCountError)?;
+        let count: NonZeroU16 = text.parse().map_err(|_| ParseCountError)?;
         // Each number has one name.
-        if count.to_string() == text { Ok(Filling::Workgroups(count)) } else { Err(NoFilling) }
+        if count.to_string() == text { Ok(WorkgroupCount::Fixed(count)) } else { Err(ParseCountError) }
     }
 }
 
 /// Writes the word, or nothing if the number is drawn.
-impl fmt::Display for Filling {
+impl fmt::Display for WorkgroupCount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Filling::Drawn => Ok(()),
-            Filling::Workgroups(count) => write!(f, "{FILLING}{count}"),
+            WorkgroupCount::Random => Ok(()),
+            WorkgroupCount::Fixed(count) => write!(f, "{FILLING}{count}"),
         }
     }
 }

@@ -27,8 +27,8 @@ use rspirv::spirv::{
 
 use crate::contract::push_constants;
 use crate::kernel::KernelConfig;
-use crate::loops::Loop;
-use crate::module::{Module, Preamble};
+use crate::loops::LoopBuilder;
+use crate::module::{ModuleBuilder, Preamble};
 use crate::variant::MemoryModel;
 
 push_constants! {
@@ -70,7 +70,7 @@ pub(crate) struct ParameterBlock {
 
 impl ParameterBlock {
     /// Loads a parameter.
-    pub fn load(self, module: &mut Module, parameter: StressParameter) -> Word {
+    pub fn load(self, module: &mut ModuleBuilder, parameter: StressParameter) -> Word {
         module.push_constant(self.variable, self.first + parameter as u32)
     }
 }
@@ -90,7 +90,7 @@ pub enum AccessPattern {
 
 impl AccessPattern {
     /// Bit 0: the first access is a load; bit 1: the second is.
-    pub fn word(self) -> u32 {
+    pub fn to_word(self) -> u32 {
         match self {
             AccessPattern::StoreStore => 0,
             AccessPattern::LoadStore => 1,
@@ -117,7 +117,7 @@ pub fn stress_kernel(config: &KernelConfig, workgroup_size: u32) -> StressKernel
     if config.device_scope {
         capabilities.push(Capability::VulkanMemoryModelDeviceScope);
     }
-    let mut module = Module::new(Preamble {
+    let mut module = ModuleBuilder::new(Preamble {
         version: (1, 5),
         capabilities,
         extensions: Vec::new(),
@@ -125,24 +125,24 @@ pub fn stress_kernel(config: &KernelConfig, workgroup_size: u32) -> StressKernel
         model: spirv::MemoryModel::Vulkan,
         loops: LoopControl::NONE,
     });
-    let scratch = scratch(&mut module, 0, MemoryModel::Vulkan);
+    let scratch = declare_scratch(&mut module, 0, MemoryModel::Vulkan);
     let block = module.push_constants(StressParameters::WORDS, 0);
     let workgroup_id = module.built_in_vector(BuiltIn::WorkgroupId);
     let entry = module.id();
-    module.begin(entry);
+    module.begin_block(entry);
     let workgroup = module.load_x(workgroup_id);
     let block = ParameterBlock { variable: block, first: 0 };
-    let turns = block.load(&mut module, StressParameter::Iterations);
-    let pressure = Pressure::new(&mut module, scratch, workgroup, turns, block);
+    let iterations = block.load(&mut module, StressParameter::Iterations);
+    let pressure = StressLoop::new(&mut module, scratch, workgroup, iterations, block);
     pressure.emit(&mut module, MemoryModel::Vulkan, config.device_scope);
-    module.effect(Op::Return, []);
+    module.emit_void(Op::Return, []);
     StressKernel { words: module.finish(workgroup_size).words, workgroup_size }
 }
 
 /// Declares scratch memory.
-pub(crate) fn scratch(module: &mut Module, binding: u32, model: MemoryModel) -> Word {
-    let block = module.block_of(module.u32, 4, None);
-    let variable = module.bound(StorageClass::StorageBuffer, block, binding, "scratch");
+pub(crate) fn declare_scratch(module: &mut ModuleBuilder, binding: u32, model: MemoryModel) -> Word {
+    let block = module.type_array_block(module.u32, 4, None);
+    let variable = module.bound_variable(StorageClass::StorageBuffer, block, binding, "scratch");
     if model == MemoryModel::Glsl450 {
         // The Vulkan memory model sets these on each access instead.
         module.decorate(variable, Decoration::Coherent, &[]);
@@ -153,46 +153,46 @@ pub(crate) fn scratch(module: &mut Module, binding: u32, model: MemoryModel) -> 
 
 /// The values that the iterations of an invocation need, computed before the first round.
 #[derive(Clone, Copy)]
-pub(crate) struct Pressure {
+pub(crate) struct StressLoop {
     /// Pointer to the target.
     target: Word,
-    turns: Word,
-    first_loads: Word,
-    second_loads: Word,
+    iterations: Word,
+    is_first_load: Word,
+    is_second_load: Word,
 }
 
-impl Pressure {
+impl StressLoop {
     /// Emits the values for the workgroup with this number, in the first block.
     pub fn new(
-        module: &mut Module,
+        module: &mut ModuleBuilder,
         scratch: Word,
         workgroup: Word,
-        turns: Word,
+        iterations: Word,
         block: ParameterBlock,
-    ) -> Pressure {
+    ) -> StressLoop {
         let chunk = block.load(module, StressParameter::Chunk);
-        let number = module.word(Op::UDiv, &[workgroup, chunk]);
+        let number = module.emit_word(Op::UDiv, &[workgroup, chunk]);
         let lines = block.load(module, StressParameter::Lines);
-        let number = module.word(Op::UMod, &[number, lines]);
+        let number = module.emit_word(Op::UMod, &[number, lines]);
         let step = block.load(module, StressParameter::Step);
-        let distance = module.word(Op::IMul, &[number, step]);
+        let distance = module.emit_word(Op::IMul, &[number, step]);
         let base = block.load(module, StressParameter::Base);
-        let index = module.word(Op::IAdd, &[distance, base]);
+        let index = module.emit_word(Op::IAdd, &[distance, base]);
         let words = block.load(module, StressParameter::Words);
-        let index = module.word(Op::UMod, &[index, words]);
-        let target = module.element(scratch, index);
+        let index = module.emit_word(Op::UMod, &[index, words]);
+        let target = module.word_pointer(scratch, index);
         let zero = module.constant(0);
         let pattern = block.load(module, StressParameter::Pattern);
         let [first_loads, second_loads] = [1, 2].map(|bit| {
             let bit = module.constant(bit);
-            let masked = module.word(Op::BitwiseAnd, &[pattern, bit]);
-            module.truth(Op::INotEqual, &[masked, zero])
+            let masked = module.emit_word(Op::BitwiseAnd, &[pattern, bit]);
+            module.emit_bool(Op::INotEqual, &[masked, zero])
         });
-        Pressure { target, turns, first_loads, second_loads }
+        StressLoop { target, iterations, is_first_load: first_loads, is_second_load: second_loads }
     }
 
     /// Emits the iterations. Everything that determines their number is uniform in a workgroup.
-    pub fn emit(&self, module: &mut Module, model: MemoryModel, device_scope: bool) {
+    pub fn emit(&self, module: &mut ModuleBuilder, model: MemoryModel, device_scope: bool) {
         let glsl = model == MemoryModel::Glsl450;
         let scope = if device_scope || glsl { spirv::Scope::Device } else { spirv::Scope::QueueFamily };
         let volatile = if glsl { MemorySemantics::RELAXED } else { MemorySemantics::VOLATILE };
@@ -200,27 +200,27 @@ impl Pressure {
         let semantics = Operand::IdMemorySemantics(module.constant(volatile.bits()));
         let (zero, one) = (module.constant(0), module.constant(1));
         let before = module.id();
-        let mut turns = Loop::new(module);
+        let mut stress_loop = LoopBuilder::new(module);
         module.branch(before);
-        module.begin(before);
-        let turn = turns.count(module, zero, one);
-        turns.enter(module, before);
-        let more = module.truth(Op::ULessThan, &[turn, self.turns]);
-        turns.goes_on_if(module, more);
+        module.begin_block(before);
+        let iteration = stress_loop.carry_counter(module, zero, one);
+        stress_loop.enter(module, before);
+        let more = module.emit_bool(Op::ULessThan, &[iteration, self.iterations]);
+        stress_loop.begin_body_if(module, more);
         let word = module.u32;
-        for loads in [self.first_loads, self.second_loads] {
+        for is_load in [self.is_first_load, self.is_second_load] {
             let [load, store, merge] = std::array::from_fn(|_| module.id());
             module.selection_merge(merge);
-            module.branch_if(loads, load, store);
-            module.begin(load);
+            module.branch_if(is_load, load, store);
+            module.begin_block(load);
             let operands = [Operand::IdRef(self.target), scope.clone(), semantics.clone()];
-            module.value(Op::AtomicLoad, word, operands.clone());
+            module.emit_value(Op::AtomicLoad, word, operands.clone());
             module.branch(merge);
-            module.begin(store);
-            module.effect(Op::AtomicStore, operands.into_iter().chain([Operand::IdRef(turn)]));
+            module.begin_block(store);
+            module.emit_void(Op::AtomicStore, operands.into_iter().chain([Operand::IdRef(iteration)]));
             module.branch(merge);
-            module.begin(merge);
+            module.begin_block(merge);
         }
-        turns.end(module);
+        stress_loop.end_body(module);
     }
 }

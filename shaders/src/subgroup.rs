@@ -6,7 +6,7 @@ use vocabulary::Feature;
 
 /// Returns the capability of an operation, the property (a bit of `VkSubgroupFeatureFlagBits`) or feature of
 /// devices that support it, and its extension.
-pub(crate) fn needs(kind: SubgroupKind) -> (Capability, Feature, Option<&'static str>) {
+pub(crate) fn requirements(kind: SubgroupKind) -> (Capability, Feature, Option<&'static str>) {
     match kind {
         SubgroupKind::Elect => (Capability::GroupNonUniform, Feature::SubgroupBasic, None),
         SubgroupKind::All | SubgroupKind::Any | SubgroupKind::AllEqual => {
@@ -36,7 +36,7 @@ pub(crate) fn needs(kind: SubgroupKind) -> (Capability, Feature, Option<&'static
 }
 
 /// Returns the instruction, or `None` for an operation that no reduction or scan computes.
-pub(crate) fn instruction(kind: SubgroupKind) -> Option<Op> {
+pub(crate) fn opcode(kind: SubgroupKind) -> Option<Op> {
     Some(match kind {
         SubgroupKind::Elect => Op::GroupNonUniformElect,
         SubgroupKind::All => Op::GroupNonUniformAll,
@@ -75,7 +75,7 @@ pub(crate) fn group_operation(span: SubgroupSpan) -> GroupOperation {
 }
 
 /// Returns the number of a direction in a quad.
-pub(crate) fn direction(direction: QuadDirection) -> u32 {
+pub(crate) fn quad_direction(direction: QuadDirection) -> u32 {
     match direction {
         QuadDirection::Horizontal => 0,
         QuadDirection::Vertical => 1,

@@ -12,13 +12,13 @@ use spirv_reader::{scope_word, semantics_word};
 
 use crate::flow::StructuredStep;
 use crate::glsl;
-use crate::memory::{AccessTarget, Element, ReferencePath};
-use crate::module::Module;
+use crate::memory::{AccessTarget, ElementType, ReferencePath};
+use crate::module::ModuleBuilder;
 use crate::rules::Rule;
 use crate::variant::{MemoryModel, Variant};
 
-/// The value of the jump variable if no more code may run.
-const NOWHERE: u32 = u32::MAX;
+/// The value of the jump variable after the last position: no more code may run.
+const NO_POSITION: u32 = u32::MAX;
 
 /// Where the registers of a thread are stored.
 pub(crate) enum Registers {
@@ -31,31 +31,31 @@ pub(crate) enum Registers {
         /// The jump variable, if the code needs it.
         jump: Option<Word>,
         /// The variables of loops.
-        spin: Option<Spin>,
+        loop_variables: Option<LoopVariables>,
     },
 }
 
 impl Registers {
     /// Registers of code that reads none.
-    pub fn none() -> Registers {
+    pub fn empty() -> Registers {
         Registers::Values(Table::from_iter([]))
     }
 }
 
 /// The variables of a thread with loops.
 #[derive(Clone, Copy)]
-pub(crate) struct Spin {
+pub(crate) struct LoopVariables {
     /// One more than the position where the next iteration begins, or 0 if there is none.
-    pub again: Word,
+    pub next_start: Word,
     /// Iterations executed.
-    pub turns: Word,
+    pub iterations: Word,
     /// 1 if a loop reached its bound.
-    pub given_up: Word,
+    pub is_bound_reached: Word,
 }
 
 /// The context that all threads of a kernel share.
 #[derive(Clone, Copy)]
-pub(crate) struct Surroundings<'a> {
+pub(crate) struct ThreadContext<'a> {
     pub test: &'a Test,
     pub variant: Variant,
     /// The targets of the paths for the current instance.
@@ -66,88 +66,89 @@ pub(crate) struct Surroundings<'a> {
 
 /// Emits the code of one thread.
 pub(crate) struct ThreadEmitter<'a> {
-    pub module: &'a mut Module,
-    pub around: Surroundings<'a>,
+    pub module: &'a mut ModuleBuilder,
+    pub context: ThreadContext<'a>,
     pub thread: ThreadId,
     pub registers: &'a mut Registers,
 }
 
 impl<'a> ThreadEmitter<'a> {
     /// Gives the register variables their initial values.
-    pub fn begin(&mut self) {
-        let Registers::Variables { registers, spin, .. } = &self.registers else { return };
-        let (variables, spin) = (registers.clone(), *spin);
+    pub fn initialize_registers(&mut self) {
+        let Registers::Variables { registers, loop_variables: spin, .. } = &self.registers else { return };
+        let (variables, loop_variables) = (registers.clone(), *spin);
         for (register, variable) in variables.entries().iter().enumerate() {
-            let initial = self.initial(RegisterId(register as u16));
-            self.set(*variable, initial);
+            let initial = self.initial_value(RegisterId(register as u16));
+            self.store_variable(*variable, initial);
         }
-        if let Some(spin) = spin {
+        if let Some(spin) = loop_variables {
             let zero = self.module.constant(0);
-            self.set(spin.given_up, zero);
+            self.store_variable(spin.is_bound_reached, zero);
         }
     }
 
-    fn set(&mut self, variable: Word, value: Word) {
-        self.module.effect(Op::Store, [variable, value].map(dr::Operand::IdRef));
+    fn store_variable(&mut self, variable: Word, value: Word) {
+        self.module.emit_void(Op::Store, [variable, value].map(dr::Operand::IdRef));
     }
 
     /// Emits a memory barrier.
-    pub fn fence(&mut self, scope: Scope, semantics: Semantics) -> Result<(), Rule> {
-        let (scope, semantics) = (self.scope(scope)?, self.constant_semantics(semantics_word(semantics)));
-        self.module.effect(Op::MemoryBarrier, [scope, semantics]);
+    pub fn emit_fence(&mut self, scope: Scope, semantics: Semantics) -> Result<(), Rule> {
+        let (scope, semantics) =
+            (self.scope_id_operand(scope)?, self.constant_semantics(semantics_word(semantics)));
+        self.module.emit_void(Op::MemoryBarrier, [scope, semantics]);
         Ok(())
     }
 
     /// Sets the jump variable to the first position of a segment.
     pub fn begin_segment(&mut self, steps: &[StructuredStep]) {
         if crate::flow::needs_jump_variable(steps)
-            && let Registers::Variables { jump: Some(jump), spin, .. } = &self.registers
+            && let Registers::Variables { jump: Some(jump), loop_variables: spin, .. } = &self.registers
         {
-            let (jump, spin) = (*jump, *spin);
+            let (jump, loop_variables) = (*jump, *spin);
             let mut start = self.module.constant(0);
-            if let Some(spin) = spin {
-                let nowhere = self.module.constant(NOWHERE);
-                let given_up = self.given_up(spin);
-                start = self.module.word(Op::Select, &[given_up, nowhere, start]);
+            if let Some(spin) = loop_variables {
+                let no_position = self.module.constant(NO_POSITION);
+                let is_bound_reached = self.emit_is_bound_reached(spin);
+                start = self.module.emit_word(Op::Select, &[is_bound_reached, no_position, start]);
             }
-            self.set(jump, start);
+            self.store_variable(jump, start);
         }
     }
 
-    fn given_up(&mut self, spin: Spin) -> Word {
-        let given_up = self.module.word(Op::Load, &[spin.given_up]);
+    fn emit_is_bound_reached(&mut self, loop_variables: LoopVariables) -> Word {
+        let is_bound_reached = self.module.emit_word(Op::Load, &[loop_variables.is_bound_reached]);
         let zero = self.module.constant(0);
-        self.module.truth(Op::INotEqual, &[given_up, zero])
+        self.module.emit_bool(Op::INotEqual, &[is_bound_reached, zero])
     }
 
-    /// Returns whether the thread has left its loops, or `None` if it has none.
-    pub fn resolved(&mut self) -> Option<Word> {
-        let Registers::Variables { spin: Some(spin), .. } = &self.registers else { return None };
-        let given_up = self.module.word(Op::Load, &[spin.given_up]);
+    /// Emits the condition that the thread has left its loops; `None` without loops.
+    pub fn emit_is_resolved(&mut self) -> Option<Word> {
+        let Registers::Variables { loop_variables: Some(spin), .. } = &self.registers else { return None };
+        let is_bound_reached = self.module.emit_word(Op::Load, &[spin.is_bound_reached]);
         let zero = self.module.constant(0);
-        Some(self.module.truth(Op::IEqual, &[given_up, zero]))
+        Some(self.module.emit_bool(Op::IEqual, &[is_bound_reached, zero]))
     }
 
     /// Emits the steps into the current block, which remains open.
-    pub fn sequence(&mut self, steps: &[StructuredStep]) -> Result<(), Rule> {
+    pub fn emit_steps(&mut self, steps: &[StructuredStep]) -> Result<(), Rule> {
         for step in steps {
             match step {
-                StructuredStep::Do(position) => {
+                StructuredStep::Execute(position) => {
                     if let Some(instruction) = self.instruction_at(*position) {
-                        self.instruction(instruction)?;
+                        self.emit_instruction(instruction)?;
                     }
                 }
                 StructuredStep::Select { branch, taken, otherwise } => {
                     let Some(condition) = self.condition_at(*branch)? else { continue };
-                    self.select(condition, taken, otherwise)?;
+                    self.emit_selection(condition, taken, otherwise)?;
                 }
-                StructuredStep::Jump { at, to } => self.jump(*at, *to)?,
+                StructuredStep::Jump { at, to } => self.emit_jump(*at, *to)?,
                 StructuredStep::Block { from, body } => {
                     let Registers::Variables { jump: Some(jump), .. } = &self.registers else { continue };
-                    let place = self.module.word(Op::Load, &[*jump]);
+                    let place = self.module.emit_word(Op::Load, &[*jump]);
                     let from = self.module.constant(*from as u32);
-                    let reached = self.module.truth(Op::ULessThanEqual, &[place, from]);
-                    self.select(reached, body, &[])?;
+                    let reached = self.module.emit_bool(Op::ULessThanEqual, &[place, from]);
+                    self.emit_selection(reached, body, &[])?;
                 }
                 // Loops are emitted outside of the code of threads, with all lanes active.
                 StructuredStep::Loop(_) => {}
@@ -159,88 +160,93 @@ impl<'a> ThreadEmitter<'a> {
     /// Sets where the first iteration of a loop begins: at the target of the last jump, or nowhere if no more code
     /// may run.
     pub fn enter_loop(&mut self) {
-        let Some((jump, spin)) = self.spin() else { return };
+        let Some((jump, loop_variables)) = self.loop_variables() else { return };
         let [zero, one] = [0, 1].map(|value| self.module.constant(value));
-        let place = self.module.word(Op::Load, &[jump]);
-        let first = self.module.word(Op::IAdd, &[place, one]);
-        self.set(spin.again, first);
-        self.set(spin.turns, zero);
+        let place = self.module.emit_word(Op::Load, &[jump]);
+        let first = self.module.emit_word(Op::IAdd, &[place, one]);
+        self.store_variable(loop_variables.next_start, first);
+        self.store_variable(loop_variables.iterations, zero);
     }
 
     /// Emits the condition of another iteration of the current loop.
-    pub fn goes_on(&mut self) -> Option<Word> {
-        let (_, spin) = self.spin()?;
+    pub fn emit_loop_condition(&mut self) -> Option<Word> {
+        let (_, loop_variables) = self.loop_variables()?;
         let zero = self.module.constant(0);
-        let again = self.module.word(Op::Load, &[spin.again]);
-        let turns = self.module.word(Op::Load, &[spin.turns]);
-        let bound = self.module.constant(self.around.loop_bound);
-        let wanted = self.module.truth(Op::INotEqual, &[again, zero]);
-        let granted = self.module.truth(Op::ULessThan, &[turns, bound]);
-        Some(self.module.truth(Op::LogicalAnd, &[wanted, granted]))
+        let next_start = self.module.emit_word(Op::Load, &[loop_variables.next_start]);
+        let iterations = self.module.emit_word(Op::Load, &[loop_variables.iterations]);
+        let bound = self.module.constant(self.context.loop_bound);
+        let has_next = self.module.emit_bool(Op::INotEqual, &[next_start, zero]);
+        let is_below_bound = self.module.emit_bool(Op::ULessThan, &[iterations, bound]);
+        Some(self.module.emit_bool(Op::LogicalAnd, &[has_next, is_below_bound]))
     }
 
     /// Emits one iteration of a loop.
-    pub fn turn(&mut self, blocks: &[StructuredStep]) -> Result<(), Rule> {
-        let Some((jump, spin)) = self.spin() else { return Ok(()) };
+    pub fn emit_iteration(&mut self, blocks: &[StructuredStep]) -> Result<(), Rule> {
+        let Some((jump, loop_variables)) = self.loop_variables() else { return Ok(()) };
         let [zero, one] = [0, 1].map(|value| self.module.constant(value));
-        let begins = self.module.word(Op::Load, &[spin.again]);
-        let begins = self.module.word(Op::ISub, &[begins, one]);
-        self.set(jump, begins);
-        self.set(spin.again, zero);
-        let made = self.module.word(Op::Load, &[spin.turns]);
-        let made = self.module.word(Op::IAdd, &[made, one]);
-        self.set(spin.turns, made);
-        self.sequence(blocks)
+        let start = self.module.emit_word(Op::Load, &[loop_variables.next_start]);
+        let start = self.module.emit_word(Op::ISub, &[start, one]);
+        self.store_variable(jump, start);
+        self.store_variable(loop_variables.next_start, zero);
+        let iterations = self.module.emit_word(Op::Load, &[loop_variables.iterations]);
+        let iterations = self.module.emit_word(Op::IAdd, &[iterations, one]);
+        self.store_variable(loop_variables.iterations, iterations);
+        self.emit_steps(blocks)
     }
 
     /// Emits the code after a loop: if it reached its bound, no more code runs.
     pub fn leave_loop(&mut self) {
-        let Some((jump, spin)) = self.spin() else { return };
+        let Some((jump, loop_variables)) = self.loop_variables() else { return };
         let [zero, one] = [0, 1].map(|value| self.module.constant(value));
-        let again = self.module.word(Op::Load, &[spin.again]);
-        let unfinished = self.module.truth(Op::INotEqual, &[again, zero]);
-        let before = self.module.word(Op::Load, &[spin.given_up]);
-        let given_up = self.module.word(Op::Select, &[unfinished, one, before]);
-        self.set(spin.given_up, given_up);
-        let nowhere = self.module.constant(NOWHERE);
-        let place = self.module.word(Op::Load, &[jump]);
-        let place = self.module.word(Op::Select, &[unfinished, nowhere, place]);
-        self.set(jump, place);
+        let next_start = self.module.emit_word(Op::Load, &[loop_variables.next_start]);
+        let is_unfinished = self.module.emit_bool(Op::INotEqual, &[next_start, zero]);
+        let before = self.module.emit_word(Op::Load, &[loop_variables.is_bound_reached]);
+        let is_bound_reached = self.module.emit_word(Op::Select, &[is_unfinished, one, before]);
+        self.store_variable(loop_variables.is_bound_reached, is_bound_reached);
+        let no_position = self.module.constant(NO_POSITION);
+        let place = self.module.emit_word(Op::Load, &[jump]);
+        let place = self.module.emit_word(Op::Select, &[is_unfinished, no_position, place]);
+        self.store_variable(jump, place);
     }
 
     /// Returns the jump variable and the variables of loops.
-    fn spin(&self) -> Option<(Word, Spin)> {
+    fn loop_variables(&self) -> Option<(Word, LoopVariables)> {
         match &self.registers {
-            Registers::Variables { jump: Some(jump), spin: Some(spin), .. } => Some((*jump, *spin)),
+            Registers::Variables { jump: Some(jump), loop_variables: Some(spin), .. } => Some((*jump, *spin)),
             _ => None,
         }
     }
 
     pub fn instruction_at(&self, position: usize) -> Option<&'a Instruction> {
-        self.around.test.thread(self.thread).instructions.get(position)
+        self.context.test.thread(self.thread).instructions.get(position)
     }
 
-    fn select(&mut self, condition: Word, yes: &[StructuredStep], no: &[StructuredStep]) -> Result<(), Rule> {
+    fn emit_selection(
+        &mut self,
+        condition: Word,
+        yes: &[StructuredStep],
+        no: &[StructuredStep],
+    ) -> Result<(), Rule> {
         let merge = self.module.id();
-        let head = self.module.block();
-        let label = |module: &mut Module, steps: &[StructuredStep]| {
+        let head = self.module.current_block();
+        let label = |module: &mut ModuleBuilder, steps: &[StructuredStep]| {
             if steps.is_empty() { merge } else { module.id() }
         };
         let (yes_label, no_label) = (label(self.module, yes), label(self.module, no));
         self.module.selection_merge(merge);
         self.module.branch_if(condition, yes_label, no_label);
-        let before = self.values();
+        let before = self.register_values();
         // The fall-through side comes first, so that blocks are in program order.
-        let (no_end, no_values) = self.side(head, no_label, no, merge)?;
-        self.set_values(&before);
-        let (yes_end, yes_values) = self.side(head, yes_label, yes, merge)?;
-        self.module.begin(merge);
+        let (no_end, no_values) = self.emit_branch_side(head, no_label, no, merge)?;
+        self.set_register_values(&before);
+        let (yes_end, yes_values) = self.emit_branch_side(head, yes_label, yes, merge)?;
+        self.module.begin_block(merge);
         self.merge_values((yes_end, &yes_values), (no_end, &no_values))?;
         Ok(())
     }
 
     /// Emits one side of a selection; returns its last block and the register values there.
-    fn side(
+    fn emit_branch_side(
         &mut self,
         head: Word,
         label: Word,
@@ -248,23 +254,23 @@ impl<'a> ThreadEmitter<'a> {
         merge: Word,
     ) -> Result<(Word, Vec<Option<Word>>), Rule> {
         if label == merge {
-            return Ok((head, self.values()));
+            return Ok((head, self.register_values()));
         }
-        self.module.begin(label);
-        self.sequence(steps)?;
-        let end = self.module.block();
+        self.module.begin_block(label);
+        self.emit_steps(steps)?;
+        let end = self.module.current_block();
         self.module.branch(merge);
-        Ok((end, self.values()))
+        Ok((end, self.register_values()))
     }
 
-    fn values(&self) -> Vec<Option<Word>> {
+    fn register_values(&self) -> Vec<Option<Word>> {
         match &self.registers {
             Registers::Values(values) => values.entries().to_vec(),
             Registers::Variables { .. } => Vec::new(),
         }
     }
 
-    fn set_values(&mut self, values: &[Option<Word>]) {
+    fn set_register_values(&mut self, values: &[Option<Word>]) {
         if let Registers::Values(current) = &mut self.registers {
             *current = values.iter().copied().collect();
         }
@@ -281,46 +287,47 @@ impl<'a> ThreadEmitter<'a> {
                 continue;
             }
             let register = RegisterId(index as u16);
-            let [left, right] = [left, right].map(|value| value.unwrap_or_else(|| self.initial(register)));
+            let [left, right] =
+                [left, right].map(|value| value.unwrap_or_else(|| self.initial_value(register)));
             let sources = [left, yes.0, right, no.0].map(dr::Operand::IdRef);
-            let ty = self.module.integer(self.width(register));
-            let merged = self.module.value(Op::Phi, ty, sources);
-            self.assign(register, merged)?;
+            let ty = self.module.type_int(self.register_width(register));
+            let merged = self.module.emit_value(Op::Phi, ty, sources);
+            self.assign_register(register, merged)?;
         }
         Ok(())
     }
 
-    fn initial(&mut self, register: RegisterId) -> Word {
-        let value = self.around.test.initial_register(self.thread, register);
-        self.number(value.0, self.width(register))
+    fn initial_value(&mut self, register: RegisterId) -> Word {
+        let value = self.context.test.initial_register(self.thread, register);
+        self.integer_constant(value.0, self.register_width(register))
     }
 
     /// Returns the width of a register in the kernel: values under 32 bits are zero-extended to 32.
-    pub fn width(&self, register: RegisterId) -> u32 {
-        self.around.test.register_type(self.thread, register).bits().max(32)
+    pub fn register_width(&self, register: RegisterId) -> u32 {
+        self.context.test.register_type(self.thread, register).bits().max(32)
     }
 
-    fn number(&mut self, value: u64, width: u32) -> Word {
-        let ty = self.module.integer(width);
+    fn integer_constant(&mut self, value: u64, width: u32) -> Word {
+        let ty = self.module.type_int(width);
         if width == 64 {
-            self.module.constant_of(ty, &[value as u32, (value >> 32) as u32])
+            self.module.typed_constant(ty, &[value as u32, (value >> 32) as u32])
         } else {
-            self.module.constant_of(ty, &[value as u32])
+            self.module.typed_constant(ty, &[value as u32])
         }
     }
 
-    /// Returns whether the branch at `position` is taken, or `None` if that is not a branch.
+    /// Emits the condition of the branch at `position`; `None` if it is not a branch.
     pub fn condition_at(&mut self, position: usize) -> Result<Option<Word>, Rule> {
         let Some(InstructionKind::Flow(Flow::Branch { relation, left, right, .. })) =
             self.instruction_at(position).map(|instruction| &instruction.kind)
         else {
             return Ok(None);
         };
-        self.compared(*relation, *left, *right).map(Some)
+        self.emit_comparison(*relation, *left, *right).map(Some)
     }
 
-    /// Emits whether a relation holds between two operands.
-    pub fn compared(
+    /// Emits a comparison of two operands.
+    pub fn emit_comparison(
         &mut self,
         relation: BranchRelation,
         left: Operand,
@@ -336,57 +343,60 @@ impl<'a> ThreadEmitter<'a> {
         };
         let bits = self.operand_bits(left).max(self.operand_bits(right));
         let width = bits.max(32);
-        let (mut left, mut right) = (self.operand(left, width)?, self.operand(right, width)?);
+        let (mut left, mut right) = (self.operand_value(left, width)?, self.operand_value(right, width)?);
         if bits < 32 {
             // Shifted to the top, values compare by their own sign bit.
             let shift = self.module.constant(32 - bits);
-            [left, right] = [left, right].map(|side| self.module.word(Op::ShiftLeftLogical, &[side, shift]));
+            [left, right] =
+                [left, right].map(|side| self.module.emit_word(Op::ShiftLeftLogical, &[side, shift]));
         }
-        Ok(self.module.truth(op, &[left, right]))
+        Ok(self.module.emit_bool(op, &[left, right]))
     }
 
     fn operand_bits(&self, operand: Operand) -> u32 {
         match operand {
             Operand::Constant(_) => 32,
-            Operand::Register(register) => self.around.test.register_type(self.thread, register).bits(),
+            Operand::Register(register) => self.context.test.register_type(self.thread, register).bits(),
         }
     }
 
     /// Sets the jump variable to the target of the jump at `position`, if it is taken.
-    fn jump(&mut self, position: usize, to: usize) -> Result<(), Rule> {
+    fn emit_jump(&mut self, position: usize, to: usize) -> Result<(), Rule> {
         let condition = self.condition_at(position)?;
-        let Registers::Variables { jump: Some(jump), spin, .. } = &self.registers else { return Ok(()) };
-        let (jump, back) = (*jump, spin.filter(|_| to <= position));
-        let mut place = self.module.constant(if back.is_some() { NOWHERE } else { to as u32 });
-        let mut again = self.module.constant(to as u32 + 1);
+        let Registers::Variables { jump: Some(jump), loop_variables: spin, .. } = &self.registers else {
+            return Ok(());
+        };
+        let (jump, backward) = (*jump, spin.filter(|_| to <= position));
+        let mut place = self.module.constant(if backward.is_some() { NO_POSITION } else { to as u32 });
+        let mut next_start = self.module.constant(to as u32 + 1);
         if let Some(condition) = condition {
             // The jump is in an executed block, so the old value of the variable is a position that was
             // reached.
-            let before = self.module.word(Op::Load, &[jump]);
-            place = self.module.word(Op::Select, &[condition, place, before]);
-            if back.is_some() {
+            let before = self.module.emit_word(Op::Load, &[jump]);
+            place = self.module.emit_word(Op::Select, &[condition, place, before]);
+            if backward.is_some() {
                 let no = self.module.constant(0);
-                again = self.module.word(Op::Select, &[condition, again, no]);
+                next_start = self.module.emit_word(Op::Select, &[condition, next_start, no]);
             }
         }
-        self.set(jump, place);
-        if let Some(spin) = back {
-            self.set(spin.again, again);
+        self.store_variable(jump, place);
+        if let Some(spin) = backward {
+            self.store_variable(spin.next_start, next_start);
         }
         Ok(())
     }
 
     /// Emits an instruction other than a jump, a label or a control barrier.
-    pub fn instruction(&mut self, instruction: &Instruction) -> Result<(), Rule> {
+    pub fn emit_instruction(&mut self, instruction: &Instruction) -> Result<(), Rule> {
         match &instruction.kind {
-            InstructionKind::Access(access) => self.access(access)?,
-            InstructionKind::Fence { scope, semantics } => self.fence(*scope, *semantics)?,
+            InstructionKind::Access(access) => self.emit_access(access)?,
+            InstructionKind::Fence { scope, semantics } => self.emit_fence(*scope, *semantics)?,
             InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }) => {
-                let ty = self.around.test.register_type(self.thread, *destination);
+                let ty = self.context.test.register_type(self.thread, *destination);
                 let width = ty.bits().max(32);
-                let (left, right) = (self.operand(*left, width)?, self.operand(*right, width)?);
-                let result = self.arithmetic(*operation, ty, left, right)?;
-                self.assign(*destination, result)?;
+                let (left, right) = (self.operand_value(*left, width)?, self.operand_value(*right, width)?);
+                let result = self.emit_arithmetic(*operation, ty, left, right)?;
+                self.assign_register(*destination, result)?;
             }
             // Jumps and labels are in steps, control barriers end segments, phases are divided at
             // dependencies, and the rest is refused earlier.
@@ -396,16 +406,16 @@ impl<'a> ThreadEmitter<'a> {
     }
 
     /// Returns the value of a register as a number of this many bits.
-    fn value_of(&mut self, register: RegisterId, bits: u32) -> Result<Word, Rule> {
-        let value = self.register(register)?;
-        if self.width(register) == bits {
+    fn register_value_as(&mut self, register: RegisterId, bits: u32) -> Result<Word, Rule> {
+        let value = self.register_value(register)?;
+        if self.register_width(register) == bits {
             return Ok(value);
         }
-        let ty = self.module.integer(bits);
-        Ok(self.module.on_ids(Op::UConvert, ty, &[value]))
+        let ty = self.module.type_int(bits);
+        Ok(self.module.emit_on_ids(Op::UConvert, ty, &[value]))
     }
 
-    fn arithmetic(
+    fn emit_arithmetic(
         &mut self,
         operation: ArithmeticOperation,
         ty: ScalarType,
@@ -413,7 +423,7 @@ impl<'a> ThreadEmitter<'a> {
         right: Word,
     ) -> Result<Word, Rule> {
         let width = ty.bits().max(32);
-        let integer = self.module.integer(width);
+        let integer = self.module.type_int(width);
         let op = match operation {
             ArithmeticOperation::Add => Op::IAdd,
             ArithmeticOperation::Subtract => Op::ISub,
@@ -427,32 +437,32 @@ impl<'a> ThreadEmitter<'a> {
                 if ty.bits() < 32 {
                     let shift = self.module.constant(32 - ty.bits());
                     [low, high] =
-                        [low, high].map(|side| self.module.word(Op::ShiftLeftLogical, &[side, shift]));
+                        [low, high].map(|side| self.module.emit_word(Op::ShiftLeftLogical, &[side, shift]));
                 }
                 let less = self
                     .module
-                    .truth(if is_signed(ty) { Op::SLessThan } else { Op::ULessThan }, &[low, high]);
+                    .emit_bool(if is_signed(ty) { Op::SLessThan } else { Op::ULessThan }, &[low, high]);
                 let (yes, no) =
                     if operation == ArithmeticOperation::Minimum { (left, right) } else { (right, left) };
-                return Ok(self.module.on_ids(Op::Select, integer, &[less, yes, no]));
+                return Ok(self.module.emit_on_ids(Op::Select, integer, &[less, yes, no]));
             }
         };
-        let result = self.module.on_ids(op, integer, &[left, right]);
+        let result = self.module.emit_on_ids(op, integer, &[left, right]);
         if ty.bits() < 32 {
             let mask = self.module.constant((1 << ty.bits()) - 1);
-            return Ok(self.module.word(Op::BitwiseAnd, &[result, mask]));
+            return Ok(self.module.emit_word(Op::BitwiseAnd, &[result, mask]));
         }
         Ok(result)
     }
 
-    fn scope(&mut self, scope: Scope) -> Result<dr::Operand, Rule> {
-        let word = scope_operand(scope, self.around.variant)?;
+    fn scope_id_operand(&mut self, scope: Scope) -> Result<dr::Operand, Rule> {
+        let word = scope_operand(scope, self.context.variant)?;
         Ok(dr::Operand::IdScope(self.module.constant(word)))
     }
 
     fn atomic_semantics(&mut self, semantics: Semantics) -> dr::Operand {
         let mut word = semantics_word(semantics);
-        if self.around.variant.volatile && self.around.variant.model == MemoryModel::Vulkan {
+        if self.context.variant.volatile && self.context.variant.model == MemoryModel::Vulkan {
             word |= MemorySemantics::VOLATILE.bits();
         }
         self.constant_semantics(word)
@@ -463,35 +473,35 @@ impl<'a> ThreadEmitter<'a> {
     }
 
     /// Returns the value of an operand as a number of this many bits.
-    pub fn operand(&mut self, operand: Operand, width: u32) -> Result<Word, Rule> {
+    pub fn operand_value(&mut self, operand: Operand, width: u32) -> Result<Word, Rule> {
         match operand {
-            Operand::Constant(constant) => Ok(self.number(constant as u64, width)),
-            Operand::Register(register) => self.value_of(register, width),
+            Operand::Constant(constant) => Ok(self.integer_constant(constant as u64, width)),
+            Operand::Register(register) => self.register_value_as(register, width),
         }
     }
 
     /// Returns the current value of a register.
-    pub fn register(&mut self, register: RegisterId) -> Result<Word, Rule> {
+    pub fn register_value(&mut self, register: RegisterId) -> Result<Word, Rule> {
         match &self.registers {
             Registers::Values(values) => match *values.get(register)? {
                 Some(value) => Ok(value),
-                None => Ok(self.initial(register)),
+                None => Ok(self.initial_value(register)),
             },
             Registers::Variables { registers, .. } => {
                 let variable = *registers.get(register)?;
-                let ty = self.module.integer(self.width(register));
-                Ok(self.module.on_ids(Op::Load, ty, &[variable]))
+                let ty = self.module.type_int(self.register_width(register));
+                Ok(self.module.emit_on_ids(Op::Load, ty, &[variable]))
             }
         }
     }
 
     /// Sets a register.
-    pub fn assign(&mut self, register: RegisterId, value: Word) -> Result<(), Rule> {
+    pub fn assign_register(&mut self, register: RegisterId, value: Word) -> Result<(), Rule> {
         match &mut self.registers {
             Registers::Values(values) => values.set(register, Some(value))?,
             Registers::Variables { registers, .. } => {
                 let variable = *registers.get(register)?;
-                self.set(variable, value);
+                self.store_variable(variable, value);
             }
         }
         Ok(())
@@ -501,7 +511,7 @@ impl<'a> ThreadEmitter<'a> {
 /// Returns the SPIR-V scope. Under GLSL450, Device denotes the queue family instance.
 pub(crate) fn scope_operand(scope: Scope, variant: Variant) -> Result<u32, Rule> {
     let vulkan = variant.model == MemoryModel::Vulkan;
-    let scope = if vulkan { scope } else { glsl::widened(scope) };
+    let scope = if vulkan { scope } else { glsl::widen_scope(scope) };
     scope_word(scope, vulkan).ok_or(Rule::CrossDeviceScope)
 }
 
@@ -512,7 +522,7 @@ fn is_signed(ty: ScalarType) -> bool {
 /// Returns the opcode. Integer types of the module are unsigned; the signedness of a minimum or maximum is in
 /// the opcode.
 fn atomic_op(operation: ArithmeticOperation, ty: ScalarType) -> Result<Op, Rule> {
-    if Element::of(ty).is_float() {
+    if ElementType::from_scalar(ty).is_float() {
         return match operation {
             ArithmeticOperation::Add => Ok(Op::AtomicFAddEXT),
             ArithmeticOperation::Minimum => Ok(Op::AtomicFMinEXT),

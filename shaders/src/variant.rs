@@ -5,7 +5,7 @@ use vocabulary::Feature;
 use std::fmt;
 use std::str::FromStr;
 
-pub use crate::shape::{Filling, WorkgroupShape};
+pub use crate::shape::{WorkgroupCount, WorkgroupShape};
 
 /// A variant of a test. The default changes nothing: SPIR-V 1.5, the Vulkan memory model.
 ///
@@ -17,21 +17,21 @@ pub struct Variant {
     /// The version of SPIR-V.
     pub target: SpirvVersion,
     /// Whether references that cannot overlap are declared `Restrict`.
-    pub references: References,
+    pub reference_aliasing: ReferenceAliasing,
     /// Buffers and images that a kernel does not write are declared `NonWritable` in it.
     pub readonly: bool,
     /// Non-private accesses and atomics are volatile.
     pub volatile: bool,
     /// How a pointer is passed to its accesses.
-    pub pointers: Pointers,
+    pub pointer_form: PointerForm,
     /// Loop control of the module.
-    pub loops: Loops,
+    pub unrolling: LoopUnrolling,
     /// The images that contain `sc2` and `image` locations.
-    pub images: Images,
+    pub image_form: ImageForm,
     /// The storages in separate memory.
-    pub apart: Apart,
+    pub separate_storages: SeparateStorages,
     /// How workgroup memory gets its initial values.
-    pub workgroup_memory: WorkgroupMemory,
+    pub workgroup_memory: WorkgroupInitialization,
     /// The shader stage.
     pub stage: CarrierStage,
     /// Which fragments exclude each other in interlocked sections.
@@ -39,28 +39,28 @@ pub struct Variant {
     /// The size of its workgroups.
     pub shape: WorkgroupShape,
     /// The number of concurrent workgroups. The kernels do not depend on it.
-    pub filling: Filling,
+    pub workgroup_count: WorkgroupCount,
     /// The size of its subgroups, if the device has several.
-    pub subgroups: SubgroupSize,
+    pub subgroup_size: SubgroupSize,
 }
 
 /// [`Variant::default`] as a constant.
 pub const DEFAULT: Variant = Variant {
     model: MemoryModel::Vulkan,
     target: SpirvVersion::Vulkan12,
-    references: References::Aliased,
+    reference_aliasing: ReferenceAliasing::Aliased,
     readonly: false,
     volatile: false,
-    pointers: Pointers::Direct,
-    loops: Loops::Free,
-    images: Images::TwoDimensional,
-    apart: Apart::Nothing,
-    workgroup_memory: WorkgroupMemory::Stored,
+    pointer_form: PointerForm::Direct,
+    unrolling: LoopUnrolling::Unspecified,
+    image_form: ImageForm::TwoDimensional,
+    separate_storages: SeparateStorages::None,
+    workgroup_memory: WorkgroupInitialization::Stored,
     stage: CarrierStage::Compute,
     interlock: InterlockMode::Pixel,
     shape: WorkgroupShape::Fitting,
-    filling: Filling::Drawn,
-    subgroups: SubgroupSize::Usual,
+    workgroup_count: WorkgroupCount::Random,
+    subgroup_size: SubgroupSize::Unspecified,
 };
 
 /// The memory model of a module.
@@ -85,7 +85,7 @@ pub enum SpirvVersion {
 
 /// How references to memory are declared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum References {
+pub enum ReferenceAliasing {
     /// Every reference may alias every other.
     #[default]
     Aliased,
@@ -95,7 +95,7 @@ pub enum References {
 
 /// How a pointer is passed to an access.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Pointers {
+pub enum PointerForm {
     /// Directly.
     #[default]
     Direct,
@@ -109,19 +109,19 @@ pub enum Pointers {
 
 /// Loop control of the module.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Loops {
+pub enum LoopUnrolling {
     /// Nothing.
     #[default]
-    Free,
+    Unspecified,
     /// `unrolled`.
     Unrolled,
     /// `looped`: do not unroll.
-    Looped,
+    NotUnrolled,
 }
 
 /// The images that contain image locations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Images {
+pub enum ImageForm {
     /// A two-dimensional storage image.
     #[default]
     TwoDimensional,
@@ -134,10 +134,10 @@ pub enum Images {
 /// The storages in a second location buffer or in separate images, which the caller allocates in memory of
 /// another type. Workgroup memory is in neither.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Apart {
+pub enum SeparateStorages {
     /// None.
     #[default]
-    Nothing,
+    None,
     /// `nonlocal-payload`: those that no instruction accesses atomically.
     Payload,
     /// `nonlocal-guard`: those that some instruction accesses atomically.
@@ -146,7 +146,7 @@ pub enum Apart {
 
 /// How workgroup memory gets its initial values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum WorkgroupMemory {
+pub enum WorkgroupInitialization {
     /// The kernel stores them, followed by a barrier of its workgroup.
     #[default]
     Stored,
@@ -155,12 +155,12 @@ pub enum WorkgroupMemory {
     Zeroed,
 }
 
-impl WorkgroupMemory {
+impl WorkgroupInitialization {
     /// The Vulkan feature that it requires.
     pub fn feature(self) -> Option<Feature> {
         match self {
-            WorkgroupMemory::Stored => None,
-            WorkgroupMemory::Zeroed => Some(Feature::ShaderZeroInitializeWorkgroupMemory),
+            WorkgroupInitialization::Stored => None,
+            WorkgroupInitialization::Zeroed => Some(Feature::ShaderZeroInitializeWorkgroupMemory),
         }
     }
 }
@@ -219,7 +219,7 @@ impl InterlockMode {
 pub enum SubgroupSize {
     /// No request, or the device's reported size if the test places threads by subgroups.
     #[default]
-    Usual,
+    Unspecified,
     /// `subgroup-smallest`: the minimum of the device.
     Smallest,
     /// `subgroup-largest`: the maximum of the device.
@@ -245,13 +245,13 @@ impl CarrierStage {
     }
 
     /// Returns true for the stages of mesh pipelines, which have separate limits and an extension.
-    pub fn is_of_mesh(self) -> bool {
+    pub fn is_mesh_pipeline(self) -> bool {
         matches!(self, CarrierStage::Mesh | CarrierStage::Task)
     }
 
     /// Returns true if its invocations form workgroups, with shared memory and barriers.
     pub fn has_workgroups(self) -> bool {
-        self == CarrierStage::Compute || self.is_of_mesh()
+        self == CarrierStage::Compute || self.is_mesh_pipeline()
     }
 
     /// Returns true if the threads of a test are in different stages.
@@ -261,7 +261,7 @@ impl CarrierStage {
 
     /// Returns the stage of the thread with this number.
     #[must_use]
-    pub fn of_thread(self, number: usize) -> CarrierStage {
+    pub fn for_thread(self, number: usize) -> CarrierStage {
         match self {
             CarrierStage::VertexFragment | CarrierStage::FragmentVertex => {
                 let vertex = number.is_multiple_of(2) == (self == CarrierStage::VertexFragment);
@@ -292,24 +292,24 @@ pub fn words() -> impl Iterator<Item = (&'static str, Variant)> {
     [
         ("glsl450", Variant { model: MemoryModel::Glsl450, ..d }),
         ("vulkan11", Variant { target: SpirvVersion::Vulkan11, ..d }),
-        ("restrict", Variant { references: References::Restrict, ..d }),
+        ("restrict", Variant { reference_aliasing: ReferenceAliasing::Restrict, ..d }),
         ("readonly", Variant { readonly: true, ..d }),
         ("volatile", Variant { volatile: true, ..d }),
-        ("copy", Variant { pointers: Pointers::Copy, ..d }),
-        ("select", Variant { pointers: Pointers::Select, ..d }),
-        ("phi", Variant { pointers: Pointers::Phi, ..d }),
-        ("unrolled", Variant { loops: Loops::Unrolled, ..d }),
-        ("looped", Variant { loops: Loops::Looped, ..d }),
-        ("image1d", Variant { images: Images::OneDimensional, ..d }),
-        ("texels", Variant { images: Images::TexelBuffer, ..d }),
-        ("nonlocal-payload", Variant { apart: Apart::Payload, ..d }),
-        ("nonlocal-guard", Variant { apart: Apart::Guard, ..d }),
-        ("zeroed", Variant { workgroup_memory: WorkgroupMemory::Zeroed, ..d }),
+        ("copy", Variant { pointer_form: PointerForm::Copy, ..d }),
+        ("select", Variant { pointer_form: PointerForm::Select, ..d }),
+        ("phi", Variant { pointer_form: PointerForm::Phi, ..d }),
+        ("unrolled", Variant { unrolling: LoopUnrolling::Unrolled, ..d }),
+        ("looped", Variant { unrolling: LoopUnrolling::NotUnrolled, ..d }),
+        ("image1d", Variant { image_form: ImageForm::OneDimensional, ..d }),
+        ("texels", Variant { image_form: ImageForm::TexelBuffer, ..d }),
+        ("nonlocal-payload", Variant { separate_storages: SeparateStorages::Payload, ..d }),
+        ("nonlocal-guard", Variant { separate_storages: SeparateStorages::Guard, ..d }),
+        ("zeroed", Variant { workgroup_memory: WorkgroupInitialization::Zeroed, ..d }),
         ("vertex", Variant { stage: CarrierStage::Vertex, ..d }),
         ("fragment", Variant { stage: CarrierStage::Fragment, ..d }),
-        ("subgroup-smallest", Variant { subgroups: SubgroupSize::Smallest, ..d }),
-        ("subgroup-largest", Variant { subgroups: SubgroupSize::Largest, ..d }),
-        ("subgroup-varying", Variant { subgroups: SubgroupSize::Varying, ..d }),
+        ("subgroup-smallest", Variant { subgroup_size: SubgroupSize::Smallest, ..d }),
+        ("subgroup-largest", Variant { subgroup_size: SubgroupSize::Largest, ..d }),
+        ("subgroup-varying", Variant { subgroup_size: SubgroupSize::Varying, ..d }),
         ("fragment-helpers", Variant { stage: CarrierStage::FragmentHelpers, ..d }),
         ("vertex-fragment", Variant { stage: CarrierStage::VertexFragment, ..d }),
         ("fragment-vertex", Variant { stage: CarrierStage::FragmentVertex, ..d }),
@@ -320,32 +320,35 @@ pub fn words() -> impl Iterator<Item = (&'static str, Variant)> {
     ]
     .into_iter()
     .chain(WorkgroupShape::EXAMPLES.map(|(word, shape)| (word, Variant { shape, ..DEFAULT })))
-    .chain(Filling::EXAMPLES.map(|(word, filling)| (word, Variant { filling, ..DEFAULT })))
+    .chain(
+        WorkgroupCount::EXAMPLES
+            .map(|(word, filling)| (word, Variant { workgroup_count: filling, ..DEFAULT })),
+    )
 }
 
 impl Variant {
     /// Returns the variant with every setting of `other` that differs from the default.
     #[must_use]
-    pub fn with(self, other: Variant) -> Variant {
+    pub fn overridden_by(self, other: Variant) -> Variant {
         fn choose<T: Default + PartialEq>(own: T, other: T) -> T {
             if other == T::default() { own } else { other }
         }
         Variant {
             model: choose(self.model, other.model),
             target: choose(self.target, other.target),
-            references: choose(self.references, other.references),
+            reference_aliasing: choose(self.reference_aliasing, other.reference_aliasing),
             readonly: self.readonly || other.readonly,
             volatile: self.volatile || other.volatile,
-            pointers: choose(self.pointers, other.pointers),
-            loops: choose(self.loops, other.loops),
-            images: choose(self.images, other.images),
-            apart: choose(self.apart, other.apart),
+            pointer_form: choose(self.pointer_form, other.pointer_form),
+            unrolling: choose(self.unrolling, other.unrolling),
+            image_form: choose(self.image_form, other.image_form),
+            separate_storages: choose(self.separate_storages, other.separate_storages),
             workgroup_memory: choose(self.workgroup_memory, other.workgroup_memory),
             stage: choose(self.stage, other.stage),
             interlock: choose(self.interlock, other.interlock),
             shape: choose(self.shape, other.shape),
-            filling: choose(self.filling, other.filling),
-            subgroups: choose(self.subgroups, other.subgroups),
+            workgroup_count: choose(self.workgroup_count, other.workgroup_count),
+            subgroup_size: choose(self.subgroup_size, other.subgroup_size),
         }
     }
 }
@@ -357,10 +360,10 @@ impl FromStr for Variant {
         let mut variant = Variant::default();
         for part in text.split('.').filter(|part| !part.is_empty()) {
             let shape = || part.parse().ok().map(|shape| Variant { shape, ..DEFAULT });
-            let filling = || part.parse().ok().map(|filling| Variant { filling, ..DEFAULT });
+            let filling = || part.parse().ok().map(|filling| Variant { workgroup_count: filling, ..DEFAULT });
             let found = words().find(|(word, _)| *word == part).map(|(_, one)| one);
             let found = found.or_else(shape).or_else(filling);
-            variant = variant.with(found.ok_or_else(|| UnknownVariant { word: part.to_owned() })?);
+            variant = variant.overridden_by(found.ok_or_else(|| UnknownVariant { word: part.to_owned() })?);
         }
         Ok(variant)
     }
@@ -369,9 +372,11 @@ impl FromStr for Variant {
 /// Writes the words in the order of [`words`]; nothing for the default.
 impl fmt::Display for Variant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plain = Variant { shape: WorkgroupShape::Fitting, filling: Filling::Drawn, ..*self };
-        let named = words().filter(|(_, one)| plain.with(*one) == plain).map(|(word, _)| word.to_owned());
-        let numbers = [self.shape.to_string(), self.filling.to_string()];
+        let plain =
+            Variant { shape: WorkgroupShape::Fitting, workgroup_count: WorkgroupCount::Random, ..*self };
+        let named =
+            words().filter(|(_, one)| plain.overridden_by(*one) == plain).map(|(word, _)| word.to_owned());
+        let numbers = [self.shape.to_string(), self.workgroup_count.to_string()];
         let numbers = numbers.into_iter().filter(|word| !word.is_empty());
         f.write_str(&named.chain(numbers).collect::<Vec<_>>().join("."))
     }

@@ -22,7 +22,7 @@ fn kernel() -> Module {
     };
     let test = Builder::new("all", &["x"])
         .thread(
-            at(0, 0),
+            thread_place(0, 0),
             vec![
                 load(0, 0, atomic(Scope::Device, Order::Acquire)),
                 store(0, constant(3), atomic(Scope::Subgroup, Order::Release)),

@@ -4,7 +4,7 @@
 use crate::common;
 
 use common::Validator;
-use shaders::classify::{CountedMemory, RowColumn, RowTable, WordSource, count, reset};
+use shaders::classify::{CountedMemory, RowColumn, RowTable, WordSource, counting_kernel, reset_kernel};
 use shaders::variant::SpirvVersion;
 
 fn column(source: WordSource, words: &[u32]) -> RowColumn {
@@ -39,17 +39,19 @@ fn every_kernel_is_valid() {
                 lanes: 8,
                 slots: 3,
                 storage_words,
-                initial: vec![0, 5, 3 << 32],
-                done: vec![2],
+                initial_values: vec![0, 5, 3 << 32],
+                done_slots: vec![2],
                 by_round,
                 workgroup_size: 64,
                 workgroups: 5,
                 first_receipt: 300,
                 device_scope,
             };
-            for (name, helper) in [("reset", reset(&memory)), ("count", count(&memory, &table))] {
-                let said = validator.verdict(&helper.words, SpirvVersion::Vulkan12);
-                assert_eq!(said, Ok(()), "{name} of {memory:?}, {table:?}");
+            for (name, helper) in
+                [("reset", reset_kernel(&memory)), ("count", counting_kernel(&memory, &table))]
+            {
+                let verdict = validator.run_spirv_val(&helper.words, SpirvVersion::Vulkan12);
+                assert_eq!(verdict, Ok(()), "{name} of {memory:?}, {table:?}");
                 assert_eq!(kernel_oracle::check::check(&helper.words).unwrap(), [], "{name}");
                 validator.validated += 1;
             }

@@ -14,7 +14,7 @@ use std::path::Path;
 
 use common::{LAVAPIPE, NARROW, local_size};
 use litmus::*;
-use machine::{Invocation, Program, State, Touch};
+use machine::{BufferAccess, Invocation, Program, State};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use rspirv::spirv::Op;
@@ -28,17 +28,17 @@ const SALT: u32 = 0x7b12_3456;
 
 /// Parameters of the rendezvous.
 #[derive(Clone, Copy)]
-struct Waiting {
+struct RendezvousParameters {
     spin: u32,
     interval: u32,
     hold: u32,
 }
 
-const NEVER: Waiting = Waiting { spin: 0, interval: 1, hold: 2 };
+const NO_RENDEZVOUS: RendezvousParameters = RendezvousParameters { spin: 0, interval: 1, hold: 2 };
 
 /// Returns parameters of a small dispatch: pairing, multipliers and rounds in which every term of the
 /// formulas matters.
-fn parameters(kernel: &CompiledKernel, waiting: Waiting) -> Parameters {
+fn parameters(kernel: &CompiledKernel, waiting: RendezvousParameters) -> Parameters {
     let co_prime = |n: u32| (2..).find(|m| gcd(*m, n) == 1).unwrap();
     let groups = 6;
     Parameters {
@@ -47,7 +47,7 @@ fn parameters(kernel: &CompiledKernel, waiting: Waiting) -> Parameters {
         spin: waiting.spin,
         pairing: 2,
         group_multiplier: co_prime(groups),
-        group_offset: if kernel.parallel { 5 } else { 4 },
+        group_offset: if kernel.is_parallel { 5 } else { 4 },
         lane_multiplier: co_prime(kernel.lanes),
         lane_offset: 3,
         stride: kernel.storages * 5 + 2,
@@ -62,8 +62,8 @@ fn parameters(kernel: &CompiledKernel, waiting: Waiting) -> Parameters {
 }
 
 /// Returns the number of workgroups of a group: one for each class, or one that runs them all.
-fn workgroups_of_group(kernel: &CompiledKernel) -> u32 {
-    if kernel.parallel { 1 } else { kernel.roles.classes.len() as u32 }
+fn workgroups_per_group(kernel: &CompiledKernel) -> u32 {
+    if kernel.is_parallel { 1 } else { kernel.roles.classes.len() as u32 }
 }
 
 /// Returns memory stress in which every term of the formulas matters; none if the kernel has none.
@@ -72,7 +72,7 @@ fn stress(kernel: &CompiledKernel, parameters: &Parameters, seed: u32) -> Stress
         return StressParameters::default();
     }
     let workgroups = 5;
-    let all = parameters.groups * workgroups_of_group(kernel) + workgroups;
+    let all = parameters.groups * workgroups_per_group(kernel) + workgroups;
     let patterns = [
         AccessPattern::StoreStore,
         AccessPattern::StoreLoad,
@@ -85,7 +85,7 @@ fn stress(kernel: &CompiledKernel, parameters: &Parameters, seed: u32) -> Stress
         workgroup_offset: 3,
         iterations: 2,
         before: 3,
-        pattern: patterns[seed as usize % 4].word(),
+        pattern: patterns[seed as usize % 4].to_word(),
         lines: 3,
         chunk: 2,
         step: 14,
@@ -98,7 +98,7 @@ const SCRATCH_WORDS: u32 = 35;
 
 /// Work that a faulty driver executes in addition to the dispatch.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Excess {
+struct SurplusWork {
     /// Workgroups after the last one.
     workgroups: u32,
     /// All workgroups a second time, with y = 1.
@@ -109,8 +109,8 @@ struct Excess {
     off_by_one: bool,
 }
 
-impl Excess {
-    const NONE: Excess = Excess { workgroups: 0, second_row: false, locals: 0, off_by_one: false };
+impl SurplusWork {
+    const NONE: SurplusWork = SurplusWork { workgroups: 0, second_row: false, locals: 0, off_by_one: false };
 
     /// Returns the invocations of a dispatch of this many workgroups, workgroup by workgroup.
     fn invocations(
@@ -142,7 +142,7 @@ fn gcd(a: u32, b: u32) -> u32 {
 }
 
 /// An executed dispatch: its invocations with their accesses, and the final memory.
-struct Run {
+struct ExecutedDispatch {
     kernel: CompiledKernel,
     parameters: Parameters,
     stress: StressParameters,
@@ -159,26 +159,26 @@ fn salt_instance(kernel: &CompiledKernel, parameters: &Parameters) -> usize {
 }
 
 /// Returns true for the reading of a salt.
-fn is_salt(run: &Run, touch: &Touch) -> bool {
+fn is_salt(run: &ExecutedDispatch, touch: &BufferAccess) -> bool {
     run.kernel.bindings[touch.binding as usize] == Binding::Locations
         && touch.word / run.parameters.stride as usize == salt_instance(&run.kernel, &run.parameters)
 }
 
-fn waits(invocation: &Invocation) -> bool {
+fn is_waiting(invocation: &Invocation) -> bool {
     matches!(invocation.state, State::Waiting(..))
 }
 
 /// Executes a dispatch; `pick` selects the next of the runnable invocations.
-fn run(
+fn execute_dispatch(
     test: &Test,
     config: &KernelConfig,
-    waiting: Waiting,
-    excess: Excess,
+    waiting: RendezvousParameters,
+    excess: SurplusWork,
     pick: &mut dyn FnMut(usize) -> usize,
-) -> Option<Run> {
+) -> Option<ExecutedDispatch> {
     let kernel = shaders::compile(test, config).ok()?;
     let parameters = parameters(&kernel, waiting);
-    let classes = workgroups_of_group(&kernel);
+    let classes = workgroups_per_group(&kernel);
     let stress = stress(&kernel, &parameters, test.name.len() as u32);
     let mut program = Program::new(&kernel, parameters, stress);
     program.off_by_one = excess.off_by_one;
@@ -186,7 +186,7 @@ fn run(
     let instances = (rounds * parameters.groups * kernel.lanes) as usize;
     let mut locations = vec![POISON; (instances + 1) * parameters.stride as usize];
     for instance in 0..instances {
-        for (storage, value) in kernel.initial.iter().enumerate() {
+        for (storage, value) in kernel.initial_values.iter().enumerate() {
             locations[instance * parameters.stride as usize + storage * parameters.spacing as usize] =
                 *value as u32;
         }
@@ -208,7 +208,7 @@ fn run(
         .bindings
         .iter()
         .map(|binding| match binding {
-            Binding::Locations | Binding::Apart => 0,
+            Binding::Locations | Binding::SeparateLocations => 0,
             Binding::Results => 1,
             Binding::Rendezvous => 2,
             Binding::Scratch => 3,
@@ -233,10 +233,10 @@ fn run(
         let size = (kernel.workgroup_size + excess.locals) as usize;
         for (first, members) in (0..).step_by(size).zip(invocations.chunks_mut(size)) {
             let alike = members.iter().all(|member| member.state == members[0].state);
-            let tangled = members.iter().any(|member| waits(member) && member.in_subgroup);
+            let tangled = members.iter().any(|member| is_waiting(member) && member.in_subgroup);
             assert!(alike || test.has_blocks() && tangled, "a barrier that not all reach");
             for (index, member) in (first..).zip(members) {
-                if waits(member) && (alike || member.in_subgroup) {
+                if is_waiting(member) && (alike || member.in_subgroup) {
                     member.state = State::Running;
                     running.push(index);
                 }
@@ -248,7 +248,7 @@ fn run(
     }
     let results = std::mem::take(&mut buffers[1]);
     let locations = std::mem::take(&mut buffers[0]);
-    let invocations = machine::stages::played(&kernel, invocations, &buffers[4]);
+    let invocations = machine::stages::first_invocations(&kernel, invocations, &buffers[4]);
     let is_asked_for = |invocation: &Invocation| {
         invocation.row == 0 && invocation.workgroup < all && invocation.local < kernel.workgroup_size
     };
@@ -256,7 +256,7 @@ fn run(
     assert_eq!(invocations.len() as u32, all * kernel.workgroup_size);
     let overflow_word = 1 + kernel.roles.classes.len();
     for invocation in &surplus {
-        let [only] = invocation.touches[..] else { panic!("{}: {:?}", test.name, invocation.touches) };
+        let [only] = invocation.accesses[..] else { panic!("{}: {:?}", test.name, invocation.accesses) };
         assert_eq!(kernel.bindings[only.binding as usize], Binding::Rendezvous);
         assert_eq!((only.word, only.op), (overflow_word, Op::AtomicIAdd));
     }
@@ -264,8 +264,8 @@ fn run(
     if kernel.variant.stage.has_workgroups() && !excess.off_by_one {
         assert_eq!(overflow, surplus.len() as u32, "{}", test.name);
     }
-    assert_eq!(overflow > 0, excess != Excess::NONE, "{}", test.name);
-    Some(Run { kernel, parameters, stress, invocations, results, locations, lengths })
+    assert_eq!(overflow > 0, excess != SurplusWork::NONE, "{}", test.name);
+    Some(ExecutedDispatch { kernel, parameters, stress, invocations, results, locations, lengths })
 }
 
 /// Interprets a thread of the test with the values that an invocation read. Returns its final registers, and
@@ -274,7 +274,7 @@ fn replay(
     test: &Test,
     thread: &Thread,
     id: ThreadId,
-    touches: &[Touch],
+    touches: &[BufferAccess],
     bound: u32,
     context: &str,
 ) -> (Vec<u32>, bool) {
@@ -347,7 +347,7 @@ fn replay(
                         assert_eq!(
                             touches.next(),
                             None,
-                            "{context}: accesses behind a loop that is given up"
+                            "{context}: accesses after a loop that reached its bound"
                         );
                         return (registers, false);
                     }
@@ -361,29 +361,29 @@ fn replay(
 }
 
 /// Returns the number of the workgroup with this id.
-fn number_of(run: &Run, workgroup: u32) -> u32 {
+fn number_of(run: &ExecutedDispatch, workgroup: u32) -> u32 {
     if !run.kernel.is_stressed() {
         return workgroup;
     }
     let StressParameters { workgroups, workgroup_multiplier, workgroup_offset, .. } = run.stress;
-    let all = run.parameters.groups * workgroups_of_group(&run.kernel) + workgroups;
+    let all = run.parameters.groups * workgroups_per_group(&run.kernel) + workgroups;
     (workgroup * workgroup_multiplier + workgroup_offset) % all
 }
 
 /// Checks the memory stress of an invocation. Every round has the expected turns, each with the two accesses
 /// of the pattern to the target word, between the last load of the rendezvous and the first access of the
 /// thread.
-fn check_stress(run: &Run, index: usize) {
+fn check_stress(run: &ExecutedDispatch, index: usize) {
     let (kernel, s) = (&run.kernel, &run.stress);
     let invocation = &run.invocations[index];
-    let of = |touch: &Touch| kernel.bindings[touch.binding as usize];
-    let touches: Vec<&Touch> =
-        invocation.touches.iter().filter(|touch| of(touch) == Binding::Scratch).collect();
+    let of = |touch: &BufferAccess| kernel.bindings[touch.binding as usize];
+    let touches: Vec<&BufferAccess> =
+        invocation.accesses.iter().filter(|touch| of(touch) == Binding::Scratch).collect();
     if !kernel.is_stressed() {
         assert!(touches.is_empty());
         return;
     }
-    let playing = run.parameters.groups * workgroups_of_group(kernel);
+    let playing = run.parameters.groups * workgroups_per_group(kernel);
     let number = number_of(run, invocation.workgroup);
     let turns = if number >= playing { s.iterations } else { s.before };
     assert_eq!(touches.len() as u32, run.parameters.rounds * turns * 2);
@@ -394,43 +394,43 @@ fn check_stress(run: &Run, index: usize) {
         assert!(turn.iter().all(|touch| touch.word == word as usize));
     }
     if number >= playing {
-        assert_eq!(touches.len(), invocation.touches.len(), "it does nothing else");
+        assert_eq!(touches.len(), invocation.accesses.len(), "it does nothing else");
     }
     // One block per round, after its rendezvous.
-    let scratch = |touch: &Touch| of(touch) == Binding::Scratch;
-    let blocks = invocation.touches.split(|touch| !scratch(touch)).filter(|block| !block.is_empty());
+    let scratch = |touch: &BufferAccess| of(touch) == Binding::Scratch;
+    let blocks = invocation.accesses.split(|touch| !scratch(touch)).filter(|block| !block.is_empty());
     let expected = if number >= playing || s.before == 0 { 1 } else { run.parameters.rounds };
-    let active = invocation.touches.iter().any(|touch| of(touch) == Binding::Results);
+    let active = invocation.accesses.iter().any(|touch| of(touch) == Binding::Results);
     if active || number >= playing {
         assert_eq!(blocks.count() as u32, expected);
     }
-    for pair in invocation.touches.windows(2).filter(|pair| active && scratch(&pair[0])) {
-        assert_ne!(of(&pair[1]), Binding::Rendezvous, "it stands behind the meeting");
+    for pair in invocation.accesses.windows(2).filter(|pair| active && scratch(&pair[0])) {
+        assert_ne!(of(&pair[1]), Binding::Rendezvous, "it follows the rendezvous");
     }
 }
 
 /// Checks the rendezvous of one invocation. It polls until all have arrived. If `spin` polls have failed over
 /// all rounds, it never waits again. If its first poll succeeds, it makes `hold` more loads. One invocation
 /// per workgroup arrives, once per rendezvous.
-fn check_meetings(run: &Run, index: usize, ids: &[ThreadId]) {
+fn check_meetings(run: &ExecutedDispatch, index: usize, ids: &[ThreadId]) {
     let (kernel, p) = (&run.kernel, &run.parameters);
     let invocation = &run.invocations[index];
     let classes = kernel.roles.classes.len() as u32;
     let workgroup = number_of(run, invocation.workgroup);
-    let group = match kernel.parallel {
+    let group = match kernel.is_parallel {
         true => 0,
         false => (workgroup / (p.pairing * classes)) * p.pairing + workgroup % p.pairing,
     };
     let own = |slot: &&ResultSlot| slot.thread().is_some_and(|thread| ids.contains(&thread));
     let reports = kernel.results.iter().filter(own).count();
-    let (mut reported, mut round, mut patience) = (0, 0, p.spin as usize);
-    let (mut looks, mut arrivals, mut receipts) = (Vec::new(), 0, 0);
+    let (mut reported, mut round, mut polls_left) = (0, 0, p.spin as usize);
+    let (mut polls, mut arrivals, mut receipts) = (Vec::new(), 0, 0);
     let mut salted: Vec<u32> = Vec::new();
-    for touch in &invocation.touches {
+    for touch in &invocation.accesses {
         match kernel.bindings[touch.binding as usize] {
             Binding::Rendezvous if touch.word % 32 != 0 => {
                 assert_eq!(invocation.local, 0);
-                let (class, group) = match kernel.parallel {
+                let (class, group) = match kernel.is_parallel {
                     true => (0, workgroup),
                     false => ((workgroup / p.pairing + p.turn) % classes, group),
                 };
@@ -440,16 +440,16 @@ fn check_meetings(run: &Run, index: usize, ids: &[ThreadId]) {
                     _ => (Op::AtomicStore, None, Some(receipt(run))),
                 };
                 assert_eq!((touch.op, touch.read, touch.written), (op, read, written));
-                assert_eq!((reported, round, arrivals, looks.len()), (0, 0, 0, 0), "first of all");
+                assert_eq!((reported, round, arrivals, polls.len()), (0, 0, 0, 0), "first of all");
                 receipts += 1;
             }
             Binding::Rendezvous => {
                 assert_eq!(touch.word, group as usize * 32);
                 match touch.op {
-                    Op::AtomicLoad => looks.push(touch.read.unwrap()),
+                    Op::AtomicLoad => polls.push(touch.read.unwrap()),
                     Op::AtomicIAdd => {
                         assert_eq!(touch.written, touch.read.map(|before| before + 1));
-                        assert!(looks.is_empty(), "arrives before it waits");
+                        assert!(polls.is_empty(), "arrives before it waits");
                         arrivals += 1;
                     }
                     other => assert_eq!(other, Op::AtomicLoad),
@@ -458,38 +458,42 @@ fn check_meetings(run: &Run, index: usize, ids: &[ThreadId]) {
             Binding::Results => {
                 reported += 1;
                 if reported == reports {
-                    let meets = classes > 1 && p.spin > 0 && round % p.interval == 0;
-                    assert_eq!(arrivals, u32::from(meets && invocation.local == 0));
-                    if meets && patience > 0 {
-                        let all_here = |seen: &u32| *seen >= p.party * (round / p.interval + 1);
-                        match looks.iter().position(all_here) {
-                            Some(in_vain) => {
-                                let held = if in_vain == 0 { p.hold as usize } else { 0 };
-                                assert_eq!(looks.len(), in_vain + 1 + held, "it goes on once all are here");
-                                patience -= in_vain;
+                    let has_rendezvous = classes > 1 && p.spin > 0 && round % p.interval == 0;
+                    assert_eq!(arrivals, u32::from(has_rendezvous && invocation.local == 0));
+                    if has_rendezvous && polls_left > 0 {
+                        let has_all_arrived = |seen: &u32| *seen >= p.party * (round / p.interval + 1);
+                        match polls.iter().position(has_all_arrived) {
+                            Some(failed_polls) => {
+                                let held = if failed_polls == 0 { p.hold as usize } else { 0 };
+                                assert_eq!(
+                                    polls.len(),
+                                    failed_polls + 1 + held,
+                                    "it goes on once all are here"
+                                );
+                                polls_left -= failed_polls;
                             }
                             None => {
-                                assert_eq!(looks.len(), patience, "it neither gives up early nor late");
-                                patience = 0;
+                                assert_eq!(polls.len(), polls_left, "it neither gives up early nor late");
+                                polls_left = 0;
                             }
                         }
                     } else {
-                        assert!(looks.is_empty(), "nobody to wait for, or no patience left");
+                        assert!(polls.is_empty(), "no workgroup to wait for, or no polls left");
                     }
                     (reported, round, arrivals) = (0, round + 1, 0);
-                    looks.clear();
+                    polls.clear();
                 }
             }
             Binding::Locations if is_salt(run, touch) => {
                 assert_eq!((touch.op, touch.read, touch.written), (Op::Load, Some(SALT), None));
                 assert_eq!(
-                    (reported, round, arrivals, looks.len(), receipts),
+                    (reported, round, arrivals, polls.len(), receipts),
                     (0, 0, 0, 0, 0),
                     "first of all"
                 );
                 salted.push(touch.binding);
             }
-            Binding::Locations | Binding::Apart | Binding::Scratch | Binding::Claims => {}
+            Binding::Locations | Binding::SeparateLocations | Binding::Scratch | Binding::Claims => {}
         }
     }
     assert_eq!(round, p.rounds);
@@ -501,26 +505,26 @@ fn check_meetings(run: &Run, index: usize, ids: &[ThreadId]) {
 }
 
 /// Returns the receipt of a dispatch.
-fn receipt(run: &Run) -> u32 {
+fn receipt(run: &ExecutedDispatch) -> u32 {
     let (kernel, p) = (&run.kernel, &run.parameters);
-    let lengths = kernel.measured.iter().map(|(binding, _)| run.lengths[*binding as usize]);
+    let lengths = kernel.measured_bindings.iter().map(|(binding, _)| run.lengths[*binding as usize]);
     let words = [
         [p.groups, p.rounds, p.spin, p.pairing],
         [p.group_multiplier, p.group_offset, p.lane_multiplier, p.lane_offset],
         [p.stride, p.spacing, p.poison, p.done],
         [p.interval, p.hold, p.turn, p.party],
     ];
-    let salts = kernel.salted.iter().map(|_| SALT);
+    let salts = kernel.salted_paths.iter().map(|_| SALT);
     let words = lengths.chain(salts).chain(words.concat());
     let sum = words.fold(kernel.identity, |sum, word| sum.wrapping_mul(0x9e37_79b1).wrapping_add(word));
     2u32.wrapping_mul(sum).wrapping_add(1)
 }
 
 /// Returns the location accesses of each thread of each instance, in the order of the thread.
-fn accesses_by_instance(run: &Run) -> BTreeMap<(usize, usize), Vec<(usize, Touch)>> {
-    let mut found: BTreeMap<(usize, usize), Vec<(usize, Touch)>> = BTreeMap::new();
+fn accesses_by_instance(run: &ExecutedDispatch) -> BTreeMap<(usize, usize), Vec<(usize, BufferAccess)>> {
+    let mut found: BTreeMap<(usize, usize), Vec<(usize, BufferAccess)>> = BTreeMap::new();
     for (index, invocation) in run.invocations.iter().enumerate() {
-        for touch in &invocation.touches {
+        for touch in &invocation.accesses {
             let of_test = run.kernel.bindings[touch.binding as usize] == Binding::Locations;
             if of_test && !is_salt(run, touch) {
                 let instance = touch.word / run.parameters.stride as usize;
@@ -531,22 +535,27 @@ fn accesses_by_instance(run: &Run) -> BTreeMap<(usize, usize), Vec<(usize, Touch
     found
 }
 
-fn check(test: &Test, config: &KernelConfig, waiting: Waiting, pick: &mut dyn FnMut(usize) -> usize) -> bool {
-    check_under(test, config, waiting, Excess::NONE, pick)
+fn check(
+    test: &Test,
+    config: &KernelConfig,
+    waiting: RendezvousParameters,
+    pick: &mut dyn FnMut(usize) -> usize,
+) -> bool {
+    check_under(test, config, waiting, SurplusWork::NONE, pick)
 }
 
 /// Checks a dispatch with surplus work.
 fn check_under(
     test: &Test,
     config: &KernelConfig,
-    waiting: Waiting,
-    excess: Excess,
+    waiting: RendezvousParameters,
+    excess: SurplusWork,
     pick: &mut dyn FnMut(usize) -> usize,
 ) -> bool {
-    let Some(run) = run(test, config, waiting, excess, pick) else { return false };
+    let Some(run) = execute_dispatch(test, config, waiting, excess, pick) else { return false };
     let (kernel, p) = (&run.kernel, &run.parameters);
     let name = &test.name;
-    let (groups, lanes, classes) = (p.groups, kernel.lanes, workgroups_of_group(kernel));
+    let (groups, lanes, classes) = (p.groups, kernel.lanes, workgroups_per_group(kernel));
     let total = (p.rounds * groups * lanes) as usize;
 
     // The location of each access, by binding and by position in the instance.
@@ -567,7 +576,7 @@ fn check_under(
     });
     for invocation in &run.invocations {
         for touch in
-            invocation.touches.iter().filter(|t| kernel.bindings[t.binding as usize] == Binding::Locations)
+            invocation.accesses.iter().filter(|t| kernel.bindings[t.binding as usize] == Binding::Locations)
         {
             let storage = test.storage_of(accessed[touch.binding as usize]);
             let number = storages.iter().position(|s| *s == storage).unwrap();
@@ -590,7 +599,7 @@ fn check_under(
         if workgroup >= classes * groups {
             continue;
         }
-        let plays: Vec<(u32, u32)> = match kernel.parallel {
+        let class_groups: Vec<(u32, u32)> = match kernel.is_parallel {
             true => (0..kernel.roles.classes.len() as u32).map(|class| (class, workgroup)).collect(),
             false => vec![(
                 (workgroup / p.pairing + p.turn) % classes,
@@ -598,7 +607,7 @@ fn check_under(
             )],
         };
         for (local, (class, group)) in
-            (0..kernel.workgroup_size).flat_map(|local| plays.iter().map(move |play| (local, *play)))
+            (0..kernel.workgroup_size).flat_map(|local| class_groups.iter().map(move |play| (local, *play)))
         {
             let index = (place * kernel.workgroup_size + local) as usize;
             let members = &kernel.roles.classes[class as usize];
@@ -634,7 +643,7 @@ fn check_under(
                 }
             };
             let Some(id) = thread else {
-                assert!(run.invocations[index].touches.iter().all(|t| {
+                assert!(run.invocations[index].accesses.iter().all(|t| {
                     let own = &kernel.bindings[t.binding as usize];
                     [Binding::Rendezvous, Binding::Scratch].contains(own) || is_salt(&run, t)
                 }));
@@ -645,7 +654,7 @@ fn check_under(
             for round in 0..p.rounds {
                 let instance = (round * groups * lanes + in_round) as usize;
                 let context = format!("{name}, {id:?} of instance {instance}");
-                let touches: Vec<Touch> = by_instance
+                let touches: Vec<BufferAccess> = by_instance
                     .get(&(index, instance))
                     .map(|found| found.iter().map(|(_, touch)| *touch).collect())
                     .unwrap_or_default();
@@ -665,21 +674,25 @@ fn check_under(
                 }
                 played += 1;
             }
-            if class + 1 == kernel.roles.classes.len() as u32 || !kernel.parallel {
+            if class + 1 == kernel.roles.classes.len() as u32 || !kernel.is_parallel {
                 let every: Vec<ThreadId> = kernel.roles.classes.iter().flatten().copied().collect();
-                check_meetings(&run, index, if kernel.parallel { &every } else { std::slice::from_ref(&id) });
+                check_meetings(
+                    &run,
+                    index,
+                    if kernel.is_parallel { &every } else { std::slice::from_ref(&id) },
+                );
             }
             let rounds_with_accesses = by_instance.range((index, 0)..(index + 1, 0)).count();
             assert!(
-                rounds_with_accesses <= p.rounds as usize * plays.len(),
-                "{name}: an invocation plays one instance a round, or one for each thread"
+                rounds_with_accesses <= p.rounds as usize * class_groups.len(),
+                "{name}: an invocation runs one instance per round, or one for each thread"
             );
             let meetings = p.rounds.div_ceil(p.interval);
             let loop_ends = if kernel.thread_loops > 0 { kernel.thread_loops + 1 } else { 0 };
             let stress_turns = if kernel.is_stressed() { run.stress.before + 1 } else { 0 };
             assert!(
                 run.invocations[index].loops
-                    <= (p.rounds * (1 + kernel.loop_turns + stress_turns)
+                    <= (p.rounds * (1 + kernel.max_loop_iterations + stress_turns)
                         + (2 + p.hold + loop_ends) * meetings
                         + p.spin
                         + 1) as usize,
@@ -690,7 +703,7 @@ fn check_under(
     assert_eq!(played, total * test.threads.len(), "{name}: every thread of every instance");
     // Every result slot is written once for each instance.
     let mut writes: BTreeMap<usize, usize> = BTreeMap::new();
-    for touch in run.invocations.iter().flat_map(|invocation| &invocation.touches) {
+    for touch in run.invocations.iter().flat_map(|invocation| &invocation.accesses) {
         if kernel.bindings[touch.binding as usize] == Binding::Results {
             *writes.entry(touch.word).or_default() += 1;
         }
@@ -770,19 +783,19 @@ fn kernels_keep_the_contract() {
     let (mut runs, mut looping, mut every) = (0, 0, 0);
     for (index, test) in tests.iter().enumerate() {
         let narrow = KernelConfig { lanes: 5, ..NARROW };
-        let stressed = KernelConfig { stressed: true, ..LAVAPIPE };
+        let stressed = KernelConfig { has_stress: true, ..LAVAPIPE };
         let loops = KernelConfig { thread_loops: true, ..LAVAPIPE };
         let parallel = KernelConfig { parallel: true, ..narrow };
-        let pressed = KernelConfig { parallel: true, stressed: true, thread_loops: true, ..LAVAPIPE };
-        let waiting = |spin, interval, hold| Waiting { spin, interval, hold };
-        every += usize::from(shaders::compile(test, &pressed).is_ok_and(|kernel| kernel.parallel));
+        let pressed = KernelConfig { parallel: true, has_stress: true, thread_loops: true, ..LAVAPIPE };
+        let waiting = |spin, interval, hold| RendezvousParameters { spin, interval, hold };
+        every += usize::from(shaders::compile(test, &pressed).is_ok_and(|kernel| kernel.is_parallel));
         looping += usize::from(shaders::compile(test, &loops).is_ok_and(|kernel| kernel.thread_loops > 0));
         let configurations = [
-            (LAVAPIPE, NEVER),
+            (LAVAPIPE, NO_RENDEZVOUS),
             (stressed, waiting(40, 2, 0)),
             (narrow, waiting(3, 1, 2)),
             (loops, waiting(40, 2, 1)),
-            (loops, NEVER),
+            (loops, NO_RENDEZVOUS),
             (parallel, waiting(3, 2, 1)),
             (pressed, waiting(40, 2, 0)),
         ];
@@ -818,10 +831,10 @@ fn kernels_keep_the_contract_in_graphics_stages() {
     for (index, test) in tests.iter().enumerate() {
         for (stage, runs) in [CarrierStage::Vertex, CarrierStage::Fragment].into_iter().zip(&mut runs) {
             let variant = Variant { stage, ..Variant::default() };
-            let stressed = KernelConfig { stressed: true, variant, ..LAVAPIPE };
-            let odd = KernelConfig { lanes: 5, vertex_lanes: 7, cell: (9, 2), variant, ..NARROW };
+            let stressed = KernelConfig { has_stress: true, variant, ..LAVAPIPE };
+            let odd = KernelConfig { lanes: 5, vertex_lanes: 7, fragment_cell: (9, 2), variant, ..NARROW };
             let loops = KernelConfig { thread_loops: true, vertex_lanes: 8, variant, ..LAVAPIPE };
-            let waiting = |spin, interval, hold| Waiting { spin, interval, hold };
+            let waiting = |spin, interval, hold| RendezvousParameters { spin, interval, hold };
             let configurations =
                 [(stressed, waiting(40, 2, 0)), (odd, waiting(3, 1, 2)), (loops, waiting(40, 2, 1))];
             for (nth, (config, waiting)) in configurations.into_iter().enumerate() {
@@ -852,14 +865,14 @@ fn kernels_keep_the_contract_in_every_shape() {
     for (index, test) in tests.iter().enumerate() {
         let shape: WorkgroupShape = words[index % words.len()].parse().unwrap();
         let variant = Variant { shape, ..Variant::default() };
-        let stressed = KernelConfig { stressed: true, variant, ..LAVAPIPE };
+        let stressed = KernelConfig { has_stress: true, variant, ..LAVAPIPE };
         let loops = KernelConfig { thread_loops: true, variant, ..NARROW };
         for (nth, (config, spin)) in [(stressed, 40), (loops, 2)].into_iter().enumerate() {
-            let waiting = Waiting { spin, interval: 2, hold: 1 };
+            let waiting = RendezvousParameters { spin, interval: 2, hold: 1 };
             let shuffle = soak || (index + nth) % 2 == 0;
-            let kept = !shuffle || check(test, &config, waiting, &mut shuffled(index as u64));
-            let in_turn = soak || !shuffle;
-            runs += usize::from(kept && (!in_turn || check(test, &config, waiting, &mut |_| 0)));
+            let holds = !shuffle || check(test, &config, waiting, &mut shuffled(index as u64));
+            let in_order = soak || !shuffle;
+            runs += usize::from(holds && (!in_order || check(test, &config, waiting, &mut |_| 0)));
             let kernel = shaders::compile(test, &config);
             idle += usize::from(kernel.is_ok_and(|kernel| {
                 assert_eq!(WorkgroupShape::Sized(local_size(&kernel)), shape);
@@ -880,27 +893,27 @@ fn invocations_outside_the_grid_only_count_themselves() {
     let mut tests = sampled_tests();
     tests.retain(|test| test.interlock_order().is_none());
     let excesses = [
-        Excess { workgroups: 1, ..Excess::NONE },
-        Excess { workgroups: 31, ..Excess::NONE },
-        Excess { second_row: true, ..Excess::NONE },
-        Excess { locals: 1, ..Excess::NONE },
-        Excess { locals: 8, workgroups: 1, ..Excess::NONE },
+        SurplusWork { workgroups: 1, ..SurplusWork::NONE },
+        SurplusWork { workgroups: 31, ..SurplusWork::NONE },
+        SurplusWork { second_row: true, ..SurplusWork::NONE },
+        SurplusWork { locals: 1, ..SurplusWork::NONE },
+        SurplusWork { locals: 8, workgroups: 1, ..SurplusWork::NONE },
     ];
     let (mut runs, mut draws) = (0, 0);
     for (index, test) in tests.iter().enumerate() {
         let excess = excesses[index % excesses.len()];
-        let stressed = KernelConfig { stressed: true, ..LAVAPIPE };
+        let stressed = KernelConfig { has_stress: true, ..LAVAPIPE };
         let loops = KernelConfig { thread_loops: true, ..LAVAPIPE };
         let parallel = KernelConfig { parallel: true, lanes: 5, ..NARROW };
-        let waiting = Waiting { spin: 40, interval: 2, hold: 1 };
+        let waiting = RendezvousParameters { spin: 40, interval: 2, hold: 1 };
         for config in [[LAVAPIPE, stressed], [loops, parallel]][index / 5 % 2] {
             let pick = &mut shuffled(index as u64);
             runs += usize::from(check_under(test, &config, waiting, excess, pick));
         }
         for stage in [[CarrierStage::Vertex], [CarrierStage::Fragment]][index % 2] {
             let variant = Variant { stage, ..Variant::default() };
-            let config = KernelConfig { stressed: index % 4 < 2, variant, ..LAVAPIPE };
-            let more = Excess { workgroups: 1 + index as u32 % 7, ..Excess::NONE };
+            let config = KernelConfig { has_stress: index % 4 < 2, variant, ..LAVAPIPE };
+            let more = SurplusWork { workgroups: 1 + index as u32 % 7, ..SurplusWork::NONE };
             draws += usize::from(check_under(test, &config, waiting, more, &mut |_| 0));
         }
     }
@@ -917,8 +930,10 @@ fn surplus_rounds_are_counted() {
         let parallel = KernelConfig { parallel: true, lanes: 5, ..NARROW };
         looping += usize::from(shaders::compile(test, &loops).is_ok_and(|kernel| kernel.thread_loops > 0));
         for config in [LAVAPIPE, loops, parallel] {
-            let excess = Excess { off_by_one: true, ..Excess::NONE };
-            runs += usize::from(run(test, &config, NEVER, excess, &mut shuffled(index as u64)).is_some());
+            let excess = SurplusWork { off_by_one: true, ..SurplusWork::NONE };
+            runs += usize::from(
+                execute_dispatch(test, &config, NO_RENDEZVOUS, excess, &mut shuffled(index as u64)).is_some(),
+            );
         }
     }
     assert!(runs > 50 && looping > 10, "{runs} {looping}");
@@ -929,8 +944,8 @@ proptest! {
 
     #[test]
     fn random_kernels_keep_the_contract(test in random::test(), seed in any::<u64>()) {
-        let config = KernelConfig { lanes: 3, stressed: seed % 2 == 1, thread_loops: seed % 3 == 0, parallel: seed % 5 < 2, ..NARROW };
-        let waiting = Waiting { spin: 2, interval: 2, hold: 1 };
+        let config = KernelConfig { lanes: 3, has_stress: seed % 2 == 1, thread_loops: seed % 3 == 0, parallel: seed % 5 < 2, ..NARROW };
+        let waiting = RendezvousParameters { spin: 2, interval: 2, hold: 1 };
         prop_assert!(check(&test, &config, waiting, &mut shuffled(seed)));
         let kernel = shaders::compile(&test, &config).unwrap();
         kernel_oracle::lift::verify(&test, &kernel).unwrap();
@@ -944,13 +959,13 @@ fn random_kernels_are_valid_modules() {
     for case in 0..150 {
         let test = random::test().new_tree(&mut runner).unwrap().current();
         let config = KernelConfig {
-            stressed: case % 2 == 1,
+            has_stress: case % 2 == 1,
             thread_loops: case % 3 > 0,
             parallel: case % 5 < 2,
             ..NARROW
         };
         let kernel = shaders::compile(&test, &config).unwrap();
-        validator.check(&format!("case {case}: {test:?}"), &kernel);
+        validator.validate(&format!("case {case}: {test:?}"), &kernel);
     }
     eprintln!("{} modules through spirv-val", validator.validated);
 }

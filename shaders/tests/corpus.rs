@@ -53,7 +53,7 @@ fn check_folder(folder: &Path, validate_each: usize) -> Tally {
         };
         for config in [
             shaders::KernelConfig { thread_loops: index % 3 > 0, ..LAVAPIPE },
-            shaders::KernelConfig { stressed: index % 2 == 1, parallel: index % 3 == 1, ..NARROW },
+            shaders::KernelConfig { has_stress: index % 2 == 1, parallel: index % 3 == 1, ..NARROW },
         ] {
             let config = in_its_stage(&test, config);
             match shaders::compile(&test, &config) {
@@ -64,7 +64,7 @@ fn check_folder(folder: &Path, validate_each: usize) -> Tally {
                         .map_err(|error| format!("{name}: {error}"))
                         .unwrap();
                     if index % validate_each == 0 {
-                        validator.check(&name, &kernel);
+                        validator.validate(&name, &kernel);
                     }
                     common::assert_clean(&kernel);
                 }
@@ -127,7 +127,7 @@ fn nine_in_ten_tests_compile() {
             continue;
         };
         let config = in_its_stage(&test, LAVAPIPE);
-        if let Err(error) = shaders::program(&test, &config, shaders::Pipelines::Merged) {
+        if let Err(error) = shaders::compile_program(&test, &config, shaders::Pipelines::Merged) {
             refused.push(format!("{name}: {error}"));
         }
     }

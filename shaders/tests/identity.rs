@@ -9,12 +9,13 @@ use std::fmt::Write;
 
 use common::{LAVAPIPE, NARROW};
 use litmus::Test;
-use shaders::classify::{CountedMemory, RowColumn, RowTable, WordSource, count, reset};
+use shaders::classify::{CountedMemory, RowColumn, RowTable, WordSource, counting_kernel, reset_kernel};
 use shaders::progress::ProgressConfig;
 use shaders::stress::stress_kernel;
 use shaders::variant::CarrierStage;
 use shaders::{
-    CompileError, FixedDispatch, KernelConfig, Pipelines, Program, Variant, fixed_program, program,
+    CompileError, FixedDispatch, KernelConfig, Pipelines, Program, Variant, compile_fixed_program,
+    compile_program,
 };
 
 /// FNV-1a with 64 bits.
@@ -27,63 +28,68 @@ struct Hash {
 impl Hash {
     const EMPTY: Hash = Hash { state: 0xcbf2_9ce4_8422_2325, kernels: 0 };
 
-    fn bytes(&mut self, bytes: &[u8]) {
+    fn add_bytes(&mut self, bytes: &[u8]) {
         for byte in bytes {
             self.state = (self.state ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
         }
     }
 
-    fn kernel(&mut self, words: &[u32]) {
+    fn add_kernel(&mut self, words: &[u32]) {
         self.kernels += 1;
-        words.iter().for_each(|word| self.bytes(&word.to_le_bytes()));
+        words.iter().for_each(|word| self.add_bytes(&word.to_le_bytes()));
     }
 
-    fn made(&mut self, made: &Result<Program, CompileError>) {
+    fn add_result(&mut self, made: &Result<Program, CompileError>) {
         match made {
-            Ok(program) => program.kernels().for_each(|kernel| self.kernel(&kernel.words)),
-            Err(error) => self.bytes(error.to_string().as_bytes()),
+            Ok(program) => program.kernels().for_each(|kernel| self.add_kernel(&kernel.words)),
+            Err(error) => self.add_bytes(error.to_string().as_bytes()),
         }
     }
 }
 
 /// A configuration that compiles a test.
-struct Way {
+struct CompileConfig {
     name: String,
     /// True for compute kernels; families are hashed over those.
     compute: bool,
-    make: Box<Make>,
+    compile: Box<CompileFn>,
 }
 
-type Make = dyn Fn(&Test) -> Result<Program, CompileError>;
+type CompileFn = dyn Fn(&Test) -> Result<Program, CompileError>;
 
 /// Every variant merged with one loop per thread, and split under stress; then other configurations.
-fn ways() -> Vec<Way> {
-    let mut ways = Vec::new();
+fn compile_configs() -> Vec<CompileConfig> {
+    let mut configs = Vec::new();
     let mut add = |name: String, config: KernelConfig, pipelines| {
         let compute = config.variant.stage == CarrierStage::Compute;
-        ways.push(Way { name, compute, make: Box::new(move |test| program(test, &config, pipelines)) });
+        configs.push(CompileConfig {
+            name,
+            compute,
+            compile: Box::new(move |test| compile_program(test, &config, pipelines)),
+        });
     };
     let variants = std::iter::once(("plain", Variant::default())).chain(shaders::variant::words());
     for (word, variant) in variants {
         let loops = KernelConfig { thread_loops: true, variant, ..LAVAPIPE };
         add(format!("{word} merged"), loops, Pipelines::Merged);
-        let stressed = KernelConfig { stressed: true, variant, ..NARROW };
+        let stressed = KernelConfig { has_stress: true, variant, ..NARROW };
         add(format!("{word} split stressed"), stressed, Pipelines::Split);
     }
     add("one loop".to_owned(), LAVAPIPE, Pipelines::Merged);
     add("without device scope".to_owned(), NARROW, Pipelines::Merged);
     for (name, pipelines) in [("fixed merged", Pipelines::Merged), ("fixed split", Pipelines::Split)] {
         let config = KernelConfig { lanes: 1, loop_bound: 1, ..LAVAPIPE };
-        let make = move |test: &Test| fixed_program(test, &config, pipelines, &FixedDispatch::SINGLE);
-        ways.push(Way { name: name.to_owned(), compute: true, make: Box::new(make) });
+        let compile =
+            move |test: &Test| compile_fixed_program(test, &config, pipelines, &FixedDispatch::SINGLE);
+        configs.push(CompileConfig { name: name.to_owned(), compute: true, compile: Box::new(compile) });
     }
-    ways
+    configs
 }
 
 #[test]
 fn kernels_have_these_bytes() {
-    let ways = ways();
-    let mut by_way = vec![Hash::EMPTY; ways.len()];
+    let configs = compile_configs();
+    let mut by_way = vec![Hash::EMPTY; configs.len()];
     let mut by_family: BTreeMap<String, Hash> = BTreeMap::new();
     for (number, entry) in litmus::corpus::tests().into_iter().enumerate() {
         let test = litmus::parse(entry.text, &entry.id).unwrap();
@@ -92,16 +98,17 @@ fn kernels_have_these_bytes() {
         let family = by_family.entry(family).or_insert(Hash::EMPTY);
         // Each test is compiled in one of three configurations, in turn.
         let chosen = |index: &usize| (number + index).is_multiple_of(3);
-        for (_, (way, hash)) in ways.iter().zip(&mut by_way).enumerate().filter(|(index, _)| chosen(index)) {
-            let made = (way.make)(&test);
-            hash.made(&made);
+        for (_, (way, hash)) in configs.iter().zip(&mut by_way).enumerate().filter(|(index, _)| chosen(index))
+        {
+            let made = (way.compile)(&test);
+            hash.add_result(&made);
             if way.compute {
-                family.made(&made);
+                family.add_result(&made);
             }
         }
     }
     assert!(by_way.iter().all(|hash| hash.kernels > 100), "{by_way:?}");
-    let ways = ways.into_iter().map(|way| way.name).zip(by_way);
+    let ways = configs.into_iter().map(|way| way.name).zip(by_way);
     let helpers = [
         ("forward progress".to_owned(), progress()),
         ("memory stress".to_owned(), stress()),
@@ -122,19 +129,25 @@ fn progress() -> Hash {
         max_workgroup_subgroups: 32,
         device_scope: true,
         copies: 64,
-        whole_subgroups: true,
-        bound: Some(60_000),
-        looks: 2,
-        settles: false,
+        fills_subgroups: true,
+        max_iterations: Some(60_000),
+        stop_polls: 2,
+        has_final_barrier: false,
     };
-    let bare =
-        ProgressConfig { device_scope: false, copies: 1, bound: None, looks: 1, settles: true, ..roomy };
+    let bare = ProgressConfig {
+        device_scope: false,
+        copies: 1,
+        max_iterations: None,
+        stop_polls: 1,
+        has_final_barrier: true,
+        ..roomy
+    };
     for entry in litmus::corpus::progress_tests() {
         let test = litmus::parse(entry.text, &entry.id).unwrap();
         for config in [roomy, bare] {
             match shaders::progress::compile(&test, &config) {
-                Ok(kernel) => hash.kernel(&kernel.words),
-                Err(error) => hash.bytes(error.to_string().as_bytes()),
+                Ok(kernel) => hash.add_kernel(&kernel.words),
+                Err(error) => hash.add_bytes(error.to_string().as_bytes()),
             }
         }
     }
@@ -144,7 +157,7 @@ fn progress() -> Hash {
 fn stress() -> Hash {
     let mut hash = Hash::EMPTY;
     for config in [LAVAPIPE, NARROW] {
-        hash.kernel(&stress_kernel(&config, 32).words);
+        hash.add_kernel(&stress_kernel(&config, 32).words);
     }
     hash
 }
@@ -169,16 +182,16 @@ fn classification() -> Hash {
                 lanes: 8,
                 slots: 3,
                 storage_words,
-                initial: vec![0, 5, 3 << 32],
-                done: vec![2],
+                initial_values: vec![0, 5, 3 << 32],
+                done_slots: vec![2],
                 by_round,
                 workgroup_size: 64,
                 workgroups: 5,
                 first_receipt: 300,
                 device_scope,
             };
-            hash.kernel(&reset(&memory).words);
-            hash.kernel(&count(&memory, &table).words);
+            hash.add_kernel(&reset_kernel(&memory).words);
+            hash.add_kernel(&counting_kernel(&memory, &table).words);
         }
     }
     hash

@@ -18,7 +18,7 @@ fn kernels_are_as_recorded() {
             unreadable(path, &error);
         });
         let kernel = shaders::compile(&test, &LAVAPIPE).unwrap();
-        Validator::new().check(&test.name, &kernel);
+        Validator::new().validate(&test.name, &kernel);
         kernel_oracle::lift::verify(&test, &kernel).unwrap();
         insta::assert_snapshot!(describe(&kernel));
     });
@@ -36,7 +36,7 @@ fn kernels_read_the_salt_of_every_binding() {
         let test = litmus::parse(text, "salts").unwrap();
         let kernel = shaders::compile(&test, &LAVAPIPE).unwrap();
         let first = if other == 1 { 0 } else { kernel.bindings.len() as u32 };
-        let mut module = shaders::load(&kernel.words).unwrap();
+        let mut module = shaders::parse_module(&kernel.words).unwrap();
         let bound = |binding: u32| {
             let wanted = [Operand::Decoration(Decoration::Binding), Operand::LiteralBit32(binding)];
             module.annotations.iter().find(|own| own.operands[1..] == wanted).unwrap().operands[0].clone()
@@ -63,9 +63,9 @@ fn describe(kernel: &shaders::CompiledKernel) -> String {
         kernel.roles.classes,
         kernel.bindings,
         kernel.storages,
-        kernel.initial,
+        kernel.initial_values,
         kernel.results,
-        kernel.finals,
+        kernel.final_values,
         shaders::disassemble(&kernel.words).unwrap()
     )
 }

@@ -74,7 +74,11 @@ fn is_legal(instruction: &str, scope: Scope, semantics: Semantics) -> bool {
 
 /// Threads in separate workgroups, subgroups or lanes.
 fn placements() -> [[ThreadPlace; 2]; 3] {
-    [[at(0, 0), at(1, 0)], [at(0, 0), at(0, 1)], [at(0, 0), at(0, 0)]]
+    [
+        [thread_place(0, 0), thread_place(1, 0)],
+        [thread_place(0, 0), thread_place(0, 1)],
+        [thread_place(0, 0), thread_place(0, 0)],
+    ]
 }
 
 #[test]
@@ -83,7 +87,7 @@ fn semantics_are_accepted_exactly_where_vulkan_allows_them() {
     for scope in SCOPES {
         for semantics in all_semantics() {
             for (name, kind) in instructions(scope, semantics) {
-                let test = Builder::new(name, &["x"]).thread(at(0, 0), vec![kind]).test;
+                let test = Builder::new(name, &["x"]).thread(thread_place(0, 0), vec![kind]).test;
                 match shaders::compile(&test, &LAVAPIPE) {
                     Ok(kernel) => {
                         assert!(is_legal(name, scope, semantics), "{name} {scope:?} {semantics:?}");
@@ -127,7 +131,7 @@ fn legal_combinations_are_valid_modules() {
                 assert_clean(&kernel);
                 // One process per module is slow, so only some sets of storage classes are checked.
                 if semantics.classes.0 % 5 <= 1 {
-                    validator.check(&format!("{scope:?} {semantics:?} {places:?}"), &kernel);
+                    validator.validate(&format!("{scope:?} {semantics:?} {places:?}"), &kernel);
                 }
             }
         }
@@ -149,24 +153,24 @@ fn plain_accesses_are_valid_at_every_scope() {
             Builder::new("plain", &["x"]).thread(places[0], kinds.clone()).thread(places[1], kinds).test;
         let kernel = shaders::compile(&test, &NARROW).unwrap();
         kernel_oracle::lift::verify(&test, &kernel).unwrap();
-        validator.check("plain", &kernel);
+        validator.validate("plain", &kernel);
     }
 }
 
-fn refusal(test: &Test) -> String {
+fn rejected_rule(test: &Test) -> String {
     match shaders::compile(test, &LAVAPIPE) {
         Err(CompileError::NotPlaceable { rule }) => rule,
         other => format!("not refused: {other:?}"),
     }
 }
 
-fn one(kind: InstructionKind) -> Test {
-    Builder::new("one", &["x"]).thread(at(0, 0), vec![kind]).test
+fn single_instruction_test(kind: InstructionKind) -> Test {
+    Builder::new("one", &["x"]).thread(thread_place(0, 0), vec![kind]).test
 }
 
 #[test]
 fn semantics_are_refused_by_the_rule_they_break() {
-    let classes = sc0();
+    let classes = buffer_class();
     let with = |order, classes, make_available, make_visible| Semantics {
         order,
         classes,
@@ -174,13 +178,15 @@ fn semantics_are_refused_by_the_rule_they_break() {
         make_visible,
         ..Semantics::RELAXED
     };
-    let fence = |scope, semantics| one(InstructionKind::Fence { scope, semantics });
-    let atomic_load = |semantics| one(load(0, 0, Access::Atomic { scope: Scope::Device, semantics }));
-    let atomic_store =
-        |semantics| one(store(0, constant(1), Access::Atomic { scope: Scope::Device, semantics }));
+    let fence = |scope, semantics| single_instruction_test(InstructionKind::Fence { scope, semantics });
+    let atomic_load =
+        |semantics| single_instruction_test(load(0, 0, Access::Atomic { scope: Scope::Device, semantics }));
+    let atomic_store = |semantics| {
+        single_instruction_test(store(0, constant(1), Access::Atomic { scope: Scope::Device, semantics }))
+    };
     let exchange = |equal, unequal| {
         let operation = RmwOperation::CompareExchange { compare: constant(0), value: constant(1), unequal };
-        one(rmw(0, 0, operation, Scope::Device, equal))
+        single_instruction_test(rmw(0, 0, operation, Scope::Device, equal))
     };
     let none = StorageClassSet::EMPTY;
     let acquire = semantics(Order::Acquire);
@@ -212,17 +218,17 @@ fn semantics_are_refused_by_the_rule_they_break() {
         (exchange(acquire, with(Order::Acquire, classes, false, true)), SemanticsRule::UnequalVisible),
     ];
     for (test, rule) in cases {
-        assert_eq!(refusal(&test), Rule::Semantics(rule).to_string());
+        assert_eq!(rejected_rule(&test), Rule::Semantics(rule).to_string());
     }
 }
 
 /// Returns the place that the first instruction of a test accesses.
-fn place(test: &mut Test) -> &mut MemoryPlace {
+fn first_access_place(test: &mut Test) -> &mut MemoryPlace {
     &mut test.threads[0].instructions[0].kind.access_mut().unwrap().place
 }
 
 /// Returns a modified relaxed load.
-fn accessed(change: &dyn Fn(&mut MemoryAccess)) -> InstructionKind {
+fn changed_load(change: &dyn Fn(&mut MemoryAccess)) -> InstructionKind {
     let mut kind = load(0, 0, atomic(Scope::Device, Order::Relaxed));
     change(kind.access_mut().unwrap());
     kind
@@ -231,15 +237,15 @@ fn accessed(change: &dyn Fn(&mut MemoryAccess)) -> InstructionKind {
 #[test]
 fn unplaceable_threads_are_refused_by_name() {
     let relaxed = atomic(Scope::Device, Order::Relaxed);
-    let simple = || one(load(0, 0, relaxed));
+    let simple = || single_instruction_test(load(0, 0, relaxed));
     let change = |edit: &dyn Fn(&mut Test)| {
         let mut test = simple();
         edit(&mut test);
-        refusal(&test)
+        rejected_rule(&test)
     };
     let class = |wanted: StorageClass| {
         change(&|test| {
-            place(test).class = wanted;
+            first_access_place(test).class = wanted;
         })
     };
     let add = |kind: InstructionKind| {
@@ -262,7 +268,12 @@ fn unplaceable_threads_are_refused_by_name() {
     };
     let cbar = |id| barrier(Scope::Workgroup, Scope::Workgroup, None, id);
     let two = |first: Vec<InstructionKind>, second: Vec<InstructionKind>| {
-        refusal(&Builder::new("two", &["x"]).thread(at(0, 0), first).thread(at(0, 1), second).test)
+        rejected_rule(
+            &Builder::new("two", &["x"])
+                .thread(thread_place(0, 0), first)
+                .thread(thread_place(0, 1), second)
+                .test,
+        )
     };
     let jump = |target| InstructionKind::Flow(Flow::Goto(LabelId(target)));
     let label = |label| InstructionKind::Flow(Flow::Label(LabelId(label)));
@@ -272,8 +283,9 @@ fn unplaceable_threads_are_refused_by_name() {
         right: constant(0),
         target: LabelId(0),
     });
-    let crowd = (0..9)
-        .fold(Builder::new("crowd", &["x"]), |crowd, _| crowd.thread(at(0, 0), vec![load(0, 0, relaxed)]));
+    let crowd = (0..9).fold(Builder::new("crowd", &["x"]), |crowd, _| {
+        crowd.thread(thread_place(0, 0), vec![load(0, 0, relaxed)])
+    });
     let cases = [
         (change(&|test| test.dialect = litmus::Dialect::Hsa), Rule::Hsa),
         (
@@ -302,19 +314,19 @@ fn unplaceable_threads_are_refused_by_name() {
         ),
         (
             change(&|test| {
-                place(test).scalar = Some(ScalarType::U8);
+                first_access_place(test).scalar = Some(ScalarType::U8);
             }),
             Rule::NarrowAtomic,
         ),
         (
             change(&|test| {
-                place(test).offset = 2;
+                first_access_place(test).offset = 2;
             }),
             Rule::Offset,
         ),
         (
             change(&|test| {
-                place(test).offset = 16;
+                first_access_place(test).offset = 16;
             }),
             Rule::Offset,
         ),
@@ -326,7 +338,7 @@ fn unplaceable_threads_are_refused_by_name() {
             Rule::FloatValue,
         ),
         (
-            refusal(
+            rejected_rule(
                 &litmus::parse(
                     "VULKAN v { image u32x2 v = 0; } P0@sg 0, wg 0, qf 0 ; st.sc2 v, {1, 2} ;",
                     "vector",
@@ -336,7 +348,7 @@ fn unplaceable_threads_are_refused_by_name() {
             Rule::VectorImage,
         ),
         (
-            refusal(
+            rejected_rule(
                 &litmus::parse(
                     "VULKAN v { workgroup u32x2 v = 0; u64 w aliases v; } P0@sg 0, wg 0, qf 0 ; \
                      st.sc1 v, {1, 2} ; exists (w == 1)",
@@ -358,37 +370,37 @@ fn unplaceable_threads_are_refused_by_name() {
         (
             change(&|test| {
                 test.locations[0].scalar = Some(ScalarType::U64);
-                place(test).class = StorageClass::Image;
+                first_access_place(test).class = StorageClass::Image;
             }),
             Rule::ImageType,
         ),
         (
             change(&|test| {
-                place(test).class = StorageClass::Workgroup;
+                first_access_place(test).class = StorageClass::Workgroup;
                 let mut other = test.threads[0].clone();
-                other.place = at(1, 0);
+                other.place = thread_place(1, 0);
                 test.threads.push(other);
             }),
             Rule::WorkgroupMemoryAcrossWorkgroups,
         ),
         (change(&|test| test.locations[0].reference = Some(Reference::Image)), Rule::TwoClasses),
         (class(StorageClass::Output), Rule::OutputInCompute),
-        (add(accessed(&|access| access.place.address = Some(RegisterId(1)))), Rule::Hsa),
+        (add(changed_load(&|access| access.place.address = Some(RegisterId(1)))), Rule::Hsa),
         (
-            add(accessed(&|access| {
+            add(changed_load(&|access| {
                 access.kind = AccessKind::Await { destination: RegisterId(0), value: constant(1) };
             })),
             Rule::Hsa,
         ),
         (
-            add(accessed(&|access| {
+            add(changed_load(&|access| {
                 let operation = RmwOperation::Exchange(constant(1));
                 access.kind = AccessKind::Rmw { destination: None, operation };
             })),
             Rule::Hsa,
         ),
         (
-            add(accessed(&|access| {
+            add(changed_load(&|access| {
                 let operation = RmwOperation::Exchange(constant(1));
                 access.kind = AccessKind::Rmw { destination: Some(RegisterId(0)), operation };
                 access.strength = Access::NonPrivate;
@@ -396,7 +408,7 @@ fn unplaceable_threads_are_refused_by_name() {
             Rule::PlainReadModifyWrite,
         ),
         (
-            add(accessed(&|access| {
+            add(changed_load(&|access| {
                 access.kind = AccessKind::Load(Lanes::of(&[RegisterId(0), RegisterId(1)]).unwrap());
                 access.place.scalar = Some(ScalarType::U8);
             })),
@@ -408,7 +420,7 @@ fn unplaceable_threads_are_refused_by_name() {
         (add(load(0, 0, Access::Coherent { scope: Scope::FragmentInterlock })), Rule::FragmentInterlock),
         (add(InstructionKind::ShaderCall(vec![ThreadId(1)])), Rule::ShaderCall),
         (
-            add(accessed(&|access| {
+            add(changed_load(&|access| {
                 (access.strength, access.performer) = (Access::NonPrivate, Performer::Cooperative);
             })),
             Rule::CooperativeMatrix,
@@ -465,7 +477,7 @@ fn unplaceable_threads_are_refused_by_name() {
         (two(vec![cbar("0")], vec![cbar("00")]), Rule::UnevenBarrier),
         (two(vec![cbar("0"), cbar("1")], vec![cbar("1"), cbar("0")]), Rule::UnevenBarrier),
         (two(vec![cbar("0"), cbar("0")], vec![cbar("0"), cbar("0")]), Rule::RepeatedBarrier),
-        (refusal(&crowd.test), Rule::SubgroupTooSmall),
+        (rejected_rule(&crowd.test), Rule::SubgroupTooSmall),
     ];
     for (refused, rule) in cases {
         assert_eq!(refused, rule.to_string());
@@ -477,7 +489,7 @@ fn a_workgroup_that_does_not_fit_is_refused_with_its_size() {
     let relaxed = atomic(Scope::Device, Order::Relaxed);
     let test = (0..40)
         .fold(Builder::new("crowd", &["x"]), |crowd, subgroup| {
-            crowd.thread(at(0, subgroup), vec![load(0, 0, relaxed)])
+            crowd.thread(thread_place(0, subgroup), vec![load(0, 0, relaxed)])
         })
         .test;
     assert_eq!(
@@ -486,7 +498,7 @@ fn a_workgroup_that_does_not_fit_is_refused_with_its_size() {
     );
     let config = shaders::KernelConfig { lanes: 2048, ..LAVAPIPE };
     assert_eq!(
-        shaders::compile(&one(load(0, 0, relaxed)), &config).map(|_| ()),
+        shaders::compile(&single_instruction_test(load(0, 0, relaxed)), &config).map(|_| ()),
         Err(CompileError::WorkgroupTooLarge { needed: 2048, available: 1024 })
     );
 }

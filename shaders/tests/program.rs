@@ -8,9 +8,11 @@ use std::path::{Path, PathBuf};
 
 use common::{LAVAPIPE, NARROW, Validator};
 use litmus::{AccessMask, Observable, Test, ThreadId};
-use shaders::program::part_of;
-use shaders::variant::Filling;
-use shaders::{CompileError, Dependency, KernelConfig, Pipelines, Program, ResultSlot, Variant, program};
+use shaders::program::restrict_to_threads;
+use shaders::variant::WorkgroupCount;
+use shaders::{
+    CompileError, Dependency, KernelConfig, Pipelines, Program, ResultSlot, Variant, compile_program,
+};
 
 /// Message passing between workgroups.
 const MESSAGE: &str = "VULKAN T { x = 0; f = 0; }
@@ -24,13 +26,13 @@ fn parse(text: &str) -> Test {
 }
 
 /// Returns the threads of each kernel of each phase.
-fn shape(program: &Program) -> Vec<Vec<Vec<u16>>> {
+fn thread_numbers(program: &Program) -> Vec<Vec<Vec<u16>>> {
     let part = |part: &shaders::ProgramKernel| part.threads.iter().map(|thread| thread.0).collect();
-    program.phases.iter().map(|phase| phase.parts.iter().map(part).collect()).collect()
+    program.phases.iter().map(|phase| phase.kernels.iter().map(part).collect()).collect()
 }
 
-fn refused(text: &str, pipelines: Pipelines) -> String {
-    match program(&parse(text), &LAVAPIPE, pipelines) {
+fn rejection_message(text: &str, pipelines: Pipelines) -> String {
+    match compile_program(&parse(text), &LAVAPIPE, pipelines) {
         Err(CompileError::NotPlaceable { rule }) => rule,
         other => format!("{other:?}"),
     }
@@ -52,12 +54,12 @@ fn variants_set_the_number_of_workgroups_per_group() {
     ] {
         let variant: Variant = word.parse().unwrap();
         let config = KernelConfig { variant, ..config };
-        match program(&parse(MESSAGE), &config, pipelines) {
+        match compile_program(&parse(MESSAGE), &config, pipelines) {
             Ok(program) => {
-                assert_eq!(Some(program.groups_of_filling()), groups, "{word}");
-                let plain = Variant { filling: Filling::Drawn, ..variant };
+                assert_eq!(Some(program.fixed_groups()), groups, "{word}");
+                let plain = Variant { workgroup_count: WorkgroupCount::Random, ..variant };
                 let config = KernelConfig { variant: plain, ..config };
-                let drawn = shaders::program(&parse(MESSAGE), &config, pipelines).unwrap();
+                let drawn = shaders::compile_program(&parse(MESSAGE), &config, pipelines).unwrap();
                 assert!(program.kernels().map(|one| &one.words).eq(drawn.kernels().map(|one| &one.words)));
             }
             Err(error) => {
@@ -69,7 +71,7 @@ fn variants_set_the_number_of_workgroups_per_group() {
         }
     }
     let vertices = KernelConfig { variant: "vertex.workgroups-4".parse().unwrap(), ..LAVAPIPE };
-    let refused = program(&parse(MESSAGE), &vertices, Pipelines::Merged).unwrap_err().to_string();
+    let refused = compile_program(&parse(MESSAGE), &vertices, Pipelines::Merged).unwrap_err().to_string();
     assert!(refused.contains("size or number of workgroups or subgroups in this stage"), "{refused}");
 }
 
@@ -80,14 +82,14 @@ fn check(name: &str, test: &Test, program: &Program, validator: &mut Validator, 
     let mut slots = 0;
     for phase in &program.phases {
         let mut classes = 0;
-        for part in &phase.parts {
+        for part in &phase.kernels {
             let kernel = &part.kernel;
-            kernel_oracle::lift::verify(&part_of(test, &part.threads), kernel)
+            kernel_oracle::lift::verify(&restrict_to_threads(test, &part.threads), kernel)
                 .map_err(|error| format!("{name}: {error}"))
                 .unwrap();
             common::assert_clean(kernel);
             if validate {
-                validator.check(name, kernel);
+                validator.validate(name, kernel);
             }
             assert_eq!(kernel.lanes, program.lanes, "{name}");
             assert_eq!(kernel.storages, program.storages, "{name}");
@@ -119,7 +121,7 @@ fn check(name: &str, test: &Test, program: &Program, validator: &mut Validator, 
     assert_eq!(threads, (0..test.threads.len()).map(|t| ThreadId(t as u16)).collect::<Vec<_>>(), "{name}");
     for observable in test.observables() {
         let register = program.results.contains(&ResultSlot::Register(observable));
-        let location = program.finals.iter().any(|(known, _)| *known == observable);
+        let location = program.final_values.iter().any(|(known, _)| *known == observable);
         // Kernels report registers, and final values of workgroup memory because the host cannot read it.
         if matches!(observable, Observable::Register(..)) {
             assert!(register, "{name}");
@@ -151,12 +153,12 @@ fn the_corpus_as_programs_merged_and_split() {
         let name = path.display().to_string();
         let test = parse(&std::fs::read_to_string(path).unwrap());
         for config in [LAVAPIPE, NARROW] {
-            if let Ok(program) = program(&test, &config, Pipelines::Merged) {
+            if let Ok(program) = compile_program(&test, &config, Pipelines::Merged) {
                 check(&name, &test, &program, &mut validator, program.phases.len() > 1);
                 merged += 1;
                 phased += usize::from(program.phases.len() > 1);
             }
-            if let Ok(program) = program(&test, &config, Pipelines::Split) {
+            if let Ok(program) = compile_program(&test, &config, Pipelines::Split) {
                 check(&name, &test, &program, &mut validator, index % 8 == 0);
                 assert!(program.kernels().all(|kernel| kernel.roles.classes.len() == 1), "{name}");
                 split += 1;
@@ -172,10 +174,10 @@ fn one_phase_is_the_kernel_of_the_test() {
     let test =
         parse("VULKAN T { x = 0; } P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ; st.sc0 x, 1 | ld.sc0 r0, x ;");
     let kernel = shaders::compile(&test, &LAVAPIPE).unwrap();
-    let program = program(&test, &LAVAPIPE, Pipelines::Merged).unwrap();
-    assert_eq!(shape(&program), [[[0, 1]]]);
+    let program = compile_program(&test, &LAVAPIPE, Pipelines::Merged).unwrap();
+    assert_eq!(thread_numbers(&program), [[[0, 1]]]);
     assert_eq!(program.kernels().next().unwrap().words, kernel.words);
-    assert_eq!(program.phases[0].before, Dependency::default());
+    assert_eq!(program.phases[0].dependency, Dependency::default());
 }
 
 #[test]
@@ -185,17 +187,20 @@ fn threads_run_after_their_predecessors() {
         st.sc0 x, 1         | visdevice           | st.sc0 y, 1         | visdevice           ;
         avdevice            | ld.sc0 r0, x        |                     | ld.sc0 r0, y        ;
                             | st.sc0 y, 2         |                     |                     ;";
-    let program_of = |pipelines| program(&parse(text), &LAVAPIPE, pipelines).unwrap();
+    let program_of = |pipelines| compile_program(&parse(text), &LAVAPIPE, pipelines).unwrap();
     let merged = program_of(Pipelines::Merged);
-    assert_eq!(shape(&merged), [vec![vec![0, 2]], vec![vec![1]], vec![vec![3]]]);
-    let between: Vec<Dependency> = merged.phases.iter().map(|phase| phase.before).collect();
+    assert_eq!(thread_numbers(&merged), [vec![vec![0, 2]], vec![vec![1]], vec![vec![3]]]);
+    let between: Vec<Dependency> = merged.phases.iter().map(|phase| phase.dependency).collect();
     let visible = AccessMask::SHADER_READ;
     let both =
         Dependency { available: AccessMask::SHADER_WRITE, visible: visible.with(AccessMask::SHADER_WRITE) };
     // The writes of the first phase are already available, and those of the second are never made available.
     let last = Dependency { available: AccessMask::NONE, visible };
     assert_eq!(between, [Dependency::default(), both, last]);
-    assert_eq!(shape(&program_of(Pipelines::Split)), [vec![vec![0], vec![2]], vec![vec![1]], vec![vec![3]]]);
+    assert_eq!(
+        thread_numbers(&program_of(Pipelines::Split)),
+        [vec![vec![0], vec![2]], vec![vec![1]], vec![vec![3]]]
+    );
 }
 
 /// Returns the access masks of the dependency from the first thread to the second.
@@ -203,8 +208,8 @@ fn dependency(rows: &str) -> (String, String) {
     let text = format!(
         "VULKAN T {{ x = 0; y = 0; }} {{ ssw 0 1; }} P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ; {rows}"
     );
-    let program = program(&parse(&text), &LAVAPIPE, Pipelines::Merged).unwrap();
-    let Dependency { available, visible } = program.phases[1].before;
+    let program = compile_program(&parse(&text), &LAVAPIPE, Pipelines::Merged).unwrap();
+    let Dependency { available, visible } = program.phases[1].dependency;
     let words = |mask: AccessMask| mask.names().collect::<Vec<_>>().join(".");
     (words(available), words(visible))
 }
@@ -256,7 +261,7 @@ fn dependencies_of_all_memory_differ_from_narrower_ones() {
         let text = format!(
             "VULKAN T {{ x = 0; y = 0; }} {{ ssw 0 1; }} P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ; {rows}"
         );
-        program(&parse(&text), &LAVAPIPE, Pipelines::Merged).unwrap().all_memory
+        compile_program(&parse(&text), &LAVAPIPE, Pipelines::Merged).unwrap().all_memory
     };
     let read = |available: &str, visible: &str| {
         all(&format!("st.sc0 x, 1 | visdevice{visible} ; avdevice{available} | ld.sc0 r0, x ;"))
@@ -297,7 +302,11 @@ fn masks_that_would_cover_other_threads_are_refused() {
         ),
     ];
     for (sync, rows) in refusals {
-        assert_eq!(refused(&three(sync, rows), Pipelines::Merged), "access mask of other threads", "{rows}");
+        assert_eq!(
+            rejection_message(&three(sync, rows), Pipelines::Merged),
+            "access mask of other threads",
+            "{rows}"
+        );
     }
     let runs = [
         // The other thread has no writes.
@@ -314,7 +323,7 @@ fn masks_that_would_cover_other_threads_are_refused() {
         ),
     ];
     for (sync, rows) in runs {
-        assert!(program(&parse(&three(sync, rows)), &LAVAPIPE, Pipelines::Merged).is_ok(), "{rows}");
+        assert!(compile_program(&parse(&three(sync, rows)), &LAVAPIPE, Pipelines::Merged).is_ok(), "{rows}");
     }
 }
 
@@ -325,8 +334,8 @@ fn kernels_of_a_program_have_equal_lanes() {
         P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 0, qf 0 | P2@sg 0, wg 1, qf 0 ;
         st.sc0 x, 1         | ld.sc0 r0, x        | ld.sc0 r0, x        ;";
     let test = parse(text);
-    let program = program(&test, &LAVAPIPE, Pipelines::Merged).unwrap();
-    assert_eq!(shape(&program), [[vec![0, 1]], [vec![2]]]);
+    let program = compile_program(&test, &LAVAPIPE, Pipelines::Merged).unwrap();
+    assert_eq!(thread_numbers(&program), [[vec![0, 1]], [vec![2]]]);
     assert_eq!(program.lanes, LAVAPIPE.subgroup_size / 2);
     check("T", &test, &program, &mut Validator::new(), true);
 }
@@ -354,16 +363,16 @@ fn tests_that_a_device_would_weaken_are_refused_by_name() {
         ),
     ];
     for (text, rule) in cases {
-        assert_eq!(refused(&text, Pipelines::Merged), rule, "{text}");
+        assert_eq!(rejection_message(&text, Pipelines::Merged), rule, "{text}");
     }
     let together = two("", "st.sc0 x, 1 | ld.sc0 r0, x ;").replace("wg 1,", "wg 0,");
-    assert_eq!(refused(&together, Pipelines::Split), "one workgroup: no roles to split");
+    assert_eq!(rejection_message(&together, Pipelines::Split), "one workgroup: no roles to split");
 }
 
 /// Host threads: batches, the operations around them, and unsupported operations of hosts.
 #[test]
 fn host_threads_submit_batches() {
-    use shaders::host::{Act, Start};
+    use shaders::host::{HostThreadAct, SubmissionStart};
     let host = |locations: &str, ssw: &str, code: &str| {
         format!(
             "VULKAN T {{ {locations} }} {ssw} P0@host | P1@sg 0, wg 0, qf 0 | P2@sg 0, wg 1, qf 0 ; {code}"
@@ -376,14 +385,19 @@ fn host_threads_submit_batches() {
         "st.sc0 x, 1 | st.sc0 x, 2 | ld.sc0 r0, x ; submit P1 | avdevice.shader_write | ; wait P1 | visdevice.host_read | ;
          ld.sc0 r0, x | | ;",
     );
-    let program = program(&parse(&text), &LAVAPIPE, Pipelines::Merged).unwrap();
-    assert_eq!(shape(&program), [[[1]], [[2]]]);
+    let program = compile_program(&parse(&text), &LAVAPIPE, Pipelines::Merged).unwrap();
+    assert_eq!(thread_numbers(&program), [[[1]], [[2]]]);
     let hosts = program.hosts.as_ref().unwrap();
-    assert_eq!(hosts.starts, [Start::Submitted, Start::Early]);
-    let acts = [Act::Each(0..1), Act::Submit(0), Act::Wait(0), Act::Each(3..4)];
+    assert_eq!(hosts.submission_starts, [SubmissionStart::Submitted, SubmissionStart::Early]);
+    let acts = [
+        HostThreadAct::Execute(0..1),
+        HostThreadAct::Submit(0),
+        HostThreadAct::Wait(0),
+        HostThreadAct::Execute(3..4),
+    ];
     assert_eq!(hosts.threads[0].acts, acts);
     let after = Dependency { available: AccessMask::SHADER_WRITE, visible: AccessMask::HOST_READ };
-    assert_eq!(hosts.after, [after, Dependency::default()]);
+    assert_eq!(hosts.dependencies_after, [after, Dependency::default()]);
     let reports: Vec<_> = program.results.iter().filter_map(|slot| slot.thread()).collect();
     assert_eq!(reports.last(), Some(&ThreadId(0)));
     let two = "buffer u32 x [host] = 0; buffer u32 y [host, noncoherent] = 0;";
@@ -405,7 +419,7 @@ fn host_threads_submit_batches() {
         (host(x, "", "add r0, 1, 2 | st.sc0 x, 1 | ;"), "computation of a host thread"),
     ];
     for (text, rule) in cases {
-        assert_eq!(refused(&text, Pipelines::Merged), rule, "{text}");
+        assert_eq!(rejection_message(&text, Pipelines::Merged), rule, "{text}");
     }
 }
 
@@ -417,19 +431,22 @@ fn each_queue_has_a_separate_kernel() {
         st.atom.dv.sc0 x, 1  | ld.atom.dv.sc0 r0, x | ld.atom.dv.sc0 r0, x ;";
     let families = |program: &Program| -> Vec<Vec<u32>> {
         let phases = program.phases.iter();
-        phases.map(|phase| phase.parts.iter().map(|part| part.queue).collect()).collect()
+        phases.map(|phase| phase.kernels.iter().map(|part| part.queue).collect()).collect()
     };
-    let merged = program(&parse(text), &LAVAPIPE, Pipelines::Merged).unwrap();
-    assert_eq!(shape(&merged), [[vec![0, 2], vec![1]]]);
+    let merged = compile_program(&parse(text), &LAVAPIPE, Pipelines::Merged).unwrap();
+    assert_eq!(thread_numbers(&merged), [[vec![0, 2], vec![1]]]);
     assert_eq!((families(&merged), merged.queues), (vec![vec![0, 1]], vec![0, 1]));
-    let split = program(&parse(text), &LAVAPIPE, Pipelines::Split).unwrap();
+    let split = compile_program(&parse(text), &LAVAPIPE, Pipelines::Split).unwrap();
     assert_eq!(families(&split), [[0, 1, 0]]);
-    let after =
-        program(&parse(&text.replace("f = 0; }", "f = 0; } { ssw 0 1; }")), &LAVAPIPE, Pipelines::Merged);
+    let after = compile_program(
+        &parse(&text.replace("f = 0; }", "f = 0; } { ssw 0 1; }")),
+        &LAVAPIPE,
+        Pipelines::Merged,
+    );
     assert_eq!(families(&after.unwrap()), [[0], [1]]);
     // Queues of the same family have separate kernels.
     let text = text.replace("wg 1, qf 7", "wg 1, qf 7, q 3");
-    let merged = program(&parse(&text), &LAVAPIPE, Pipelines::Merged).unwrap();
+    let merged = compile_program(&parse(&text), &LAVAPIPE, Pipelines::Merged).unwrap();
     assert_eq!((families(&merged), merged.queues), (vec![vec![0, 1, 2]], vec![0, 1, 0]));
 }
 
@@ -438,5 +455,8 @@ fn each_queue_has_a_separate_kernel() {
 fn an_unneeded_common_workgroup_is_split() {
     let text = "VULKAN T { x = 0; } { ssw 0 1; } P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 0, qf 0 ;
         st.sc0 x, 1 | visdevice ; avdevice | ld.sc0 r0, x ;";
-    assert_eq!(shape(&program(&parse(text), &LAVAPIPE, Pipelines::Merged).unwrap()), [[[0]], [[1]]]);
+    assert_eq!(
+        thread_numbers(&compile_program(&parse(text), &LAVAPIPE, Pipelines::Merged).unwrap()),
+        [[[0]], [[1]]]
+    );
 }

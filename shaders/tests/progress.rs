@@ -5,7 +5,7 @@ use crate::common;
 
 use common::Validator;
 use shaders::CompileError;
-use shaders::progress::{Level, ProgressConfig, ProgressKernel, compile};
+use shaders::progress::{ProgressConfig, ProgressKernel, SeparationLevel, compile};
 use shaders::rules::Rule;
 use shaders::variant::SpirvVersion;
 
@@ -17,10 +17,10 @@ const CONFIGS: [ProgressConfig; 3] = [
         max_workgroup_subgroups: 32,
         device_scope: true,
         copies: 64,
-        whole_subgroups: true,
-        bound: Some(60_000),
-        looks: 2,
-        settles: false,
+        fills_subgroups: true,
+        max_iterations: Some(60_000),
+        stop_polls: 2,
+        has_final_barrier: false,
     },
     ProgressConfig {
         subgroup_size: 4,
@@ -28,10 +28,10 @@ const CONFIGS: [ProgressConfig; 3] = [
         max_workgroup_subgroups: 64,
         device_scope: true,
         copies: 1,
-        whole_subgroups: false,
-        bound: None,
-        looks: 1,
-        settles: true,
+        fills_subgroups: false,
+        max_iterations: None,
+        stop_polls: 1,
+        has_final_barrier: true,
     },
     ProgressConfig {
         subgroup_size: 32,
@@ -39,10 +39,10 @@ const CONFIGS: [ProgressConfig; 3] = [
         max_workgroup_subgroups: 4,
         device_scope: false,
         copies: 1,
-        whole_subgroups: false,
-        bound: None,
-        looks: 1,
-        settles: true,
+        fills_subgroups: false,
+        max_iterations: None,
+        stop_polls: 1,
+        has_final_barrier: true,
     },
 ];
 
@@ -56,10 +56,13 @@ fn every_kernel_is_valid() {
             match compile(&test, &config) {
                 Ok(kernel) => {
                     assert_eq!(kernel_oracle::check::check(&kernel.words).unwrap(), [], "{}", entry.id);
-                    for instruction in shaders::load(&kernel.words).unwrap().all_inst_iter() {
-                        assert!(shaders::OPCODES.contains(&instruction.class.opcode), "{instruction:?}");
+                    for instruction in shaders::parse_module(&kernel.words).unwrap().all_inst_iter() {
+                        assert!(
+                            shaders::COMPUTE_OPCODES.contains(&instruction.class.opcode),
+                            "{instruction:?}"
+                        );
                     }
-                    validator.verdict(&kernel.words, SpirvVersion::Vulkan12).unwrap();
+                    validator.run_spirv_val(&kernel.words, SpirvVersion::Vulkan12).unwrap();
                     kernels += 1;
                 }
                 Err(error) => refused.push(format!("{}: {error}", entry.id)),
@@ -73,7 +76,7 @@ fn every_kernel_is_valid() {
 fn kernel(id: &str) -> Result<ProgressKernel, CompileError> {
     let entry = litmus::corpus::progress_tests().into_iter().find(|entry| entry.id == id).unwrap();
     let [roomy, ..] = CONFIGS;
-    let config = ProgressConfig { max_workgroup_invocations: 256, settles: true, ..roomy };
+    let config = ProgressConfig { max_workgroup_invocations: 256, has_final_barrier: true, ..roomy };
     compile(&litmus::parse(entry.text, &entry.id).unwrap(), &config)
 }
 
@@ -83,10 +86,10 @@ fn threads_separate_at_their_highest_common_level() {
         let kernel = kernel(id).unwrap();
         (kernel.level, kernel.units, kernel.copies, kernel.workgroup_size)
     };
-    assert_eq!(at("progress/handoff-down"), (Level::Workgroups, 2, 64, 8));
-    assert_eq!(at("progress/handoff-down.subgroups"), (Level::Subgroups, 2, 16, 256));
-    assert_eq!(at("progress/handoff-down.lanes"), (Level::Invocations, 2, 4, 8));
-    assert_eq!(at("progress/two-level-handoff"), (Level::Workgroups, 2, 64, 16));
+    assert_eq!(at("progress/handoff-down"), (SeparationLevel::Workgroups, 2, 64, 8));
+    assert_eq!(at("progress/handoff-down.subgroups"), (SeparationLevel::Subgroups, 2, 16, 256));
+    assert_eq!(at("progress/handoff-down.lanes"), (SeparationLevel::Invocations, 2, 4, 8));
+    assert_eq!(at("progress/two-level-handoff"), (SeparationLevel::Workgroups, 2, 64, 16));
 }
 
 #[test]

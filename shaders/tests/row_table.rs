@@ -1,15 +1,17 @@
 //! Tables of outcomes, and the kernels that count them.
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
-use shaders::classify::{BufferRole, CountedMemory, MAX_ROWS, RowColumn, RowTable, WordSource, count, reset};
+use shaders::classify::{
+    BufferRole, CountedMemory, MAX_ROWS, RowColumn, RowTable, WordSource, counting_kernel, reset_kernel,
+};
 
 fn memory() -> CountedMemory {
     CountedMemory {
         lanes: 8,
         slots: 4,
         storage_words: 2,
-        initial: vec![0, 7 << 32 | 5],
-        done: vec![3],
+        initial_values: vec![0, 7 << 32 | 5],
+        done_slots: vec![3],
         by_round: false,
         workgroup_size: 64,
         workgroups: 3,
@@ -32,9 +34,9 @@ fn table() -> RowTable {
 fn every_row_has_unique_digits() {
     let table = table();
     let mut seen = Vec::new();
-    for row in 0..table.rows() {
+    for row in 0..table.row_count() {
         let mut digits = Vec::new();
-        table.digits(row, &mut digits);
+        table.append_digits(row, &mut digits);
         assert_eq!(digits[0] + 3 * (digits[1] + 2 * digits[2]), row as usize);
         seen.push(digits);
     }
@@ -46,10 +48,10 @@ fn every_row_has_unique_digits() {
 #[test]
 fn tables_are_bounded_and_no_column_is_empty() {
     let column = |count| RowColumn { source: WordSource::Slot(0), words: (0..count).collect() };
-    assert_eq!(RowTable::new(vec![column(128), column(128)]).unwrap().rows(), MAX_ROWS);
+    assert_eq!(RowTable::new(vec![column(128), column(128)]).unwrap().row_count(), MAX_ROWS);
     assert_eq!(RowTable::new(vec![column(128), column(129)]), None);
     assert_eq!(RowTable::new(vec![column(0)]), None);
-    assert_eq!(RowTable::new(Vec::new()).unwrap().counters(), 2);
+    assert_eq!(RowTable::new(Vec::new()).unwrap().counter_count(), 2);
 }
 
 #[test]
@@ -57,12 +59,12 @@ fn the_kernels_keep_the_rules_of_modules() {
     for by_round in [false, true] {
         for device_scope in [false, true] {
             let memory = CountedMemory { by_round, device_scope, ..memory() };
-            for helper in [reset(&memory), count(&memory, &table())] {
+            for helper in [reset_kernel(&memory), counting_kernel(&memory, &table())] {
                 assert_eq!(kernel_oracle::check::check(&helper.words).unwrap(), Vec::new());
             }
         }
     }
-    let bindings = count(&memory(), &table()).bindings;
+    let bindings = counting_kernel(&memory(), &table()).bindings;
     assert_eq!(
         bindings,
         [BufferRole::Results, BufferRole::Counters, BufferRole::Locations, BufferRole::Texels]
@@ -71,10 +73,10 @@ fn the_kernels_keep_the_rules_of_modules() {
 
 #[test]
 fn the_kernels_only_have_listed_instructions() {
-    for helper in [reset(&memory()), count(&memory(), &table())] {
-        for instruction in shaders::load(&helper.words).unwrap().all_inst_iter() {
+    for helper in [reset_kernel(&memory()), counting_kernel(&memory(), &table())] {
+        for instruction in shaders::parse_module(&helper.words).unwrap().all_inst_iter() {
             let op = instruction.class.opcode;
-            assert!(shaders::OPCODES.contains(&op), "{op:?}");
+            assert!(shaders::COMPUTE_OPCODES.contains(&op), "{op:?}");
         }
     }
 }

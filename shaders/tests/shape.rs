@@ -1,6 +1,6 @@
 //! Shapes of workgroups and counts of workgroups.
 
-use shaders::variant::{Filling, WorkgroupShape};
+use shaders::variant::{WorkgroupCount, WorkgroupShape};
 
 #[test]
 fn names_of_shapes_round_trip() {
@@ -26,16 +26,16 @@ fn the_limit_is_that_of_the_device() {
 
 #[test]
 fn names_of_fillings_round_trip() {
-    for (word, filling) in Filling::EXAMPLES {
+    for (word, filling) in WorkgroupCount::EXAMPLES {
         assert_eq!(word.parse(), Ok(filling));
         assert_eq!(filling.to_string(), word);
     }
     for (word, count) in [("workgroups-1", 1), ("workgroups-65535", 65_535)] {
-        assert_eq!(word.parse::<Filling>().unwrap().workgroups(), Some(count));
+        assert_eq!(word.parse::<WorkgroupCount>().unwrap().workgroups(), Some(count));
     }
     for word in
         ["", "workgroups-", "workgroups-0", "workgroups-07", "workgroups-+7", "workgroups-65536", "256"]
     {
-        assert!(word.parse::<Filling>().is_err(), "{word}");
+        assert!(word.parse::<WorkgroupCount>().is_err(), "{word}");
     }
 }

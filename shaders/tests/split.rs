@@ -59,7 +59,7 @@ fn kernels_alternate_arrivals_and_waits() {
         let test = litmus::parse(entry.text, &entry.path).unwrap();
         let row = match shaders::compile(&test, &LAVAPIPE) {
             Ok(kernel) => {
-                validator.check(&entry.id, &kernel);
+                validator.validate(&entry.id, &kernel);
                 kernel_oracle::lift::verify(&test, &kernel).unwrap();
                 common::assert_clean(&kernel);
                 let named = kernel.requirements.features.contains(&Feature::ShaderSplitBarrier);
@@ -76,11 +76,11 @@ fn kernels_alternate_arrivals_and_waits() {
 /// The Intel extension differs only in the name of the extension.
 #[test]
 fn intels_form_differs_in_the_name_of_the_extension() {
-    let told = |id: &str| {
+    let compile_test = |id: &str| {
         let entry = litmus::corpus::tests().into_iter().find(|entry| entry.id == id).unwrap();
         shaders::compile(&litmus::parse(entry.text, &entry.path).unwrap(), &LAVAPIPE).unwrap()
     };
-    let kernel = told("split/MP+split");
+    let kernel = compile_test("split/MP+split");
     let mut intel = kernel.clone();
     assert!(intel.name_split_barriers_as_intel());
     let text = |words: &[u32]| -> Vec<u8> { words.iter().flat_map(|word| word.to_le_bytes()).collect() };
@@ -90,7 +90,7 @@ fn intels_form_differs_in_the_name_of_the_extension() {
     assert_eq!(at(&after, b"SPV_INTEL_split_barrier\0"), Some(place));
     assert_eq!((&before[..place], &before[place + 24..]), (&after[..place], &after[place + 24..]));
     assert!(!intel.requirements.features.contains(&Feature::ShaderSplitBarrier));
-    assert!(!told("barrier/MP+cbar").name_split_barriers_as_intel());
+    assert!(!compile_test("barrier/MP+cbar").name_split_barriers_as_intel());
 }
 
 /// Threads whose barriers cannot be merged into one instruction.

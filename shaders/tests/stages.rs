@@ -13,11 +13,11 @@ use litmus::{Test, ThreadId};
 use rspirv::dr::Operand;
 use rspirv::spirv::{Decoration, Op, StorageClass};
 use shaders::carrier::Carrier;
-use shaders::together::Together;
+use shaders::draw::DrawModules;
 use shaders::variant::CarrierStage;
 use shaders::{
-    Binding, CompileError, CompiledKernel, FixedDispatch, KernelConfig, Leaving, Pipelines, Program, Variant,
-    fixed_program, program,
+    Binding, CompileError, CompiledKernel, FixedDispatch, KernelConfig, Pipelines, Program, ResultPlacement,
+    Variant, compile_fixed_program, compile_program,
 };
 
 const STAGES: [CarrierStage; 5] = [
@@ -36,10 +36,10 @@ fn in_stage(config: KernelConfig, stage: CarrierStage) -> KernelConfig {
 
 fn check(validator: &mut Validator, name: &str, kernel: &CompiledKernel) {
     assert_clean(kernel);
-    validator.check(name, kernel);
+    validator.validate(name, kernel);
     let claims = kernel.bindings.contains(&Binding::Claims);
     assert_eq!(claims, !kernel.variant.stage.has_workgroups(), "{name}");
-    if let Carrier::Fragment { cells, positions, .. } = &kernel.carrier {
+    if let Carrier::Fragment { layout: cells, point_shader: positions, .. } = &kernel.carrier {
         assert_eq!(kernel_oracle::check::check(positions).unwrap(), []);
         assert!(cells.size * cells.size >= kernel.workgroup_size);
     }
@@ -63,12 +63,12 @@ fn the_corpus_in_stages() {
             let test = litmus::parse(entry.text, &entry.id).unwrap();
             let Ok(test) = litmus::convert::for_device(&test) else { continue };
             let config = if number % 2 == 0 { LAVAPIPE } else { NARROW };
-            let config = KernelConfig { thread_loops: number % 3 > 0, stressed: number % 5 == 0, ..config };
-            if program(&test, &config, Pipelines::Merged).is_err() {
+            let config = KernelConfig { thread_loops: number % 3 > 0, has_stress: number % 5 == 0, ..config };
+            if compile_program(&test, &config, Pipelines::Merged).is_err() {
                 continue;
             }
             compute += 1;
-            match program(&test, &in_stage(config, stage), Pipelines::Merged) {
+            match compile_program(&test, &in_stage(config, stage), Pipelines::Merged) {
                 Ok(program) => {
                     told += 1;
                     draws += check_draws(&validator, stage, &program);
@@ -98,22 +98,22 @@ fn the_corpus_in_stages() {
 fn check_draws(validator: &Validator, stage: CarrierStage, program: &Program) -> usize {
     let mut draws = 0;
     for phase in &program.phases {
-        for part in &phase.parts {
+        for part in &phase.kernels {
             for thread in &part.threads {
-                assert_eq!(part.kernel.variant.stage, stage.of_thread(usize::from(thread.0)));
+                assert_eq!(part.kernel.variant.stage, stage.for_thread(usize::from(thread.0)));
             }
         }
-        for pair in phase.parts.windows(2) {
+        for pair in phase.kernels.windows(2) {
             let [fragment, vertex] = pair else { continue };
-            if !matches!(vertex.kernel.carrier, Carrier::VertexBesideFragments { .. }) {
+            if !matches!(vertex.kernel.carrier, Carrier::VertexWithFragments { .. }) {
                 continue;
             }
             let (fragment, vertex) = (&fragment.kernel, &vertex.kernel);
-            let together = Together::of(vertex, fragment);
+            let together = DrawModules::combine(vertex, fragment);
             check_words(validator, &together.vertex, vertex.variant);
             check_words(validator, &together.fragment, fragment.variant);
-            assert_eq!(bound(&together.fragment, &together), own(fragment));
-            assert_eq!(bound(&together.vertex, &together), own(vertex));
+            assert_eq!(draw_binding_names(&together.fragment, &together), kernel_binding_names(fragment));
+            assert_eq!(draw_binding_names(&together.vertex, &together), kernel_binding_names(vertex));
             let claims = |of: bool| together.bindings.iter().filter(|b| **b == (Binding::Claims, of)).count();
             assert_eq!((claims(true), claims(false)), (1, 1), "each stage has its own");
             draws += 1;
@@ -123,7 +123,7 @@ fn check_draws(validator: &Validator, stage: CarrierStage, program: &Program) ->
 }
 
 /// Returns the names of the bindings of a module of a draw.
-fn bound(words: &[u32], together: &Together) -> Vec<String> {
+fn draw_binding_names(words: &[u32], together: &DrawModules) -> Vec<String> {
     let module = rspirv::dr::load_words(words).unwrap();
     let numbers = module.annotations.iter().filter_map(|one| match one.operands[..] {
         [_, Operand::Decoration(Decoration::Binding), Operand::LiteralBit32(number)] => Some(number as usize),
@@ -142,7 +142,7 @@ fn bound(words: &[u32], together: &Together) -> Vec<String> {
     all
 }
 
-fn own(kernel: &CompiledKernel) -> Vec<String> {
+fn kernel_binding_names(kernel: &CompiledKernel) -> Vec<String> {
     let images = kernel.images.iter().map(|image| format!("{image:?}"));
     let mut all: Vec<String> =
         kernel.bindings.iter().map(|binding| format!("{binding:?}")).chain(images).collect();
@@ -155,34 +155,36 @@ fn own(kernel: &CompiledKernel) -> Vec<String> {
 #[test]
 fn results_as_an_expression_or_an_output() {
     let mut validator = Validator::new();
-    let ways = [
-        (CarrierStage::Compute, Leaving::Expression),
-        (CarrierStage::Vertex, Leaving::Output),
-        (CarrierStage::Fragment, Leaving::Output),
+    let placements = [
+        (CarrierStage::Compute, ResultPlacement::Expression),
+        (CarrierStage::Vertex, ResultPlacement::Output),
+        (CarrierStage::Fragment, ResultPlacement::Output),
     ];
     let mut table = String::new();
     // The table covers all tests; outside of a soak, the kernels of one in five are validated.
     let share = if std::env::var_os("VK_LITMUS_SOAK").is_some() { 1 } else { 5 };
-    for (stage, results) in ways {
+    for (stage, results) in placements {
         let (mut kernels, mut readers) = (0, 0);
         let config = KernelConfig { loop_bound: 1, ..in_stage(LAVAPIPE, stage) };
-        let fixed = FixedDispatch { results, ..FixedDispatch::SINGLE };
+        let fixed = FixedDispatch { result_placement: results, ..FixedDispatch::SINGLE };
         for (number, entry) in litmus::corpus::tests().into_iter().enumerate() {
             let test = litmus::parse(entry.text, &entry.id).unwrap();
             let Ok(test) = litmus::convert::for_device(&test) else { continue };
-            let Ok(program) = fixed_program(&test, &config, Pipelines::Split, &fixed) else { continue };
-            for part in program.phases.iter().flat_map(|phase| &phase.parts) {
+            let Ok(program) = compile_fixed_program(&test, &config, Pipelines::Split, &fixed) else {
+                continue;
+            };
+            for part in program.phases.iter().flat_map(|phase| &phase.kernels) {
                 let kernel = &part.kernel;
                 assert_clean(kernel);
                 if number.is_multiple_of(share) {
-                    validator.check(&entry.id, kernel);
+                    validator.validate(&entry.id, kernel);
                 }
                 kernels += 1;
                 assert!(!kernel.bindings.contains(&Binding::Claims), "{}", entry.id);
                 let instructions = part.threads.iter().flat_map(|thread| &test.thread(*thread).instructions);
                 let writes =
                     instructions.filter_map(|one| one.kind.access()).any(litmus::MemoryAccess::writes);
-                if results == Leaving::Output {
+                if results == ResultPlacement::Output {
                     assert!(!kernel.bindings.contains(&Binding::Results) && kernel.results.is_empty());
                     assert_eq!(writes_memory(&kernel.words), writes, "{} {stage:?}", entry.id);
                 } else {
@@ -245,9 +247,9 @@ fn names_of_the_cts_in_stages() {
                 let test = litmus::parse(&case.litmus_text(), &case.test_id()).unwrap();
                 let mut config = in_stage(LAVAPIPE, stage);
                 if glsl {
-                    config.variant = config.variant.with("glsl450".parse().unwrap());
+                    config.variant = config.variant.overridden_by("glsl450".parse().unwrap());
                 }
-                match program(&test, &config, Pipelines::Merged) {
+                match compile_program(&test, &config, Pipelines::Merged) {
                     Ok(program) => {
                         check_correspondence(&case.test_id(), &test, &program);
                         "told".to_owned()
@@ -278,21 +280,21 @@ fn a_fence_without_partners_becomes_one_of_the_queue_family() {
     let read = |scope, workgroup| litmus::parse(&text(scope, workgroup), "T").unwrap();
     for stage in STAGES.into_iter().filter(|stage| !stage.has_workgroups()) {
         let variant = Variant { stage, ..Variant::default() };
-        let said = shaders::meaning(&read("wg", 1), variant).unwrap();
-        assert_eq!(litmus::print(&said), litmus::print(&read("qf", 1)));
+        let effective = shaders::effective_test(&read("wg", 1), variant).unwrap();
+        assert_eq!(litmus::print(&effective), litmus::print(&read("qf", 1)));
         let kernel = shaders::compile(&read("wg", 1), &in_stage(LAVAPIPE, stage)).unwrap();
         kernel_oracle::lift::verify(&read("wg", 1), &kernel).unwrap();
         // With another thread in the workgroup, this would change the test.
         let refused = shaders::compile(&read("wg", 0), &in_stage(LAVAPIPE, stage)).unwrap_err();
         assert!(refused.to_string().starts_with("no workgroups in this stage"), "{refused}");
-        assert_eq!(shaders::meaning(&read("wg", 1), Variant::default()).unwrap(), read("wg", 1));
+        assert_eq!(shaders::effective_test(&read("wg", 1), Variant::default()).unwrap(), read("wg", 1));
     }
 }
 
 fn check_correspondence(name: &str, test: &Test, program: &Program) {
     for phase in &program.phases {
-        for part in &phase.parts {
-            let own = shaders::program::part_of(test, &part.threads);
+        for part in &phase.kernels {
+            let own = shaders::program::restrict_to_threads(test, &part.threads);
             kernel_oracle::lift::verify(&own, &part.kernel).unwrap_or_else(|error| panic!("{name}: {error}"));
         }
     }
@@ -309,9 +311,11 @@ fn points_are_at_the_pixels_of_their_fragments() {
     for (lanes, cell) in [(1, (16, 16)), (4, (64, 2)), (8, (64, 64)), (30, (1, 1))] {
         for target in ["", "vulkan11"] {
             let variant = Variant { stage: CarrierStage::Fragment, ..target.parse().unwrap() };
-            let config = KernelConfig { lanes, cell, variant, ..LAVAPIPE };
+            let config = KernelConfig { lanes, fragment_cell: cell, variant, ..LAVAPIPE };
             let kernel = shaders::compile(&test, &config).unwrap();
-            let Carrier::Fragment { positions, .. } = &kernel.carrier else { panic!("{:?}", kernel.carrier) };
+            let Carrier::Fragment { point_shader: positions, .. } = &kernel.carrier else {
+                panic!("{:?}", kernel.carrier)
+            };
             check(&mut validator, "fragment", &kernel);
             check_words(&validator, positions, variant);
         }
@@ -356,7 +360,8 @@ fn fragments_of_one_section_share_a_pixel() {
             {
                 assert_eq!(text.matches(once).count(), 1, "{name} {once}: {text}");
             }
-            let Carrier::Fragment { positions, overlap: Some(overlap), .. } = &kernel.carrier else {
+            let Carrier::Fragment { point_shader: positions, overlap: Some(overlap), .. } = &kernel.carrier
+            else {
                 panic!("{:?}", kernel.carrier)
             };
             check_words(&validator, positions, config.variant);
@@ -417,13 +422,13 @@ fn sections_that_no_fragment_can_execute_are_refused() {
     ];
     for (test, variant, pipelines, rule) in cases {
         let config = KernelConfig { variant: variant.parse().unwrap(), ..LAVAPIPE };
-        let error = program(test, &config, pipelines).map(|_| ()).unwrap_err();
+        let error = compile_program(test, &config, pipelines).map(|_| ()).unwrap_err();
         assert!(error.to_string().contains(rule), "{variant}: {error}");
     }
 }
 
 fn check_words(validator: &Validator, words: &[u32], variant: Variant) {
-    if let Err(message) = validator.verdict(words, variant.target) {
+    if let Err(message) = validator.run_spirv_val(words, variant.target) {
         panic!("{message}\n{}", shaders::disassemble(words).unwrap());
     }
 }
@@ -440,7 +445,7 @@ fn threads_in_different_stages_have_separate_kernels() {
         let config = in_stage(LAVAPIPE, stage);
         let refused = |made: Result<Program, CompileError>| made.unwrap_err().to_string();
         assert_eq!(
-            refused(program(&one, &config, Pipelines::Merged)),
+            refused(compile_program(&one, &config, Pipelines::Merged)),
             "a single thread where threads are in different stages"
         );
         let kernel = shaders::compile(&two, &config).unwrap_err();
@@ -448,9 +453,9 @@ fn threads_in_different_stages_have_separate_kernels() {
         // With separate pipelines they are in separate draws, whose vertices place no points for other
         // kernels.
         for (pipelines, of_one_draw) in [(Pipelines::Merged, true), (Pipelines::Split, false)] {
-            let program = program(&two, &config, pipelines).unwrap();
+            let program = compile_program(&two, &config, pipelines).unwrap();
             let beside =
-                |kernel: &CompiledKernel| matches!(kernel.carrier, Carrier::VertexBesideFragments { .. });
+                |kernel: &CompiledKernel| matches!(kernel.carrier, Carrier::VertexWithFragments { .. });
             assert_eq!((program.phases.len(), program.kernels().count()), (1, 2));
             assert_eq!(program.kernels().any(beside), of_one_draw);
         }
@@ -459,7 +464,7 @@ fn threads_in_different_stages_have_separate_kernels() {
 
 #[test]
 fn unsupported_features_of_a_stage_are_refused_with_the_clause() {
-    let told = |first: &str, second: &str| {
+    let compile_result = |first: &str, second: &str| {
         let text = format!(
             "VULKAN T {{ x = 0; }} P0@sg 0, wg 0, qf 0 | P1@sg 1, wg 0, qf 0 ; {first} | {second} ;
             exists (P0:r0 == 0 /\\ P1:r0 == 0)"
@@ -474,7 +479,7 @@ fn unsupported_features_of_a_stage_are_refused_with_the_clause() {
             CarrierStage::Mesh,
             CarrierStage::Task,
         ]
-        .map(|stage| match program(&test, &in_stage(LAVAPIPE, stage), Pipelines::Merged) {
+        .map(|stage| match compile_program(&test, &in_stage(LAVAPIPE, stage), Pipelines::Merged) {
             Ok(_) => "told".to_owned(),
             Err(error) => error.to_string(),
         })
@@ -493,14 +498,14 @@ fn unsupported_features_of_a_stage_are_refused_with_the_clause() {
         ("ld.atom.dv.sc0 r0, x", "told"),
         ("ld.atom.qf.sc0 r0, x", "told"),
     ];
-    for (code, said) in cases {
+    for (code, expected) in cases {
         let lines: Vec<&str> = code.split(" ; ").collect();
         let both = lines.iter().map(|line| format!("{line} | {line}")).collect::<Vec<_>>().join(" ; ");
         let (first, second) = both.split_once(" | ").unwrap();
         // A stage with workgroups supports everything that needs one.
-        let in_workgroups = if said.starts_with("no workgroups") { "told" } else { said };
-        let [drawn @ .., mesh, task] = told(first, second);
-        assert_eq!(drawn, [said; 5], "{code}");
+        let in_workgroups = if expected.starts_with("no workgroups") { "told" } else { expected };
+        let [drawn @ .., mesh, task] = compile_result(first, second);
+        assert_eq!(drawn, [expected; 5], "{code}");
         assert_eq!([mesh, task], [in_workgroups; 2], "{code}");
     }
 }

@@ -11,13 +11,13 @@ use rspirv::dr::{Instruction, Module, Operand};
 use rspirv::spirv::{Decoration, Op, Word};
 use shaders::{CompiledKernel, KernelConfig, StressParameters};
 
-const STRESSED: KernelConfig = KernelConfig { stressed: true, ..LAVAPIPE };
+const STRESSED: KernelConfig = KernelConfig { has_stress: true, ..LAVAPIPE };
 
 fn store_buffering() -> Test {
     let relaxed = || atomic(Scope::Device, Order::Relaxed);
     Builder::new("SB", &["x", "y"])
-        .thread(at(0, 0), vec![store(0, constant(1), relaxed()), load(0, 1, relaxed())])
-        .thread(at(1, 0), vec![store(1, constant(1), relaxed()), load(0, 0, relaxed())])
+        .thread(thread_place(0, 0), vec![store(0, constant(1), relaxed()), load(0, 1, relaxed())])
+        .thread(thread_place(1, 0), vec![store(1, constant(1), relaxed()), load(0, 0, relaxed())])
         .test
 }
 
@@ -28,7 +28,7 @@ fn kernel() -> CompiledKernel {
 /// Returns the kernel with its module changed.
 fn changed(change: impl FnOnce(&mut Module)) -> CompiledKernel {
     let kernel = kernel();
-    let mut module = shaders::load(&kernel.words).unwrap();
+    let mut module = shaders::parse_module(&kernel.words).unwrap();
     change(&mut module);
     CompiledKernel { words: module.assemble(), ..kernel }
 }
@@ -68,12 +68,12 @@ fn stress_is_recognized_in_every_variant() {
         let config = KernelConfig { variant: variant.parse().unwrap_or_default(), ..STRESSED };
         let kernel = shaders::compile(&store_buffering(), &config).unwrap();
         verify(&store_buffering(), &kernel).unwrap();
-        validator.check(variant, &kernel);
+        validator.validate(variant, &kernel);
         assert_clean(&kernel);
         let lifted = lift(&kernel.words, &kernel.bindings).unwrap();
         let turn = [Op::AtomicLoad, Op::AtomicStore];
         assert_eq!(lifted.stress, [turn, turn].concat(), "{variant}");
-        let without = KernelConfig { stressed: false, ..config };
+        let without = KernelConfig { has_stress: false, ..config };
         let without = shaders::compile(&store_buffering(), &without).unwrap();
         let plain = lift(&without.words, &without.bindings).unwrap();
         assert_eq!((plain.stress.len(), plain.threads), (0, lifted.threads), "the threads are the same");
@@ -113,7 +113,7 @@ fn stress_on_tested_locations_is_refused() {
         let scratch = bound(module, 4);
         module.annotations[scratch].operands[2] = Operand::LiteralBit32(1);
     });
-    assert_eq!(verdict(&kernel), Err(LiftError::Stray(Op::AtomicLoad)));
+    assert_eq!(verdict(&kernel), Err(LiftError::OutsideThreads(Op::AtomicLoad)));
 }
 
 #[test]
@@ -162,6 +162,6 @@ fn the_kernel_of_stress_alone_is_valid() {
         let stress = shaders::stress::stress_kernel(&config, 32);
         assert_eq!(kernel_oracle::check::check(&stress.words).unwrap(), []);
         let kernel = CompiledKernel { words: stress.words, ..kernel() };
-        validator.check("stress", &kernel);
+        validator.validate("stress", &kernel);
     }
 }

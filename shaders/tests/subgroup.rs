@@ -66,7 +66,7 @@ fn kernels_have_the_operations_of_their_tests() {
     for entry in litmus::corpus::tests().iter().filter(|entry| entry.id.starts_with("subgroup/")) {
         let test = litmus::parse(entry.text, &entry.path).unwrap();
         let kernel = shaders::compile(&test, &LAVAPIPE).unwrap();
-        validator.check(&entry.id, &kernel);
+        validator.validate(&entry.id, &kernel);
         kernel_oracle::lift::verify(&test, &kernel).unwrap();
         common::assert_clean(&kernel);
         // A subgroup runs one instance, so no lane of another instance is in the tangle.
@@ -134,7 +134,7 @@ fn operations_that_never_meet_have_no_kernel() {
     }
 }
 
-fn of_two_lanes(head: &str, column: &str) -> litmus::Test {
+fn two_lane_test(head: &str, column: &str) -> litmus::Test {
     let rows: Vec<String> = column.split(" ; ").map(|row| format!("{row} | {row} ;\n")).collect();
     let text = format!(
         "VULKAN T\n{head}{{ x = 0; P1:r0 = 1; }}\nP0@sg 0, wg 0, qf 0 | P1@sg 0, wg 0, qf 0 ;\n{}exists (x == 1)",
@@ -149,14 +149,14 @@ fn of_two_lanes(head: &str, column: &str) -> litmus::Test {
 fn branches_around_an_operation_are_compared() {
     let skipped = "beq r0, 1, LC00 ; sg.ballot r1, 1, 0 ; sg.ballot r2, 1, 1 ; LC00:";
     let kinds = [
-        of_two_lanes("", skipped),
-        of_two_lanes("", "sg.ballot r1, 1, 0 ; sg.ballot r2, 1, 1"),
-        of_two_lanes("", "beq r0, 1, LC00 ; sg.ballot r1, 1, 0 ; LC00: ; sg.ballot r2, 1, 1"),
-        of_two_lanes(
+        two_lane_test("", skipped),
+        two_lane_test("", "sg.ballot r1, 1, 0 ; sg.ballot r2, 1, 1"),
+        two_lane_test("", "beq r0, 1, LC00 ; sg.ballot r1, 1, 0 ; LC00: ; sg.ballot r2, 1, 1"),
+        two_lane_test(
             "",
             "beq r0, 1, LC00 ; beq r0, 2, LC01 ; sg.ballot r1, 1, 0 ; LC01: ; sg.ballot r2, 1, 1 ; LC00:",
         ),
-        of_two_lanes("reconvergence: maximal\n", skipped),
+        two_lane_test("reconvergence: maximal\n", skipped),
     ];
     for (number, test) in kinds.iter().enumerate() {
         let kernel = shaders::compile(test, &LAVAPIPE).unwrap();
@@ -174,7 +174,7 @@ fn branches_around_an_operation_are_compared() {
 #[test]
 fn workgroup_barriers_under_a_branch_are_refused() {
     for inside in ["cbar.wg b", "cbar.arrive.execsg.sg b ; cbar.wait.execsg.sg b"] {
-        let test = of_two_lanes("", &format!("beq r0, 1, LC00 ; sg.ballot r1, 1, 0 ; {inside} ; LC00:"));
+        let test = two_lane_test("", &format!("beq r0, 1, LC00 ; sg.ballot r1, 1, 0 ; {inside} ; LC00:"));
         let error = shaders::compile(&test, &LAVAPIPE).map(|_| ()).unwrap_err().to_string();
         assert_eq!(error, "control barrier under a branch");
     }
@@ -187,11 +187,11 @@ fn a_subgroup_barrier_under_a_branch_is_distinct() {
     let [own, relaxed] = ["cbar.execsg.acq_rel.sg.semsc0", "cbar.execsg.sg"];
     let under = |barrier: &str| format!("beq r0, 1, LC00 ; {barrier} 0 ; sg.ballot r1, 1, 0 ; LC00:");
     let kinds = [
-        of_two_lanes("", &under(own)),
-        of_two_lanes("", &under(relaxed)),
-        of_two_lanes("", &format!("beq r0, 1, LC00 ; sg.ballot r1, 1, 0 ; {own} 0 ; LC00:")),
-        of_two_lanes("", &format!("{own} 0 ; beq r0, 1, LC00 ; sg.ballot r1, 1, 0 ; LC00:")),
-        of_two_lanes(
+        two_lane_test("", &under(own)),
+        two_lane_test("", &under(relaxed)),
+        two_lane_test("", &format!("beq r0, 1, LC00 ; sg.ballot r1, 1, 0 ; {own} 0 ; LC00:")),
+        two_lane_test("", &format!("{own} 0 ; beq r0, 1, LC00 ; sg.ballot r1, 1, 0 ; LC00:")),
+        two_lane_test(
             "",
             &format!("beq r0, 1, LC00 ; beq r0, 2, LC01 ; {own} 0 ; LC01: ; sg.ballot r1, 1, 0 ; LC00:"),
         ),
@@ -213,15 +213,15 @@ fn reconvergence_in_a_conditional_block_is_refused() {
     let inner = "beq r0, 1, LC01 ; sg.elect unused, 0 ; LC01: ; sg.ballot r1, 1, 1";
     let behind = |guard: &str| format!("{guard} ; {inner} ; LC00:");
     // Both lanes fall through, whether the condition is a constant or a loaded value.
-    assert_eq!(rule(&of_two_lanes("", &behind("beq r9, 1, LC00"))), refused);
-    assert_eq!(rule(&of_two_lanes("", &behind("ld.atom.dv.sc0 r9, x ; beq r9, 1, LC00"))), refused);
+    assert_eq!(rule(&two_lane_test("", &behind("beq r9, 1, LC00"))), refused);
+    assert_eq!(rule(&two_lane_test("", &behind("ld.atom.dv.sc0 r9, x ; beq r9, 1, LC00"))), refused);
     let own = "beq r9, 1, LC00 ; st.atom.dv.sc0 x, 1 ; sg.ballot r1, 1, 1 ; LC00:";
-    assert_eq!(rule(&of_two_lanes("", own)), refused);
+    assert_eq!(rule(&two_lane_test("", own)), refused);
     // P1 skips the outer block. Nothing after the inner block is shared. The module reconverges maximally.
-    assert_eq!(rule(&of_two_lanes("", &behind("beq r0, 1, LC00"))), None);
+    assert_eq!(rule(&two_lane_test("", &behind("beq r0, 1, LC00"))), None);
     let last = "beq r9, 1, LC00 ; beq r0, 1, LC01 ; sg.elect unused, 0 ; LC01: ; LC00:";
-    assert_eq!(rule(&of_two_lanes("", last)), None);
-    assert_eq!(rule(&of_two_lanes("reconvergence: maximal\n", &behind("beq r9, 1, LC00"))), None);
+    assert_eq!(rule(&two_lane_test("", last)), None);
+    assert_eq!(rule(&two_lane_test("reconvergence: maximal\n", &behind("beq r9, 1, LC00"))), None);
 }
 
 /// A lane may wait in a loop in a block.
@@ -232,11 +232,11 @@ fn loops_are_allowed_in_conditional_blocks() {
         format!("beq r0, 1, LC00 ; sg.ballot r1, 1, 0 ; {spin} ; sg.ballot r2, 1, 1 ; LC00:"),
         format!("beq r0, 1, LC00 ; {spin} ; cbar.execsg.sg 0 ; LC00:"),
     ] {
-        let test = of_two_lanes("", &column);
+        let test = two_lane_test("", &column);
         let kernel = shaders::compile(&test, &LAVAPIPE).unwrap();
         kernel_oracle::lift::verify(&test, &kernel).unwrap();
         common::assert_clean(&kernel);
-        Validator::new().check("loop", &kernel);
-        assert!(kernel.loop_turns > 0);
+        Validator::new().validate("loop", &kernel);
+        assert!(kernel.max_loop_iterations > 0);
     }
 }

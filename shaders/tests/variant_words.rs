@@ -11,7 +11,7 @@ fn names_of_variants_round_trip() {
         assert_eq!(word.parse(), Ok(variant));
         assert_eq!(variant.to_string(), word);
         for (other, second) in words() {
-            let both = variant.with(second);
+            let both = variant.overridden_by(second);
             assert_eq!(both.to_string().parse(), Ok(both), "{word}.{other}");
         }
     }

@@ -17,7 +17,7 @@ fn parse(text: &str) -> Test {
 }
 
 /// Message passing through each storage, with payload and flag in every combination of types.
-fn generated() -> Vec<(String, Test)> {
+fn generated_tests() -> Vec<(String, Test)> {
     let storages = [("buffer", "sc0"), ("address", "sc0"), ("image", "sc2"), ("workgroup", "sc1")];
     let payloads = ["u8", "i16", "u32", "i32", "u64", "f32", "f64"];
     let flags = ["u32", "i32", "u64", "f32"];
@@ -63,7 +63,7 @@ fn every_storage_and_type_compiles_in_every_variant() {
     let (mut kernels, mut refused) = (0, std::collections::BTreeMap::<String, usize>::new());
     let variants: Vec<Variant> =
         std::iter::once(Variant::default()).chain(words().map(|(_, variant)| variant)).collect();
-    for (number, (name, test)) in generated().into_iter().enumerate() {
+    for (number, (name, test)) in generated_tests().into_iter().enumerate() {
         for (turn, variant) in variants.iter().enumerate() {
             let config = if number % 2 == 0 { LAVAPIPE } else { NARROW };
             let context = format!("{name} @{variant}");
@@ -75,7 +75,7 @@ fn every_storage_and_type_compiles_in_every_variant() {
                     assert_clean(&kernel);
                     // One process per module is slow, so each variant covers each storage, and each type.
                     if (number + turn) % 7 == 0 || turn == 0 {
-                        validator.check(&context, &kernel);
+                        validator.validate(&context, &kernel);
                     }
                 }
                 Err(rule) => *refused.entry(rule).or_default() += 1,
@@ -112,7 +112,7 @@ exists (P1:r0 == 1 /\\ x == 1)",
     // Each slot has two storages, each one unit of two words.
     assert_eq!(kernel.requirements.workgroup_bytes, 2 * 8 * kernel.lanes);
     kernel_oracle::lift::verify(&test, &kernel).unwrap();
-    Validator::new().check("explicit", &kernel);
+    Validator::new().validate("explicit", &kernel);
     assert_clean(&kernel);
 }
 
@@ -126,7 +126,7 @@ st.atom.rel.dv.sc0.semsc0 f, 1 | ld.vis.dv.sc0 r1, x             ;
 exists (P1:r0 == 1 /\\ P1:r1 == 0)",
     );
     let variant = Variant { model: MemoryModel::Glsl450, ..Variant::default() };
-    let said = litmus::print(&shaders::meaning(&test, variant).unwrap());
+    let said = litmus::print(&shaders::effective_test(&test, variant).unwrap());
     assert!(said.contains("st.av.qf.sc0 x, 1") && said.contains("ld.atom.acq.qf.sc0.semsc0 r0, f"), "{said}");
     let kernel = compile_or_rule(&test, variant, LAVAPIPE).unwrap();
     assert_eq!(kernel.requirements.features, []);
@@ -181,17 +181,17 @@ st.atom.dv.sc0 f, 1            | LC00:                                      ;
 exists (P1:r0 == 1)",
     );
     let kernel = compile_or_rule(&test, Variant::default(), LAVAPIPE).unwrap();
-    assert_eq!(kernel.loop_turns, 2 * (LAVAPIPE.loop_bound + 1));
+    assert_eq!(kernel.max_loop_iterations, 2 * (LAVAPIPE.loop_bound + 1));
     assert!(kernel.results.contains(&shaders::ResultSlot::Done(litmus::ThreadId(1))));
     kernel_oracle::lift::verify(&test, &kernel).unwrap();
-    Validator::new().check("loops", &kernel);
-    // Kernels with loops have fewer lanes (see [`KernelConfig::lanes_with_loops`]), and no loop
+    Validator::new().validate("loops", &kernel);
+    // Kernels with loops have fewer lanes (see [`KernelConfig::max_lanes_with_loops`]), and no loop
     // of rounds around them.
-    let wide = KernelConfig { lanes: 32, lanes_with_loops: 8, thread_loops: true, ..LAVAPIPE };
+    let wide = KernelConfig { lanes: 32, max_lanes_with_loops: 8, thread_loops: true, ..LAVAPIPE };
     let kernel = compile_or_rule(&test, Variant::default(), wide).unwrap();
     assert_eq!((kernel.lanes, kernel.thread_loops), (8, 0));
-    let split = shaders::program(&test, &wide, shaders::Pipelines::Split).unwrap();
-    assert!(split.kernels().all(|kernel| kernel.lanes == 8), "all play the same instances");
+    let split = shaders::compile_program(&test, &wide, shaders::Pipelines::Split).unwrap();
+    assert!(split.kernels().all(|kernel| kernel.lanes == 8), "all run the same instances");
     let straight =
         parse("VULKAN T { x = 0; } P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ; st.sc0 x, 1 | ld.sc0 r0, x ;");
     let kernel = compile_or_rule(&straight, Variant::default(), wide).unwrap();

@@ -24,7 +24,7 @@ fn in_braces(prefix: &str, count: u32) -> String {
 }
 
 /// Returns tests that store and load a vector of a location, or a part of it.
-fn generated() -> Vec<(String, Test)> {
+fn generated_tests() -> Vec<(String, Test)> {
     let mut tests = Vec::new();
     for (scalar, bytes) in TYPES {
         for declared in 2..=4 {
@@ -69,7 +69,7 @@ fn vectors_compile_in_every_variant() {
     let variants: Vec<Variant> =
         std::iter::once(Variant::default()).chain(words().map(|(_, variant)| variant)).collect();
     let (mut kernels, mut refused) = (0, BTreeMap::<String, usize>::new());
-    for (number, (name, test)) in generated().into_iter().enumerate() {
+    for (number, (name, test)) in generated_tests().into_iter().enumerate() {
         for (turn, variant) in variants.iter().enumerate() {
             let config = if number % 2 == 0 { LAVAPIPE } else { NARROW };
             let context = format!("{name} @{variant}");
@@ -80,7 +80,7 @@ fn vectors_compile_in_every_variant() {
                         .unwrap_or_else(|error| panic!("{context}: {error}"));
                     assert_clean(&kernel);
                     if (number + turn) % 13 == 0 {
-                        validator.check(&context, &kernel);
+                        validator.validate(&context, &kernel);
                     }
                 }
                 Err(rule) => *refused.entry(rule).or_default() += 1,
@@ -103,7 +103,7 @@ fn vectors_compile_in_every_variant() {
 
 /// Returns the numbers of components of all vector loads and stores of the kernel.
 fn widths(kernel: &CompiledKernel) -> Vec<u32> {
-    let module = shaders::load(&kernel.words).unwrap();
+    let module = shaders::parse_module(&kernel.words).unwrap();
     let vectors: BTreeMap<u32, u32> = module
         .types_global_values
         .iter()
@@ -160,6 +160,6 @@ exists (v[3] == 4 /\\ b[2] == 7 /\\ g[1] == 2)";
         0x0007_0605,
         u128::from(1f32.to_bits()) | u128::from(2f32.to_bits()) << 32,
     ];
-    assert_eq!(kernel.initial, expected);
+    assert_eq!(kernel.initial_values, expected);
     assert_eq!(test.location(litmus::LocationId(1)).scalar_type(), ScalarType::U8);
 }

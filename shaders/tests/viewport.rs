@@ -1,6 +1,6 @@
 //! Layouts of viewports for draws.
 
-use shaders::carrier::{VIEWPORT, ViewportLayout};
+use shaders::carrier::{VIEWPORT_SIZE, ViewportLayout};
 
 #[test]
 fn invocations_have_pixels_and_workgroups_have_cells() {
@@ -10,9 +10,9 @@ fn invocations_have_pixels_and_workgroups_have_cells() {
             assert!(cells.size * cells.size >= invocations && cells.size.is_multiple_of(2));
             assert!((cells.size - 2) * (cells.size - 2) < invocations, "no larger than it must be");
             assert!(cells.pitch.0 >= cells.size && cells.pitch.1 >= cells.size);
-            for workgroups in [1, cells.rows, cells.most()] {
+            for workgroups in [1, cells.rows, cells.max_workgroups()] {
                 let (width, height) = cells.extent(workgroups);
-                assert!(width <= VIEWPORT && height <= VIEWPORT);
+                assert!(width <= VIEWPORT_SIZE && height <= VIEWPORT_SIZE);
                 let area = u64::from(width / cells.pitch.0) * u64::from(height / cells.pitch.1);
                 assert!(area >= u64::from(workgroups));
             }

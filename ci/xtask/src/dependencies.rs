@@ -100,7 +100,7 @@ impl TryFrom<bool> for True {
     type Error = &'static str;
 
     fn try_from(value: bool) -> Result<True, Self::Error> {
-        if value { Ok(True) } else { Err("only true is known here") }
+        if value { Ok(True) } else { Err("only true is supported") }
     }
 }
 
@@ -148,7 +148,7 @@ pub fn run(root: &Path, _: &[String]) -> Result<(), ChoreError> {
     if !refused.is_empty() {
         return Err(ChoreError::Refused(refused.len()));
     }
-    println!("dependencies: {count} packages, nothing that deny.toml refuses");
+    println!("dependencies: {count} packages, no violations of deny.toml");
     Ok(())
 }
 
@@ -164,12 +164,14 @@ fn list_violations(rules: &str, metadata: &[u8]) -> Result<(usize, Vec<String>),
     let allowed = allowed.collect::<Result<Vec<_>, _>>()?;
     let mut lines = Vec::new();
     // The most common source is taken as the allowed registry, so that its address is not hard-coded.
-    let registry = most_common(metadata.packages.iter().filter_map(|package| package.source.as_deref()));
+    let registry = most_common_word(metadata.packages.iter().filter_map(|package| package.source.as_deref()));
     let mut count = 0;
     for Package { name, version, license, source, dependencies } in &metadata.packages {
         let Some(source) = source else {
-            for wild in dependencies.iter().filter(|of| of.req == "*" && of.path.is_none()) {
-                lines.push(format!("{name}: {} is wanted in any version", wild.name));
+            for wildcard in
+                dependencies.iter().filter(|dependency| dependency.req == "*" && dependency.path.is_none())
+            {
+                lines.push(format!("{name}: {} is required in any version", wildcard.name));
             }
             continue;
         };
@@ -192,7 +194,7 @@ fn list_violations(rules: &str, metadata: &[u8]) -> Result<(usize, Vec<String>),
 }
 
 /// Returns the most frequent word.
-fn most_common<'a>(words: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+fn most_common_word<'a>(words: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let mut counts = std::collections::BTreeMap::new();
     for word in words {
         *counts.entry(word).or_insert(0) += 1;
@@ -206,7 +208,7 @@ mod tests {
 
     const RULES: &str = include_str!("../../../deny.toml");
 
-    fn lines(packages: &str) -> Vec<String> {
+    fn violation_lines(packages: &str) -> Vec<String> {
         list_violations(RULES, format!(r#"{{ "packages": [{packages}] }}"#).as_bytes()).unwrap().1
     }
 
@@ -220,7 +222,7 @@ mod tests {
 
     #[test]
     fn licences_are_choices_and_sums() {
-        let of = |license: &str| lines(&package("a", &format!("{license:?}"), KNOWN));
+        let of = |license: &str| violation_lines(&package("a", &format!("{license:?}"), KNOWN));
         for fine in ["MIT", "MIT/Apache-2.0", "GPL-3.0-only OR MIT", "(MIT OR Apache-2.0) AND Unicode-3.0"] {
             assert_eq!(of(fine), [""; 0], "{fine}");
         }
@@ -228,7 +230,7 @@ mod tests {
         assert_eq!(of("MIT AND GPL-3.0-only").len(), 1);
         assert_eq!(of("Apache-2.0 WITH Classpath-exception-2.0").len(), 1);
         assert_eq!(of("my own").len(), 1);
-        assert_eq!(lines(&package("a", "null", KNOWN)), ["a 1.0.0 names no licence"]);
+        assert_eq!(violation_lines(&package("a", "null", KNOWN)), ["a 1.0.0 names no licence"]);
     }
 
     #[test]
@@ -236,21 +238,24 @@ mod tests {
         let known = format!("{}, {}", package("a", r#""MIT""#, KNOWN), package("b", r#""MIT""#, KNOWN));
         for other in ["git+elsewhere", "registry+other"] {
             let strange = package("c", r#""MIT""#, &format!("{other:?}"));
-            assert_eq!(lines(&format!("{known}, {strange}")), [format!("c 1.0.0 comes from {other}")]);
+            assert_eq!(
+                violation_lines(&format!("{known}, {strange}")),
+                [format!("c 1.0.0 comes from {other}")]
+            );
         }
-        assert_eq!(lines(&known), [""; 0]);
-        assert_eq!(lines(&package("c", r#""MIT""#, r#""git+elsewhere""#)).len(), 1);
+        assert_eq!(violation_lines(&known), [""; 0]);
+        assert_eq!(violation_lines(&package("c", r#""MIT""#, r#""git+elsewhere""#)).len(), 1);
     }
 
     #[test]
     fn wildcard_versions_are_refused_except_for_path_dependencies() {
         let of = |path: &str| {
-            lines(&format!(
+            violation_lines(&format!(
                 r#"{{ "name": "own", "version": "0.1.0", "license": null, "source": null, "dependencies":
                    [{{ "name": "a", "req": "*", "path": {path} }}, {{ "name": "b", "req": "^1", "path": null }}] }}"#
             ))
         };
-        assert_eq!(of("null"), ["own: a is wanted in any version"]);
+        assert_eq!(of("null"), ["own: a is required in any version"]);
         assert_eq!(of(r#""beside""#), [""; 0]);
     }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::tidy::source::SourceReadError;
 
-/// Why a task failed.
+/// The reason why a task failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ChoreError {
     /// The repository violates rules, which have been printed.
@@ -44,7 +44,7 @@ pub enum ChoreError {
     NoTimes,
 }
 
-/// Why the rules could not be applied.
+/// The reason why the rules could not be applied.
 #[derive(Debug, thiserror::Error)]
 pub enum RulesError {
     /// `deny.toml` has a rule or value that is not implemented.

@@ -23,7 +23,7 @@ const EXTENSIONS: [&str; 18] = [
 ];
 
 /// Time limit of a process.
-const PATIENCE: Duration = Duration::from_secs(90);
+const PROCESS_TIME_LIMIT: Duration = Duration::from_secs(90);
 
 /// Time limit of the analysis of an entry point, as an argument.
 const ANALYSIS_TIME: &str = "20s";
@@ -183,8 +183,8 @@ fn analyse_file(program: &Path, file: &Path, project: &str, flags: &[String]) ->
     };
     // Rust programs end with 101 after a panic.
     if code.is_none_or(|code| code > 100) {
-        let last = errors.lines().find(|line| line.contains("panicked")).unwrap_or_default();
-        return vec![answer("", AnswerClass::Crashed, "", last)];
+        let panic_line = errors.lines().find(|line| line.contains("panicked")).unwrap_or_default();
+        return vec![answer("", AnswerClass::Crashed, "", panic_line)];
     }
     let lines: Vec<Value> = output.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     if lines.is_empty() {
@@ -205,10 +205,10 @@ fn analyse_file(program: &Path, file: &Path, project: &str, flags: &[String]) ->
 /// Returns the class of a line of `race --format json`.
 fn classify_line(line: &Value) -> AnswerClass {
     let coverage = &line["coverage"];
-    let is_whole = coverage["invocations"].as_u64().is_some_and(|count| count > 1)
+    let is_complete = coverage["invocations"].as_u64().is_some_and(|count| count > 1)
         && !coverage["words"].as_str().is_some_and(|words| words.contains("not reached:"));
     match line["verdict"].as_str().unwrap_or_default() {
-        "clean" | "order-dependent" if is_whole => AnswerClass::Clean,
+        "clean" | "order-dependent" if is_complete => AnswerClass::Clean,
         "clean" | "order-dependent" => AnswerClass::Partial,
         "needs-inputs" => AnswerClass::NeedsInputs,
         "undecided" => AnswerClass::Undecided,
@@ -218,7 +218,7 @@ fn classify_line(line: &Value) -> AnswerClass {
     }
 }
 
-/// Runs a process for at most [`PATIENCE`]; returns its exit code, output and errors, or `None` if it was
+/// Runs a process for at most [`PROCESS_TIME_LIMIT`]; returns its exit code, output and errors, or `None` if it was
 /// ended.
 fn run_with_limit(command: &mut Command) -> std::io::Result<Option<(Option<i32>, String, String)>> {
     let folder = tempfile::tempdir()?;
@@ -231,7 +231,7 @@ fn run_with_limit(command: &mut Command) -> std::io::Result<Option<(Option<i32>,
             let text = |path| std::fs::read(path).map(|text| String::from_utf8_lossy(&text).into_owned());
             return Ok(Some((status.code(), text(&out)?, text(&errors)?)));
         }
-        if started.elapsed() > PATIENCE {
+        if started.elapsed() > PROCESS_TIME_LIMIT {
             child.kill()?;
             child.wait()?;
             return Ok(None);
@@ -264,11 +264,11 @@ fn format_table(answers: &[SurveyAnswer]) -> String {
         }
         text.push('\n');
     }
-    let of =
+    let count_in_classes =
         |classes: &[AnswerClass]| answers.iter().filter(|answer| classes.contains(&answer.class)).count();
-    let answered = of(&[AnswerClass::Clean, AnswerClass::Found]);
+    let answered = count_in_classes(&[AnswerClass::Clean, AnswerClass::Found]);
     let compiled = causes.iter().filter(|(cause, _)| **cause == "not supported by the analysis");
-    let compiled = answers.len() - of(&[AnswerClass::Refused, AnswerClass::NoEntryPoint])
+    let compiled = answers.len() - count_in_classes(&[AnswerClass::Refused, AnswerClass::NoEntryPoint])
         + compiled.map(|(_, count)| count).sum::<usize>();
     let percent = 100.0 * answered as f64 / compiled.max(1) as f64;
     let _ =

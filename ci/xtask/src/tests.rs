@@ -19,18 +19,18 @@ use crate::tidy::source::SourceReadError;
 use crate::times::{self, BinaryTime, TestTime};
 
 /// The list of slow tests.
-pub const SLOW: &str = "ci/slow-tests";
+pub const SLOW_TESTS: &str = "ci/slow-tests";
 
 /// The packages without fast tests: their tests start programs, drivers or workers.
 const WITHOUT_FAST_TESTS: [&str; 4] = ["vk-litmus", "campaign", "device", "runner"];
 
 /// The test binaries that start first, if there are no times of an earlier run.
-const LONGEST: [&str; 6] =
+const SLOWEST_BINARIES: [&str; 6] =
     ["vk-litmus all", "model all", "sim all", "shaders all", "frontend all", "model lib"];
 
 /// The test binaries that run last and alone: invocations wait for each other on drivers that share the processors, which
-/// takes several times as long beside other tests.
-const ALONE: [&str; 1] = ["runner drivers"];
+/// takes several times as long next to other tests.
+const EXCLUSIVE_BINARIES: [&str; 1] = ["runner drivers"];
 
 /// Environment of the tests, for variables that are not set: snapshots are compared and never written, and
 /// random tests have reduced counts and a fixed seed. `ci/soak` sets the full counts.
@@ -42,7 +42,7 @@ const TEST_ENVIRONMENT: [(&str, &str); 4] = [
 ];
 
 /// Returns the names in a list with their line numbers from 1; lines that begin with `#` are comments.
-pub fn listed_names(list: &str) -> impl Iterator<Item = (usize, &str)> {
+pub fn parse_name_list(list: &str) -> impl Iterator<Item = (usize, &str)> {
     let lines = list.lines().map(str::trim).enumerate();
     lines
         .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
@@ -51,26 +51,26 @@ pub fn listed_names(list: &str) -> impl Iterator<Item = (usize, &str)> {
 
 /// Runs every test of the workspace, or of the given packages.
 pub fn run_all(root: &Path, packages: &[String]) -> Result<(), ChoreError> {
-    let selection = selection(packages);
+    let selection = package_arguments(packages);
     let outcome = run_binaries(root, &selection, &|_| true, &[])?;
-    let mut doc = cargo(root);
-    doc.arg("test").args(&selection).args(["--doc", "--no-fail-fast"]).stderr(Stdio::inherit());
-    let doc = doc.output().map_err(ChoreError::Start)?;
-    let text = String::from_utf8_lossy(&doc.stdout);
-    if !doc.status.success() {
+    let mut doc_command = cargo_command(root);
+    doc_command.arg("test").args(&selection).args(["--doc", "--no-fail-fast"]).stderr(Stdio::inherit());
+    let doc_output = doc_command.output().map_err(ChoreError::Start)?;
+    let text = String::from_utf8_lossy(&doc_output.stdout);
+    if !doc_output.status.success() {
         println!("{text}");
     }
     let (passed, failed) = (sum_counts(&text, "passed"), sum_counts(&text, "failed"));
     println!("{} passed, {} failed", outcome.passed + passed, outcome.failed + failed);
-    match (outcome.failed_binaries, doc.status.success()) {
+    match (outcome.failed_binaries, doc_output.status.success()) {
         (0, true) => Ok(()),
-        (0, false) => Err(ChoreError::Command(doc.status)),
+        (0, false) => Err(ChoreError::Command(doc_output.status)),
         (binaries, _) => Err(ChoreError::Tests(binaries)),
     }
 }
 
 /// Returns the arguments of cargo for the given packages, or for all.
-fn selection(packages: &[String]) -> Vec<String> {
+fn package_arguments(packages: &[String]) -> Vec<String> {
     match packages {
         [] => vec!["--workspace".to_owned()],
         packages => packages.iter().flat_map(|name| ["-p".to_owned(), name.clone()]).collect(),
@@ -79,7 +79,7 @@ fn selection(packages: &[String]) -> Vec<String> {
 
 /// Returns the sum of the counts before a word in the output of test harnesses.
 fn sum_counts(output: &str, word: &str) -> usize {
-    output.lines().map(|line| times::count_of(line, word)).sum()
+    output.lines().map(|line| times::parse_count(line, word)).sum()
 }
 
 /// Runs the tests that need no device, except those in `ci/slow-tests`; of the given packages, or of all.
@@ -87,10 +87,15 @@ fn sum_counts(output: &str, word: &str) -> usize {
 /// All packages are built as `cargo test --workspace` builds them. Without the others, their dependencies would have
 /// fewer features and be compiled again.
 pub fn run_fast(root: &Path, packages: &[String]) -> Result<(), ChoreError> {
-    let path = root.join(SLOW);
+    let path = root.join(SLOW_TESTS);
     let list = fs::read_to_string(&path).map_err(|source| SourceReadError { path, source })?;
-    let skipped: Vec<&str> = listed_names(&list).map(|(_, name)| name).collect();
-    let outcome = run_binaries(root, &selection(packages), &|binary| binary.is_fast(packages), &skipped)?;
+    let skipped: Vec<&str> = parse_name_list(&list).map(|(_, name)| name).collect();
+    let outcome = run_binaries(
+        root,
+        &package_arguments(packages),
+        &|binary| binary.has_fast_tests(packages),
+        &skipped,
+    )?;
     println!("{} passed, {} failed", outcome.passed, outcome.failed);
     if outcome.failed_binaries == 0 { Ok(()) } else { Err(ChoreError::Tests(outcome.failed_binaries)) }
 }
@@ -127,7 +132,7 @@ struct TestBinary {
 
 impl TestBinary {
     /// Returns true if its package was given or, if none was given, has fast tests.
-    fn is_fast(&self, packages: &[String]) -> bool {
+    fn has_fast_tests(&self, packages: &[String]) -> bool {
         let package = self.name.split(' ').next().unwrap_or_default();
         !packages.is_empty() || !WITHOUT_FAST_TESTS.contains(&package)
     }
@@ -152,19 +157,22 @@ fn run_binaries(
 ) -> Result<TestRunOutcome, ChoreError> {
     let mut binaries = build_binaries(root, selection)?;
     binaries.retain(is_wanted);
-    let folder = times::folder(root);
-    let known: BTreeMap<String, f64> =
+    let folder = times::times_folder(root);
+    let previous_times: BTreeMap<String, f64> =
         times::read_binaries(&folder).into_iter().map(|time| (time.name, time.wall)).collect();
     binaries.sort_by(|one, other| {
         let rank = |binary: &TestBinary| {
-            let listed = LONGEST.iter().position(|name| *name == binary.name).unwrap_or(LONGEST.len());
-            (-known.get(&binary.name).copied().unwrap_or_default(), listed)
+            let rank_in_list = SLOWEST_BINARIES
+                .iter()
+                .position(|name| *name == binary.name)
+                .unwrap_or(SLOWEST_BINARIES.len());
+            (-previous_times.get(&binary.name).copied().unwrap_or_default(), rank_in_list)
         };
         rank(one).partial_cmp(&rank(other)).unwrap_or(std::cmp::Ordering::Equal)
     });
     binaries.reverse();
-    let (alone, binaries): (Vec<_>, Vec<_>) =
-        binaries.into_iter().partition(|binary| ALONE.contains(&binary.name.as_str()));
+    let (exclusive, binaries): (Vec<_>, Vec<_>) =
+        binaries.into_iter().partition(|binary| EXCLUSIVE_BINARIES.contains(&binary.name.as_str()));
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let (waiting, outcome) = (Mutex::new(binaries), Mutex::new(TestRunOutcome::default()));
     let error = Mutex::new(None);
@@ -186,18 +194,18 @@ fn run_binaries(
             scope.spawn(work);
         });
     });
-    alone.iter().for_each(run);
+    exclusive.iter().for_each(run);
     if let Some(error) = error.into_inner().unwrap_or_else(PoisonError::into_inner) {
         return Err(error);
     }
     let outcome = outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
-    times::write(&folder, &outcome.binaries, &outcome.tests)?;
+    times::write_tables(&folder, &outcome.binaries, &outcome.tests)?;
     Ok(outcome)
 }
 
 /// Returns the test binaries of a selection of packages, built by cargo.
 fn build_binaries(root: &Path, selection: &[String]) -> Result<Vec<TestBinary>, ChoreError> {
-    let built = cargo(root)
+    let built = cargo_command(root)
         .arg("test")
         .args(selection)
         .args(["--no-run", "--message-format=json-render-diagnostics"])
@@ -209,11 +217,11 @@ fn build_binaries(root: &Path, selection: &[String]) -> Result<Vec<TestBinary>, 
     }
     let text = String::from_utf8_lossy(&built.stdout);
     let artifacts = text.lines().filter_map(|line| serde_json::from_str::<Artifact>(line).ok());
-    Ok(artifacts.filter(|artifact| artifact.profile.test).filter_map(test_binary).collect())
+    Ok(artifacts.filter(|artifact| artifact.profile.test).filter_map(to_test_binary).collect())
 }
 
 /// Returns the test binary of a built target that has an executable.
-fn test_binary(artifact: Artifact) -> Option<TestBinary> {
+fn to_test_binary(artifact: Artifact) -> Option<TestBinary> {
     let folder = artifact.manifest_path.parent()?.to_owned();
     // `path+file:///…/harness/cli#vk-litmus@0.1.0`, or without a name if it is that of the folder.
     let id = artifact.package_id.rsplit(['#', '/']).next()?;
@@ -230,7 +238,7 @@ fn test_binary(artifact: Artifact) -> Option<TestBinary> {
 }
 
 /// The result of one test binary.
-struct Finished {
+struct BinaryResult {
     success: bool,
     output: String,
     wall: Duration,
@@ -238,7 +246,7 @@ struct Finished {
 }
 
 /// Runs a test binary to its end, with its output captured.
-fn run_binary(binary: &TestBinary, threads: usize, skipped: &[&str]) -> Result<Finished, ChoreError> {
+fn run_binary(binary: &TestBinary, threads: usize, skipped: &[&str]) -> Result<BinaryResult, ChoreError> {
     // Both streams go to one file, so they stay in order; a file never blocks the tests.
     let log = tempfile::tempfile().map_err(ChoreError::Start)?;
     let duplicate = || log.try_clone().map_err(ChoreError::Start);
@@ -263,7 +271,7 @@ fn run_binary(binary: &TestBinary, threads: usize, skipped: &[&str]) -> Result<F
     if !has_result {
         output += "the binary printed no line `test result: …`\n";
     }
-    Ok(Finished { success: status.success() && has_result, output, wall, processor })
+    Ok(BinaryResult { success: status.success() && has_result, output, wall, processor })
 }
 
 /// Returns true if a test harness ran to its end. Without this line, the number of tests that ran is unknown.
@@ -272,11 +280,11 @@ fn has_result(output: &str) -> bool {
 }
 
 /// Prints the result of a test binary, with the output if a test failed, and adds its counts to the sums.
-fn print_result(outcome: &mut TestRunOutcome, binary: &TestBinary, finished: Finished) {
+fn print_result(outcome: &mut TestRunOutcome, binary: &TestBinary, finished: BinaryResult) {
     let tests: Vec<TestTime> =
         finished.output.lines().filter_map(|line| TestTime::parse(&binary.name, line)).collect();
     let count =
-        |word: &str| -> usize { finished.output.lines().map(|line| times::count_of(line, word)).sum() };
+        |word: &str| -> usize { finished.output.lines().map(|line| times::parse_count(line, word)).sum() };
     let (passed, failed) = (count("passed"), count("failed"));
     let processor = finished.processor.map(|time| time.as_secs_f64());
     let word = if finished.success { "ok" } else { "FAILED" };
@@ -307,7 +315,7 @@ fn print_result(outcome: &mut TestRunOutcome, binary: &TestBinary, finished: Fin
 }
 
 /// Returns a command for the cargo that started this program.
-fn cargo(root: &Path) -> Command {
+fn cargo_command(root: &Path) -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(root);
     cargo

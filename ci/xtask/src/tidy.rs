@@ -3,8 +3,8 @@
 mod code;
 mod corpus;
 mod cycles;
+mod document_names;
 mod edges;
-mod map;
 mod names;
 mod prose;
 pub mod source;
@@ -25,7 +25,7 @@ pub fn run(root: &Path, _: &[String]) -> Result<(), ChoreError> {
         println!("{finding}");
     }
     if findings.is_empty() {
-        println!("tidy: {} files, nothing to complain about", files.len());
+        println!("tidy: {} files, no findings", files.len());
         Ok(())
     } else {
         Err(ChoreError::Untidy(findings.len()))
@@ -39,32 +39,32 @@ pub fn check(files: &[SourceFile]) -> Vec<Finding> {
         findings.extend(text::machine_paths(file));
         findings.extend(text::unfinished_marks(file));
         if file.path.ends_with(".rs") || file.path.ends_with(".md") {
-            findings.extend(prose::words(file));
+            findings.extend(prose::refused_words(file));
         }
         if file.path.ends_with(".rs") {
-            findings.extend(prose::first_words(file));
-            findings.extend(text::length(file));
+            findings.extend(prose::refused_first_words(file));
+            findings.extend(text::file_length(file));
             findings.extend(code::ash_outside_device(file));
             findings.extend(code::printing_in_libraries(file));
-            findings.extend(code::written_types(file));
+            findings.extend(code::serialized_types(file));
             findings.extend(code::unsafe_outside_device(file));
             findings.extend(code::ignored_tests(file));
         }
     }
     findings.extend(code::forgotten_tests(files));
     findings.extend(code::slow_tests(files));
-    findings.extend(code::impure_crates(files, &edges::manifests(files)));
+    findings.extend(code::impure_crates(files, &edges::read_manifests(files)));
     findings.extend(code::catch_alls(files));
     findings.extend(cycles::check(files));
     findings.extend(edges::check(files));
     findings.extend(names::check(files));
-    findings.extend(map::check(files));
+    findings.extend(document_names::check(files));
     findings.extend(corpus::check(files));
     findings
 }
 
 /// Returns true for folders without sources: build outputs and results.
-fn is_foreign(name: &str) -> bool {
+fn is_output_folder(name: &str) -> bool {
     name == "target" || name.starts_with("vk-litmus-out")
 }
 
@@ -74,7 +74,7 @@ fn read_tree(root: &Path) -> Result<Vec<SourceFile>, SourceReadError> {
     let walk = WalkDir::new(root).sort_by_file_name().into_iter().filter_entry(|entry| {
         // In a git worktree, `.git` is a file.
         let name = entry.file_name().to_str().unwrap_or_default();
-        name != ".git" && !(entry.file_type().is_dir() && is_foreign(name))
+        name != ".git" && !(entry.file_type().is_dir() && is_output_folder(name))
     });
     for entry in walk {
         let entry = entry.map_err(|error| SourceReadError {

@@ -13,9 +13,9 @@ use serde::Deserialize;
 use crate::error::ChoreError;
 
 /// The number of tests in the table.
-const SLOWEST: usize = 50;
+const MAX_LISTED_TESTS: usize = 50;
 /// The number of compilation units in the table.
-const UNITS: usize = 30;
+const MAX_LISTED_UNITS: usize = 30;
 
 /// The times of one test binary, in seconds.
 pub struct BinaryTime {
@@ -44,7 +44,7 @@ impl TestTime {
 }
 
 /// Returns the count before a word in a line `test result: ok. 3 passed; 0 failed; …`, and 0 for other lines.
-pub fn count_of(line: &str, word: &str) -> usize {
+pub fn parse_count(line: &str, word: &str) -> usize {
     let Some(counts) = line.strip_prefix("test result: ") else { return 0 };
     let count = counts.split(['.', ';']).find_map(|part| part.trim().strip_suffix(word)?.trim().parse().ok());
     count.unwrap_or(0)
@@ -86,16 +86,16 @@ pub fn read_from_start(mut file: fs::File) -> std::io::Result<String> {
 }
 
 /// Returns the folder of the tables of the last run.
-pub fn folder(root: &Path) -> PathBuf {
-    target(root).join("times")
+pub fn times_folder(root: &Path) -> PathBuf {
+    target_folder(root).join("times")
 }
 
-fn target(root: &Path) -> PathBuf {
+fn target_folder(root: &Path) -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }
 
 /// Writes the tables of a run.
-pub fn write(folder: &Path, binaries: &[BinaryTime], tests: &[TestTime]) -> Result<(), ChoreError> {
+pub fn write_tables(folder: &Path, binaries: &[BinaryTime], tests: &[TestTime]) -> Result<(), ChoreError> {
     let row = |time: &BinaryTime| {
         let processor = time.processor.map_or_else(String::new, |time| format!("{time:.2}"));
         format!("{}\t{:.2}\t{processor}\t{}\n", time.name, time.wall, time.tests)
@@ -132,7 +132,7 @@ pub fn read_binaries(folder: &Path) -> Vec<BinaryTime> {
 
 /// Prints the tables of the last run.
 pub fn run(root: &Path, _: &[String]) -> Result<(), ChoreError> {
-    let folder = folder(root);
+    let folder = times_folder(root);
     let (mut stages, mut binaries) = (read_rows(&folder.join("stages.tsv")), read_binaries(&folder));
     if stages.is_empty() && binaries.is_empty() {
         return Err(ChoreError::NoTimes);
@@ -143,11 +143,11 @@ pub fn run(root: &Path, _: &[String]) -> Result<(), ChoreError> {
         stages.iter().for_each(|row| println!("| {} |", row.join(" | ")));
         println!();
     }
-    let units = read_compilation(&target(root).join("cargo-timings/cargo-timing.html"));
+    let units = read_compilation(&target_folder(root).join("cargo-timings/cargo-timing.html"));
     if !units.is_empty() {
         let all: f64 = units.iter().map(|unit| unit.duration).sum();
         println!("| compilation of {} units, {all:.0} s in all | wall (s) |\n|---|---|", units.len());
-        for unit in units.iter().take(UNITS) {
+        for unit in units.iter().take(MAX_LISTED_UNITS) {
             println!("| {} {}{} | {:.1} |", unit.name, unit.version, unit.target, unit.duration);
         }
         println!();
@@ -164,7 +164,7 @@ pub fn run(root: &Path, _: &[String]) -> Result<(), ChoreError> {
         .collect();
     tests.sort_by(|one, other| other.0.total_cmp(&one.0));
     println!("\n| test | wall (s) |\n|---|---|");
-    tests.iter().take(SLOWEST).for_each(|(wall, name)| println!("| {name} | {wall:.1} |"));
+    tests.iter().take(MAX_LISTED_TESTS).for_each(|(wall, name)| println!("| {name} | {wall:.1} |"));
     Ok(())
 }
 
@@ -204,8 +204,8 @@ mod tests {
     #[test]
     fn results_have_counts() {
         let line = "test result: FAILED. 257 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 529.36s";
-        assert_eq!((count_of(line, "passed"), count_of(line, "failed")), (257, 1));
-        assert_eq!(count_of("257 passed", "passed"), 0);
+        assert_eq!((parse_count(line, "passed"), parse_count(line, "failed")), (257, 1));
+        assert_eq!(parse_count("257 passed", "passed"), 0);
     }
 
     #[test]
@@ -217,7 +217,7 @@ mod tests {
             processor,
             tests: 3,
         });
-        write(folder.path(), &binaries, &[]).unwrap();
+        write_tables(folder.path(), &binaries, &[]).unwrap();
         let read =
             read_binaries(folder.path()).into_iter().map(|time| (time.name, time.wall, time.processor));
         let expected = binaries.into_iter().map(|time| (time.name, time.wall, time.processor));

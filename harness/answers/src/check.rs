@@ -5,12 +5,16 @@ use model::progress::{
     DecidingMemory, Fairness, PROGRESS_GUARANTEES, ProgressError, ProgressLimits, ProgressModel, Termination,
     check_termination,
 };
-use model::{Budget, Model, Options, PredictError, answer_queries, predict, predict_growing};
-use results::answer::{Answer, answer, expected_race, race_surprises, uninitialised_surprises};
+use model::{
+    Budget, Model, PredictError, PredictOptions, answer_queries, predict, predict_with_growing_bound,
+};
+use results::answer::{
+    Answer, answer_question, expected_race, is_race_unexpected, is_uninitialised_unexpected,
+};
 use results::wire::{CheckContext, CheckLine, ProgressAnswer, Query, RaceWord, ScheduleStep};
 
 use crate::CommandOutcome;
-use crate::similar::similar;
+use crate::similar::most_similar;
 
 /// A test with the model and limits to check it with.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +30,7 @@ pub struct TestQuestion<'a> {
     /// The model.
     pub model: &'a Model,
     /// The model that answers queries marked NOCHAINS, if one is loaded.
-    pub without_chains: Option<&'a Model>,
+    pub nochains_model: Option<&'a Model>,
     /// The bound of loops [default: as few iterations as needed].
     pub unroll: Option<u32>,
     /// The progress model under which termination is decided, if requested.
@@ -43,7 +47,7 @@ pub struct TestAnswer {
     /// Remarks on the text and on the answer, in the order in which they are printed.
     pub notes: Vec<CheckNote>,
     /// The effect on the exit code.
-    pub conclusion: CommandOutcome,
+    pub outcome: CommandOutcome,
 }
 
 /// A remark on a test or its answer.
@@ -59,7 +63,7 @@ pub struct CheckNote {
 
 impl CheckNote {
     /// Formats the remark with its file and position.
-    pub fn in_file(&self, file: &str) -> String {
+    pub fn format_in_file(&self, file: &str) -> String {
         let position = self.position.map_or(String::new(), |(line, column)| format!(":{line}:{column}"));
         let warning = if self.is_warning { "warning: " } else { "" };
         format!("{file}{position}: {warning}{}", self.message)
@@ -100,7 +104,7 @@ pub enum CheckError {
 
 impl CheckError {
     /// Returns the part of the text that has the error, and a label for it.
-    pub fn place(&self) -> Option<(Span, &'static str)> {
+    pub fn labelled_span(&self) -> Option<(Span, &'static str)> {
         match self {
             CheckError::UnknownModel { span, .. } | CheckError::NoQuestion { span } => {
                 Some((*span, "an assertion that is not checked"))
@@ -130,8 +134,8 @@ pub fn prepare_test(question: &TestQuestion<'_>) -> Result<(), CheckError> {
     model.prepare(test)?;
     let has_nochains =
         test.khronos.as_ref().is_some_and(|khronos| khronos.queries.iter().any(|query| query.without_chains));
-    if let Some(twin) = question.without_chains.filter(|_| has_nochains) {
-        twin.prepare(test)?;
+    if let Some(nochains) = question.nochains_model.filter(|_| has_nochains) {
+        nochains.prepare(test)?;
     }
     Ok(())
 }
@@ -142,13 +146,13 @@ pub fn prepare_test(question: &TestQuestion<'_>) -> Result<(), CheckError> {
 /// If a claim of the header cannot be checked, or the model has no prediction for the test.
 pub fn check_test(question: &TestQuestion<'_>) -> Result<TestAnswer, CheckError> {
     prepare_test(question)?;
-    let TestQuestion { test, model, without_chains, budget, .. } = *question;
-    let options = Options { budget, unroll: 1 };
+    let TestQuestion { test, model, nochains_model, budget, .. } = *question;
+    let options = PredictOptions { budget, unroll: 1 };
     let prediction = match question.unroll {
-        Some(unroll) => predict(test, model, &Options { unroll, ..options })?,
-        None => predict_growing(test, model, &options)?,
+        Some(unroll) => predict(test, model, &PredictOptions { unroll, ..options })?,
+        None => predict_with_growing_bound(test, model, &options)?,
     };
-    let options = Options { unroll: prediction.bound, ..options };
+    let options = PredictOptions { unroll: prediction.bound, ..options };
     // Devices do not apply the filter. `run` reports a test as undefined if executions outside the filter
     // race.
     let races_outside = match (&test.filter, prediction.race) {
@@ -159,13 +163,13 @@ pub fn check_test(question: &TestQuestion<'_>) -> Result<TestAnswer, CheckError>
         _ => false,
     };
     // The queries of a `.test` file get the rest of the budget.
-    let answers = answer_queries(test, model, without_chains, &options)?;
+    let answers = answer_queries(test, model, nochains_model, &options)?;
     let progress = match question.progress {
         // A program with a data race is undefined, so its termination is not decided.
         Some(_) if prediction.is_undefined() => None,
-        Some((model_of_progress, fairness)) => {
+        Some((progress_model, fairness)) => {
             let limits = ProgressLimits::with_budget(options.budget);
-            Some(check_termination(test, model, model_of_progress, fairness, &limits)?)
+            Some(check_termination(test, model, progress_model, fairness, &limits)?)
         }
         None => None,
     };
@@ -178,65 +182,68 @@ pub fn check_test(question: &TestQuestion<'_>) -> Result<TestAnswer, CheckError>
         line.race = RaceWord::NotDefined;
     }
     line.race_outside_filter = races_outside;
-    let mut answer = TestAnswer { line, notes: Vec::new(), conclusion: CommandOutcome::Success };
-    answer.note_text(question);
-    answer.note_limits(&prediction);
-    answer.note_expectation(test, &prediction, &condition, is_decided);
+    let mut answer = TestAnswer { line, notes: Vec::new(), outcome: CommandOutcome::Success };
+    answer.add_text_warnings(question);
+    answer.add_limit_warnings(&prediction);
+    answer.check_expectation(test, &prediction, &condition, is_decided);
     answer.add_queries(test, answers);
-    if let Some((model_of_progress, fairness)) = question.progress {
-        answer.add_termination(question, model_of_progress, fairness, progress);
+    if let Some((progress_model, fairness)) = question.progress {
+        answer.add_termination(question, progress_model, fairness, progress);
     }
-    answer.note_differences();
+    answer.add_difference_notes();
     Ok(answer)
 }
 
 impl TestAnswer {
     /// Adds a remark with its effect on the exit code.
-    fn conclude(&mut self, conclusion: CommandOutcome, message: String) {
-        self.conclusion.note(conclusion);
+    fn add_outcome(&mut self, outcome: CommandOutcome, message: String) {
+        self.outcome.escalate_to(outcome);
         self.notes.push(CheckNote { position: None, is_warning: false, message });
     }
 
     /// Adds a remark that does not change the exit code.
-    fn warn(&mut self, position: Option<(u32, u32)>, message: String) {
+    fn add_warning(&mut self, position: Option<(u32, u32)>, message: String) {
         self.notes.push(CheckNote { position, is_warning: true, message });
     }
 
     /// Adds the warnings about the text.
-    fn note_text(&mut self, question: &TestQuestion<'_>) {
+    fn add_text_warnings(&mut self, question: &TestQuestion<'_>) {
         for warning in text_warnings(question.test, question.text) {
-            self.warn(Some((warning.span.line, warning.span.column)), warning.message);
+            self.add_warning(Some((warning.span.line, warning.span.column)), warning.message);
         }
     }
 
     /// Warns about truncated runs, and about a search that ended early.
-    fn note_limits(&mut self, prediction: &Prediction) {
+    fn add_limit_warnings(&mut self, prediction: &Prediction) {
         if prediction.truncated_runs > 0 {
             let (cut, runs, bound) = (prediction.truncated_runs, prediction.runs, prediction.bound);
-            self.warn(None, format!("{cut} of {runs} runs were cut off at the bound (--unroll {bound})"));
+            self.add_warning(
+                None,
+                format!("{cut} of {runs} runs were cut off at the bound (--unroll {bound})"),
+            );
         } else if prediction.race == Race::Unknown {
-            self.warn(None, format!("no answer under {} within the time limit", prediction.model));
+            self.add_warning(None, format!("no answer under {} within the time limit", prediction.model));
         }
     }
 
     /// Compares the answer with the expectations of the test.
-    fn note_expectation(&mut self, test: &Test, prediction: &Prediction, condition: &str, is_decided: bool) {
+    fn check_expectation(&mut self, test: &Test, prediction: &Prediction, condition: &str, is_decided: bool) {
         let model = &prediction.model;
-        let claim = answer(test, prediction).filter(|answer| answer.expected.is_some());
+        let claim = answer_question(test, prediction).filter(|answer| answer.expected.is_some());
         let no_execution = self.line.no_execution;
         let is_known = is_decided && !no_execution;
         let is_unanswered = claim.is_some_and(|answer| answer.holds.is_none() || !is_known)
             || (prediction.race == Race::Unknown || no_execution) && expected_race(test, model).is_some();
         if is_unanswered {
             let message = format!("the expectation under {model} could not be checked");
-            self.conclude(CommandOutcome::Environment, message);
+            self.add_outcome(CommandOutcome::Environment, message);
         }
-        if is_known && claim.is_some_and(Answer::surprises) {
+        if is_known && claim.is_some_and(Answer::is_unexpected) {
             let message = format!("`{condition}` differs from the expectation under {model}");
-            self.conclude(CommandOutcome::RuleBroken, message);
+            self.add_outcome(CommandOutcome::RuleBroken, message);
         }
         if no_execution {
-            self.conclude(
+            self.add_outcome(
                 CommandOutcome::Environment,
                 format!(
                     "no execution is consistent under {model}, although every run of the program \
@@ -257,13 +264,13 @@ impl TestAnswer {
             match holds {
                 Some(true) => {}
                 None => {
-                    self.conclude(
+                    self.add_outcome(
                         CommandOutcome::Environment,
                         format!("`{text}` has no answer under {model}"),
                     );
                 }
                 Some(false) => {
-                    self.conclude(
+                    self.add_outcome(
                         CommandOutcome::RuleBroken,
                         format!("`{text}` does not hold under {model}"),
                     );
@@ -286,8 +293,8 @@ impl TestAnswer {
             let why = answer.why.as_deref().unwrap_or_default();
             let message = format!("termination under {model} is unknown: {why}");
             match answer.expected {
-                Some(_) => self.conclude(CommandOutcome::Environment, message),
-                None => self.warn(None, message),
+                Some(_) => self.add_outcome(CommandOutcome::Environment, message),
+                None => self.add_warning(None, message),
             }
         } else if answer.expected.is_some_and(|expected| answer.terminates != Some(expected)) {
             self.line.differences.push(format!("termination under {model} differs from the expectation"));
@@ -296,18 +303,18 @@ impl TestAnswer {
     }
 
     /// Reports the differences from the expectations other than that of the condition.
-    fn note_differences(&mut self) {
+    fn add_difference_notes(&mut self) {
         for difference in self.line.differences.clone() {
-            self.conclude(CommandOutcome::RuleBroken, difference);
+            self.add_outcome(CommandOutcome::RuleBroken, difference);
         }
     }
 }
 
 /// Checks that each claim of the header names a known model, and that the test has a condition.
 fn check_claims(test: &Test, model: &Model) -> Result<(), CheckError> {
-    let unknown = |name: &str, known: Vec<&'static str>, expected, span| CheckError::UnknownModel {
+    let unknown_model = |name: &str, known: Vec<&'static str>, expected, span| CheckError::UnknownModel {
         name: name.to_owned(),
-        similar: similar(name, known),
+        similar: most_similar(name, known),
         expected,
         span,
     };
@@ -316,7 +323,7 @@ fn check_claims(test: &Test, model: &Model) -> Result<(), CheckError> {
         if claim.model != model.name() && !models().any(|known| known == claim.model) {
             let expected = "a model listed by `vk-litmus models`, or the name \
                  of the cat file given with `--model`";
-            return Err(unknown(&claim.model, models().collect(), expected, claim.span));
+            return Err(unknown_model(&claim.model, models().collect(), expected, claim.span));
         }
         if test.question.is_none() {
             return Err(CheckError::NoQuestion { span: claim.span });
@@ -326,7 +333,7 @@ fn check_claims(test: &Test, model: &Model) -> Result<(), CheckError> {
     for claim in &test.metadata.terminations {
         let is_unknown = |name: &&String| !guarantees().any(|known| known == name.as_str());
         if let Some(name) = claim.models.iter().find(is_unknown) {
-            return Err(unknown(name, guarantees().collect(), "a progress model", claim.span));
+            return Err(unknown_model(name, guarantees().collect(), "a progress model", claim.span));
         }
     }
     Ok(())
@@ -336,12 +343,12 @@ fn check_claims(test: &Test, model: &Model) -> Result<(), CheckError> {
 fn list_surprises(test: &Test, prediction: &Prediction) -> Vec<String> {
     let model = &prediction.model;
     let mut differences = Vec::new();
-    if race_surprises(test, prediction) {
-        let expected = expected_race(test, model).map_or("", race_word);
-        let found = race_word(prediction.race);
+    if is_race_unexpected(test, prediction) {
+        let expected = expected_race(test, model).map_or("", race_name);
+        let found = race_name(prediction.race);
         differences.push(format!("{found} under {model}, but the test expects {expected}"));
     }
-    if uninitialised_surprises(test, prediction) {
+    if is_uninitialised_unexpected(test, prediction) {
         let found = if prediction.uninitialised_read == Some(true) { "an" } else { "no" };
         differences
             .push(format!("{found} uninitialised read under {model}, which differs from the expectation"));
@@ -366,26 +373,26 @@ fn progress_answer(
     let schedule = termination
         .schedule
         .iter()
-        .filter_map(|turn| {
-            let thread = test.thread(turn.thread);
-            let span = thread.instructions.get(usize::from(turn.instruction))?.span;
+        .filter_map(|step| {
+            let thread = test.thread(step.thread);
+            let span = thread.instructions.get(usize::from(step.instruction))?.span;
             let (from, to) = (span.offset as usize, span.offset as usize + span.length as usize);
             Some(ScheduleStep {
                 thread: format!("P{}", thread.number),
                 line: span.line,
                 instruction: text.get(from..to).unwrap_or_default().to_owned(),
-                read: turn.read.map(|value| value.0),
-                written: turn.written.map(|value| value.0),
-                repeats: turn.repeats,
+                read: step.read.map(|value| value.0),
+                written: step.written.map(|value| value.0),
+                repeats: step.repeats,
             })
         })
         .collect();
     let name = model.to_string();
-    let listed = test.metadata.terminates_under(fairness == Fairness::Strong);
+    let expected_models = test.metadata.terminates_under(fairness == Fairness::Strong);
     // A test's header can only name models that give every scope level the same guarantee.
-    let uniform = PROGRESS_GUARANTEES.iter().any(|(known, _)| *known == name);
+    let is_uniform = PROGRESS_GUARANTEES.iter().any(|(known, _)| *known == name);
     ProgressAnswer {
-        expected: listed.filter(|_| uniform).map(|models| models.contains(&name)),
+        expected: expected_models.filter(|_| is_uniform).map(|models| models.contains(&name)),
         model: name,
         fairness: fairness.as_str().to_owned(),
         memory: termination.memory.as_str().to_owned(),
@@ -395,7 +402,7 @@ fn progress_answer(
     }
 }
 
-fn race_word(race: Race) -> &'static str {
+fn race_name(race: Race) -> &'static str {
     match race {
         Race::Free => "race-free",
         Race::Racy => "racy",

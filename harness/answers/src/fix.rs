@@ -6,7 +6,7 @@ use frontend::{KernelChange, SpirvModule, WalkFixes};
 use results::wire::{MendRecord, RaceLine};
 use similar::TextDiff;
 
-use crate::shader::source_place;
+use crate::shader::source_location;
 
 /// Code to replace a range of bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,7 +61,7 @@ impl FixEdits {
     }
 
     /// Returns the edits as a unified diff, which `patch` applies to the file.
-    pub fn diff(&self, file: &str, text: &str) -> String {
+    pub fn to_unified_diff(&self, file: &str, text: &str) -> String {
         let fixed = self.apply(text);
         let diff = TextDiff::from_lines(text, &fixed);
         diff.unified_diff().header(file, file).to_string()
@@ -72,7 +72,7 @@ impl FixEdits {
 pub fn add_fixes(line: &mut RaceLine, module: &SpirvModule, fixes: &WalkFixes) {
     for (finding, changes) in line.findings.iter_mut().zip(&fixes.of) {
         let change = |change: &KernelChange| {
-            let (file, number) = source_place(&line.file, module, change.line, change.place);
+            let (file, number) = source_location(&line.file, module, change.line, change.place);
             MendRecord { file: Some(file), line: number, text: change.text.clone(), edits: Vec::new() }
         };
         finding.mend = changes.iter().map(change).collect();
@@ -87,11 +87,12 @@ pub fn fix_edits(
     text: &str,
 ) -> Option<FixEdits> {
     let is_edited = |change: &&MendRecord| !change.edits.is_empty();
-    let (edited, words): (Vec<&MendRecord>, Vec<&MendRecord>) = changes.iter().partition(is_edited);
+    let (edited, described): (Vec<&MendRecord>, Vec<&MendRecord>) = changes.iter().partition(is_edited);
     if edited.iter().any(|change| !is_here(&change.file)) {
         return None;
     }
-    let mut fix = if words.is_empty() { FixEdits::default() } else { insertions(&words, is_here, text)? };
+    let mut fix =
+        if described.is_empty() { FixEdits::default() } else { parse_insertions(&described, is_here, text)? };
     for edit in edited.iter().flat_map(|change| &change.edits) {
         let start = line_start(text, edit.line as usize);
         let end = line_start(text, edit.line.saturating_add(edit.removed) as usize);
@@ -114,7 +115,7 @@ pub fn fix_edits(
 }
 
 /// Returns the insertions that changes describe in words.
-fn insertions(
+fn parse_insertions(
     changes: &[&MendRecord],
     is_here: impl Fn(&Option<String>) -> bool,
     text: &str,
@@ -140,9 +141,9 @@ fn insertions(
         if !is_on_line || after && !is_statement {
             return None;
         }
-        let insertion = |at, code| CodeEdit { range: at..at, code };
-        insertions.extend(before.then(|| insertion(range.start, format!("{code}\n{indentation}"))));
-        insertions.extend(after.then(|| insertion(range.end, format!("\n{indentation}{code}"))));
+        let insertion_at = |at, code| CodeEdit { range: at..at, code };
+        insertions.extend(before.then(|| insertion_at(range.start, format!("{code}\n{indentation}"))));
+        insertions.extend(after.then(|| insertion_at(range.end, format!("\n{indentation}{code}"))));
         titles.push(format!("`{code}` {sides} line {line}"));
     }
     if titles.is_empty() || titles.len() < changes.len() {

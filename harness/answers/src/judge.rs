@@ -1,8 +1,8 @@
 //! Judging of counts that another program collected.
 
 use litmus::{Observation, Test};
-use model::{Budget, Model, PredictError, predict_growing};
-use results::again::outcome;
+use model::{Budget, Model, PredictError, predict_with_growing_bound};
+use results::rejudge::outcome_from_state;
 use results::state::{self, State};
 use results::wire::{Hashes, RunContext, RunLine};
 use results::{Ending, Evidence, judge};
@@ -32,7 +32,7 @@ pub struct JudgeRequest<'a> {
 #[derive(Debug, thiserror::Error)]
 pub enum JudgeError {
     /// A state has no value for an observable of the test.
-    #[error("the state `{}` does not give {expected}", state::text(state))]
+    #[error("the state `{}` does not give {expected}", state::format_state(state))]
     MissingValue {
         /// The state.
         state: State,
@@ -50,7 +50,7 @@ pub enum JudgeError {
 /// If a state lacks a value, or the model has no prediction for the test.
 pub fn judge_test(request: &JudgeRequest<'_>) -> Result<RunLine, JudgeError> {
     let JudgeRequest { test, model, budget, .. } = *request;
-    let prediction = predict_growing(test, model, &model::Options { budget, unroll: 1 })?;
+    let prediction = predict_with_growing_bound(test, model, &model::PredictOptions { budget, unroll: 1 })?;
     let observables = &prediction.observables;
     let mut observation = Observation {
         dispatches: request.dispatches,
@@ -60,14 +60,15 @@ pub fn judge_test(request: &JudgeRequest<'_>) -> Result<RunLine, JudgeError> {
         ..Observation::default()
     };
     for (state, count) in request.counts {
-        let outcome = outcome(state, test, observables).ok_or_else(|| JudgeError::MissingValue {
-            state: state.clone(),
-            expected: observables
-                .iter()
-                .map(|observable| format!("`{}`", test.observable_name(*observable)))
-                .collect::<Vec<_>>()
-                .join(", "),
-        })?;
+        let outcome =
+            outcome_from_state(state, test, observables).ok_or_else(|| JudgeError::MissingValue {
+                state: state.clone(),
+                expected: observables
+                    .iter()
+                    .map(|observable| format!("`{}`", test.observable_name(*observable)))
+                    .collect::<Vec<_>>()
+                    .join(", "),
+            })?;
         observation.histogram.add_count(outcome, *count);
     }
     let judgement = judge(&Evidence {
@@ -76,8 +77,8 @@ pub fn judge_test(request: &JudgeRequest<'_>) -> Result<RunLine, JudgeError> {
         observation: &observation,
         ending: &Ending::Finished,
         twin: None,
-        bound: None,
-        serial_stage: false,
+        explaining_limit: None,
+        is_stage_serial: false,
     });
     let context = RunContext {
         id: request.id.to_owned(),
@@ -92,7 +93,7 @@ pub fn judge_test(request: &JudgeRequest<'_>) -> Result<RunLine, JudgeError> {
         hashes: Hashes::default(),
         tool: env!("CARGO_PKG_VERSION").to_owned(),
         driver: None,
-        beside: None,
+        hsa_comparison: None,
         mutants: Vec::new(),
     };
     Ok(RunLine::new(test, observables, &judgement, context))

@@ -6,7 +6,7 @@
 //! playground call these functions, so their lines agree.
 
 mod check;
-mod conclusion;
+mod command_outcome;
 mod fix;
 mod judge;
 mod limit;
@@ -21,7 +21,7 @@ pub mod wgsl;
 pub use check::{
     CheckError, CheckNote, TestAnswer, TestQuestion, check_test, name_without_chains, prepare_test,
 };
-pub use conclusion::CommandOutcome;
+pub use command_outcome::CommandOutcome;
 pub use fix::{CodeEdit, FixEdits, add_fixes, fix_edits, line_range};
 pub use judge::{JudgeError, JudgeRequest, judge_test};
 pub use limit::StopFunction;
@@ -30,6 +30,6 @@ pub use race::{
 };
 pub use repair::EditableSource;
 pub use shader::{
-    EntryOptions, entry_options, placed_refusal_text, refusal_text, source_place, source_refusal_text,
+    EntryOptions, entry_options, placed_refusal_text, refusal_text, source_location, source_refusal_text,
 };
 pub use simulate::{SimulationError, SimulationRequest, simulate_test};

@@ -18,7 +18,7 @@ use results::wire::{
 use crate::fix::add_fixes;
 use crate::limit::StopFunction;
 use crate::repair::{EditableSource, RepairWalks, WalkedSource, repair_source};
-use crate::shader::{EntryOptions, entry_options, placed_refusal_text, source_place, source_refusal_text};
+use crate::shader::{EntryOptions, entry_options, placed_refusal_text, source_location, source_refusal_text};
 
 /// A function that stores the inputs of an entry point.
 pub type SaveInputs<'a> = dyn Fn(&AnalysisOptions) -> Result<(), String> + 'a;
@@ -54,7 +54,7 @@ pub struct RaceQuestion<'a> {
     /// Starts the limit of a phase, since this crate has no clock.
     pub start_limit: &'a dyn Fn(RacePhase) -> StopFunction,
     /// True to create a litmus test for each finding that has one.
-    pub has_tests: bool,
+    pub creates_tests: bool,
     /// The source that the module was compiled from, if fixes may be edits of it.
     pub source: Option<EditableSource<'a>>,
     /// Receives warnings.
@@ -73,27 +73,27 @@ impl fmt::Debug for RaceQuestion<'_> {
 /// of its findings.
 pub fn find_races(question: RaceQuestion<'_>) -> Vec<(RaceLine, Vec<Option<Test>>)> {
     let RaceQuestion { file, options, .. } = question;
-    let refused = |why: String| vec![(refused_line(file, "", options, why), Vec::new())];
+    let refused_entry = |why: String| vec![(refused_line(file, "", options, why), Vec::new())];
     let module = match frontend::read_bound_module(question.module, options) {
         Ok(module) => module,
-        Err(why) => return refused(placed_refusal_text(file, &why)),
+        Err(why) => return refused_entry(placed_refusal_text(file, &why)),
     };
     let entries = match entry_options(&module, options) {
         Ok(EntryOptions { entries, unused }) => {
             unused.iter().for_each(|unused| (question.warn)(format!("{file}: unused input: {unused}")));
             entries
         }
-        Err(why) => return refused(placed_refusal_text(file, &why)),
+        Err(why) => return refused_entry(placed_refusal_text(file, &why)),
     };
     if entries.is_empty() {
-        return refused(format!("{file}: {}", module.no_entry_point()));
+        return refused_entry(format!("{file}: {}", module.no_entry_point()));
     }
-    let answered = |options: AnalysisOptions| {
+    let analyze_entry = |options: AnalysisOptions| {
         find_entry_races(question, &module, &options).unwrap_or_else(|why| {
             (refused_line(file, options.entry.as_deref().unwrap_or_default(), &options, why), Vec::new())
         })
     };
-    entries.into_iter().map(answered).collect()
+    entries.into_iter().map(analyze_entry).collect()
 }
 
 /// Analyses one entry point.
@@ -103,11 +103,11 @@ pub fn find_races(question: RaceQuestion<'_>) -> Vec<(RaceLine, Vec<Option<Test>
 fn find_entry_races(
     question: RaceQuestion<'_>,
     module: &SpirvModule,
-    given: &AnalysisOptions,
+    requested: &AnalysisOptions,
 ) -> Result<(RaceLine, Vec<Option<Test>>), String> {
     let RaceQuestion { file, model, start_limit, .. } = question;
-    let never: StopFunction = Arc::new(|| false);
-    let Judged { report, options, .. } = walk_entry(question, module, given, &never)
+    let no_limit: StopFunction = Arc::new(|| false);
+    let Judged { report, options, .. } = walk_entry(question, module, requested, &no_limit)
         .map_err(|refusal| source_refusal_text(file, module, &refusal))?;
     if let Some(save) = question.save_inputs {
         save(&options)?;
@@ -118,16 +118,16 @@ fn find_entry_races(
         test.name = format!("{}-{}", test.name, number + 1);
         Some(test)
     };
-    let wanted = report.findings.iter().enumerate().filter(|_| question.has_tests);
-    let tests = wanted.map(test).collect();
+    let tested_findings = report.findings.iter().enumerate().filter(|_| question.creates_tests);
+    let tests = tested_findings.map(test).collect();
     let stop = start_limit(RacePhase::Fixes);
     let fixes = fix_walk_findings(module, &options, &report, &*stop);
     let mut line = race_line(file, module, report.clone());
     add_fixes(&mut line, module, &fixes);
-    if let Some(source) = question.source.filter(|_| !question.has_tests && !line.findings.is_empty()) {
+    if let Some(source) = question.source.filter(|_| !question.creates_tests && !line.findings.is_empty()) {
         let walk = |bytes: &[u8]| {
-            let module = frontend::read_bound_module(bytes, given).ok()?;
-            let Judged { report, options, .. } = walk_entry(question, &module, given, &stop).ok()?;
+            let module = frontend::read_bound_module(bytes, requested).ok()?;
+            let Judged { report, options, .. } = walk_entry(question, &module, requested, &stop).ok()?;
             let line = race_line(file, &module, report.clone());
             Some(WalkedSource { module, options, report, line })
         };
@@ -140,9 +140,15 @@ fn find_entry_races(
             Some(race_line(file, &module, report))
         };
         let first = WalkedSource { module: module.clone(), options, report, line: line.clone() };
-        repair_source(&mut line, first, source, RepairWalks { whole: &walk, with_inputs: &find }, &stop);
+        repair_source(
+            &mut line,
+            first,
+            source,
+            RepairWalks { analyze: &walk, walk_with_inputs: &find },
+            &stop,
+        );
     }
-    if !question.has_tests {
+    if !question.creates_tests {
         group_by_cause(&mut line.findings);
     }
     Ok((line, tests))
@@ -160,13 +166,13 @@ fn walk_entry(
 ) -> Result<Judged, Refusal> {
     let RaceQuestion { model, start_limit, .. } = question;
     frontend::check_claim(module, options)?;
-    let within = |phase| {
+    let with_limit = |phase| {
         let (limit, stop) = (start_limit(phase), stop.clone());
         AnalysisOptions { deadline: Some(Until::new(move || limit() || stop())), ..options.clone() }
     };
-    let searched = within(RacePhase::InputSearch);
-    let choice = frontend::choose_inputs(module, &searched, question.inputs, InputGrid::Chosen)?;
-    let options = within(RacePhase::Walks);
+    let search_options = with_limit(RacePhase::InputSearch);
+    let choice = frontend::choose_inputs(module, &search_options, question.inputs, InputGrid::Chosen)?;
+    let options = with_limit(RacePhase::Walks);
     let limit = start_limit(RacePhase::Model);
     let budget = || limit() || stop();
     frontend::judge_choice(module, &options, &choice, model, Budget::until(&budget))
@@ -241,33 +247,33 @@ pub fn needed_record(input: NeededInput) -> NeededRecord {
 
 /// Merges findings of one kind and variable that the same fix removes.
 fn group_by_cause(findings: &mut Vec<FindingRecord>) {
-    let variable = |found: &FindingRecord| {
-        let name = found.message.split('`').nth(1).unwrap_or_default();
+    let variable = |finding: &FindingRecord| {
+        let name = finding.message.split('`').nth(1).unwrap_or_default();
         name.split(['[', '.']).next().unwrap_or_default().to_owned()
     };
     let mut groups: Vec<(FindingRecord, usize)> = Vec::new();
-    for found in findings.drain(..) {
-        let same = |known: &FindingRecord| {
-            known.kind == found.kind && known.mend == found.mend && variable(known) == variable(&found)
+    for finding in findings.drain(..) {
+        let is_same_group = |known: &FindingRecord| {
+            known.kind == finding.kind && known.mend == finding.mend && variable(known) == variable(&finding)
         };
-        match groups.iter_mut().find(|(known, _)| !found.mend.is_empty() && same(known)) {
+        match groups.iter_mut().find(|(known, _)| !finding.mend.is_empty() && is_same_group(known)) {
             Some((_, more)) => *more += 1,
-            None => groups.push((found, 0)),
+            None => groups.push((finding, 0)),
         }
     }
-    findings.extend(groups.into_iter().map(|(mut found, more)| {
+    findings.extend(groups.into_iter().map(|(mut finding, more)| {
         if more > 0 {
             let pairs = if more == 1 { "pair of lines has" } else { "pairs of lines have" };
-            found.message += &format!("; {more} more {pairs} the same cause and fix");
+            finding.message += &format!("; {more} more {pairs} the same cause and fix");
         }
-        found
+        finding
     }));
 }
 
 /// Converts a finding to its published record.
-pub fn finding_record(file: &str, module: &SpirvModule, found: &GridFinding) -> FindingRecord {
-    let place = |spot: &GridSpot| {
-        let (source, line) = source_place(file, module, spot.line, spot.place);
+pub fn finding_record(file: &str, module: &SpirvModule, finding: &GridFinding) -> FindingRecord {
+    let finding_place = |spot: &GridSpot| {
+        let (source, line) = source_location(file, module, spot.line, spot.place);
         FindingPlace {
             file: Some(source),
             line,
@@ -275,6 +281,6 @@ pub fn finding_record(file: &str, module: &SpirvModule, found: &GridFinding) -> 
             access: spot.access.map(|writes| if writes { "write" } else { "read" }.to_owned()),
         }
     };
-    let at = found.at.iter().map(place).collect();
-    FindingRecord::new(found.kind.name(), found.message.clone(), at)
+    let places = finding.at.iter().map(finding_place).collect();
+    FindingRecord::new(finding.kind.name(), finding.message.clone(), places)
 }

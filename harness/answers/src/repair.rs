@@ -68,9 +68,9 @@ pub(crate) struct WalkedSource {
 #[derive(Clone, Copy)]
 pub(crate) struct RepairWalks<'a> {
     /// Analyses the entry point as a new call would.
-    pub whole: &'a dyn Fn(&[u8]) -> Option<WalkedSource>,
+    pub analyze: &'a dyn Fn(&[u8]) -> Option<WalkedSource>,
     /// Walks a few schedules with these inputs.
-    pub with_inputs: &'a dyn Fn(&[u8], &AnalysisOptions) -> Option<RaceLine>,
+    pub walk_with_inputs: &'a dyn Fn(&[u8], &AnalysisOptions) -> Option<RaceLine>,
 }
 
 /// Searches edits for the findings of an entry point. Edits that are found replace the fixes of the module.
@@ -82,11 +82,18 @@ pub(crate) fn repair_source(
     stop: &StopFunction,
 ) {
     let file = line.file.clone();
-    let mut search =
-        RepairSearch { file: &file, source, walks, stop, trials: 0, texts: BTreeSet::new(), is_last: false };
+    let mut search = RepairSearch {
+        file: &file,
+        source,
+        walks,
+        stop,
+        trials: 0,
+        texts: BTreeSet::new(),
+        is_atomic_pass: false,
+    };
     let first = RepairState { text: source.text.to_owned(), walked };
-    let fixes = search.all_findings(first.clone());
-    publish_fixes(line, &first, &fixes, !search.is_over());
+    let fixes = search.fix_all_findings(first.clone());
+    publish_fixes(line, &first, &fixes, !search.is_exhausted());
 }
 
 /// A text with its analysis.
@@ -102,7 +109,7 @@ impl RepairState {
     }
 
     /// Counts the findings of each kind and variable.
-    fn counts(&self) -> BTreeMap<(String, String), usize> {
+    fn count_findings(&self) -> BTreeMap<(String, String), usize> {
         let mut counts = BTreeMap::new();
         for finding in self.findings() {
             *counts.entry(finding_key(finding)).or_default() += 1;
@@ -146,14 +153,14 @@ enum FoundRepair {
     /// At least one edit; each changes the text after the previous one.
     Edits(Vec<RepairStep>),
     /// A fix that edits cannot express, in words.
-    Words(Box<RepairStep>),
+    InWords(Box<RepairStep>),
 }
 
 impl FoundRepair {
     fn steps(&self) -> &[RepairStep] {
         match self {
             FoundRepair::Edits(steps) => steps,
-            FoundRepair::Words(step) => std::slice::from_ref(step),
+            FoundRepair::InWords(step) => std::slice::from_ref(step),
         }
     }
 }
@@ -170,7 +177,7 @@ struct Candidate {
 /// The outcome of one candidate.
 enum Trial {
     /// The candidate removes the finding and adds none.
-    Better(RepairState),
+    Improved(RepairState),
     /// The candidate removes the finding and adds others.
     Incomplete(RepairState),
     Useless,
@@ -185,53 +192,55 @@ struct RepairSearch<'a> {
     /// The texts that were tried.
     texts: BTreeSet<String>,
     /// True while the candidates are those that make accesses atomic without ordering them.
-    is_last: bool,
+    is_atomic_pass: bool,
 }
 
 impl RepairSearch<'_> {
-    fn is_over(&self) -> bool {
+    fn is_exhausted(&self) -> bool {
         self.trials >= MAX_TRIALS || (self.stop)()
     }
 
     /// Fixes the findings one after another.
-    fn all_findings(&mut self, first: RepairState) -> Vec<FoundRepair> {
+    fn fix_all_findings(&mut self, first: RepairState) -> Vec<FoundRepair> {
         let mut fixes: Vec<FoundRepair> = Vec::new();
-        let mut hopeless: BTreeSet<LineKey> = BTreeSet::new();
+        let mut unfixable: BTreeSet<LineKey> = BTreeSet::new();
         let mut state = first;
         for _ in 0..MAX_ROUNDS {
             let keys = state.line_keys();
-            let order = |finding: &FindingRecord| match finding.kind.as_str() {
+            let priority = |finding: &FindingRecord| match finding.kind.as_str() {
                 "divergent-barrier" => 0,
                 "race" | "lockstep" | "unpublished-read" => 1,
                 _ => 2,
             };
-            let open = (0..keys.len()).filter(|index| !hopeless.contains(&keys[*index]));
-            let Some(target) = open.min_by_key(|index| order(&state.findings()[*index])) else { break };
-            if let Some(steps) = self.one_finding(&state, target, &state, MAX_COMPLETIONS)
+            let candidates = (0..keys.len()).filter(|index| !unfixable.contains(&keys[*index]));
+            let Some(target) = candidates.min_by_key(|index| priority(&state.findings()[*index])) else {
+                break;
+            };
+            if let Some(steps) = self.fix_finding(&state, target, &state, MAX_COMPLETIONS)
                 && let Some(last) = steps.last()
             {
                 state = last.state.clone();
                 fixes.push(FoundRepair::Edits(steps));
                 // A finding without a fix may have one in the new text.
-                hopeless.clear();
-            } else if let Some(words) = self.in_words(&state, target) {
-                fixes.push(FoundRepair::Words(Box::new(words)));
-                hopeless.extend(keys.into_iter().filter(|key| key.0 == "race"));
+                unfixable.clear();
+            } else if let Some(step_in_words) = self.find_fix_in_words(&state, target) {
+                fixes.push(FoundRepair::InWords(Box::new(step_in_words)));
+                unfixable.extend(keys.into_iter().filter(|key| key.0 == "race"));
             } else {
-                self.is_last = true;
-                let found = self.one_finding(&state, target, &state, 0);
-                self.is_last = false;
+                self.is_atomic_pass = true;
+                let found = self.fix_finding(&state, target, &state, 0);
+                self.is_atomic_pass = false;
                 match found.and_then(|steps| Some((steps.last()?.state.clone(), steps))) {
                     Some((last, steps)) => {
                         state = last;
                         fixes.push(FoundRepair::Edits(steps));
                     }
                     None => {
-                        hopeless.insert(keys[target].clone());
+                        unfixable.insert(keys[target].clone());
                     }
                 }
             }
-            if state.findings().is_empty() || self.is_over() {
+            if state.findings().is_empty() || self.is_exhausted() {
                 break;
             }
         }
@@ -239,7 +248,7 @@ impl RepairSearch<'_> {
     }
 
     /// Returns the steps that remove a finding and make the text better than `base`.
-    fn one_finding(
+    fn fix_finding(
         &mut self,
         state: &RepairState,
         target: usize,
@@ -248,35 +257,37 @@ impl RepairSearch<'_> {
     ) -> Option<Vec<RepairStep>> {
         let parsed = ShaderText::parse(self.file, &state.text);
         let finding = state.findings().get(target)?;
-        let target_finding = RepairTarget::of_finding(self.file, finding)?;
+        let target_finding = RepairTarget::from_finding(self.file, finding)?;
         let removed = state.line_keys().into_iter().nth(target)?;
         let mut better: Option<RepairStep> = None;
         let mut incomplete = Vec::new();
-        let step = |fix: &SourceFix, now: RepairState| RepairStep {
+        let step = |fix: &SourceFix, changed: RepairState| RepairStep {
             changes: fix.changes.clone(),
             before: state.text.clone(),
-            state: now,
+            state: changed,
         };
-        let mut queue = VecDeque::from(self.candidates(&parsed, state, target, &target_finding));
+        let mut queue = VecDeque::from(self.list_candidates(&parsed, state, target, &target_finding));
         // Candidates whose final contents depend on the schedule are tried last.
         let mut postponed = VecDeque::new();
         while let Some((Candidate { fix, text, module, .. }, is_postponed)) =
             self.next_candidate(&mut queue, &mut postponed, state, &removed)
         {
-            match self.tried(text, &module, state, base, &removed) {
-                Trial::Better(now) => {
-                    let is_ordered = is_postponed || now.walked.line.order_dependent.is_none();
-                    if now.findings().is_empty() && is_ordered {
-                        return Some(vec![step(&fix, now)]);
+            match self.try_candidate(text, &module, state, base, &removed) {
+                Trial::Improved(changed) => {
+                    let is_ordered = is_postponed || changed.walked.line.order_dependent.is_none();
+                    if changed.findings().is_empty() && is_ordered {
+                        return Some(vec![step(&fix, changed)]);
                     }
                     let is_fewer = better
                         .as_ref()
-                        .is_none_or(|known| now.findings().len() < known.state.findings().len());
+                        .is_none_or(|known| changed.findings().len() < known.state.findings().len());
                     if is_fewer {
-                        better = Some(step(&fix, now));
+                        better = Some(step(&fix, changed));
                     }
                 }
-                Trial::Incomplete(now) if incomplete.len() < MAX_INCOMPLETE => incomplete.push((fix, now)),
+                Trial::Incomplete(changed) if incomplete.len() < MAX_INCOMPLETE => {
+                    incomplete.push((fix, changed))
+                }
                 Trial::Incomplete(_) | Trial::Useless => {}
             }
         }
@@ -284,15 +295,15 @@ impl RepairSearch<'_> {
             return Some(vec![better]);
         }
         if completions > 0 {
-            for (fix, now) in incomplete {
-                let known = base.counts();
-                let new = now.findings().iter().position(|found| {
+            for (fix, changed) in incomplete {
+                let known = base.count_findings();
+                let new = changed.findings().iter().position(|found| {
                     let key = finding_key(found);
-                    now.counts().get(&key) > known.get(&key)
+                    changed.count_findings().get(&key) > known.get(&key)
                 });
                 let Some(new) = new else { continue };
-                if let Some(rest) = self.one_finding(&now, new, base, completions - 1) {
-                    let mut all = vec![step(&fix, now)];
+                if let Some(rest) = self.fix_finding(&changed, new, base, completions - 1) {
+                    let mut all = vec![step(&fix, changed)];
                     all.extend(rest);
                     return Some(all);
                 }
@@ -302,7 +313,7 @@ impl RepairSearch<'_> {
     }
 
     /// Returns the candidates for a finding, cheapest first.
-    fn candidates(
+    fn list_candidates(
         &self,
         parsed: &ShaderText,
         state: &RepairState,
@@ -310,8 +321,10 @@ impl RepairSearch<'_> {
         finding: &RepairTarget,
     ) -> Vec<SourceFix> {
         let mut fixes = Vec::new();
-        if self.is_last {
-            fixes.extend(invocations::atomic_accesses(parsed, finding).filter(|_| finding.kind == "race"));
+        if self.is_atomic_pass {
+            fixes.extend(
+                invocations::make_accesses_atomic(parsed, finding).filter(|_| finding.kind == "race"),
+            );
             return fixes;
         }
         if finding.kind == "divergent-barrier" {
@@ -327,17 +340,17 @@ impl RepairSearch<'_> {
                 add_fixes(&mut line, module, &fix_walk_findings(module, options, report, &**self.stop));
             }
             let changes = line.findings.get(target).map(|found| found.mend.clone()).unwrap_or_default();
-            fixes.extend(barriers::placed_changes(parsed, finding, &changes));
+            fixes.extend(barriers::place_changes(parsed, finding, &changes));
             fixes.extend(update::update_fixes(parsed, finding));
-            fixes.extend(barriers::barrier_replacements(parsed, finding));
-            fixes.extend(invocations::separated_rounds(parsed, finding));
+            fixes.extend(barriers::replace_barriers(parsed, finding));
+            fixes.extend(invocations::separate_rounds(parsed, finding));
             if finding.is_write_only {
-                fixes.extend(invocations::one_writer(parsed, finding));
+                fixes.extend(invocations::restrict_to_one_writer(parsed, finding));
             }
         }
         if finding.kind == "uninitialised-read" {
-            fixes.extend(invocations::initializations(parsed, finding));
-            fixes.extend(barriers::barrier_replacements(parsed, finding));
+            fixes.extend(invocations::initialize_shared(parsed, finding));
+            fixes.extend(barriers::replace_barriers(parsed, finding));
         }
         fixes
     }
@@ -351,7 +364,7 @@ impl RepairSearch<'_> {
         removed: &LineKey,
     ) -> Option<(Candidate, bool)> {
         while let Some(fix) = queue.pop_front() {
-            match self.candidate(fix, state, removed) {
+            match self.compile_candidate(fix, state, removed) {
                 Some(candidate) if candidate.is_order_dependent => postponed.push_back(candidate),
                 Some(candidate) => return Some((candidate, false)),
                 None => {}
@@ -361,10 +374,15 @@ impl RepairSearch<'_> {
     }
 
     /// Compiles a change, and walks a few schedules with the inputs of the finding.
-    fn candidate(&mut self, fix: SourceFix, state: &RepairState, removed: &LineKey) -> Option<Candidate> {
+    fn compile_candidate(
+        &mut self,
+        fix: SourceFix,
+        state: &RepairState,
+        removed: &LineKey,
+    ) -> Option<Candidate> {
         let text = fix.apply(&state.text).filter(|text| self.texts.insert(text.clone()))?;
-        let module = self.compiled(&text)?;
-        let line = (self.walks.with_inputs)(&module, &state.walked.options);
+        let module = self.compile_text(&text)?;
+        let line = (self.walks.walk_with_inputs)(&module, &state.walked.options);
         if line.as_ref().is_some_and(|line| line_keys(&text, &line.findings).contains(removed)) {
             return None;
         }
@@ -373,7 +391,7 @@ impl RepairSearch<'_> {
     }
 
     /// Analyses a candidate.
-    fn tried(
+    fn try_candidate(
         &mut self,
         text: String,
         module: &[u8],
@@ -381,60 +399,65 @@ impl RepairSearch<'_> {
         base: &RepairState,
         removed: &LineKey,
     ) -> Trial {
-        let Some(now) = self.walked(text, module) else { return Trial::Useless };
+        let Some(changed) = self.analyze_text(text, module) else { return Trial::Useless };
         // Unreached code has no findings, so a candidate that adds unreached lines proves nothing.
-        if now.walked.report.count_unreached_lines() > state.walked.report.count_unreached_lines() {
+        if changed.walked.report.count_unreached_lines() > state.walked.report.count_unreached_lines() {
             return Trial::Useless;
         }
-        let (before, after, known) = (state.counts(), now.counts(), base.counts());
+        let (before, after, known) =
+            (state.count_findings(), changed.count_findings(), base.count_findings());
         let variable = (removed.0.clone(), removed.1.clone());
         // Atomics that leave a race on the variable would only hide a part of it.
-        let is_partial = self.is_last && after.contains_key(&variable);
-        if is_partial || after.get(&variable) >= before.get(&variable) || now.line_keys().contains(removed) {
+        let is_partial = self.is_atomic_pass && after.contains_key(&variable);
+        if is_partial
+            || after.get(&variable) >= before.get(&variable)
+            || changed.line_keys().contains(removed)
+        {
             return Trial::Useless;
         }
         let is_new =
             |(key, count): (&(String, String), &usize)| known.get(key).is_none_or(|known| known < count);
         if !after.iter().any(is_new) {
-            return Trial::Better(now);
+            return Trial::Improved(changed);
         }
         let completable = ["divergent-barrier", "uninitialised-read", "race"];
-        let mut new = after.iter().filter(|(key, count)| known.get(*key).is_none_or(|known| known < *count));
-        if new.all(|(key, _)| completable.contains(&key.0.as_str())) {
-            return Trial::Incomplete(now);
+        let mut new_keys =
+            after.iter().filter(|(key, count)| known.get(*key).is_none_or(|known| known < *count));
+        if new_keys.all(|(key, _)| completable.contains(&key.0.as_str())) {
+            return Trial::Incomplete(changed);
         }
         Trial::Useless
     }
 
     /// Compiles a text; `None` after `MAX_TRIALS` texts.
-    fn compiled(&mut self, text: &str) -> Option<Vec<u8>> {
-        if self.is_over() {
+    fn compile_text(&mut self, text: &str) -> Option<Vec<u8>> {
+        if self.is_exhausted() {
             return None;
         }
         self.trials += 1;
         (self.source.compile)(text)
     }
 
-    fn walked(&self, text: String, module: &[u8]) -> Option<RepairState> {
-        let walked = (self.walks.whole)(module)?;
-        let is_whole =
+    fn analyze_text(&self, text: String, module: &[u8]) -> Option<RepairState> {
+        let walked = (self.walks.analyze)(module)?;
+        let is_complete =
             matches!(walked.line.verdict, RaceVerdict::Racy | RaceVerdict::Clean | RaceVerdict::NeedsInputs);
-        is_whole.then_some(RepairState { text, walked })
+        is_complete.then_some(RepairState { text, walked })
     }
 
     /// Returns a fix in words, if the shader split at a barrier does not have the finding.
-    fn in_words(&mut self, state: &RepairState, target: usize) -> Option<RepairStep> {
+    fn find_fix_in_words(&mut self, state: &RepairState, target: usize) -> Option<RepairStep> {
         let finding = state.findings().get(target)?;
         let removed = finding_key(finding);
-        let finding = RepairTarget::of_finding(self.file, finding)?;
+        let finding = RepairTarget::from_finding(self.file, finding)?;
         // A barrier suffices within a single workgroup.
         let grid = state.walked.report.grid.iter().fold(1_u32, |all, count| all.saturating_mul(*count));
         let parsed = ShaderText::parse(self.file, &state.text);
-        let (fix, parts) = barriers::second_dispatch(&parsed, &finding).filter(|_| grid > 1)?;
+        let (fix, parts) = barriers::split_dispatch(&parsed, &finding).filter(|_| grid > 1)?;
         for part in parts {
-            let module = self.compiled(&part)?;
-            let now = self.walked(part, &module)?;
-            if now.counts().contains_key(&removed) {
+            let module = self.compile_text(&part)?;
+            let changed = self.analyze_text(part, &module)?;
+            if changed.count_findings().contains_key(&removed) {
                 return None;
             }
         }
@@ -443,21 +466,21 @@ impl RepairSearch<'_> {
 }
 
 /// Adds each fix to the findings that it removes.
-fn publish_fixes(line: &mut RaceLine, first: &RepairState, fixes: &[FoundRepair], is_whole: bool) {
+fn publish_fixes(line: &mut RaceLine, first: &RepairState, fixes: &[FoundRepair], is_complete: bool) {
     let parsed = ShaderText::parse(&line.file, &first.text);
     let keys = first.line_keys();
     let edits = fix_edits(first, fixes);
     let mut is_fixed = vec![false; line.findings.len()];
     for (fix, edits) in fixes.iter().zip(edits) {
         let Some(last) = fix.steps().last() else { continue };
-        let now = last.state.line_keys();
-        let gone = |index: usize| match fix {
-            FoundRepair::Words(_) => keys[index].0 == "race",
-            FoundRepair::Edits(_) => !now.contains(&keys[index]),
+        let remaining_keys = last.state.line_keys();
+        let is_removed = |index: usize| match fix {
+            FoundRepair::InWords(_) => keys[index].0 == "race",
+            FoundRepair::Edits(_) => !remaining_keys.contains(&keys[index]),
         };
-        let record = |step: &RepairStep, (at, words): &(u32, String)| MendRecord {
+        let record = |step: &RepairStep, (line_number, words): &(u32, String)| MendRecord {
             file: Some(line.file.clone()),
-            line: OriginLines::between(&first.text, &step.before).nearest(*at),
+            line: OriginLines::from_texts(&first.text, &step.before).nearest_original(*line_number),
             text: words.clone(),
             edits: edits.clone(),
         };
@@ -471,7 +494,7 @@ fn publish_fixes(line: &mut RaceLine, first: &RepairState, fixes: &[FoundRepair]
             }
         }
         for (index, (finding, is_fixed)) in line.findings.iter_mut().zip(&mut is_fixed).enumerate() {
-            if !*is_fixed && gone(index) {
+            if !*is_fixed && is_removed(index) {
                 *is_fixed = true;
                 finding.mend.clone_from(&records);
             }
@@ -480,13 +503,14 @@ fn publish_fixes(line: &mut RaceLine, first: &RepairState, fixes: &[FoundRepair]
     // A change of the module is removed if the same edit of the source was tried without success.
     for (index, finding) in line.findings.iter_mut().enumerate() {
         let is_refuted = || {
-            RepairTarget::of_finding(&line.file, finding)
-                .is_some_and(|target| !barriers::placed_changes(&parsed, &target, &finding.mend).is_empty())
+            RepairTarget::from_finding(&line.file, finding)
+                .is_some_and(|target| !barriers::place_changes(&parsed, &target, &finding.mend).is_empty())
         };
         // Atomics would hide a missing wait.
         let is_atomic = finding.mend.iter().any(|change| change.text.starts_with("make the racing accesses"));
-        let hides = is_atomic && !finding.message.contains("atomically");
-        if is_whole && !is_fixed[index] && !finding.mend.is_empty() && (hides || is_refuted()) {
+        let hides_missing_wait = is_atomic && !finding.message.contains("atomically");
+        if is_complete && !is_fixed[index] && !finding.mend.is_empty() && (hides_missing_wait || is_refuted())
+        {
             finding.mend.clear();
         }
     }
@@ -496,32 +520,39 @@ fn publish_fixes(line: &mut RaceLine, first: &RepairState, fixes: &[FoundRepair]
 ///
 /// If one fix changes lines of another, every fix gets the edits of all.
 fn fix_edits(first: &RepairState, fixes: &[FoundRepair]) -> Vec<Vec<EditRecord>> {
-    let ends = |fix: &FoundRepair| match fix {
+    let texts_before_and_after = |fix: &FoundRepair| match fix {
         FoundRepair::Edits(steps) => Some((steps.first()?.before.clone(), steps.last()?.state.text.clone())),
-        FoundRepair::Words(_) => None,
+        FoundRepair::InWords(_) => None,
     };
     let separate: Option<Vec<Vec<EditRecord>>> = fixes
         .iter()
         .map(|fix| {
-            let Some((before, after)) = ends(fix) else { return Some(Vec::new()) };
-            let origin = OriginLines::between(&first.text, &before);
-            line_edits(&before, &after).into_iter().map(|edit| origin.original(edit)).collect()
+            let Some((before, after)) = texts_before_and_after(fix) else { return Some(Vec::new()) };
+            let origin = OriginLines::from_texts(&first.text, &before);
+            line_edits(&before, &after).into_iter().map(|edit| origin.to_original(edit)).collect()
         })
         .collect();
     if let Some(separate) = separate {
         return separate;
     }
-    let last = fixes.iter().rev().find_map(ends).map_or_else(|| first.text.clone(), |(_, after)| after);
+    let last = fixes
+        .iter()
+        .rev()
+        .find_map(texts_before_and_after)
+        .map_or_else(|| first.text.clone(), |(_, after)| after);
     let all = line_edits(&first.text, &last);
-    fixes.iter().map(|fix| if ends(fix).is_some() { all.clone() } else { Vec::new() }).collect()
+    fixes
+        .iter()
+        .map(|fix| if texts_before_and_after(fix).is_some() { all.clone() } else { Vec::new() })
+        .collect()
 }
 
 /// Returns the difference of two texts as replaced lines.
 fn line_edits(old: &str, new: &str) -> Vec<EditRecord> {
     let diff = TextDiff::from_lines(old, new);
     let lines: Vec<&str> = new.split_inclusive('\n').collect();
-    let changed = diff.ops().iter().filter(|op| op.tag() != DiffTag::Equal);
-    changed
+    let changed_ops = diff.ops().iter().filter(|op| op.tag() != DiffTag::Equal);
+    changed_ops
         .map(|op| EditRecord {
             line: op.old_range().start as u32 + 1,
             removed: op.old_range().len() as u32,
@@ -533,46 +564,46 @@ fn line_edits(old: &str, new: &str) -> Vec<EditRecord> {
 /// The line in the first text for each line of a changed text.
 struct OriginLines {
     /// The index in the first text, for unchanged lines.
-    of: Vec<Option<usize>>,
+    origin_lines: Vec<Option<usize>>,
     count: usize,
 }
 
 impl OriginLines {
-    fn between(first: &str, now: &str) -> OriginLines {
-        let diff = TextDiff::from_lines(first, now);
-        let mut of = vec![None; now.split_inclusive('\n').count()];
+    fn from_texts(first: &str, changed: &str) -> OriginLines {
+        let diff = TextDiff::from_lines(first, changed);
+        let mut origin_lines = vec![None; changed.split_inclusive('\n').count()];
         for op in diff.ops().iter().filter(|op| op.tag() == DiffTag::Equal) {
             for (old, new) in op.old_range().zip(op.new_range()) {
-                if let Some(line) = of.get_mut(new) {
+                if let Some(line) = origin_lines.get_mut(new) {
                     *line = Some(old);
                 }
             }
         }
-        OriginLines { of, count: first.split_inclusive('\n').count() }
+        OriginLines { origin_lines, count: first.split_inclusive('\n').count() }
     }
 
     /// Returns the line of the first text at or before a line, from 1.
-    fn nearest(&self, line: u32) -> Option<u32> {
-        let end = (line as usize).min(self.of.len());
-        self.of[..end].iter().rev().flatten().next().map(|line| *line as u32 + 1)
+    fn nearest_original(&self, line: u32) -> Option<u32> {
+        let end = (line as usize).min(self.origin_lines.len());
+        self.origin_lines[..end].iter().rev().flatten().next().map(|line| *line as u32 + 1)
     }
 
     /// Returns an edit with line numbers of the first text; `None` if it touches changed lines.
-    fn original(&self, edit: EditRecord) -> Option<EditRecord> {
+    fn to_original(&self, edit: EditRecord) -> Option<EditRecord> {
         let start = (edit.line as usize).checked_sub(1)?;
-        let at = |index: usize| self.of.get(index).copied().flatten();
-        let first = match start == self.of.len() {
+        let origin_of = |index: usize| self.origin_lines.get(index).copied().flatten();
+        let first = match start == self.origin_lines.len() {
             true => self.count,
-            false => at(start)?,
+            false => origin_of(start)?,
         };
         // The line before an insertion must also be unchanged, so that the order of insertions does not
         // matter.
-        if start > 0 && at(start - 1).is_none_or(|before| before + 1 != first) {
+        if start > 0 && origin_of(start - 1).is_none_or(|before| before + 1 != first) {
             return None;
         }
         let removed = edit.removed as usize;
-        let is_whole = (0..removed).all(|index| at(start + index) == Some(first + index));
-        is_whole.then_some(EditRecord { line: first as u32 + 1, ..edit })
+        let is_complete = (0..removed).all(|index| origin_of(start + index) == Some(first + index));
+        is_complete.then_some(EditRecord { line: first as u32 + 1, ..edit })
     }
 }
 
@@ -583,13 +614,13 @@ mod tests {
     #[test]
     fn edits_of_later_texts_have_the_lines_of_the_first() {
         let (first, second) = ("a\nb\nc\nd\n", "a\nx\nb\nc\nd\n");
-        let origin = OriginLines::between(first, second);
+        let origin = OriginLines::from_texts(first, second);
         let edit = |line, removed| EditRecord { line, removed, text: "y\n".to_owned() };
-        assert_eq!(origin.original(edit(4, 1)), Some(edit(3, 1)));
-        assert_eq!(origin.original(edit(6, 0)), Some(edit(5, 0)));
+        assert_eq!(origin.to_original(edit(4, 1)), Some(edit(3, 1)));
+        assert_eq!(origin.to_original(edit(6, 0)), Some(edit(5, 0)));
         // The order of two insertions at one place would be undefined.
-        assert_eq!(origin.original(edit(3, 0)), None);
-        assert_eq!(origin.original(edit(2, 1)), None);
+        assert_eq!(origin.to_original(edit(3, 0)), None);
+        assert_eq!(origin.to_original(edit(2, 1)), None);
         assert_eq!(line_edits(first, second), [EditRecord { line: 2, removed: 0, text: "x\n".to_owned() }]);
     }
 }

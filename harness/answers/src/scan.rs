@@ -1,7 +1,7 @@
 //! Scans shader sources for comments, identifiers and directives, without a grammar.
 
 /// Replaces comments by blanks. Line ends and string literals are unchanged.
-pub fn without_comments(text: &str) -> String {
+pub fn blank_comments(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
     while let Some(next) = rest.next() {
@@ -43,13 +43,13 @@ pub fn without_comments(text: &str) -> String {
 }
 
 /// Returns true for characters of identifiers.
-pub fn is_word(c: char) -> bool {
+pub fn is_identifier_character(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
 /// Returns the identifiers and numbers of a text.
 pub fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| !is_word(c)).filter(|word| !word.is_empty())
+    text.split(|c: char| !is_identifier_character(c)).filter(|word| !word.is_empty())
 }
 
 /// Returns true if an identifier occurs in a text.
@@ -58,17 +58,18 @@ pub fn has_word(text: &str, word: &str) -> bool {
 }
 
 /// Returns true if a text has an identifier followed by a parenthesis, as in a function call.
-pub fn has_function(text: &str, name: &str) -> bool {
+pub fn has_call(text: &str, name: &str) -> bool {
     text.match_indices(name).any(|(at, _)| {
         let before = text[..at].chars().next_back();
-        before.is_none_or(|c| !is_word(c)) && text[at + name.len()..].trim_start().starts_with('(')
+        before.is_none_or(|c| !is_identifier_character(c))
+            && text[at + name.len()..].trim_start().starts_with('(')
     })
 }
 
 /// Returns the argument of a preprocessor directive if a line has the directive `name`.
-pub fn directive<'a>(line: &'a str, name: &str) -> Option<&'a str> {
+pub fn directive_argument<'a>(line: &'a str, name: &str) -> Option<&'a str> {
     let rest = line.trim_start().strip_prefix('#')?.trim_start().strip_prefix(name)?;
-    if rest.starts_with(is_word) { None } else { Some(rest.trim()) }
+    if rest.starts_with(is_identifier_character) { None } else { Some(rest.trim()) }
 }
 
 #[cfg(test)]
@@ -85,7 +86,7 @@ mod tests {
             ("/*/ still */x", "            x"),
         ];
         for (text, expected) in cases {
-            assert_eq!(without_comments(text), expected, "{text}");
+            assert_eq!(blank_comments(text), expected, "{text}");
         }
     }
 
@@ -98,7 +99,7 @@ mod tests {
             ("version 450", "version", None),
         ];
         for (line, name, expected) in cases {
-            assert_eq!(directive(line, name), expected, "{line}");
+            assert_eq!(directive_argument(line, name), expected, "{line}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use frontend::{AnalysisOptions, Problem, Refusal, SourcePosition, SpirvModule};
 
-use crate::similar::meant;
+use crate::similar::did_you_mean;
 
 /// The options for each entry point of a module.
 #[derive(Debug)]
@@ -20,21 +20,23 @@ pub struct EntryOptions {
 pub fn entry_options(module: &SpirvModule, options: &AnalysisOptions) -> Result<EntryOptions, Refusal> {
     let options = &frontend::resolve_names(module, options)?;
     let unused = frontend::unused_inputs(module, options)?.iter().map(ToString::to_string).collect();
-    let named = match &options.entry {
+    let names = match &options.entry {
         Some(entry) => vec![entry.clone()],
         None => module.entry_points().into_iter().map(str::to_owned).collect(),
     };
-    let entries = named.into_iter().map(|entry| AnalysisOptions { entry: Some(entry), ..options.clone() });
+    let entries = names.into_iter().map(|entry| AnalysisOptions { entry: Some(entry), ..options.clone() });
     Ok(EntryOptions { entries: entries.collect(), unused })
 }
 
 /// Formats a refusal, with a suggestion for a misspelled name.
 pub fn refusal_text(refusal: &Refusal) -> String {
-    let meant = match &refusal.what {
-        Problem::Claim { word: Some((word, known)), .. } => meant(word, known.iter().map(String::as_str)),
+    let suggestion = match &refusal.what {
+        Problem::Claim { word: Some((word, known)), .. } => {
+            did_you_mean(word, known.iter().map(String::as_str))
+        }
         _ => String::new(),
     };
-    format!("{refusal}{meant}")
+    format!("{refusal}{suggestion}")
 }
 
 /// Formats a refusal with its file and line.
@@ -53,7 +55,7 @@ pub fn source_refusal_text(file: &str, module: &SpirvModule, refusal: &Refusal) 
 }
 
 /// Returns the source file and line of a position in a module; `file` is the module's own file.
-pub fn source_place(
+pub fn source_location(
     file: &str,
     module: &SpirvModule,
     line: u32,

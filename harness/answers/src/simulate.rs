@@ -6,11 +6,11 @@
 use std::ops::ControlFlow;
 
 use litmus::{Dialect, Prediction, Test};
-use model::{Budget, Model, Options, PredictError, predict};
+use model::{Budget, Model, PredictError, PredictOptions, predict};
 use plan::{Device, DeviceError};
 use results::wire::{DriverRecord, Hashes, RunContext, RunLine};
 use results::{Ending, Evidence, Judgement, judge};
-use runner::{Cause, Known, RunError, RunSettings, RunVariant, Stress};
+use runner::{Cause, RunError, RunMetadata, RunSettings, RunVariant, Stress};
 use sim::{Fault, SimDevice};
 
 /// A test, and the settings of its run.
@@ -66,34 +66,35 @@ pub fn simulate_test(request: &SimulationRequest<'_>) -> Result<RunLine, Simulat
         return Err(SimulationError::Unsupported);
     }
     let fault = request.fault.map_or(Ok(Fault::None), str::parse)?;
-    let prediction = predict(test, model, &Options { budget: request.budget, ..Options::default() })?;
+    let prediction =
+        predict(test, model, &PredictOptions { budget: request.budget, ..PredictOptions::default() })?;
     let device = SimDevice::new(fault);
     let (identity, capabilities) = (device.identity(), device.capabilities());
-    let no_program = |error: &dyn std::error::Error| SimulationError::Program(error.to_string());
-    let stress = Stress::for_device(identity, capabilities).map_err(|error| no_program(&error))?;
-    let program = litmus::convert::for_device(test).map_err(|error| no_program(&error))?;
-    let judgement = match runner::told(&program, RunVariant::default(), &stress, capabilities) {
+    let program_error = |error: &dyn std::error::Error| SimulationError::Program(error.to_string());
+    let stress = Stress::for_device(identity, capabilities).map_err(|error| program_error(&error))?;
+    let program = litmus::convert::for_device(test).map_err(|error| program_error(&error))?;
+    let judgement = match runner::compile_for_device(&program, RunVariant::default(), &stress, capabilities) {
         Err(failure) => Judgement::skipped(failure.to_string()),
         Ok(runnable) => {
-            let own_seed = runner::test_seed(seed, &runner::text_hash(request.text));
+            let test_seed = runner::test_seed(seed, &runner::text_hash(request.text));
             let settings = RunSettings {
-                plausible: plausible(&prediction),
-                ..RunSettings::new(stress.clone(), runner::RunBudget::instances(instances), own_seed)
+                plausible_words: plausible_values(&prediction),
+                ..RunSettings::new(stress.clone(), runner::RunBudget::instances(instances), test_seed)
             };
-            let mut go_on = |_: &dyn Fn() -> runner::PartialRun| ControlFlow::Continue(());
-            let (way, mut known) = (runnable.way(), Known::default());
-            let ran = runner::run_ways(
+            let mut on_progress = |_: &dyn Fn() -> runner::PartialRun| ControlFlow::Continue(());
+            let (way, mut known) = (runnable.mechanisms(), RunMetadata::default());
+            let result = runner::run_mechanisms(
                 &device,
                 &runnable.program,
                 &way,
                 &program,
                 &settings,
                 &mut known,
-                &mut go_on,
+                &mut on_progress,
             );
-            let (observation, ending) = match ran {
+            let (observation, ending) = match result {
                 Ok(observation) => (observation, Ending::Finished),
-                Err(RunError { cause, seen }) => (*seen, ending(&cause)),
+                Err(RunError { cause, observation: seen }) => (*seen, to_ending(&cause)),
             };
             judge(&Evidence {
                 test: &program,
@@ -101,8 +102,8 @@ pub fn simulate_test(request: &SimulationRequest<'_>) -> Result<RunLine, Simulat
                 observation: &observation,
                 ending: &ending,
                 twin: None,
-                bound: None,
-                serial_stage: false,
+                explaining_limit: None,
+                is_stage_serial: false,
             })
         }
     };
@@ -130,14 +131,14 @@ pub fn simulate_test(request: &SimulationRequest<'_>) -> Result<RunLine, Simulat
             id: identity.driver_id,
             version: identity.driver_version,
         }),
-        beside: None,
+        hsa_comparison: None,
         mutants: Vec::new(),
     };
     Ok(RunLine::new(test, &prediction.observables, &judgement, context))
 }
 
 /// Returns how a failed run ended.
-fn ending(cause: &Cause) -> Ending {
+fn to_ending(cause: &Cause) -> Ending {
     let why = cause.to_string();
     match cause {
         Cause::Device(DeviceError::DeviceLost(_)) => Ending::DeviceLost(why),
@@ -148,7 +149,7 @@ fn ending(cause: &Cause) -> Ending {
 }
 
 /// Returns the values that the prediction allows an instance to read.
-fn plausible(prediction: &Prediction) -> Vec<u32> {
+fn plausible_values(prediction: &Prediction) -> Vec<u32> {
     let outcomes = prediction.outcomes.keys();
     let mut words: Vec<u32> = outcomes.flat_map(|outcome| &outcome.0).map(|value| value.0 as u32).collect();
     words.sort_unstable();

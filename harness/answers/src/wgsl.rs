@@ -27,17 +27,18 @@ pub struct OverrideValues {
 impl OverrideValues {
     /// Returns the value of each constant of a source: the given one, else the default in the source, else an
     /// assumed one. `plain` is the text without comments; the keys of `given` are names or numbers.
-    pub fn of_source(plain: &str, given: &[(String, String)]) -> OverrideValues {
+    pub fn from_source(plain: &str, given: &[(String, String)]) -> OverrideValues {
         let mut values = OverrideValues::default();
-        let declared = overrides(plain);
-        let names = |declared: &OverrideDeclaration, name: &String| {
+        let declared = parse_overrides(plain);
+        let has_name = |declared: &OverrideDeclaration, name: &String| {
             *name == declared.name || Some(name) == declared.id.as_ref()
         };
-        let unknown = given.iter().find(|(name, _)| !declared.iter().any(|declared| names(declared, name)));
+        let unknown =
+            given.iter().find(|(name, _)| !declared.iter().any(|declared| has_name(declared, name)));
         values.unknown = unknown
             .map(|(name, _)| (name.clone(), declared.iter().map(|declared| declared.name.clone()).collect()));
         for declared in declared {
-            let is_named = |(name, _): &&(String, String)| names(&declared, name);
+            let is_named = |(name, _): &&(String, String)| has_name(&declared, name);
             if let Some((_, value)) = given.iter().find(is_named) {
                 values.set.push((declared.name, value.clone()));
             } else if declared.is_unset {
@@ -57,7 +58,7 @@ impl OverrideValues {
 
 /// Returns a text of WGSL without the directives that naga does not support, or `None` if it has none. They
 /// only permit language features and set the severity of diagnostics.
-pub fn without_directives(text: &str, plain: &str) -> Option<String> {
+pub fn strip_unsupported_directives(text: &str, plain: &str) -> Option<String> {
     let is_dropped = |line: &str| {
         let line = line.trim();
         line.ends_with(';')
@@ -89,7 +90,7 @@ pub fn without_directives(text: &str, plain: &str) -> Option<String> {
 struct OverrideDeclaration {
     name: String,
     /// The type; empty if it is inferred.
-    kind: String,
+    type_name: String,
     /// The number in `@id`.
     id: Option<String>,
     /// True if the source has no default.
@@ -97,13 +98,13 @@ struct OverrideDeclaration {
 }
 
 /// Returns the overrides of a text of WGSL without comments.
-fn overrides(plain: &str) -> Vec<OverrideDeclaration> {
+fn parse_overrides(plain: &str) -> Vec<OverrideDeclaration> {
     let mut found = Vec::new();
     for (statement, _) in plain.match_indices("override").map(|(at, word)| (at, word.len())) {
         let before = plain[..statement].trim_end();
         let rest = &plain[statement + "override".len()..];
-        let starts = before.is_empty() || before.ends_with([';', '}', ')']);
-        if !starts || !rest.starts_with(char::is_whitespace) {
+        let is_statement_start = before.is_empty() || before.ends_with([';', '}', ')']);
+        if !is_statement_start || !rest.starts_with(char::is_whitespace) {
             continue;
         }
         let Some((declared, _)) = rest.split_once(';') else { continue };
@@ -117,7 +118,7 @@ fn overrides(plain: &str) -> Vec<OverrideDeclaration> {
         let id = id.filter(|_| attribute.ends_with(')') && !attribute.contains([';', '}']));
         found.push(OverrideDeclaration {
             name: name.trim().to_owned(),
-            kind: kind.trim().to_owned(),
+            type_name: kind.trim().to_owned(),
             id,
             is_unset,
         });
@@ -132,7 +133,7 @@ fn assumed_value(declared: &OverrideDeclaration, plain: &str) -> OverrideValue {
     let dimension = sizes
         .flat_map(|(size, _)| size.split(',').enumerate())
         .find(|(_, size)| has_word(size, &declared.name));
-    let (value, role) = match (declared.kind.as_str(), dimension) {
+    let (value, role) = match (declared.type_name.as_str(), dimension) {
         ("bool", _) => ("false", OverrideRole::Size),
         (_, Some((0, _))) => ("64", OverrideRole::Size),
         (_, Some(_)) => ("1", OverrideRole::Size),
@@ -149,16 +150,22 @@ mod tests {
     fn directives_of_wgsl_are_dropped() {
         let text = "enable f16;\nenable subgroups;\ndiagnostic(off, x);\nfn f() {}\n";
         let expected = "enable f16;\n\n\nfn f() {}\n";
-        assert_eq!(without_directives(text, text).as_deref(), Some(expected));
-        assert_eq!(without_directives("enable f16;\n", "enable f16;\n"), None);
+        assert_eq!(strip_unsupported_directives(text, text).as_deref(), Some(expected));
+        assert_eq!(strip_unsupported_directives("enable f16;\n", "enable f16;\n"), None);
     }
 
     #[test]
     fn overrides_have_names_types_and_values() {
         let text = "override a: u32;\n@id(7) override b: f32 = 2.0; override c = 1u; fn override_x() {}";
-        let found: Vec<String> = (overrides(text).iter())
+        let found: Vec<String> = (parse_overrides(text).iter())
             .map(|one| {
-                format!("{}:{}:{}:{}", one.name, one.kind, one.id.as_deref().unwrap_or("-"), one.is_unset)
+                format!(
+                    "{}:{}:{}:{}",
+                    one.name,
+                    one.type_name,
+                    one.id.as_deref().unwrap_or("-"),
+                    one.is_unset
+                )
             })
             .collect();
         assert_eq!(found, ["a:u32:-:true", "b:f32:7:false", "c::-:false"]);

@@ -12,7 +12,7 @@ use litmus::Prediction;
 use results::read::Results;
 use results::wire::{ModelRecord, RunLine, VerdictWord};
 use results::write::number::plural;
-use results::{Reason, again, show};
+use results::{Reason, escape, rejudge};
 
 use crate::choice::{self, Chosen};
 use crate::kinds::litmus::mutants::{self, Candidate};
@@ -61,13 +61,13 @@ pub fn judged_again(old: &Results, model: Option<&str>) -> Result<Again, Failure
         }
         let prediction = predict_again(&planned, chosen, &[line], RECORD_PATIENCE)?;
         let named = RunLine { model: chosen.model.name().to_owned(), ..line.clone() };
-        Ok(again::again(&named, &planned.judged, &prediction, &chosen.hash))
+        Ok(rejudge::rejudge(&named, &planned.judged, &prediction, &chosen.hash))
     });
     let mut kept = Vec::new();
     let mut new = Vec::new();
     for (before, line) in old.lines.iter().zip(lines) {
         new.push(line.unwrap_or_else(|why: String| {
-            kept.push(format!("{} keeps its verdict: {why}", show::line(&before.id)));
+            kept.push(format!("{} keeps its verdict: {why}", escape::escape_line(&before.id)));
             before.clone()
         }));
     }
@@ -182,9 +182,9 @@ pub fn recompute(results: Results, other: OtherVersion) -> Result<Recomputed, Fa
             predicted: None,
         };
         let Some(chosen) = models.get(model).and_then(Option::as_ref) else {
-            return copied(format!("the model `{}` is not shipped", show::line(model)));
+            return copied(format!("the model `{}` is not shipped", escape::escape_line(model)));
         };
-        let version = format!("recorded by another version of the model `{}`", show::line(model));
+        let version = format!("recorded by another version of the model `{}`", escape::escape_line(model));
         let is_current = *model_hash == chosen.hash;
         if !is_current && other == OtherVersion::Copied {
             return copied(version);
@@ -197,17 +197,17 @@ pub fn recompute(results: Results, other: OtherVersion) -> Result<Recomputed, Fa
         let prediction = match predict_again(&planned, chosen, &lines, left) {
             Ok(prediction) => prediction,
             Err(why) => {
-                let dropped = |line: &&RunLine| again::distrust(line, Reason::TimedOut, &why);
+                let dropped = |line: &&RunLine| rejudge::withdraw_verdict(line, Reason::TimedOut, &why);
                 let records = lines.iter().map(|line| Ok(Record::Dropped(dropped(line)))).collect();
                 return GroupAnswer { records, predicted: None };
             }
         };
         let comparison = compare_with_hsa(&planned, &prediction, left);
         let recomputed = |line: &&RunLine| match (
-            again::recompute(line, &planned.judged, &prediction, model_hash),
+            rejudge::verify_record(line, &planned.judged, &prediction, model_hash),
             &comparison,
         ) {
-            (Ok(line), Some(comparison)) => Ok(Record::Confirmed(again::compare_with_hsa(
+            (Ok(line), Some(comparison)) => Ok(Record::Confirmed(rejudge::compare_with_hsa(
                 &line,
                 &planned.judged,
                 &prediction.observables,
@@ -216,7 +216,7 @@ pub fn recompute(results: Results, other: OtherVersion) -> Result<Recomputed, Fa
             (Ok(line), None) => Ok(Record::Confirmed(RunLine { hsa: None, ..line })),
             (Err(what), _) if !is_current => {
                 let why = format!("{version}; {what}");
-                Ok(Record::Dropped(again::distrust(line, Reason::NotJudged, &why)))
+                Ok(Record::Dropped(rejudge::withdraw_verdict(line, Reason::NotJudged, &why)))
             }
             (Err(what), _) => Err(what),
         };
@@ -272,8 +272,8 @@ fn texts(results: &Results) -> BTreeMap<&str, &str> {
 fn edited(results: &Results, line: &RunLine, what: &str) -> Failure {
     Failure::input_message(format!(
         "{}: the verdict for `{}` on `{}` does not follow from its counts: {what}; run the test again",
-        show::line(&results.source.to_string_lossy()),
-        show::line(&line.id),
-        show::line(&line.device)
+        escape::escape_line(&results.source.to_string_lossy()),
+        escape::escape_line(&line.id),
+        escape::escape_line(&line.device)
     ))
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use rand::Rng;
-use results::folder::{self, Folder};
+use results::folder::{self, ResultsFolder};
 use results::wire::{PlanRecord, RunLine};
 use results::write::RunWriter;
 use results::write::number::plural;
@@ -51,9 +51,13 @@ impl RunPlace<'_> {
     ///
     /// # Errors
     /// If the folder holds another plan, or cannot be read or written.
-    pub fn open(&self, mut record: PlanRecord, tell: Tell<'_>) -> Result<(Folder, u64, Done), Failure> {
+    pub fn open(
+        &self,
+        mut record: PlanRecord,
+        tell: Tell<'_>,
+    ) -> Result<(ResultsFolder, u64, Done), Failure> {
         let planned = match self.out.filter(|_| self.resume) {
-            Some(path) => folder::planned(path).map_err(Failure::folder)?,
+            Some(path) => folder::read_plan(path).map_err(Failure::folder)?,
             None => None,
         };
         let seed = match (self.seed, &planned) {
@@ -74,19 +78,20 @@ impl RunPlace<'_> {
             Some(path) => path.to_owned(),
             None => {
                 let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-                folder::fresh(DEFAULT_OUT.as_ref(), &now.replace(':', "-")).map_err(Failure::folder)?
+                folder::create_unique(DEFAULT_OUT.as_ref(), &now.replace(':', "-"))
+                    .map_err(Failure::folder)?
             }
         };
         if !self.resume {
-            return Ok((Folder::start(&path, &record).map_err(Failure::folder)?, seed, Done::new()));
+            return Ok((ResultsFolder::start(&path, &record).map_err(Failure::folder)?, seed, Done::new()));
         }
-        let (folder, recovered) = Folder::resume(&path, &record).map_err(Failure::folder)?;
+        let (folder, recovered) = ResultsFolder::resume(&path, &record).map_err(Failure::folder)?;
         if recovered.truncated_bytes > 0 {
             tell("warning: the last line of the journal is incomplete: its test is run again");
         }
         if self.is_verbose {
             let total = folder.plan().tests.len() * folder.plan().devices.len();
-            tell(&resumed_note(total, recovered.lines.len(), recovered.repeated));
+            tell(&resumed_note(total, recovered.lines.len(), recovered.rerun_tests));
         }
         let lines = recovered.lines.into_iter();
         let done = lines.map(|line| ((line.device.clone(), line.id.clone()), line)).collect();
@@ -120,7 +125,7 @@ pub fn cannot_print(error: std::io::Error) -> Failure {
 
 /// The log of a run in progress: journal, observer and writer.
 pub(crate) struct Book<'w> {
-    pub(crate) folder: Folder,
+    pub(crate) folder: ResultsFolder,
     writer: &'w mut dyn RunWriter,
     watch: &'w dyn Watch,
     /// One slot for each test run of the plan.
@@ -133,13 +138,13 @@ pub(crate) struct Book<'w> {
 impl<'w> Book<'w> {
     /// Creates the log of the test runs with these ids and prints the header.
     pub fn new(
-        folder: Folder,
+        folder: ResultsFolder,
         ids: Vec<String>,
         writer: &'w mut dyn RunWriter,
         watch: &'w dyn Watch,
     ) -> Result<Book<'w>, Failure> {
         let all: Vec<&str> = ids.iter().map(String::as_str).collect();
-        writer.begins(&all).map_err(cannot_print)?;
+        writer.announce_tests(&all).map_err(cannot_print)?;
         let lines = ids.iter().map(|_| None).collect();
         let mut book = Book { folder, writer, watch, lines, written: 0, ids };
         book.announce()?;
@@ -149,7 +154,7 @@ impl<'w> Book<'w> {
     /// Names the next verdict to the writer.
     fn announce(&mut self) -> Result<(), Failure> {
         match self.ids.get(self.written) {
-            Some(id) => self.writer.starts(id).map_err(cannot_print),
+            Some(id) => self.writer.announce_test(id).map_err(cannot_print),
             None => Ok(()),
         }
     }
@@ -164,12 +169,12 @@ impl<'w> Book<'w> {
     ///
     /// A failed print is part of the result: the terminal may be closed, and the folder is completed
     /// nevertheless.
-    pub fn close(self) -> (Folder, Vec<RunLine>, Result<(), Failure>) {
+    pub fn close(self) -> (ResultsFolder, Vec<RunLine>, Result<(), Failure>) {
         let known: Vec<RunLine> = self.lines.iter().flatten().cloned().collect();
-        let all = self.folder.plan().completed(&known);
+        let all = self.folder.plan().complete_lines(&known);
         let left = if known.len() < all.len() { all.get(self.written..) } else { None };
         let mut left = left.unwrap_or_default().iter();
-        let written = left.try_for_each(|line| self.writer.judged(line)).map_err(cannot_print);
+        let written = left.try_for_each(|line| self.writer.write_verdict(line)).map_err(cannot_print);
         (self.folder, all, written)
     }
 
@@ -181,7 +186,7 @@ impl<'w> Book<'w> {
             *place = Some(line);
         }
         while let Some(Some(line)) = self.lines.get(self.written) {
-            self.writer.judged(line).map_err(cannot_print)?;
+            self.writer.write_verdict(line).map_err(cannot_print)?;
             self.written += 1;
         }
         self.announce()

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use certificate::{Certificate, CertificateError, FlagClaim, FlagGroup, ModelText, Verified, verify};
 use litmus::{Outcome, Test};
-use model::certify::{CertifiedTest, NotCertified, certify, derive_structures, model_text};
-use model::{Budget, Model, Options};
+use model::certify::{CertifiedTest, CertifyError, certify, derive_structures, model_text};
+use model::{Budget, Model, PredictOptions};
 
 use crate::check::CheckModels;
 use crate::patience::patience;
@@ -29,7 +29,7 @@ pub enum VerificationError {
     OtherModel(String),
     /// The event structures cannot be derived again.
     #[error("the event structures cannot be derived: {0}")]
-    Underivable(NotCertified),
+    Underivable(CertifyError),
     /// The event structures are not those of the test.
     #[error("the event structures are not those of the test and the model")]
     OtherStructures,
@@ -41,7 +41,7 @@ impl VerificationError {
         matches!(
             self,
             VerificationError::Rejected(CertificateError::Stopped)
-                | VerificationError::Underivable(NotCertified::Budget)
+                | VerificationError::Underivable(CertifyError::BudgetExhausted)
         )
     }
 }
@@ -73,7 +73,7 @@ pub fn certify_source(
         Err(failure) => return Certification::NotCertified(failure.report().to_string()),
     };
     let stop = patience(timeout);
-    let options = Options { budget: Budget::until(&stop), unroll: unroll.unwrap_or(1) };
+    let options = PredictOptions { budget: Budget::until(&stop), unroll: unroll.unwrap_or(1) };
     let subject = CertifiedTest { name: &loaded.source.id, text: &loaded.text, test: &loaded.test };
     let certified = certify(subject, &chosen.model, &options);
     let verified = certified.map_err(|error| error.to_string()).and_then(|certificate| {
@@ -99,7 +99,7 @@ pub fn prove_forbidden(
     timeout: Duration,
 ) -> Result<(), String> {
     let (stop, text) = (patience(timeout), litmus::print(test));
-    let options = Options { budget: Budget::until(&stop), ..Options::default() };
+    let options = PredictOptions { budget: Budget::until(&stop), ..PredictOptions::default() };
     let subject = CertifiedTest { name: &test.name, text: &text, test };
     let certificate = certify(subject, model, &options).map_err(|error| error.to_string())?;
     verify(&certificate, &stop).map_err(|error| format!("the checker: {error}"))?;
@@ -162,7 +162,7 @@ pub fn verify_certificate(
     let model = models.load(&certificate.model)?;
     let test = litmus::parse(&certificate.test, &certificate.name)
         .map_err(|errors| CertificateError::Test(errors.to_string()))?;
-    let options = Options { budget: Budget::until(&stop), unroll: certificate.bound };
+    let options = PredictOptions { budget: Budget::until(&stop), unroll: certificate.bound };
     let derived = derive_structures(&test, &model, &options).map_err(VerificationError::Underivable)?;
     if derived.structures != certificate.structures || derived.domain != certificate.domain {
         return Err(VerificationError::OtherStructures);

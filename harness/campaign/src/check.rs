@@ -185,7 +185,7 @@ pub fn check_loaded(loaded: &Loaded, models: &CheckModels, asked: CheckOptions) 
         id: &source.id,
         file,
         model: &chosen.model,
-        without_chains: models.for_nochains(chosen),
+        nochains_model: models.for_nochains(chosen),
         unroll: asked.unroll,
         progress: asked.progress.as_ref().map(|(model, fairness)| (model, *fairness)),
         budget: Budget::until(&stop),
@@ -197,12 +197,12 @@ pub fn check_loaded(loaded: &Loaded, models: &CheckModels, asked: CheckOptions) 
         check_test(&question)
     });
     match answered {
-        Ok(TestAnswer { mut line, notes, conclusion }) => {
+        Ok(TestAnswer { mut line, notes, outcome: conclusion }) => {
             line.micros = u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX);
-            let notes = notes.iter().map(|note| note.in_file(file)).collect();
+            let notes = notes.iter().map(|note| note.format_in_file(file)).collect();
             Checked::Answered(Box::new(line), notes, conclusion)
         }
-        Err(error) => match error.place() {
+        Err(error) => match error.labelled_span() {
             Some((span, label)) => {
                 let labelled = Labelled {
                     message: error.to_string(),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use model::Model;
 
 use crate::Failure;
-use crate::similar::meant;
+use crate::similar::did_you_mean;
 use crate::within::path_within;
 
 /// A loaded model with the hash of its text.
@@ -41,7 +41,7 @@ pub fn load(argument: &str) -> Result<Chosen, Failure> {
         let known: Vec<&str> = Model::names().iter().map(|(name, _)| *name).collect();
         return Err(Failure::input_message(format!(
             "unknown model `{argument}`{}: give a cat file or one of {}",
-            meant(argument, known.iter().copied()),
+            did_you_mean(argument, known.iter().copied()),
             known.join(", ")
         )));
     }

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use device::{DeviceOptions, Executable, Selector, VulkanDevice};
 use plan::{BufferId, BufferMemory, Device, DeviceError, Image, ImageFormat, ImageId, ImageShape};
 use runner::pool::{self, Health};
-use runner::worker::{PROGRESS, Say, serve_jobs};
+use runner::worker::{PROGRESS_INTERVAL, ProgressSink, serve_jobs};
 use serde::{Deserialize, Serialize};
 use shaders::carrier::Carrier;
-use shaders::variant::Images;
+use shaders::variant::ImageForm;
 
 /// A job: kernels to compile on one device.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -91,22 +91,26 @@ impl CompilationResult {
 
 impl From<&shaders::CompiledKernel> for KernelToCompile {
     fn from(kernel: &shaders::CompiledKernel) -> KernelToCompile {
-        let shape = |shape: Images| match shape {
-            Images::TwoDimensional => 2,
-            Images::OneDimensional => 1,
-            Images::TexelBuffer => 0,
+        let shape = |shape: ImageForm| match shape {
+            ImageForm::TwoDimensional => 2,
+            ImageForm::OneDimensional => 1,
+            ImageForm::TexelBuffer => 0,
         };
         KernelToCompile {
             words: kernel.words.clone(),
             bindings: u32::try_from(kernel.bindings.len()).unwrap_or(u32::MAX),
-            images: kernel.images.iter().map(|image| (shape(image.shape), image.float)).collect(),
+            images: kernel.images.iter().map(|image| (shape(image.shape), image.is_float)).collect(),
             push_constant_bytes: kernel.push_constant_bytes(),
-            addresses: if kernel.addresses { 1 + usize::from(!kernel.apart.is_empty()) } else { 0 },
-            subgroups: runner::subgroups(kernel),
+            addresses: if kernel.uses_addresses {
+                1 + usize::from(!kernel.separate_storages.is_empty())
+            } else {
+                0
+            },
+            subgroups: runner::subgroup_requirements(kernel),
             stage: match &kernel.carrier {
                 Carrier::Compute => ShaderStage::Compute,
-                Carrier::Vertex | Carrier::VertexBesideFragments { .. } => ShaderStage::Vertex,
-                Carrier::Fragment { positions, .. } => ShaderStage::Fragment(positions.clone()),
+                Carrier::Vertex | Carrier::VertexWithFragments { .. } => ShaderStage::Vertex,
+                Carrier::Fragment { point_shader: positions, .. } => ShaderStage::Fragment(positions.clone()),
                 Carrier::Mesh => ShaderStage::Mesh,
                 Carrier::Task { mesh } => ShaderStage::Task(mesh.clone()),
             },
@@ -141,7 +145,7 @@ impl KernelToCompile {
                 ShaderStage::Compute => plan::KernelStage::Compute,
                 ShaderStage::Vertex => plan::KernelStage::Vertex,
                 ShaderStage::Fragment(positions) => {
-                    plan::KernelStage::Fragment { positions: positions.clone() }
+                    plan::KernelStage::Fragment { vertex_shader: positions.clone() }
                 }
                 ShaderStage::Mesh => plan::KernelStage::Mesh,
                 ShaderStage::Task(mesh) => plan::KernelStage::Task { mesh_shader: mesh.clone() },
@@ -173,11 +177,12 @@ impl pool::PoolAnswer for CompileAnswer {
 /// If the parent process sends an invalid message or does not read answers.
 pub fn serve() -> io::Result<()> {
     let mut devices: BTreeMap<String, VulkanDevice> = BTreeMap::new();
-    let _: ControlFlow<()> = serve_jobs(PROGRESS, &mut |job: &CompileJob, say: Say<'_, ()>| {
-        let mut answer = CompileAnswer::default();
-        answer.failure = fill(&mut answer, job, &mut devices, say).err();
-        answer
-    })?;
+    let _: ControlFlow<()> =
+        serve_jobs(PROGRESS_INTERVAL, &mut |job: &CompileJob, say: ProgressSink<'_, ()>| {
+            let mut answer = CompileAnswer::default();
+            answer.failure = fill(&mut answer, job, &mut devices, say).err();
+            answer
+        })?;
     Ok(())
 }
 
@@ -185,10 +190,10 @@ fn fill(
     answer: &mut CompileAnswer,
     job: &CompileJob,
     devices: &mut BTreeMap<String, VulkanDevice>,
-    say: Say<'_, ()>,
+    say: ProgressSink<'_, ()>,
 ) -> Result<(), CompileFailure> {
     if !devices.contains_key(&job.device) {
-        let device = if vendor::of_selector(&job.device).is_some() {
+        let device = if vendor::parse_selector(&job.device).is_some() {
             compile_only(&job.device, DeviceOptions::default())?
         } else {
             let selector: Selector = job

@@ -5,15 +5,15 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 
+use results::escape::escape_line as shown;
 use results::expectation::{
-    DRIVERS, EVERY, ExpectationKind, ExpectationLine, Expectations, Status, Triage, device_words, is_for,
-    names_a_driver, words_of_device,
+    ALL_DEVICES, DRIVERS, ExpectationKind, ExpectationLine, Expectations, Status, Triage, device_words,
+    has_driver_word, is_applicable, words_of_device,
 };
-use results::show::line as shown;
 use results::wire::{DeviceRecord, RunLine};
 
 use crate::inputs::CTS_FOLDER;
-use crate::similar::similar;
+use crate::similar::most_similar;
 use crate::targets::Tell;
 use crate::{Failure, cts, inputs};
 
@@ -65,7 +65,7 @@ pub fn load(folder: &Path, devices: &[DeviceRecord]) -> Result<Expectations, Fai
             continue;
         };
         any = true;
-        if !devices.iter().any(|device| is_for(driver, device)) {
+        if !devices.iter().any(|device| is_applicable(driver, device)) {
             mistakes.extend(unknown_device(path, driver, devices));
             continue;
         }
@@ -94,15 +94,15 @@ pub fn load(folder: &Path, devices: &[DeviceRecord]) -> Result<Expectations, Fai
 /// Returns the error for a file that matches no device of this run; None if it names a known driver.
 fn unknown_device(path: &Path, driver: &str, devices: &[DeviceRecord]) -> Option<String> {
     let words = device_words(driver);
-    if names_a_driver(&words) {
+    if has_driver_word(&words) {
         return None;
     }
     let of_devices: Vec<String> = devices.iter().flat_map(words_of_device).collect();
-    let known = || DRIVERS.into_iter().chain([EVERY]).chain(of_devices.iter().map(String::as_str));
-    let meant = words.iter().find_map(|word| similar(word, known()));
+    let known = || DRIVERS.into_iter().chain([ALL_DEVICES]).chain(of_devices.iter().map(String::as_str));
+    let meant = words.iter().find_map(|word| most_similar(word, known()));
     let meant = meant.map_or_else(String::new, |word| format!(" (did you mean `{word}`?)"));
     Some(format!(
-        "{}: `{driver}`{meant} is neither a device of this run nor a known driver; expected `{EVERY}`, or \
+        "{}: `{driver}`{meant} is neither a device of this run nor a known driver; expected `{ALL_DEVICES}`, or \
          words of the device's or driver's name",
         path.display()
     ))
@@ -152,13 +152,13 @@ impl Expected {
 
     /// Returns the position of the line that skips a test on a device.
     pub fn skips(&self, device: &str, id: &str) -> Option<ExpectationLine> {
-        self.expectations.skips(self.device(device)?, id, &|pattern| self.is_id(pattern))
+        self.expectations.find_skip(self.device(device)?, id, &|pattern| self.is_id(pattern))
     }
 
     /// Compares a verdict with its expectation.
     pub fn standing(&self, line: &RunLine) -> Triage {
         match self.device(&line.device) {
-            Some(device) => self.expectations.standing(line, device, &|pattern| self.is_id(pattern)),
+            Some(device) => self.expectations.triage(line, device, &|pattern| self.is_id(pattern)),
             None => Triage::Unlisted,
         }
     }
@@ -194,7 +194,9 @@ impl Expected {
                 Triage::Expected(_) => expected += 1,
                 Triage::Flake(_) => flakes += 1,
                 Triage::Skipped(_) => skipped += 1,
-                Triage::NoFlake(_) | Triage::UnexpectedPass(_) | Triage::Other { .. } => unmet += 1,
+                Triage::ViolationListedAsFlake(_)
+                | Triage::UnexpectedPass(_)
+                | Triage::OtherStatus { .. } => unmet += 1,
             }
             if let Some(text) = standing.describe(line)
                 && (standing.is_unmet() || !quiet)
@@ -213,7 +215,7 @@ impl Expected {
         }
         let unexpected = lines
             .iter()
-            .filter(|line| self.standing(line) == Triage::Unlisted && Status::of(line) == Status::Fail)
+            .filter(|line| self.standing(line) == Triage::Unlisted && Status::from_line(line) == Status::Fail)
             .count();
         if !quiet || !met {
             say(&format!(

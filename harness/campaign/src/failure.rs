@@ -29,7 +29,7 @@ struct FailureMessage(String);
 impl FailureMessage {
     /// Creates a message. Quoted input is escaped, so that it cannot control a terminal.
     fn new(text: impl Into<String>) -> FailureMessage {
-        FailureMessage(results::show::block(&text.into()).into_owned())
+        FailureMessage(results::escape::escape_block(&text.into()).into_owned())
     }
 }
 

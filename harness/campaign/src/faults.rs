@@ -10,12 +10,12 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use litmus::{Dialect, Observation, Prediction, Race, Test};
-use model::{Options, predict};
+use model::{PredictOptions, predict};
 use plan::Device;
-use results::wire::{FaultSearch, FaultsRecord, SoughtFault};
+use results::wire::{FaultSearch, FaultSearchSummary, FaultsRecord};
 use results::{Ending, Evidence, Judgement, Reason, Verdict, judge};
-use runner::{Cause, Known, RunBudget, RunSettings, RunVariant, Runnable, Stress};
-use sim::{Expect, FAULTS, Fault, Row, SimDevice};
+use runner::{Cause, RunBudget, RunMetadata, RunSettings, RunVariant, Runnable, Stress};
+use sim::{ExpectedEffect, FAULTS, Fault, Row, SimDevice};
 
 use crate::choice::{self, Chosen};
 use crate::parallel::{in_order, map};
@@ -64,7 +64,9 @@ impl SuiteCase {
 ///
 /// # Errors
 /// If the suite cannot be read, or `sought` fails.
-pub fn faults(sought: &mut dyn FnMut(&SoughtFault) -> Result<(), Failure>) -> Result<FaultsRecord, Failure> {
+pub fn faults(
+    sought: &mut dyn FnMut(&FaultSearchSummary) -> Result<(), Failure>,
+) -> Result<FaultsRecord, Failure> {
     let cases = cases()?;
     let searches: Vec<(&Row, u64)> =
         FAULTS.iter().flat_map(|row| (0..SEEDS).map(move |seed| (row, seed))).collect();
@@ -73,7 +75,8 @@ pub fn faults(sought: &mut dyn FnMut(&SoughtFault) -> Result<(), Failure>) -> Re
     in_order(
         &searches,
         |(row, seed)| {
-            let limit = if matches!(row.expect, Expect::Invisible(_)) { INVISIBLE_LIMIT } else { LIMIT };
+            let limit =
+                if matches!(row.expect, ExpectedEffect::Invisible(_)) { INVISIBLE_LIMIT } else { LIMIT };
             search(&cases, row.fault, *seed, limit)
         },
         |result| {
@@ -83,7 +86,7 @@ pub fn faults(sought: &mut dyn FnMut(&SoughtFault) -> Result<(), Failure>) -> Re
             {
                 let (expect, seeds) = (row.expect.word(), std::mem::take(&mut seeds));
                 let found = seeds.iter().all(|search| search.verdict == expect);
-                faults.push(SoughtFault { fault: row.name, rule: row.rule, expect, found, seeds });
+                faults.push(FaultSearchSummary { fault: row.name, rule: row.rule, expect, found, seeds });
                 faults.last().map_or(Ok(()), &mut *sought)?;
             }
             Ok::<(), Failure>(())
@@ -121,12 +124,15 @@ fn case(source: TestSource, chosen: &Chosen) -> Result<Option<SuiteCase>, Failur
         return Ok(None);
     }
     let device = SimDevice::new(Fault::None);
-    let Ok(runnable) = runner::told(&loaded.test, variant, &stress(&device)?, device.capabilities()) else {
+    let Ok(runnable) =
+        runner::compile_for_device(&loaded.test, variant, &stress(&device)?, device.capabilities())
+    else {
         return Ok(None);
     };
     // With GLSL450, scopes have another meaning.
-    let Ok(said) = shaders::meaning(&loaded.test, variant.shader) else { return Ok(None) };
-    let prediction = predict(&said, &chosen.model, &Options::default()).map_err(Failure::input_error)?;
+    let Ok(said) = shaders::effective_test(&loaded.test, variant.shader) else { return Ok(None) };
+    let prediction =
+        predict(&said, &chosen.model, &PredictOptions::default()).map_err(Failure::input_error)?;
     let (id, hash) = (loaded.source.id, choice::hash(&loaded.text));
     Ok(Some(SuiteCase { id, hash, test: loaded.test, prediction, runnable }))
 }
@@ -143,10 +149,19 @@ fn ran(
     seed: u64,
 ) -> Result<(Observation, Result<Ending, String>), Failure> {
     let budget = RunBudget::instances(instances);
-    let settings = RunSettings { patience: PATIENCE, ..RunSettings::new(stress(device)?, budget, seed) };
-    let (program, way) = (&case.runnable.program, case.runnable.way());
+    let settings =
+        RunSettings { submission_timeout: PATIENCE, ..RunSettings::new(stress(device)?, budget, seed) };
+    let (program, way) = (&case.runnable.program, case.runnable.mechanisms());
     let go_on = &mut |_: &dyn Fn() -> runner::PartialRun| ControlFlow::Continue(());
-    match runner::run_ways(device, program, &way, &case.test, &settings, &mut Known::default(), go_on) {
+    match runner::run_mechanisms(
+        device,
+        program,
+        &way,
+        &case.test,
+        &settings,
+        &mut RunMetadata::default(),
+        go_on,
+    ) {
         Ok(observation) => Ok((observation, Ok(Ending::Finished))),
         Err(error) => {
             let why = error.cause.to_string();
@@ -159,7 +174,7 @@ fn ran(
                 Cause::Disagreement { .. } => Ok(Ending::CountsDisagree(why)),
                 _ => Ok(Ending::Crashed(why)),
             };
-            Ok((*error.seen, ending))
+            Ok((*error.observation, ending))
         }
     }
 }
@@ -177,8 +192,8 @@ fn judged(case: &SuiteCase, device: &SimDevice, instances: u64, seed: u64) -> Re
         observation: &observation,
         ending: &ending,
         twin: None,
-        bound: None,
-        serial_stage: false,
+        explaining_limit: None,
+        is_stage_serial: false,
     }))
 }
 
@@ -258,7 +273,7 @@ mod tests {
     fn detection_does_not_depend_on_load() {
         let cases = cases().unwrap();
         let rows: Vec<_> = FAULTS.iter().filter(|row| row.name.ends_with("reordered")).collect();
-        assert!(rows.iter().any(|row| matches!(row.expect, Expect::Invisible(_))));
+        assert!(rows.iter().any(|row| matches!(row.expect, ExpectedEffect::Invisible(_))));
         let all = || -> Vec<_> { rows.iter().map(|row| told(&cases, row.fault, INVISIBLE_LIMIT)).collect() };
         let by_itself = all();
         let over = AtomicBool::new(false);

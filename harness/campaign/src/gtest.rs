@@ -6,10 +6,10 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use results::journal::{is_whole, sealed};
+use results::journal::{seal_record, verify_checksum};
 use results::wire::{RunLine, VerdictWord};
 use results::write::RunWriter;
-use results::write::gtest::{GtestCase, json, name, xml};
+use results::write::gtest::{GtestCase, format_json, format_xml, gtest_name};
 
 use crate::Failure;
 use crate::book::{DEFAULT_OUT, Done};
@@ -51,7 +51,7 @@ impl Filter {
         let mut filter = Filter::default();
         let mut items = text.split(':');
         while let Some(item) = items.next() {
-            let whole = ids.iter().any(|id| *id == item || name(id) == item);
+            let whole = ids.iter().any(|id| *id == item || gtest_name(id) == item);
             let dash = item.match_indices('-').map(|(at, _)| at).find(|at| {
                 let before = item.get(..*at).unwrap_or_default();
                 before.is_empty() || means_one(before)
@@ -85,7 +85,7 @@ impl Filter {
 
 /// Returns true if a pattern matches the id or the Google Test name of a test.
 fn matches_test(pattern: &str, id: &str) -> bool {
-    matches_glob(pattern, id) || matches_glob(pattern, &name(id))
+    matches_glob(pattern, id) || matches_glob(pattern, &gtest_name(id))
 }
 
 /// Matches a text against a glob with `*` and `?`, by backtracking to the last `*`.
@@ -177,9 +177,9 @@ impl ResultFile {
     /// If the JSON cannot be serialized.
     pub fn text(&self, cases: &[GtestCase]) -> Result<String, Failure> {
         if !self.is_json {
-            return Ok(xml(cases));
+            return Ok(format_xml(cases));
         }
-        let text = serde_json::to_string_pretty(&json(cases)).map_err(Failure::environment_error)?;
+        let text = serde_json::to_string_pretty(&format_json(cases)).map_err(Failure::environment_error)?;
         Ok(text + "\n")
     }
 }
@@ -229,7 +229,7 @@ impl SharedVerdicts {
             Err(error) => return Err(Failure::of_file(&self.path, error)),
         };
         // Another process may be writing the last line. Tests with a damaged line are run again.
-        let whole = bytes.split(|byte| *byte == b'\n').filter(|line| is_whole(line) == Some(true));
+        let whole = bytes.split(|byte| *byte == b'\n').filter(|line| verify_checksum(line) == Some(true));
         let lines = whole.filter_map(|line| serde_json::from_slice::<RunLine>(line).ok());
         let seen: BTreeMap<(String, String), RunLine> =
             lines.map(|line| ((line.device.clone(), line.id.clone()), line)).collect();
@@ -250,7 +250,7 @@ impl SharedVerdicts {
     }
 
     fn remember(&self, line: &RunLine) -> io::Result<()> {
-        let text = sealed(line)?;
+        let text = seal_record(line)?;
         // One write per line, because processes of the same runner append concurrently.
         OpenOptions::new().create(true).append(true).open(&self.path)?.write_all(&text)
     }
@@ -302,19 +302,19 @@ pub struct Remembering<'w> {
 }
 
 impl RunWriter for Remembering<'_> {
-    fn begins(&mut self, ids: &[&str]) -> io::Result<()> {
-        self.inner.begins(ids)
+    fn announce_tests(&mut self, ids: &[&str]) -> io::Result<()> {
+        self.inner.announce_tests(ids)
     }
 
-    fn starts(&mut self, id: &str) -> io::Result<()> {
-        self.inner.starts(id)
+    fn announce_test(&mut self, id: &str) -> io::Result<()> {
+        self.inner.announce_test(id)
     }
 
-    fn judged(&mut self, line: &RunLine) -> io::Result<()> {
+    fn write_verdict(&mut self, line: &RunLine) -> io::Result<()> {
         if is_settled(line) {
             self.memory.remember(line)?;
         }
-        self.inner.judged(line)
+        self.inner.write_verdict(line)
     }
 
     fn finish(&mut self) -> io::Result<()> {

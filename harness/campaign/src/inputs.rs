@@ -11,11 +11,11 @@ use litmus::Suite;
 use litmus::corpus::{self, EmbeddedFile};
 use litmus::suite::{MAX_VARIANTS, expand_braces};
 use litmus::syntax::MAX_TEXT_BYTES;
-use results::show;
+use results::escape;
 use walkdir::WalkDir;
 
 use crate::shader::source::is_shader;
-use crate::similar::{meant, similar};
+use crate::similar::{did_you_mean, most_similar};
 use crate::source::{Loaded, Origin, TestSource, Unreadable};
 use crate::{Failure, cts};
 
@@ -68,7 +68,7 @@ pub fn of_suite(name: &str) -> Result<Vec<TestSource>, Failure> {
     let Some(entry) = suites.iter().find(|suite| suite.id == name) else {
         let mut known: Vec<&str> = suites.iter().map(|suite| suite.id.as_str()).collect();
         known.push(corpus::PROGRESS_SUITE);
-        let meant = meant(name, known.iter().copied());
+        let meant = did_you_mean(name, known.iter().copied());
         return Err(Failure::input_message(format!(
             "unknown suite `{name}`{meant}: there are {}",
             known.join(", ")
@@ -159,7 +159,7 @@ fn unknown_test_error(argument: &str) -> String {
     let name = |id: &str| id.rsplit('/').next().unwrap_or(id).to_ascii_lowercase();
     let wanted = name(argument);
     let named = all.iter().find(|source| name(&source.id) == wanted).map(|source| source.id.as_str());
-    match named.or_else(|| similar(argument, all.iter().map(|source| source.id.as_str()))) {
+    match named.or_else(|| most_similar(argument, all.iter().map(|source| source.id.as_str()))) {
         Some(id) => format!("{what}; did you mean `{id}`?"),
         None => format!("{what}: search with `vk-litmus tests WORD`"),
     }
@@ -190,7 +190,7 @@ fn of_folder(argument: &str) -> Vec<TestSource> {
             // Pipes, sockets and devices in a folder are skipped, because reading them could block.
             Ok(entry) if has_test_extension(entry.path()) && is_special(entry.file_type()) => {
                 let path = path_to_text(entry.path());
-                tracing::warn!("{} is skipped: not a regular file", show::line(&path));
+                tracing::warn!("{} is skipped: not a regular file", escape::escape_line(&path));
             }
             Ok(entry) if !entry.file_type().is_dir() && has_test_extension(entry.path()) => {
                 let inner = entry.path().strip_prefix(root).unwrap_or(entry.path());

@@ -10,9 +10,9 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use litmus::{Observation, Outcome, Prediction, Test};
-use model::{Budget, Model, Options, predict};
+use model::{Budget, Model, PredictOptions, predict};
 use results::bench::Counts;
-use runner::pool::{self, Calls, End, Limits, PoolEvent};
+use runner::pool::{self, AttemptEnd, Limits, PoolCallbacks, PoolEvent};
 use runner::wire::{Job, JobResult, Snapshot};
 use runner::{RunSettings, RunVariant, Stress};
 
@@ -63,14 +63,14 @@ impl Subject {
     fn new(loaded: Loaded, target: &DeviceTarget) -> Result<Subject, Failure> {
         let Loaded { source, text, test } = loaded;
         let variant: RunVariant = source.variant.parse().map_err(Failure::input_error)?;
-        let test = shaders::meaning(&test, variant.shader)
+        let test = shaders::effective_test(&test, variant.shader)
             .map_err(|why| Failure::input_message(format!("{}: {why}", source.id)))?;
         let wanted = Model::default_for(test.dialect);
         let chains = target.listed.capabilities.availability_visibility_chains;
         let chosen =
             choice::load(answers::name_without_chains(wanted).filter(|_| !chains).unwrap_or(wanted))?;
         let stop = patience(MAX_PREDICTION);
-        let options = Options { budget: Budget::until(&stop), ..Options::default() };
+        let options = PredictOptions { budget: Budget::until(&stop), ..PredictOptions::default() };
         let prediction = predict(&test, &chosen.model, &options).map_err(Failure::input_error)?;
         Ok(Subject { id: source.id, text, variant: source.variant, test, prediction })
     }
@@ -114,7 +114,7 @@ impl Subject {
             stress: Some(stress.clone()),
             seed,
             plausible: plausible(&self.prediction),
-            patience: RunSettings::PATIENCE.as_secs_f64(),
+            patience: RunSettings::SUBMISSION_TIMEOUT.as_secs_f64(),
             ..Job::default()
         }
     }
@@ -209,18 +209,18 @@ pub fn run_jobs(
     pool::run(
         &limits,
         jobs,
-        Calls::<Job, Snapshot, JobResult> {
-            command: &mut || process.command(&program, &Task::Run { validate: false }),
-            job: &mut job,
-            event: &mut |event| {
+        PoolCallbacks::<Job, Snapshot, JobResult> {
+            make_command: &mut || process.command(&program, &Task::Run { validate: false }),
+            make_job: &mut job,
+            on_event: &mut |event| {
                 if let PoolEvent::Finished(report) = event {
                     ended.push(match report.last.end {
-                        End::Answered(answer) => match &answer.failure {
+                        AttemptEnd::Answered(answer) => match &answer.failure {
                             None => Ok(answer),
                             Some(failure) => Err(failure.to_string()),
                         },
-                        End::Failed(failure) => Err(failure.to_string()),
-                        End::NotRun(why) => Err(why.to_string()),
+                        AttemptEnd::Failed(failure) => Err(failure.to_string()),
+                        AttemptEnd::NotRun(why) => Err(why.to_string()),
                     });
                 }
                 ControlFlow::Continue(())

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use device::{COMPILERS_VARIABLE, ChipFamily, DriverEnvironment, Listed, Mesa, Selector};
+use device::{COMPILERS_VARIABLE, ChipFamily, DriverEnvironment, ListedDevice, Mesa, Selector};
 use plan::{Capabilities, Device, DeviceError, Identity};
 use serde::{Deserialize, Serialize};
 use sim::{Fault, SimDevice};
@@ -84,14 +84,14 @@ impl DeviceSelector {
     ///
     /// # Errors
     /// [`DeviceError::NoSuchDevice`].
-    pub fn choose<'a>(&self, all: &'a [Listed]) -> Result<&'a Listed, DeviceError> {
+    pub fn choose<'a>(&self, all: &'a [ListedDevice]) -> Result<&'a ListedDevice, DeviceError> {
         let sim = all.iter().find(|listed| is_sim(listed));
         let vulkan = all.len() - usize::from(sim.is_some());
         let none = || DeviceError::NoSuchDevice(SimDevice::NAME.to_owned());
         match self {
             DeviceSelector::Sim => sim.ok_or_else(none),
             DeviceSelector::CompileOnly { vendor, family, .. } => {
-                Err(DeviceError::NoSuchDevice(format!("{}:{family}", vendor.word)))
+                Err(DeviceError::NoSuchDevice(format!("{}:{family}", vendor.selector_prefix)))
             }
             DeviceSelector::Listed(Selector::Best) if vulkan == 0 => sim.ok_or_else(none),
             DeviceSelector::Listed(selector @ Selector::Index(_)) => selector.choose_from(all),
@@ -101,14 +101,14 @@ impl DeviceSelector {
 }
 
 /// Returns true for the simulated GPU.
-pub fn is_sim(listed: &Listed) -> bool {
+pub fn is_sim(listed: &ListedDevice) -> bool {
     listed.identity.kind == "simulated"
 }
 
 /// Returns the list entry of the simulated GPU.
-pub fn simulated(index: usize, fault: Fault) -> Listed {
+pub fn simulated(index: usize, fault: Fault) -> ListedDevice {
     let device = SimDevice::new(fault);
-    Listed { index, identity: device.identity().clone(), capabilities: device.capabilities().clone() }
+    ListedDevice { index, identity: device.identity().clone(), capabilities: device.capabilities().clone() }
 }
 
 /// Returns the driver environment for these selectors.
@@ -128,7 +128,7 @@ pub fn environment(meant: &[DeviceSelector]) -> Result<DriverEnvironment, Failur
         return Ok(DriverEnvironment::default());
     }
     let environment = DriverEnvironment::discover().map_err(Failure::environment_error)?;
-    Ok(if selectors.is_empty() { environment } else { environment.restricted_to(&selectors) })
+    Ok(if selectors.is_empty() { environment } else { environment.restrict_to(&selectors) })
 }
 
 /// Lists devices with the drivers of `environment`: the default device first, the simulated GPU last. Also
@@ -139,15 +139,15 @@ pub fn environment(meant: &[DeviceSelector]) -> Result<DriverEnvironment, Failur
 pub fn list(
     environment: &DriverEnvironment,
     meant: &[DeviceSelector],
-) -> Result<(Vec<Listed>, Trouble), Failure> {
+) -> Result<(Vec<ListedDevice>, Trouble), Failure> {
     plan::FeatureMask::from_environment(SimDevice::NAME).map_err(Failure::input_error)?;
     if !meant.is_empty() && !meant.iter().any(|meant| matches!(meant, DeviceSelector::Listed(_))) {
         return Ok((vec![simulated(0, Fault::None)], Trouble::default()));
     }
     let DeviceList { devices, loader, unusable } = list_vulkan(environment)?;
     let listed =
-        |f: FoundDevice| Listed { index: f.index, identity: f.identity, capabilities: f.capabilities };
-    let (mut all, no_driver): (Vec<Listed>, _) = match devices {
+        |f: FoundDevice| ListedDevice { index: f.index, identity: f.identity, capabilities: f.capabilities };
+    let (mut all, no_driver): (Vec<ListedDevice>, _) = match devices {
         Ok(found) => (found.into_iter().map(listed).collect(), None),
         Err(why) => (Vec::new(), Some(why)),
     };
@@ -198,7 +198,7 @@ pub fn selectors(texts: &[String]) -> Result<Vec<DeviceSelector>, Failure> {
 
 /// Parses `radv:FAMILY` or `radv:FAMILY@VERSION`.
 fn compile_only(text: &str) -> Result<DeviceSelector, Failure> {
-    let Some((vendor, name)) = vendor::of_selector(text) else {
+    let Some((vendor, name)) = vendor::parse_selector(text) else {
         return Err(Failure::input_error(device::SelectorError::NotVulkan(text.to_owned())));
     };
     let (family, version) = match name.split_once('@') {
@@ -206,7 +206,7 @@ fn compile_only(text: &str) -> Result<DeviceSelector, Failure> {
         None => (name, None),
     };
     if family.is_empty() || version.as_deref() == Some("") {
-        let word = vendor.word;
+        let word = vendor.selector_prefix;
         return Err(Failure::input_message(format!(
             "`{text}` is incomplete: expected {word}:CHIP, or {word}:* for all of them, optionally \
              followed by `@` and the start of a Mesa version"
@@ -223,7 +223,7 @@ pub struct CompileOnly {
     /// The family, as its command line takes it.
     pub family: String,
     /// The device, whose index has no meaning.
-    pub listed: Listed,
+    pub listed: ListedDevice,
 }
 
 impl CompileOnly {
@@ -244,7 +244,7 @@ impl CompileOnly {
 }
 
 /// Extracts the version from `Mesa 25.0.7-2+deb13u1`.
-fn version_of(listed: &Listed) -> &str {
+fn version_of(listed: &ListedDevice) -> &str {
     let info = listed.identity.driver_info.trim_start_matches("Mesa ");
     info.split(['-', ' ', '+']).next().unwrap_or(info)
 }
@@ -255,7 +255,7 @@ fn version_of(listed: &Listed) -> &str {
 /// If the folder has none, or an environment variable names a file that does not exist.
 pub fn mesas(folder: Option<&Path>) -> Result<Vec<Mesa>, Failure> {
     match folder {
-        Some(folder) => Mesa::in_folder(folder, "--mesa").map_err(Failure::input_error),
+        Some(folder) => Mesa::find_in_folder(folder, "--mesa").map_err(Failure::input_error),
         None => Mesa::find_installed().map_err(Failure::environment_error),
     }
 }
@@ -273,11 +273,11 @@ pub fn all_compile_only(mesas: &[Mesa]) -> Vec<CompileOnly> {
 pub fn missing_compile_only(mesas: &[Mesa], found: &[CompileOnly]) -> Vec<String> {
     let mut lines = Vec::new();
     for vendor in VENDORS {
-        let of_vendor = |mesa: &&Mesa| mesa.vendor().word == vendor.word;
+        let of_vendor = |mesa: &&Mesa| mesa.vendor().selector_prefix == vendor.selector_prefix;
         let mut has = found.iter().any(|device| of_vendor(&&device.mesa));
         for mesa in mesas.iter().filter(of_vendor) {
             if let Err(error) = mesa.known_families() {
-                lines.push(format!("{}: {error}", vendor.word));
+                lines.push(format!("{}: {error}", vendor.selector_prefix));
                 has = true;
             }
         }
@@ -290,7 +290,9 @@ pub fn missing_compile_only(mesas: &[Mesa], found: &[CompileOnly]) -> Vec<String
 
 /// Returns the message for a vendor without an installation, or whose installations do not start.
 fn no_driver(vendor: &Vendor, is_there: bool) -> String {
-    let Vendor { word, driver, driver_file, install, .. } = vendor;
+    let Vendor {
+        selector_prefix: word, display_name: driver, driver_file_prefix: driver_file, install, ..
+    } = vendor;
     if is_there {
         return format!("{word}: no chip of {driver} starts; {install}");
     }
@@ -312,7 +314,8 @@ pub fn choose_compile_only(
     version: Option<&str>,
     mesas: &[Mesa],
 ) -> Result<Vec<CompileOnly>, Failure> {
-    let mesas: Vec<&Mesa> = mesas.iter().filter(|mesa| mesa.vendor().word == vendor.word).collect();
+    let mesas: Vec<&Mesa> =
+        mesas.iter().filter(|mesa| mesa.vendor().selector_prefix == vendor.selector_prefix).collect();
     if mesas.is_empty() {
         return Err(Failure::environment_message(no_driver(vendor, false)));
     }
@@ -362,7 +365,7 @@ pub fn choose_compile_only(
         return Ok(found);
     }
     let at = version.map_or_else(String::new, |version| format!("@{version}"));
-    let mut text = format!("no compile-only device `{}:{family}{at}`", vendor.word);
+    let mut text = format!("no compile-only device `{}:{family}{at}`", vendor.selector_prefix);
     deaths.dedup();
     for line in deaths.iter().chain(&known) {
         text += &format!("\n{line}");
@@ -401,7 +404,7 @@ fn probe_compile_only(mesa: &Mesa, family: &str) -> Result<CompileOnly, String> 
             .map(|found| CompileOnly {
                 mesa: mesa.clone(),
                 family: family.to_owned(),
-                listed: Listed {
+                listed: ListedDevice {
                     index: found.index,
                     identity: found.identity,
                     capabilities: found.capabilities,
@@ -414,7 +417,7 @@ fn probe_compile_only(mesa: &Mesa, family: &str) -> Result<CompileOnly, String> 
 }
 
 /// Returns a selector that matches this device and no other of `all`.
-pub fn exact_selector(chosen: &Listed, all: &[Listed]) -> String {
+pub fn exact_selector(chosen: &ListedDevice, all: &[ListedDevice]) -> String {
     if is_sim(chosen) {
         return SimDevice::NAME.to_owned();
     }

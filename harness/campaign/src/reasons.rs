@@ -98,7 +98,7 @@ pub fn with_filter(id: &str, hash: &str, text: &str) -> Option<(Test, String)> {
         text = litmus::print(&parsed);
     }
     let variant: RunVariant = variant.parse().ok()?;
-    Some((shaders::meaning(&parsed, variant.shader).ok()?, text))
+    Some((shaders::effective_test(&parsed, variant.shader).ok()?, text))
 }
 
 /// Explains an outcome such as `P0:r0=1 x=2`; without one, the test's question.
@@ -154,7 +154,7 @@ pub fn broken_rule(explanation: &Explanation) -> Option<String> {
         return None;
     };
     if broken.edges.is_empty() {
-        return Some(explanation::rule(broken));
+        return Some(explanation::describe_axiom(broken));
     }
     let relation = |edge: &model::ExplainedEdge| match &edge.via {
         Some(via) => format!("{} ({via})", edge.relation),
@@ -180,5 +180,5 @@ pub fn remarkable(line: &RunLine) -> Option<String> {
         VerdictWord::Violates => seen.filter(|outcome| !outcome.allowed).max_by_key(|outcome| outcome.count),
         _ => seen.filter(|outcome| outcome.weak).max_by_key(|outcome| outcome.count),
     };
-    best.map(|outcome| results::state::text(&outcome.state))
+    best.map(|outcome| results::state::format_state(&outcome.state))
 }

@@ -10,7 +10,10 @@ use explanation::Explained;
 use litmus::convert::to_vulkan;
 use litmus::glsl::{Glsl, to_glsl};
 use litmus::{Dialect, Prediction, Test};
-use model::{Budget, ExplainOptions, ExplanationAnswer, Model, Options, explain_outcome, predict_growing};
+use model::{
+    Budget, ExplainOptions, ExplanationAnswer, Model, PredictOptions, explain_outcome,
+    predict_with_growing_bound,
+};
 use results::read::Results;
 use results::wire::{CodegenVerdict, DeviceRecord, RunLine, VerdictWord};
 use results::write::codegen;
@@ -112,7 +115,7 @@ pub fn repro(asked: &Repro<'_>) -> Result<Bundle, Failure> {
     }
     let meant = meant(asked, seen.as_ref())?;
     let config = subject.variant.kernel_config(meant.config);
-    let program = shaders::program(&subject.device_test()?, &config, subject.variant.pipelines)
+    let program = shaders::compile_program(&subject.device_test()?, &config, subject.variant.pipelines)
         .map_err(|error| subject.loaded.no_kernel(subject.variant.shader.stage, &error))?;
     let mut bundle = Bundle::default();
 
@@ -164,7 +167,7 @@ impl ReproSubject {
         let file = loaded.source.file.clone();
         let variant: RunVariant = loaded.source.variant.parse().map_err(Failure::input_error)?;
         let placed = loaded.placed()?;
-        let said = shaders::meaning(&placed, variant.shader)
+        let said = shaders::effective_test(&placed, variant.shader)
             .map_err(|error| loaded.no_kernel(variant.shader.stage, &error))?;
         let text = match loaded.test.dialect {
             Dialect::Vulkan => loaded.text.clone(),
@@ -266,8 +269,8 @@ fn predict(
     asked: &Repro<'_>,
 ) -> Result<Option<Prediction>, Failure> {
     let stop = patience(asked.timeout);
-    let options = Options { budget: Budget::until(&stop), ..Options::default() };
-    let predicted = predict_growing(&subject.judged, &chosen.model, &options)
+    let options = PredictOptions { budget: Budget::until(&stop), ..PredictOptions::default() };
+    let predicted = predict_with_growing_bound(&subject.judged, &chosen.model, &options)
         .map_err(|error| Failure::input_message(format!("{}: {error}", subject.loaded.source.file)))?;
     Ok(Some(predicted).filter(|prediction| prediction.complete))
 }
@@ -338,7 +341,7 @@ fn machine_code(
     let test = subject.device_test()?;
     let line =
         beside::threads(&source.argument, &source.id, &test, subject.variant, target, beside::PATIENCE)?;
-    let text = codegen::threads(&line);
+    let text = codegen::format_threads(&line);
     if line.verdict != CodegenVerdict::Crashes {
         bundle.add("machine-code.txt", "the machine code of the threads", text.as_bytes());
         return Ok(None);

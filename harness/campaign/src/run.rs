@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
-use results::folder::Folder;
+use results::folder::ResultsFolder;
 use results::wire::{RunLine, VerdictWord};
 use results::write::RunWriter;
 use results::{Ending, Reason};
-use runner::pool::{self, Calls, End, Health, JobReport, Limits, NotRun, PoolEvent};
+use runner::pool::{self, AttemptEnd, Health, JobReport, Limits, NotRun, PoolCallbacks, PoolEvent};
 use runner::wire::IncompleteReason;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -159,14 +159,17 @@ impl<K: RunKind> Workers<K> for Processes {
     ) {
         let task = kind.task();
         let command = &mut || target.process.command(&self.program, &task);
-        pool::run(limits, jobs, Calls { command, job, event });
+        pool::run(limits, jobs, PoolCallbacks { make_command: command, make_job: job, on_event: event });
     }
 }
 
 /// Returns how a job ended, or the skip reason. `before` is the failure of the last job that failed.
-pub(crate) fn ending<K: RunKind>(end: &End<K::Answer>, before: Option<Reason>) -> Result<Ending, String> {
+pub(crate) fn ending<K: RunKind>(
+    end: &AttemptEnd<K::Answer>,
+    before: Option<Reason>,
+) -> Result<Ending, String> {
     Ok(match end {
-        End::Answered(answer) => match K::failure(answer) {
+        AttemptEnd::Answered(answer) => match K::failure(answer) {
             None => Ending::Finished,
             Some(IncompleteReason::NotPlaceable { rule: what } | IncompleteReason::Lacks { what }) => {
                 return Err(what.clone());
@@ -184,16 +187,18 @@ pub(crate) fn ending<K: RunKind>(end: &End<K::Answer>, before: Option<Reason>) -
                 | IncompleteReason::Internal { .. }),
             ) => Ending::Crashed(told.to_string()),
         },
-        End::Failed(failure @ pool::WorkerFailure::TimedOut { .. }) => Ending::TimedOut(failure.to_string()),
-        End::Failed(
+        AttemptEnd::Failed(failure @ pool::WorkerFailure::TimedOut { .. }) => {
+            Ending::TimedOut(failure.to_string())
+        }
+        AttemptEnd::Failed(
             failure @ (pool::WorkerFailure::Crashed { .. }
             | pool::WorkerFailure::OutOfMemory { .. }
             | pool::WorkerFailure::Garbled { .. }
             | pool::WorkerFailure::CannotStart { .. }),
         ) => Ending::Crashed(failure.to_string()),
-        End::NotRun(why @ NotRun::TimeIsUp) => Ending::NoTime(why.to_string()),
-        End::NotRun(why @ NotRun::Gone { .. }) => Ending::DeviceLost(why.to_string()),
-        End::NotRun(why @ NotRun::GivenUp { .. }) => match before {
+        AttemptEnd::NotRun(why @ NotRun::TimeIsUp) => Ending::NoTime(why.to_string()),
+        AttemptEnd::NotRun(why @ NotRun::DeviceGone { .. }) => Ending::DeviceLost(why.to_string()),
+        AttemptEnd::NotRun(why @ NotRun::GivenUp { .. }) => match before {
             Some(Reason::TimedOut) => Ending::TimedOut(why.to_string()),
             Some(Reason::DeviceLost) => Ending::DeviceLost(why.to_string()),
             _ => Ending::Crashed(why.to_string()),
@@ -217,7 +222,7 @@ pub(crate) fn failure_of(ending: &Result<Ending, String>) -> Option<Reason> {
 #[derive(Debug)]
 pub struct Ended {
     /// The results folder, with its reports.
-    pub folder: Folder,
+    pub folder: ResultsFolder,
     /// The verdicts in plan order. An interrupted run has placeholder lines for missing verdicts.
     pub lines: Vec<RunLine>,
     /// The number of unexpected messages of the validation layers.
@@ -260,7 +265,12 @@ impl<K: RunKind> Run<'_, K> {
     ///
     /// # Errors
     /// If the journal or the output cannot be written.
-    pub fn go(&self, folder: Folder, mut done: Done, writer: &mut dyn RunWriter) -> Result<Ended, Failure> {
+    pub fn go(
+        &self,
+        folder: ResultsFolder,
+        mut done: Done,
+        writer: &mut dyn RunWriter,
+    ) -> Result<Ended, Failure> {
         let cells = self.kind.cells();
         let ids = cells.iter().map(|cell| cell.id.clone()).collect();
         let mut book = Book::new(folder, ids, &mut *writer, self.watch)?;
@@ -334,7 +344,7 @@ impl<K: RunKind> Run<'_, K> {
                 self.run_some((number, target, &lost), deadline, cells, waiting, heard, &mut *book)?;
             waiting = waiting.get(judged..).unwrap_or_default();
             if spoiled {
-                gone = self.ill(number, target).map(|why| NotRun::Gone { why });
+                gone = self.ill(number, target).map(|why| NotRun::DeviceGone { why });
             } else if judged == 0 {
                 break;
             }
@@ -381,7 +391,7 @@ impl<K: RunKind> Run<'_, K> {
                             return ControlFlow::Break(());
                         }
                         let ended = match &event {
-                            PoolEvent::Again(attempt) => Some(&attempt.end),
+                            PoolEvent::Retried(attempt) => Some(&attempt.end),
                             PoolEvent::Finished(report) => Some(&report.last.end),
                             PoolEvent::Progress { .. } => None,
                         };
@@ -428,10 +438,10 @@ impl<K: RunKind> Run<'_, K> {
         self.workers.run(self.kind, target, &limits, 1, &mut |_, _| job.clone(), &mut |event| {
             if let PoolEvent::Finished(report) = event {
                 ill = match &report.last.end {
-                    End::Answered(answer) if pool::PoolAnswer::health(answer) == Health::Good => None,
-                    End::Answered(answer) => K::failure(answer).map(ToString::to_string),
-                    End::Failed(failure) => Some(failure.to_string()),
-                    End::NotRun(why) => Some(why.to_string()),
+                    AttemptEnd::Answered(answer) if pool::PoolAnswer::health(answer) == Health::Good => None,
+                    AttemptEnd::Answered(answer) => K::failure(answer).map(ToString::to_string),
+                    AttemptEnd::Failed(failure) => Some(failure.to_string()),
+                    AttemptEnd::NotRun(why) => Some(why.to_string()),
                 };
             }
             ControlFlow::Continue(())
@@ -453,17 +463,19 @@ fn foreign_verdict_error(folder: &Path, line: &RunLine, what: &str) -> Failure {
 /// Returns true if the worker, and perhaps the device, must not run another job.
 fn spoils<K: RunKind>(report: &ReportOf<K>) -> bool {
     match &report.last.end {
-        End::Answered(answer) => K::failure(answer).is_some_and(IncompleteReason::spoils_worker),
-        End::Failed(_) => true,
-        End::NotRun(_) => false,
+        AttemptEnd::Answered(answer) => K::failure(answer).is_some_and(IncompleteReason::invalidates_worker),
+        AttemptEnd::Failed(_) => true,
+        AttemptEnd::NotRun(_) => false,
     }
 }
 
 /// Returns true if an attempt lost the device.
-fn lost_device<K: RunKind>(end: &End<K::Answer>) -> bool {
+fn lost_device<K: RunKind>(end: &AttemptEnd<K::Answer>) -> bool {
     match end {
-        End::Answered(answer) => matches!(K::failure(answer), Some(IncompleteReason::DeviceLost { .. })),
-        End::Failed(_) | End::NotRun(_) => false,
+        AttemptEnd::Answered(answer) => {
+            matches!(K::failure(answer), Some(IncompleteReason::DeviceLost { .. }))
+        }
+        AttemptEnd::Failed(_) | AttemptEnd::NotRun(_) => false,
     }
 }
 
@@ -474,7 +486,7 @@ fn forward_event<K: RunKind>(
     is_last: &dyn Fn(&ReportOf<K>) -> bool,
 ) -> ControlFlow<()> {
     let (happened, last) = match event {
-        PoolEvent::Again(_) => return ControlFlow::Continue(()),
+        PoolEvent::Retried(_) => return ControlFlow::Continue(()),
         PoolEvent::Progress { job, snapshot } => (Happened::Progress(job, snapshot.clone()), false),
         PoolEvent::Finished(report) => {
             let last = is_last(&report);

@@ -6,7 +6,7 @@ use litmus::{Dialect, Test};
 use model::Model;
 use results::wire::RejectedLine;
 use shaders::CompileError;
-use shaders::rules::culprit;
+use shaders::rules::find_offending_span;
 use shaders::variant::CarrierStage;
 
 use crate::Failure;
@@ -76,7 +76,7 @@ impl Loaded {
     /// Returns the failure for a test without kernels in a stage, with the position of the unsupported
     /// instruction if there is one.
     pub fn no_kernel(&self, stage: CarrierStage, error: &CompileError) -> Failure {
-        let place = match culprit(&self.test, stage, error) {
+        let place = match find_offending_span(&self.test, stage, error) {
             Some(span) => format!("{}:{}:{}", self.source.file, span.line, span.column),
             None => self.source.file.clone(),
         };

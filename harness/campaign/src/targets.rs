@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
-use device::Listed;
+use device::ListedDevice;
 use litmus::Test;
 use plan::{Capabilities, Feature};
 use results::wire::{DeviceRecord, EnvironmentRecord};
-use runner::{RunVariant, Runnable, Stress, told};
+use runner::{RunVariant, Runnable, Stress, compile_for_device};
 
 use crate::Failure;
 use crate::kinds::RunOptions;
 use crate::probe::{self, CompileOnly, DeviceSelector, Trouble};
-use crate::similar::meant;
+use crate::similar::did_you_mean;
 use crate::workers::Process;
 
 /// Receives a message for the user.
@@ -29,7 +29,7 @@ pub struct DeviceTarget {
     /// A selector that matches only this device.
     pub selector: String,
     /// Its identity and capabilities.
-    pub listed: Listed,
+    pub listed: ListedDevice,
     /// The stress parameters.
     pub stress: Stress,
     /// The environment of its worker processes.
@@ -51,7 +51,8 @@ impl DeviceTarget {
     /// # Errors
     /// The skip reason.
     pub fn told(&self, test: &Test, variant: RunVariant) -> Result<Runnable, String> {
-        told(test, variant, &self.stress, &self.listed.capabilities).map_err(|lack| lack.to_string())
+        compile_for_device(test, variant, &self.stress, &self.listed.capabilities)
+            .map_err(|lack| lack.to_string())
     }
 }
 
@@ -217,21 +218,21 @@ fn add_compile_only(
 }
 
 /// Returns the error for an unknown device, with the known ones.
-pub(crate) fn no_such_device(error: &plan::DeviceError, all: &[Listed], trouble: &Trouble) -> Failure {
+pub(crate) fn no_such_device(error: &plan::DeviceError, all: &[ListedDevice], trouble: &Trouble) -> Failure {
     let names: Vec<String> =
         all.iter().map(|device| format!("{} ({})", device.identity.name, device.index)).collect();
     let why = trouble.text().map_or_else(String::new, |why| format!("{why}\n"));
     let known = all.iter().map(|device| device.identity.name.as_str());
     let (meant, compilers) = match error {
         plan::DeviceError::NoSuchDevice(word)
-            if word.contains(':') || vendor::VENDORS.iter().any(|vendor| vendor.word == word) =>
+            if word.contains(':') || vendor::VENDORS.iter().any(|vendor| vendor.selector_prefix == word) =>
         {
             let words: Vec<String> =
-                vendor::VENDORS.iter().map(|vendor| format!("{}:", vendor.word)).collect();
+                vendor::VENDORS.iter().map(|vendor| format!("{}:", vendor.selector_prefix)).collect();
             let listing = "`devices --compile-only` lists them";
             (String::new(), format!(", and compile-only ones start with {}; {listing}", words.join(", ")))
         }
-        plan::DeviceError::NoSuchDevice(word) => (meant(word, known), String::new()),
+        plan::DeviceError::NoSuchDevice(word) => (did_you_mean(word, known), String::new()),
         _ => (String::new(), String::new()),
     };
     Failure::environment_message(format!("{why}{error}{meant}: there are {}{compilers}", names.join(", ")))
@@ -263,7 +264,7 @@ pub fn stress(argument: &str) -> Result<Stress, Failure> {
 ///
 /// # Errors
 /// If a stress file exceeds the limits of the device.
-pub fn stress_for(asked: Option<&Stress>, device: &Listed, tell: Tell<'_>) -> Result<Stress, Failure> {
+pub fn stress_for(asked: Option<&Stress>, device: &ListedDevice, tell: Tell<'_>) -> Result<Stress, Failure> {
     let capabilities = &device.capabilities;
     let stress = match asked {
         Some(stress) => stress.clone(),
@@ -274,7 +275,7 @@ pub fn stress_for(asked: Option<&Stress>, device: &Listed, tell: Tell<'_>) -> Re
     if stress.name.ends_with(".toml") {
         stress.check_limits(capabilities).map_err(Failure::input_error)?;
     }
-    let (reduced, changes) = stress.reduced(capabilities);
+    let (reduced, changes) = stress.reduced_to_limits(capabilities);
     if !changes.is_empty() {
         let (stress, device) = (&stress.name, &device.identity.name);
         tell(&format!("warning: stress `{stress}` is reduced on {device}: {}", changes.join(", ")));

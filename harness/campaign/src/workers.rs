@@ -152,14 +152,14 @@ pub fn ask(process: &Process, task: &Task, patience: Duration) -> Result<WorkerO
             Err(_) if left.is_zero() => {
                 let _ = child.kill();
                 let _ = child.wait();
-                pool::end_group(&child);
+                pool::kill_process_group(&child);
                 return Ok(WorkerOutput::Nothing);
             }
             // A process that a driver forked may keep the output open.
             Err(_) if !ended => {
                 ended = child.try_wait().map_err(Failure::environment_error)?.is_some();
                 if ended {
-                    pool::end_group(&child);
+                    pool::kill_process_group(&child);
                 }
             }
             Err(_) => {}
@@ -167,7 +167,7 @@ pub fn ask(process: &Process, task: &Task, patience: Duration) -> Result<WorkerO
     };
     let status = child.wait().map_err(Failure::environment_error)?;
     if !ended {
-        pool::end_group(&child);
+        pool::kill_process_group(&child);
     }
     let text = String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned();
     let answer = text.rsplit_once(SEPARATOR).map(|(_, line)| line.trim_end().to_owned());

@@ -27,7 +27,7 @@ use campaign::{Failure, choice, inputs, probe};
 use litmus::{Observation, Outcome, Value};
 use results::wire::{PlanRecord, RunLine, VerdictWord};
 use results::write::RunWriter;
-use runner::pool::{self, Attempt, End, JobReport, Limits, PoolEvent};
+use runner::pool::{self, Attempt, AttemptEnd, JobReport, Limits, PoolEvent};
 use runner::progress::PlacementObservations;
 use runner::wire::{self, IncompleteReason, JobResult, Snapshot, WireObservation};
 use sim::Fault;
@@ -81,9 +81,9 @@ where
     ) {
         for number in 0..jobs {
             let job = job(number, None);
-            let end = (self.answer)(&job).map_or_else(End::Failed, End::Answered);
+            let end = (self.answer)(&job).map_or_else(AttemptEnd::Failed, AttemptEnd::Answered);
             self.asked.lock().unwrap().push(job);
-            let last = Attempt { end, snapshot: None, took: Duration::ZERO };
+            let last = Attempt { end, snapshot: None, duration: Duration::ZERO };
             if event(PoolEvent::Finished(JobReport { job: number, last, earlier: Vec::new() })).is_break() {
                 return;
             }
@@ -105,7 +105,7 @@ impl Watch for Nobody {
 struct Written(Vec<(String, String)>);
 
 impl RunWriter for Written {
-    fn judged(&mut self, line: &RunLine) -> io::Result<()> {
+    fn write_verdict(&mut self, line: &RunLine) -> io::Result<()> {
         self.0.push((line.device.clone(), line.id.clone()));
         Ok(())
     }
@@ -129,7 +129,7 @@ fn place(folder: &Path, resume: bool, seed: Option<u64>) -> RunPlace<'_> {
 /// Runs tests of a kind in a folder; `answer` may set the flag that interrupts the run.
 fn execute<K: RunKind>(
     kind: &K,
-    (folder, done): (results::folder::Folder, Done),
+    (folder, done): (results::folder::ResultsFolder, Done),
     interrupted: &AtomicBool,
     answer: &(dyn Fn(&K::Job) -> Ends<K> + Sync),
 ) -> Result<Came<K>, Failure>
@@ -298,7 +298,7 @@ fn submissions_are_smaller_once_a_device_was_lost() {
     let lost: Vec<&str> = came.ended.lines.iter().filter_map(|line| line.reason.as_deref()).collect();
     assert_eq!(lost, ["device lost"], "and it cost one test");
     for halvings in [0, 1, 7, 40] {
-        own.clone().smaller(halvings).validate().unwrap();
+        own.clone().halved(halvings).validate().unwrap();
     }
 }
 
@@ -387,11 +387,11 @@ fn a_resumed_verdict_is_judged_again() {
     let violates = |_: &wire::Job| Ok(answer(&[(&[1, 0], 23), (&[0, 0], 500), (&[0, 1], 500)], None));
     drop(run(&plan, &options, &place(folder.path(), false, Some(1)), &never(), &violates).unwrap());
     let journal = folder.path().join("run.jsonl");
-    let written = results::read::results(folder.path()).unwrap().lines.remove(0);
+    let written = results::read::read_results(folder.path()).unwrap().lines.remove(0);
     let resumed = |edit: &dyn Fn(&mut RunLine)| {
         let mut line = written.clone();
         edit(&mut line);
-        std::fs::write(&journal, results::journal::sealed(&line).unwrap()).unwrap();
+        std::fs::write(&journal, results::journal::seal_record(&line).unwrap()).unwrap();
         run(&plan, &options, &place(folder.path(), true, None), &never(), &good).map(|(came, _)| {
             assert!(came.asked.is_empty());
             came.ended.lines[0].clone()
@@ -529,8 +529,8 @@ fn progress_plans_have_every_test_for_every_device() {
     let came = progress_run(&plan, &options, &place, None, &every_thread_progressed).unwrap();
     assert!(came.written.len() > 2, "{:?}", came.written);
     assert_eq!(came.ended.lines.len(), came.written.len());
-    let found = results::read::results(folder.path()).unwrap();
-    assert_eq!((found.missing(), found.lines.len()), (0, came.written.len()));
+    let found = results::read::read_results(folder.path()).unwrap();
+    assert_eq!((found.count_missing(), found.lines.len()), (0, came.written.len()));
 }
 
 const HANDOFFS: [&str; 3] = ["progress/handoff-down", "progress/handoff-up", "progress/mutex"];

@@ -3,12 +3,12 @@
 
 mod check_format;
 mod codegen;
-mod kept;
 mod kernel;
 mod lists;
-mod measured;
+mod measurement;
 mod refine;
 mod repro;
+mod stored_results;
 mod values;
 
 use std::num::NonZeroU32;
@@ -20,14 +20,14 @@ use campaign::shard::{Shard, shard};
 pub use check_format::{CheckFormat, CheckOutput};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-pub use kept::{Diff, Merge, Report};
 pub use kernel::KernelArguments;
 pub use lists::{Clauses, Devices, List, Models, Patterns, Reference, Tests};
-pub use measured::{Bench, Tune};
+pub use measurement::{Bench, Tune};
 use model::progress::{Fairness, ProgressModel};
 pub use refine::{Refine, RefineFormat};
 pub use repro::Repro;
-use results::write::Format;
+use results::write::OutputFormat;
+pub use stored_results::{Diff, Merge, Report};
 
 /// Runs litmus tests on Vulkan devices and judges the outcomes by an axiomatic memory model.
 ///
@@ -46,7 +46,7 @@ pub struct CommandLine {
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
     /// Memory of each compiler and worker, such as 4G [default: half of the machine].
-    #[arg(long, global = true, value_name = "SIZE", value_parser = values::memory_size, hide_short_help = true)]
+    #[arg(long, global = true, value_name = "SIZE", value_parser = values::parse_memory_size, hide_short_help = true)]
     pub max_memory: Option<u64>,
 }
 
@@ -147,7 +147,7 @@ pub struct Run {
     /// Time for all tests on one device, such as `15s` or `2m` [default: 1m].
     ///
     /// Without --time, a busy machine may take up to two minutes more, so that every test runs.
-    #[arg(long, value_name = "DUR", value_parser = values::duration)]
+    #[arg(long, value_name = "DUR", value_parser = values::parse_duration)]
     pub time: Option<Duration>,
     /// Instances of each test on each device, instead of --time.
     #[arg(long, value_name = "N", conflicts_with = "time", value_parser = clap::value_parser!(u64).range(1..))]
@@ -216,7 +216,7 @@ pub struct Run {
         default_value_if("gtest_filter", clap::builder::ArgPredicate::IsPresent, "gtest"),
         default_value_if("gtest_output", clap::builder::ArgPredicate::IsPresent, "gtest")
     )]
-    pub format: Format,
+    pub format: OutputFormat,
     /// The results folder [default: a new one in `vk-litmus-out`].
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -288,7 +288,7 @@ pub struct Check {
     #[command(flatten)]
     pub instead: CheckOutput,
     /// Time limit for each test, including parsing.
-    #[arg(long, value_name = "DUR", default_value = "5s", value_parser = values::duration)]
+    #[arg(long, value_name = "DUR", default_value = "5s", value_parser = values::parse_duration)]
     pub timeout: Duration,
     /// Largest number of iterations of a loop [default: 1, then 2, 4, 8 while runs are cut off and time is
     /// left].
@@ -339,10 +339,10 @@ pub struct Race {
     /// Time limit for all schedules of an entry point, and separately for the search for fixes.
     ///
     /// If the first schedule exceeds it, the result is undecided.
-    #[arg(long, value_name = "DUR", default_value = "60s", value_parser = values::duration)]
+    #[arg(long, value_name = "DUR", default_value = "60s", value_parser = values::parse_duration)]
     pub time: Duration,
     /// Time limit for the model, which decides small grids that the schedules leave undecided.
-    #[arg(long, value_name = "DUR", default_value = "3s", value_parser = values::duration, hide_short_help = true)]
+    #[arg(long, value_name = "DUR", default_value = "3s", value_parser = values::parse_duration, hide_short_help = true)]
     pub timeout: Duration,
     /// Print the findings of `lint` as well.
     #[arg(long, conflicts_with = "emit", hide_short_help = true)]
@@ -411,7 +411,7 @@ pub struct Explain {
     #[arg(long, value_name = "DIR", requires = "device", hide_short_help = true)]
     pub mesa: Option<PathBuf>,
     /// Time limit for the whole explanation; what it leaves open is reported as unknown.
-    #[arg(long, value_name = "DUR", default_value = "5s", value_parser = values::duration, hide_short_help = true)]
+    #[arg(long, value_name = "DUR", default_value = "5s", value_parser = values::parse_duration, hide_short_help = true)]
     pub timeout: Duration,
     /// Largest number of iterations of a loop [default: 1, then 2, 4, 8 while runs are cut off and time is
     /// left].
@@ -578,7 +578,7 @@ pub struct Serve {
     #[arg(long, value_name = "N")]
     pub port: Option<u16>,
     /// Time limit for each answer.
-    #[arg(long, value_name = "DUR", default_value = "60s", value_parser = values::duration)]
+    #[arg(long, value_name = "DUR", default_value = "60s", value_parser = values::parse_duration)]
     pub timeout: Duration,
     /// Answer one request from standard input and exit.
     #[arg(long, hide = true)]

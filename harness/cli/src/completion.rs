@@ -16,23 +16,23 @@ use sim::FAULTS;
 use crate::help;
 
 /// Environment variable through which a shell requests completions.
-const VARIABLE: &str = "VK_LITMUS_COMPLETE";
+const REQUEST_VARIABLE: &str = "VK_LITMUS_COMPLETE";
 /// Name of the program.
 const PROGRAM: &str = "vk-litmus";
 /// Device names that need no driver.
 const DEVICES: [&str; 4] = ["gpu", "lavapipe", "swiftshader", "sim"];
 
 /// Answers a completion request of a shell and exits; returns if there is none.
-pub fn answer() {
-    CompleteEnv::with_factory(command).var(VARIABLE).complete();
+pub fn answer_request() {
+    CompleteEnv::with_factory(command).var(REQUEST_VARIABLE).complete();
 }
 
 /// Returns the script that registers completion; `None` for a shell that does not support it.
-pub fn script(shell: &str) -> Option<String> {
+pub fn registration_script(shell: &str) -> Option<String> {
     let mut script = Vec::new();
     let shells = Shells::builtins();
     let completer = shells.completer(shell)?;
-    completer.write_registration(VARIABLE, PROGRAM, PROGRAM, PROGRAM, &mut script).ok()?;
+    completer.write_registration(REQUEST_VARIABLE, PROGRAM, PROGRAM, PROGRAM, &mut script).ok()?;
     String::from_utf8(script).ok()
 }
 
@@ -44,13 +44,13 @@ fn command() -> Command {
             return command;
         }
         command.mut_args(|argument| match argument.get_id().as_str() {
-            "test" | "tests" => argument.add(ArgValueCompleter::new(tests)),
-            "suite" => argument.add(ArgValueCandidates::new(suites)),
-            "model" => argument.add(ArgValueCompleter::new(models)),
-            "device" => argument.add(ArgValueCandidates::new(devices)),
-            "fault" => argument.add(ArgValueCandidates::new(faults)),
-            "variant" => argument.add(ArgValueCandidates::new(variants)),
-            "stress" => argument.add(ArgValueCompleter::new(stresses)),
+            "test" | "tests" => argument.add(ArgValueCompleter::new(complete_tests)),
+            "suite" => argument.add(ArgValueCandidates::new(complete_suites)),
+            "model" => argument.add(ArgValueCompleter::new(complete_models)),
+            "device" => argument.add(ArgValueCandidates::new(complete_devices)),
+            "fault" => argument.add(ArgValueCandidates::new(complete_faults)),
+            "variant" => argument.add(ArgValueCandidates::new(complete_variants)),
+            "stress" => argument.add(ArgValueCompleter::new(complete_stresses)),
             _ => argument,
         })
     })
@@ -61,7 +61,10 @@ fn candidates<'a>(words: impl IntoIterator<Item = &'a str>) -> Vec<CompletionCan
 }
 
 /// Completes with matching words and with files.
-fn or_files<'a>(current: &OsStr, words: impl IntoIterator<Item = &'a str>) -> Vec<CompletionCandidate> {
+fn complete_with_files<'a>(
+    current: &OsStr,
+    words: impl IntoIterator<Item = &'a str>,
+) -> Vec<CompletionCandidate> {
     let typed = current.to_str().unwrap_or_default();
     let mut found = candidates(words.into_iter().filter(|word| word.starts_with(typed)));
     found.extend(PathCompleter::any().complete(current));
@@ -69,7 +72,7 @@ fn or_files<'a>(current: &OsStr, words: impl IntoIterator<Item = &'a str>) -> Ve
 }
 
 /// Completes families first, then their tests; after an `@`, variants.
-fn tests(current: &OsStr) -> Vec<CompletionCandidate> {
+fn complete_tests(current: &OsStr) -> Vec<CompletionCandidate> {
     let typed = current.to_str().unwrap_or_default();
     if let Some((id, variant)) = typed.split_once('@') {
         let (before, word) = variant
@@ -87,35 +90,35 @@ fn tests(current: &OsStr) -> Vec<CompletionCandidate> {
         })
         .collect();
     words.dedup();
-    or_files(current, words.iter().map(String::as_str))
+    complete_with_files(current, words.iter().map(String::as_str))
 }
 
-fn suites() -> Vec<CompletionCandidate> {
+fn complete_suites() -> Vec<CompletionCandidate> {
     candidates(corpus::suites().iter().map(|suite| suite.id.as_str()).chain([corpus::PROGRESS_SUITE]))
 }
 
-fn models(current: &OsStr) -> Vec<CompletionCandidate> {
-    or_files(current, Model::names().iter().map(|(name, _)| *name))
+fn complete_models(current: &OsStr) -> Vec<CompletionCandidate> {
+    complete_with_files(current, Model::names().iter().map(|(name, _)| *name))
 }
 
-fn stresses(current: &OsStr) -> Vec<CompletionCandidate> {
-    or_files(current, runner::Stress::preset_names())
+fn complete_stresses(current: &OsStr) -> Vec<CompletionCandidate> {
+    complete_with_files(current, runner::Stress::preset_names())
 }
 
 /// Only names known without a driver: loading drivers would delay the shell.
-fn devices() -> Vec<CompletionCandidate> {
+fn complete_devices() -> Vec<CompletionCandidate> {
     let chips = vendor::VENDORS.iter().flat_map(|vendor| {
-        vendor.families.iter().map(move |family| format!("{}:{}", vendor.word, family.name))
+        vendor.families.iter().map(move |family| format!("{}:{}", vendor.selector_prefix, family.name))
     });
     let mut found = candidates(DEVICES);
     found.extend(chips.map(CompletionCandidate::new));
     found
 }
 
-fn faults() -> Vec<CompletionCandidate> {
+fn complete_faults() -> Vec<CompletionCandidate> {
     candidates(FAULTS.iter().map(|row| row.name))
 }
 
-fn variants() -> Vec<CompletionCandidate> {
+fn complete_variants() -> Vec<CompletionCandidate> {
     candidates(RunVariant::words())
 }

@@ -3,7 +3,7 @@
 pub use campaign::{CommandOutcome as Outcome, Failure};
 
 /// Each exit code with its meaning, as the reference lists them.
-pub const CODES: [(u8, &str); 5] = [
+pub const EXIT_CODES: [(u8, &str); 5] = [
     (
         0,
         "success: no rule was broken. Undefined and skipped tests, and tests that were not exercised, are not failures",
@@ -22,7 +22,7 @@ pub const CODES: [(u8, &str); 5] = [
 ];
 
 /// Returns the exit code of an outcome.
-pub fn code(outcome: Outcome) -> u8 {
+pub fn exit_code(outcome: Outcome) -> u8 {
     match outcome {
         Outcome::Success => 0,
         // A forbidden outcome was observed, an answer differs from the expected one, or, with `--strict`, a
@@ -43,14 +43,14 @@ mod tests {
     #[test]
     fn exit_codes_are_ordered_by_severity() {
         use Outcome::{Environment, Input, RuleBroken, Success};
-        let together = |outcomes: &[Outcome]| {
+        let combine = |outcomes: &[Outcome]| {
             let mut all = Success;
-            outcomes.iter().for_each(|outcome| all.note(*outcome));
-            code(all)
+            outcomes.iter().for_each(|outcome| all.escalate_to(*outcome));
+            exit_code(all)
         };
-        assert_eq!(together(&[]), 0);
-        assert_eq!(together(&[Environment]), 3);
-        assert_eq!(together(&[Environment, RuleBroken]), 1);
-        assert_eq!(together(&[RuleBroken, Input, Environment]), 2);
+        assert_eq!(combine(&[]), 0);
+        assert_eq!(combine(&[Environment]), 3);
+        assert_eq!(combine(&[Environment, RuleBroken]), 1);
+        assert_eq!(combine(&[RuleBroken, Input, Environment]), 2);
     }
 }

@@ -93,18 +93,18 @@ const EXAMPLES: &[(&str, &[&str])] = &[
 /// Returns the command line, with groups and examples.
 pub fn command() -> Command {
     let command = CommandLine::command();
-    let groups = groups(&command);
+    let groups = format_groups(&command);
     let template = format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n       vk-litmus SHADER…       (race --lint)\n       vk-litmus TEST.litmus…  (check)\n\n{groups}\nOptions:\n{{options}}{{after-help}}"
     );
-    command.help_template(template).mut_subcommands(|command| match examples(command.get_name()) {
+    command.help_template(template).mut_subcommands(|command| match format_examples(command.get_name()) {
         Some(examples) => command.after_long_help(examples),
         None => command,
     })
 }
 
 /// Lists the commands by group.
-fn groups(command: &Command) -> String {
+fn format_groups(command: &Command) -> String {
     let visible: Vec<&Command> = command.get_subcommands().filter(|command| !command.is_hide_set()).collect();
     let width = visible.iter().map(|command| command.get_name().len()).max().unwrap_or(0);
     let line = |command: &Command| {
@@ -129,7 +129,7 @@ fn groups(command: &Command) -> String {
 }
 
 /// Returns the examples of a command as the end of its help.
-fn examples(name: &str) -> Option<String> {
+fn format_examples(name: &str) -> Option<String> {
     let (_, lines) = EXAMPLES.iter().find(|(known, _)| *known == name)?;
     Some(format!(
         "Examples:\n{}",
@@ -143,7 +143,7 @@ mod tests {
 
     use super::*;
 
-    fn visible() -> Vec<Command> {
+    fn visible_commands() -> Vec<Command> {
         let mut command = command();
         command.build();
         let is_visible = |command: &&Command| !command.is_hide_set() && command.get_name() != "help";
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn groups_name_commands() {
-        let visible = visible();
+        let visible = visible_commands();
         for (title, names) in GROUPS {
             for name in names {
                 assert!(visible.iter().any(|command| command.get_name() == *name), "{title}: {name}");
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn every_command_has_examples_that_parse() {
-        for command in visible() {
+        for command in visible_commands() {
             let name = command.get_name();
             let (_, examples) = EXAMPLES.iter().find(|(known, _)| *known == name).unwrap();
             for example in *examples {
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn short_help_fits_a_screen() {
-        for mut command in visible() {
+        for mut command in visible_commands() {
             let name = command.get_name().to_owned();
             let help = command.render_help().to_string();
             assert!(help.lines().count() <= 25, "{name} -h has {} lines:\n{help}", help.lines().count());
@@ -190,14 +190,16 @@ mod tests {
     #[test]
     fn a_flag_has_the_same_text_everywhere() {
         // The meaning of these flags depends on the command.
-        let differ = [
+        let exceptions = [
             "format", "out", "time", "timeout", "seed", "suite", "device", "emit", "form", "progress",
             "jobs", "stress", "threads", "shard", "fix",
         ];
         let mut texts: BTreeMap<String, (String, String)> = BTreeMap::new();
-        for command in visible() {
+        for command in visible_commands() {
             for argument in command.get_arguments().filter(|argument| !argument.is_hide_set()) {
-                let Some(flag) = argument.get_long().filter(|flag| !differ.contains(flag)) else { continue };
+                let Some(flag) = argument.get_long().filter(|flag| !exceptions.contains(flag)) else {
+                    continue;
+                };
                 let text = argument.get_help().map(ToString::to_string).unwrap_or_default();
                 let text = text.split(" [default").next().unwrap().split(';').next().unwrap();
                 let text = text.trim_end_matches('.').to_owned();

@@ -42,7 +42,7 @@
 //! - **One error type.** [`Error`] has a file, a line, a column and a kind. A finding is part of an answer,
 //!   not an error.
 //! - **Every search is limited.** Checks and walks have a time limit with the default of the program; the
-//!   prediction behind a simulated run or [`judge_counts`] has a limit of steps. An answer past its limit is
+//!   prediction of a simulated run or [`judge_counts`] has a limit of steps. An answer past its limit is
 //!   `unknown`, `undecided` or `inconclusive`, never a guess.
 //! - **Nothing is printed.** Warnings are part of the answers; diagnostics go to `tracing`.
 //! - **What this crate does not do.** Drivers crash and hang, so the program runs tests on real devices in

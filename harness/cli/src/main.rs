@@ -22,19 +22,19 @@ use crate::arguments::CommandLine;
 use crate::exit::Outcome;
 
 fn main() -> ExitCode {
-    completion::answer();
+    completion::answer_request();
     // With a handler, a write beyond the limit of file sizes fails with an error and does not end the process.
     #[cfg(unix)]
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, std::sync::Arc::default());
     output::set_up_diagnostics();
-    let matches = help::command().try_get_matches_from(words(std::env::args_os().collect()));
+    let matches = help::command().try_get_matches_from(with_implied_command(std::env::args_os().collect()));
     let line = match matches.and_then(|matches| CommandLine::from_arg_matches(&matches)) {
         Ok(line) => line,
         Err(error) => {
             // Help and version are printed to standard output, and exit with 0.
-            output::complain_of_command_line(&error);
+            output::print_command_line_error(&error);
             let outcome = if error.use_stderr() { Outcome::Input } else { Outcome::Success };
-            return exit::code(outcome).into();
+            return exit::exit_code(outcome).into();
         }
     };
     set_up_log(line.quiet, line.verbose);
@@ -42,10 +42,10 @@ fn main() -> ExitCode {
         runner::memory_limit::set_limit(bytes);
     }
     match commands::dispatch(line.command, line.quiet) {
-        Ok(outcome) => exit::code(outcome).into(),
+        Ok(outcome) => exit::exit_code(outcome).into(),
         Err(failure) => {
-            output::complain(failure.report());
-            exit::code(Outcome::from(&failure)).into()
+            output::print_diagnostic(failure.report());
+            exit::exit_code(Outcome::from(&failure)).into()
         }
     }
 }
@@ -54,7 +54,7 @@ fn main() -> ExitCode {
 ///
 /// A Google Test runner starts the program with only `--gtest_*` flags, which implies `run`. A litmus test implies
 /// `check`, and a shader or another file `race --lint`, which refuses files that are not shaders.
-fn words(mut words: Vec<OsString>) -> Vec<OsString> {
+fn with_implied_command(mut words: Vec<OsString>) -> Vec<OsString> {
     let is_flag = |word: &OsString, start: &str| word.to_str().is_some_and(|word| word.starts_with(start));
     let rest = words.get(1..).unwrap_or_default();
     if rest.first().is_some_and(|first| is_flag(first, "-"))

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
-use results::show::block as shown_lines;
+use results::escape::escape_block as shown_lines;
 use results::write::TextLayout;
 use textwrap::{WordSeparator, WordSplitter};
 
@@ -14,7 +14,7 @@ use crate::arguments::ListFormat;
 use crate::exit::{Failure, Outcome};
 
 /// Width of diagnostics in columns.
-const WIDTH: usize = 100;
+const DIAGNOSTIC_WIDTH: usize = 100;
 
 /// Returns the command line of this process without its output format, as a shell reads it.
 pub fn command_line() -> String {
@@ -34,23 +34,23 @@ pub fn command_line() -> String {
 /// Standard output that ignores a closed pipe, as after `| head`. On a terminal, control characters are
 /// escaped; colours pass only if `coloured`.
 #[derive(Debug)]
-pub struct Data {
+pub struct StandardOutput {
     out: io::Stdout,
-    closed: bool,
-    terminal: bool,
-    coloured: bool,
+    is_closed: bool,
+    is_terminal: bool,
+    is_coloured: bool,
 }
 
-impl Data {
+impl StandardOutput {
     /// Creates standard output without colours.
-    pub fn new() -> Data {
+    pub fn new() -> StandardOutput {
         let out = io::stdout();
-        Data { closed: false, terminal: out.is_terminal(), coloured: false, out }
+        StandardOutput { is_closed: false, is_terminal: out.is_terminal(), is_coloured: false, out }
     }
 
     /// Creates standard output for a writer that uses colours and escapes untrusted text itself.
-    pub fn coloured() -> Data {
-        Data { coloured: true, ..Data::new() }
+    pub fn coloured() -> StandardOutput {
+        StandardOutput { is_coloured: true, ..StandardOutput::new() }
     }
 
     /// Prints a text.
@@ -58,23 +58,23 @@ impl Data {
     /// # Errors
     /// Returns any error of the stream except a closed pipe.
     pub fn print(&mut self, text: &str) -> Result<(), Failure> {
-        self.write_all(text.as_bytes()).and_then(|()| self.flush()).map_err(cannot_print)
+        self.write_all(text.as_bytes()).and_then(|()| self.flush()).map_err(output_failure)
     }
 }
 
-impl Write for Data {
+impl Write for StandardOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.closed {
+        if self.is_closed {
             return Ok(bytes.len());
         }
-        let written = if self.terminal && bytes.iter().any(|byte| is_suspicious(*byte)) {
-            self.out.write_all(&escape_controls(bytes, self.coloured)).map(|()| bytes.len())
+        let written = if self.is_terminal && bytes.iter().any(|byte| is_suspicious(*byte)) {
+            self.out.write_all(&escape_controls(bytes, self.is_coloured)).map(|()| bytes.len())
         } else {
             self.out.write(bytes)
         };
         match written {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
-                self.closed = true;
+                self.is_closed = true;
                 Ok(bytes.len())
             }
             other => other,
@@ -82,12 +82,12 @@ impl Write for Data {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        if self.closed {
+        if self.is_closed {
             return Ok(());
         }
         match self.out.flush() {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
-                self.closed = true;
+                self.is_closed = true;
                 Ok(())
             }
             other => other,
@@ -100,7 +100,7 @@ impl Write for Data {
 /// # Errors
 /// Returns an error if it cannot be printed.
 pub fn print_json(value: &impl serde::Serialize) -> Result<Outcome, Failure> {
-    let text = results::write::json::document(value).map_err(Failure::environment_error)?;
+    let text = results::write::json::format_document(value).map_err(Failure::environment_error)?;
     print_text(&text)
 }
 
@@ -109,7 +109,7 @@ pub fn print_json(value: &impl serde::Serialize) -> Result<Outcome, Failure> {
 /// # Errors
 /// Returns an error if it cannot be printed.
 pub fn print_text(text: &str) -> Result<Outcome, Failure> {
-    Data::new().print(text).map(|()| Outcome::Success)
+    StandardOutput::new().print(text).map(|()| Outcome::Success)
 }
 
 /// Prints a value as JSON, or as the text that `text` formats.
@@ -133,7 +133,7 @@ pub fn print_as<T: serde::Serialize>(
 /// # Errors
 /// Returns an error if the path is a folder or cannot be written.
 pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let told = |error: &io::Error| format!("{}: {error}", path.display());
+    let describe_error = |error: &io::Error| format!("{}: {error}", path.display());
     match std::fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() => {
             Err(Failure::input_message(format!("{} is a folder: name the file to write", path.display())))
@@ -144,9 +144,9 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
                 || path.starts_with("/dev")
                 || path.starts_with("/proc") =>
         {
-            std::fs::write(path, bytes).map_err(|error| Failure::environment_message(told(&error)))
+            std::fs::write(path, bytes).map_err(|error| Failure::environment_message(describe_error(&error)))
         }
-        _ => results::folder::replace(path, bytes).map_err(Failure::folder),
+        _ => results::folder::replace_file(path, bytes).map_err(Failure::folder),
     }
 }
 
@@ -154,12 +154,14 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
 ///
 /// # Errors
 /// Returns an error if it has entries.
-pub fn expect_empty(folder: &Path) -> Result<(), Failure> {
-    let shown = folder.display();
+pub fn check_empty_folder(folder: &Path) -> Result<(), Failure> {
+    let displayed_folder = folder.display();
     match std::fs::read_dir(folder).map(|mut entries| entries.next().is_some()) {
-        Ok(true) => Err(Failure::input_message(format!("{shown} is not empty: choose another folder"))),
+        Ok(true) => {
+            Err(Failure::input_message(format!("{displayed_folder} is not empty: choose another folder")))
+        }
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(Failure::environment_message(format!("{shown}: {error}")))
+            Err(Failure::environment_message(format!("{displayed_folder}: {error}")))
         }
         _ => Ok(()),
     }
@@ -169,9 +171,9 @@ pub fn expect_empty(folder: &Path) -> Result<(), Failure> {
 ///
 /// # Errors
 /// Returns an error if it cannot be created.
-pub fn make_folder(folder: &Path) -> Result<(), Failure> {
-    let told = |error: io::Error| Failure::of_file(folder, error);
-    std::fs::create_dir_all(folder).map_err(told)
+pub fn create_folder(folder: &Path) -> Result<(), Failure> {
+    let to_failure = |error: io::Error| Failure::of_file(folder, error);
+    std::fs::create_dir_all(folder).map_err(to_failure)
 }
 
 /// Returns true if a byte may start a sequence that a terminal interprets.
@@ -181,25 +183,25 @@ fn is_suspicious(byte: u8) -> bool {
 
 /// Escapes what a terminal interprets. If `coloured`, colour sequences pass.
 fn escape_controls(bytes: &[u8], coloured: bool) -> Vec<u8> {
-    let mut shown = Vec::with_capacity(bytes.len());
+    let mut escaped = Vec::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
         let mut rest = chunk.valid();
         while let Some(at) = rest.find('\u{1b}').filter(|_| coloured) {
             let (before, escape) = rest.split_at(at);
-            shown.extend_from_slice(shown_lines(before).as_bytes());
+            escaped.extend_from_slice(shown_lines(before).as_bytes());
             let end = colour_length(escape);
             let (colour, after) = escape.split_at(end.unwrap_or(1));
             match end {
-                Some(_) => shown.extend_from_slice(colour.as_bytes()),
-                None => shown.extend_from_slice(shown_lines(colour).as_bytes()),
+                Some(_) => escaped.extend_from_slice(colour.as_bytes()),
+                None => escaped.extend_from_slice(shown_lines(colour).as_bytes()),
             }
             rest = after;
         }
-        shown.extend_from_slice(shown_lines(rest).as_bytes());
+        escaped.extend_from_slice(shown_lines(rest).as_bytes());
         // An incomplete character continues in the next call.
-        shown.extend_from_slice(chunk.invalid());
+        escaped.extend_from_slice(chunk.invalid());
     }
-    shown
+    escaped
 }
 
 /// Returns the length of a colour sequence at the start of the text: `ESC [ digits and semicolons m`.
@@ -210,29 +212,30 @@ fn colour_length(text: &str) -> Option<usize> {
 }
 
 /// Converts an error of standard output.
-pub fn cannot_print(error: io::Error) -> Failure {
+pub fn output_failure(error: io::Error) -> Failure {
     Failure::environment_message(format!("standard output: {error}"))
 }
 
 /// Prints a message to standard error. A failure is ignored: there is no stream left to report it.
-pub fn say(text: &str) {
+pub fn print_message(text: &str) {
     let _ = writeln!(io::stderr(), "{}", shown_lines(text));
 }
 
 /// Returns a function that prints messages, or drops them if `quiet`.
-pub fn note(quiet: bool) -> impl Fn(&str) {
+pub fn message_printer(quiet: bool) -> impl Fn(&str) {
     move |text| {
         if !quiet {
-            say(text);
+            print_message(text);
         }
     }
 }
 
 /// Prints a diagnostic to standard error.
-pub fn complain(report: &miette::Report) {
+pub fn print_diagnostic(report: &miette::Report) {
     let mut plain = String::new();
     let theme = miette::GraphicalTheme::unicode_nocolor();
-    let handler = miette::GraphicalReportHandler::new_themed(theme).with_width(WIDTH).with_context_lines(1);
+    let handler =
+        miette::GraphicalReportHandler::new_themed(theme).with_width(DIAGNOSTIC_WIDTH).with_context_lines(1);
     let handler = handler
         .with_word_separator(WordSeparator::AsciiSpace)
         .with_word_splitter(WordSplitter::NoHyphenation);
@@ -241,13 +244,13 @@ pub fn complain(report: &miette::Report) {
 }
 
 /// Prints the reason why an input is skipped, and updates the exit code.
-pub fn reject(outcome: &mut Outcome, failure: &Failure) {
-    complain(failure.report());
-    outcome.note(Outcome::from(failure));
+pub fn report_rejected(outcome: &mut Outcome, failure: &Failure) {
+    print_diagnostic(failure.report());
+    outcome.escalate_to(Outcome::from(failure));
 }
 
 /// Prints a command-line error, or the requested help.
-pub fn complain_of_command_line(error: &clap::Error) {
+pub fn print_command_line_error(error: &clap::Error) {
     if error.use_stderr() {
         let rendered = error.render();
         let coloured = if has_colours(io::stderr().is_terminal()) {
@@ -269,7 +272,7 @@ fn print_coloured(plain: &str, coloured: &str) {
     if is_harmless && has_colours(io::stderr().is_terminal()) {
         let _ = writeln!(io::stderr(), "{}", coloured.trim_end());
     } else {
-        say(if plain.is_empty() { coloured } else { plain }.trim_end());
+        print_message(if plain.is_empty() { coloured } else { plain }.trim_end());
     }
 }
 
@@ -278,13 +281,13 @@ fn has_colours(terminal: bool) -> bool {
     terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// Returns the layout of standard output; brief on a terminal, unless `whole`.
-pub fn layout(whole: bool) -> TextLayout {
+/// Returns the layout of standard output; brief on a terminal, unless `is_complete`.
+pub fn text_layout(is_complete: bool) -> TextLayout {
     let terminal = io::stdout().is_terminal();
     TextLayout {
         width: terminal.then(terminal_width).flatten(),
-        colour: has_colours(terminal),
-        brief: terminal && !whole,
+        has_colour: has_colours(terminal),
+        is_brief: terminal && !is_complete,
     }
 }
 
@@ -310,9 +313,9 @@ pub fn set_up_diagnostics() {
             .color(colour)
             .unicode(true)
             .terminal_links(false)
-            .width(WIDTH)
+            .width(DIAGNOSTIC_WIDTH)
             .context_lines(1)
-            // Names with hyphens stay whole, so that they can be copied.
+            // Names with hyphens are not broken, so that they can be copied.
             .word_separator(WordSeparator::AsciiSpace)
             .word_splitter(WordSplitter::NoHyphenation)
             .build();

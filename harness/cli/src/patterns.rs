@@ -12,19 +12,19 @@ static PATTERNS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/patterns");
 pub enum PatternError {
     /// Its description cannot be parsed.
     #[error("pattern {name}: {error}")]
-    Description { name: String, error: toml::de::Error },
+    InvalidDescription { name: String, error: toml::de::Error },
     /// A file is missing.
     #[error("pattern {name}: no {file}")]
-    Missing { name: String, file: String },
+    MissingFile { name: String, file: String },
     /// Text to replace is not exactly once in the correct form.
     #[error("pattern {name}, form {form}: `{text}` stands {count} times in right.comp")]
-    Replaced { name: String, form: String, text: String, count: usize },
+    NotUniqueReplacement { name: String, form: String, text: String, count: usize },
 }
 
 /// `pattern.toml`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Description {
+struct PatternDescription {
     title: String,
     about: String,
     grid: [u32; 3],
@@ -54,53 +54,53 @@ struct IncorrectForm {
 ///
 /// # Errors
 /// Returns the first mistake in a pattern.
-pub fn all() -> Result<Vec<PatternRecord>, PatternError> {
+pub fn load_patterns() -> Result<Vec<PatternRecord>, PatternError> {
     let mut folders: Vec<_> = PATTERNS.dirs().collect();
     folders.sort_by_key(|folder| folder.path());
-    folders.into_iter().map(pattern).collect()
+    folders.into_iter().map(load_pattern).collect()
 }
 
-fn pattern(folder: &Dir<'_>) -> Result<PatternRecord, PatternError> {
+fn load_pattern(folder: &Dir<'_>) -> Result<PatternRecord, PatternError> {
     let name = folder.path().display().to_string();
     let file = |file: &str| {
         let found = folder.get_file(folder.path().join(file)).and_then(|file| file.contents_utf8());
-        found.ok_or_else(|| PatternError::Missing { name: name.clone(), file: file.to_owned() })
+        found.ok_or_else(|| PatternError::MissingFile { name: name.clone(), file: file.to_owned() })
     };
     // Missing litmus files are allowed: the test that generates them reads the other fields first.
     let litmus = |form: &str| file(&format!("{form}.litmus")).unwrap_or_default().to_owned();
-    let described: Description = toml::from_str(file("pattern.toml")?)
-        .map_err(|error| PatternError::Description { name: name.clone(), error })?;
+    let description: PatternDescription = toml::from_str(file("pattern.toml")?)
+        .map_err(|error| PatternError::InvalidDescription { name: name.clone(), error })?;
     let right = file("right.comp")?;
     let mut forms = vec![PatternForm {
         name: "right".to_owned(),
         verdict: "right".to_owned(),
-        why: described.about.clone(),
+        why: description.about.clone(),
         mend: Vec::new(),
         glsl: right.to_owned(),
         litmus: litmus("right"),
     }];
-    for form in described.form {
+    for form in description.form {
         let mut glsl = form.file.as_deref().map(&file).transpose()?.unwrap_or(right).to_owned();
         let mut mend: Vec<PatternChange> = Vec::new();
         for [from, to] in &form.replace {
             let count = glsl.matches(from.as_str()).count();
             if count != 1 {
                 let (name, form, text) = (name.clone(), form.name.clone(), from.clone());
-                return Err(PatternError::Replaced { name, form, text, count });
+                return Err(PatternError::NotUniqueReplacement { name, form, text, count });
             }
-            mend.extend(change(&glsl, from, to));
+            mend.extend(pattern_change(&glsl, from, to));
             glsl = glsl.replace(from.as_str(), to);
         }
         mend.extend(form.mend.map(|to| PatternChange { from: String::new(), to }));
         let litmus = litmus(&form.name);
         forms.push(PatternForm { name: form.name, verdict: form.verdict, why: form.why, mend, glsl, litmus });
     }
-    let Description { title, about, grid, unroll, assert, ends, clauses, .. } = described;
+    let PatternDescription { title, about, grid, unroll, assert, ends, clauses, .. } = description;
     Ok(PatternRecord { name, title, about, grid, unroll, assertion: assert, ends, clauses, forms })
 }
 
 /// Returns the lines that contain a replacement, after it (`from`) and before it (`to`).
-fn change(right: &str, from: &str, to: &str) -> Option<PatternChange> {
+fn pattern_change(right: &str, from: &str, to: &str) -> Option<PatternChange> {
     let at = right.find(from)?;
     let start = right[..at].rfind('\n').map_or(0, |newline| newline + 1);
     let end = right[at + from.len()..].find('\n').map_or(right.len(), |newline| at + from.len() + newline);

@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use litmus::{AccessKind, LocationId, MemoryPlace, Reference, StorageClass, Term, Test, ThreadId};
 use shaders::ResultSlot;
 
+use crate::disassembly::{CodeAccess, CodeOperation, CodePath, Disassembly, LineKind};
 use crate::form::FormKernel;
-use crate::machine::{CodeAccess, CodeOperation, CodePath, Disassembly, LineKind};
 
 /// The source of a line of machine code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -29,9 +29,9 @@ pub struct Alignment {
     /// The source of each line; `None` for lines without an access, and for accesses of no instruction.
     pub sources: Vec<Option<LineSource>>,
     /// Sources whose line is certain.
-    certain: Vec<LineSource>,
+    certain_sources: Vec<LineSource>,
     /// Sources whose line is certain if results are written last.
-    likely: Vec<LineSource>,
+    likely_sources: Vec<LineSource>,
     /// Loads without a line, each with the earlier load whose value they return.
     merged: Vec<(LineSource, LineSource)>,
 }
@@ -42,7 +42,7 @@ impl Alignment {
     ///
     /// Other matches depend on program order, which compilers may change.
     pub fn is_certain(&self, source: LineSource) -> bool {
-        self.certain.contains(&source)
+        self.certain_sources.contains(&source)
     }
 
     /// Returns the earlier load of the location whose line a load without a line shares.
@@ -53,88 +53,91 @@ impl Alignment {
     /// Returns true if the line is certain, or is so if a thread's results are written after its accesses, as
     /// kernels do.
     pub fn is_likely(&self, source: LineSource) -> bool {
-        self.is_certain(source) || self.likely.contains(&source)
+        self.is_certain(source) || self.likely_sources.contains(&source)
     }
 }
 
-/// An access that some line should show.
+/// An access of the test, for which a line is expected.
 struct ExpectedAccess {
     source: LineSource,
     /// The storage that it accesses; results follow all others.
     storage: u32,
     /// The resource number in the text, if known.
-    place: Option<u64>,
+    resource: Option<u64>,
     operation: CodeOperation,
     path: CodePath,
     /// The constant part of the address, if known.
     offset: Option<u64>,
-    found: bool,
+    has_line: bool,
 }
 
 /// Returns the source of each line.
-pub fn align(test: &Test, unit: &FormKernel, machine: &Disassembly) -> Alignment {
-    let mut expected = expected_accesses(test, unit);
-    let texts: Vec<&str> = machine.lines.iter().map(|line| line.text.as_str()).collect();
-    let places = (machine.dialect.places)(&texts);
+pub fn align(test: &Test, form_kernel: &FormKernel, disassembly: &Disassembly) -> Alignment {
+    let mut expected = list_expected_accesses(test, form_kernel);
+    let texts: Vec<&str> = disassembly.lines.iter().map(|line| line.text.as_str()).collect();
+    let resources = (disassembly.dialect.resource_numbers)(&texts);
     // Such text does not distinguish buffers by address and by descriptor.
-    let by_address =
-        !machine.dialect.constant_addresses && expected.iter().any(|one| one.path == CodePath::Address);
-    if !machine.dialect.constant_addresses {
+    let has_addresses = !disassembly.dialect.has_constant_addresses
+        && expected.iter().any(|one| one.path == CodePath::Address);
+    if !disassembly.dialect.has_constant_addresses {
         for one in &mut expected {
             one.offset = None;
             if one.path == CodePath::Buffer {
                 one.path = CodePath::Address;
             }
         }
-        if !by_address {
-            match_resources(&mut expected, machine, &places);
+        if !has_addresses {
+            match_resources(&mut expected, disassembly, &resources);
         }
     }
-    let (certain, likely) =
-        if by_address { (Vec::new(), Vec::new()) } else { certain_sources(&expected, machine, &places) };
+    let (certain, likely) = if has_addresses {
+        (Vec::new(), Vec::new())
+    } else {
+        find_certain_sources(&expected, disassembly, &resources)
+    };
     let mut current: Option<ThreadId> = None;
-    let sources: Vec<Option<LineSource>> = machine
+    let sources: Vec<Option<LineSource>> = disassembly
         .lines
         .iter()
-        .zip(&places)
-        .map(|(line, place)| match line.kind {
+        .zip(&resources)
+        .map(|(line, resource)| match line.kind {
             LineKind::Access(access) => {
-                let at = best_match(&expected, &access, *place, current)?;
-                let found = expected.get_mut(at)?;
-                found.found = true;
-                current = Some(thread_of(found.source));
-                Some(found.source)
+                let index = find_best_match(&expected, &access, *resource, current)?;
+                let matched = expected.get_mut(index)?;
+                matched.has_line = true;
+                current = Some(thread_of(matched.source));
+                Some(matched.source)
             }
             _ => None,
         })
         .collect();
-    let merged = merged_loads(test, &expected);
-    Alignment { sources, certain, likely, merged }
+    let merged = find_merged_loads(test, &expected);
+    Alignment { sources, certain_sources: certain, likely_sources: likely, merged }
 }
 
 /// Returns the loads without a line whose value can only be that of an earlier load with one.
 ///
 /// The test observes the value, and its address is known. The thread loads the location before, and does not
 /// write it between the two.
-fn merged_loads(test: &Test, expected: &[ExpectedAccess]) -> Vec<(LineSource, LineSource)> {
-    let is_known = |one: &ExpectedAccess| one.offset.is_some() || one.place.is_some();
+fn find_merged_loads(test: &Test, expected: &[ExpectedAccess]) -> Vec<(LineSource, LineSource)> {
+    let has_known_address = |one: &ExpectedAccess| one.offset.is_some() || one.resource.is_some();
     let same_place = |one: &ExpectedAccess, other: &ExpectedAccess| {
-        (one.path, one.offset, one.place, one.storage)
-            == (other.path, other.offset, other.place, other.storage)
+        (one.path, one.offset, one.resource, one.storage)
+            == (other.path, other.offset, other.resource, other.storage)
     };
     let mut merged = Vec::new();
-    for (at, one) in expected.iter().enumerate() {
+    for (position, one) in expected.iter().enumerate() {
         let LineSource::Instruction(thread, index) = one.source else { continue };
-        if one.found || one.operation != CodeOperation::Load || !is_known(one) {
+        if one.has_line || one.operation != CodeOperation::Load || !has_known_address(one) {
             continue;
         }
         if !is_observed(test, thread, index) {
             continue;
         }
         // Those of one thread follow each other.
-        let mut earlier = expected[..at].iter().rev().filter(|other| same_place(one, other));
+        let mut earlier = expected[..position].iter().rev().filter(|other| same_place(one, other));
         if let Some(earlier) = earlier.next().filter(|other| {
-            thread_of(other.source) == thread && other.operation == CodeOperation::Load && other.found
+            thread_of(other.source) == thread && other.operation == CodeOperation::Load && other.has_line
         }) {
             merged.push((one.source, earlier.source));
         }
@@ -156,72 +159,76 @@ fn is_observed(test: &Test, thread: ThreadId, index: usize) -> bool {
 }
 
 /// Returns the certain sources, and those that are certain if results are written last.
-fn certain_sources(
+fn find_certain_sources(
     expected: &[ExpectedAccess],
-    machine: &Disassembly,
-    places: &[Option<u64>],
+    disassembly: &Disassembly,
+    resources: &[Option<u64>],
 ) -> (Vec<LineSource>, Vec<LineSource>) {
-    let key = |one: &ExpectedAccess| (one.operation, one.path, one.offset, one.place);
-    let (mut sure, mut likely) = (Vec::new(), Vec::new());
+    let key = |one: &ExpectedAccess| (one.operation, one.path, one.offset, one.resource);
+    let (mut certain, mut likely) = (Vec::new(), Vec::new());
     for one in expected {
-        let lines = machine.lines.iter().zip(places);
-        let shown = lines
+        let lines = disassembly.lines.iter().zip(resources);
+        let matching_lines = lines
             .filter(
-                |(line, place)| matches!(line.kind, LineKind::Access(access) if may_match(one, &access, **place)),
+                |(line, resource)| matches!(line.kind, LineKind::Access(access) if may_match(one, &access, **resource)),
             )
             .count();
-        let others: Vec<&ExpectedAccess> =
+        let same_key: Vec<&ExpectedAccess> =
             expected.iter().filter(|other| key(other) == key(one) && other.source != one.source).collect();
-        let twice = expected.iter().filter(|other| other.source == one.source).count() > 1;
-        if shown != others.len() + 1 || twice {
+        let is_repeated = expected.iter().filter(|other| other.source == one.source).count() > 1;
+        if matching_lines != same_key.len() + 1 || is_repeated {
             continue;
         }
-        if others.is_empty() {
-            sure.push(one.source);
-        } else if others.iter().all(|other| matches!(other.source, LineSource::Result(_))) {
+        if same_key.is_empty() {
+            certain.push(one.source);
+        } else if same_key.iter().all(|other| matches!(other.source, LineSource::Result(_))) {
             likely.push(one.source);
         }
     }
-    (sure, likely)
+    (certain, likely)
 }
 
 /// Returns true if a line may be an access of the test.
-fn may_match(one: &ExpectedAccess, access: &CodeAccess, place: Option<u64>) -> bool {
+fn may_match(one: &ExpectedAccess, access: &CodeAccess, resource: Option<u64>) -> bool {
     one.operation == access.operation
         && one.path == access.path
         && one.offset.is_none_or(|offset| offset == access.offset)
-        && (one.place.is_none() || one.place == place)
+        && (one.resource.is_none() || one.resource == resource)
 }
 
 /// Maps resource numbers of the text to storages.
 ///
 /// Both are numbered in binding order, so they match if each has the expected accesses.
-fn match_resources(expected: &mut [ExpectedAccess], machine: &Disassembly, places: &[Option<u64>]) {
-    let mut shown: BTreeMap<u64, Vec<CodeOperation>> = BTreeMap::new();
-    for (line, place) in machine.lines.iter().zip(places) {
+fn match_resources(expected: &mut [ExpectedAccess], disassembly: &Disassembly, resources: &[Option<u64>]) {
+    let mut operations_by_resource: BTreeMap<u64, Vec<CodeOperation>> = BTreeMap::new();
+    for (line, resource) in disassembly.lines.iter().zip(resources) {
         let LineKind::Access(access) = line.kind else { continue };
-        let Some(place) = *place else { return };
-        shown.entry(place).or_default().push(access.operation);
+        let Some(place) = *resource else { return };
+        operations_by_resource.entry(place).or_default().push(access.operation);
     }
-    let mut meant: BTreeMap<u32, Vec<CodeOperation>> = BTreeMap::new();
+    let mut operations_by_storage: BTreeMap<u32, Vec<CodeOperation>> = BTreeMap::new();
     for one in expected.iter() {
-        meant.entry(one.storage).or_default().push(one.operation);
+        operations_by_storage.entry(one.storage).or_default().push(one.operation);
     }
-    let counted = |operations: &Vec<CodeOperation>| {
+    let count_operations = |operations: &Vec<CodeOperation>| {
         [CodeOperation::Load, CodeOperation::Store, CodeOperation::Atomic]
             .map(|one| operations.iter().filter(|operation| **operation == one).count())
     };
     // A merged load has no line.
-    let fits = |(shown, meant): ([usize; 3], [usize; 3])| {
+    let is_compatible = |(shown, meant): ([usize; 3], [usize; 3])| {
         shown[1..] == meant[1..] && shown[0] <= meant[0] && (shown[0] > 0 || meant[0] == 0)
     };
-    let pairs = shown.values().map(counted).zip(meant.values().map(counted));
-    if shown.len() != meant.len() || !pairs.into_iter().all(fits) {
+    let pairs = operations_by_resource
+        .values()
+        .map(count_operations)
+        .zip(operations_by_storage.values().map(count_operations));
+    if operations_by_resource.len() != operations_by_storage.len() || !pairs.into_iter().all(is_compatible) {
         return;
     }
-    let of_storage: BTreeMap<u32, u64> = meant.keys().copied().zip(shown.keys().copied()).collect();
+    let resource_of_storage: BTreeMap<u32, u64> =
+        operations_by_storage.keys().copied().zip(operations_by_resource.keys().copied()).collect();
     for one in expected {
-        one.place = of_storage.get(&one.storage).copied();
+        one.resource = resource_of_storage.get(&one.storage).copied();
     }
 }
 
@@ -232,23 +239,24 @@ fn thread_of(source: LineSource) -> ThreadId {
 }
 
 /// Returns the most likely access: of the current thread, if it has one.
-fn best_match(
+fn find_best_match(
     expected: &[ExpectedAccess],
     access: &CodeAccess,
-    place: Option<u64>,
+    resource: Option<u64>,
     current: Option<ThreadId>,
 ) -> Option<usize> {
-    let fits = |one: &ExpectedAccess| !one.found && may_match(one, access, place);
-    let mut candidates = expected.iter().enumerate().filter(|(_, one)| fits(one)).map(|(index, _)| index);
-    let of_thread = |index: &usize| {
+    let is_compatible = |one: &ExpectedAccess| !one.has_line && may_match(one, access, resource);
+    let mut candidates =
+        expected.iter().enumerate().filter(|(_, one)| is_compatible(one)).map(|(index, _)| index);
+    let is_in_current_thread = |index: &usize| {
         expected.get(*index).is_some_and(|one| current.is_none_or(|current| thread_of(one.source) == current))
     };
-    candidates.clone().find(of_thread).or_else(|| candidates.next())
+    candidates.clone().find(is_in_current_thread).or_else(|| candidates.next())
 }
 
-fn expected_accesses(test: &Test, unit: &FormKernel) -> Vec<ExpectedAccess> {
+fn list_expected_accesses(test: &Test, form_kernel: &FormKernel) -> Vec<ExpectedAccess> {
     let mut all = Vec::new();
-    for thread in &unit.threads {
+    for thread in &form_kernel.threads {
         for (index, instruction) in test.thread(*thread).instructions.iter().enumerate() {
             // A vector is one access, which begins with its first component.
             let Some(access) = instruction.kind.access() else { continue };
@@ -264,25 +272,27 @@ fn expected_accesses(test: &Test, unit: &FormKernel) -> Vec<ExpectedAccess> {
             all.push(ExpectedAccess {
                 source: LineSource::Instruction(*thread, index),
                 storage: storage_number(test, location),
-                place: None,
+                resource: None,
                 operation,
                 path,
                 offset: (path == CodePath::Buffer)
-                    .then(|| location_address(test, unit, location) + u64::from(offset)),
-                found: false,
+                    .then(|| location_address(test, form_kernel, location) + u64::from(offset)),
+                has_line: false,
             });
         }
-        for (number, slot) in (0..).zip(&unit.kernel.results) {
-            if slot_thread(slot, unit) == Some(*thread) {
-                let slot = unit.kernel.first_slot + number;
+        for (number, slot) in (0..).zip(&form_kernel.kernel.results) {
+            if slot_thread(slot, form_kernel) == Some(*thread) {
+                let slot = form_kernel.kernel.first_slot + number;
                 all.push(ExpectedAccess {
                     source: LineSource::Result(*thread),
                     storage: u32::MAX,
-                    place: None,
+                    resource: None,
                     operation: CodeOperation::Store,
                     path: CodePath::Buffer,
-                    offset: Some(4 * u64::from(unit.parameters.result_word(unit.kernel.lanes, slot, 0))),
-                    found: false,
+                    offset: Some(
+                        4 * u64::from(form_kernel.parameters.result_word(form_kernel.kernel.lanes, slot, 0)),
+                    ),
+                    has_line: false,
                 });
             }
         }
@@ -291,9 +301,9 @@ fn expected_accesses(test: &Test, unit: &FormKernel) -> Vec<ExpectedAccess> {
 }
 
 /// Returns the thread of the test that writes a slot of the kernel.
-fn slot_thread(slot: &ResultSlot, unit: &FormKernel) -> Option<ThreadId> {
-    let local = slot.thread()?;
-    unit.threads.get(usize::from(local.0)).copied()
+fn slot_thread(slot: &ResultSlot, form_kernel: &FormKernel) -> Option<ThreadId> {
+    let local_thread = slot.thread()?;
+    form_kernel.threads.get(usize::from(local_thread.0)).copied()
 }
 
 fn access_path(test: &Test, location: LocationId, class: StorageClass) -> CodePath {
@@ -306,9 +316,9 @@ fn access_path(test: &Test, location: LocationId, class: StorageClass) -> CodePa
 }
 
 /// Returns the byte offset of a location in the buffer, for the instance of slot 0.
-fn location_address(test: &Test, unit: &FormKernel, location: LocationId) -> u64 {
+fn location_address(test: &Test, form_kernel: &FormKernel, location: LocationId) -> u64 {
     let number = storage_number(test, location);
-    4 * u64::from(unit.parameters.unit(0, number)) * u64::from(unit.kernel.storage_words)
+    4 * u64::from(form_kernel.parameters.unit_index(0, number)) * u64::from(form_kernel.kernel.storage_words)
 }
 
 /// Returns the index of a location's storage.

@@ -26,10 +26,10 @@ pub struct CodeBaselineError {
 }
 
 impl CodeBaseline {
-    /// Returns the text of a file; `about` becomes comment lines at the start.
-    pub fn to_text(&self, about: &[String]) -> String {
+    /// Returns the text of a file; `header_lines` become comment lines at the start.
+    pub fn to_text(&self, header_lines: &[String]) -> String {
         let mut text = String::new();
-        for line in about {
+        for line in header_lines {
             let written = writeln!(text, "{COMMENT}{line}");
             debug_assert!(written.is_ok(), "writing to a string cannot fail");
         }
@@ -59,29 +59,29 @@ impl CodeBaseline {
                 section = Some(name.to_owned());
                 continue;
             }
-            let known = section.as_ref().and_then(|name| baseline.sections.get_mut(name));
-            known.ok_or(CodeBaselineError { line: number })?.push(line.to_owned());
+            let section_lines = section.as_ref().and_then(|name| baseline.sections.get_mut(name));
+            section_lines.ok_or(CodeBaselineError { line: number })?.push(line.to_owned());
         }
         Ok(baseline)
     }
 
     /// Returns the sections that differ from `self`, including new and missing ones.
-    pub fn changed_sections(&self, now: &CodeBaseline) -> Vec<SectionChange> {
-        let names = self.sections.keys().chain(now.sections.keys());
+    pub fn changed_sections(&self, current: &CodeBaseline) -> Vec<SectionChange> {
+        let names = self.sections.keys().chain(current.sections.keys());
         let mut names: Vec<&String> = names.collect();
         names.sort();
         names.dedup();
-        let none = Vec::new();
+        let no_lines = Vec::new();
         let change = |name: &String| {
-            let (before, after) = (self.sections.get(name), now.sections.get(name));
+            let (before, after) = (self.sections.get(name), current.sections.get(name));
             (before != after).then(|| SectionChange {
                 section: name.clone(),
                 kind: match (before, after) {
-                    (None, _) => BaselineChangeKind::New,
-                    (_, None) => BaselineChangeKind::Gone,
+                    (None, _) => BaselineChangeKind::Added,
+                    (_, None) => BaselineChangeKind::Removed,
                     _ => BaselineChangeKind::Changed,
                 },
-                lines: line_diff(before.unwrap_or(&none), after.unwrap_or(&none)),
+                lines: line_diff(before.unwrap_or(&no_lines), after.unwrap_or(&no_lines)),
             })
         };
         names.into_iter().filter_map(change).collect()
@@ -103,9 +103,9 @@ pub struct SectionChange {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BaselineChangeKind {
     /// The section is new.
-    New,
+    Added,
     /// The section is missing.
-    Gone,
+    Removed,
     /// The code differs.
     Changed,
 }
@@ -135,14 +135,14 @@ mod tests {
         let old = baseline(&[("a", &["1", "2"]), ("b", &["1"]), ("c", &["1"])]);
         let new = baseline(&[("a", &["1", "3"]), ("b", &["1"]), ("d", &["1"])]);
         let changes = old.changed_sections(&new);
-        let told: Vec<(&str, BaselineChangeKind)> =
+        let kinds: Vec<(&str, BaselineChangeKind)> =
             changes.iter().map(|c| (c.section.as_str(), c.kind)).collect();
         assert_eq!(
-            told,
+            kinds,
             [
                 ("a", BaselineChangeKind::Changed),
-                ("c", BaselineChangeKind::Gone),
-                ("d", BaselineChangeKind::New)
+                ("c", BaselineChangeKind::Removed),
+                ("d", BaselineChangeKind::Added)
             ]
         );
         assert_eq!(changes[0].lines, ["  1", "- 2", "+ 3"]);

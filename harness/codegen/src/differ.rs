@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use crate::machine::Disassembly;
+use crate::disassembly::Disassembly;
 
 /// The difference between two machine codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -36,7 +36,7 @@ impl CodeDifference {
     pub fn between_kernels(left: &Disassembly, right: &Disassembly) -> CodeDifference {
         if left.normalized_lines() == right.normalized_lines() {
             CodeDifference::Same
-        } else if left.memory_skeleton() == right.memory_skeleton() && knows_memory(left) {
+        } else if left.memory_skeleton() == right.memory_skeleton() && has_memory_skeleton(left) {
             CodeDifference::Schedule
         } else {
             CodeDifference::Memory
@@ -44,7 +44,7 @@ impl CodeDifference {
     }
 
     /// Returns true if the relaxation does not change the memory operations.
-    pub fn is_no_effect(self) -> bool {
+    pub fn has_same_memory_operations(self) -> bool {
         self != CodeDifference::Memory
     }
 
@@ -60,8 +60,8 @@ impl CodeDifference {
 
 /// Returns true if the dialect recognizes memory operations; without a skeleton, only equal text is
 /// conclusive.
-fn knows_memory(machine: &Disassembly) -> bool {
-    !machine.memory_skeleton().is_empty()
+fn has_memory_skeleton(disassembly: &Disassembly) -> bool {
+    !disassembly.memory_skeleton().is_empty()
 }
 
 impl fmt::Display for CodeDifference {
@@ -73,12 +73,12 @@ impl fmt::Display for CodeDifference {
 /// Returns the kind of a relaxation from the text of its step (`P0.1: scope wg`), without the position.
 ///
 /// Relaxations of one kind share a row of the table.
-pub fn kind_of_step(step: &str) -> &str {
+pub fn relaxation_kind(step: &str) -> &str {
     step.split_once(": ").map_or(step, |(_, kind)| kind)
 }
 
 /// Returns the shape of a test by its name: the part before the first `+`.
-pub fn shape_of(name: &str) -> &str {
+pub fn shape_of_test_name(name: &str) -> &str {
     let name = name.rsplit('/').next().unwrap_or(name);
     name.split('+').next().unwrap_or(name)
 }
@@ -87,13 +87,13 @@ pub fn shape_of(name: &str) -> &str {
 pub fn line_diff(old: &[String], new: &[String]) -> Vec<String> {
     // Longest common subsequence; kernels have a few hundred lines at most.
     let width = new.len() + 1;
-    let mut longest = vec![0_u32; (old.len() + 1) * width];
+    let mut common_lengths = vec![0_u32; (old.len() + 1) * width];
     for (i, left) in old.iter().enumerate().rev() {
         for (j, right) in new.iter().enumerate().rev() {
-            longest[i * width + j] = if left == right {
-                longest[(i + 1) * width + j + 1] + 1
+            common_lengths[i * width + j] = if left == right {
+                common_lengths[(i + 1) * width + j + 1] + 1
             } else {
-                longest[(i + 1) * width + j].max(longest[i * width + j + 1])
+                common_lengths[(i + 1) * width + j].max(common_lengths[i * width + j + 1])
             };
         }
     }
@@ -103,7 +103,7 @@ pub fn line_diff(old: &[String], new: &[String]) -> Vec<String> {
         if left == right {
             lines.push(format!("  {left}"));
             (i, j) = (i + 1, j + 1);
-        } else if longest[(i + 1) * width + j] >= longest[i * width + j + 1] {
+        } else if common_lengths[(i + 1) * width + j] >= common_lengths[i * width + j + 1] {
             lines.push(format!("- {left}"));
             i += 1;
         } else {
@@ -120,18 +120,18 @@ pub fn line_diff(old: &[String], new: &[String]) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn machine(text: &str) -> Disassembly {
-        Disassembly::read(text, &vendor::amd::DIALECT).unwrap()
+    fn parse_disassembly(text: &str) -> Disassembly {
+        Disassembly::parse(text, &vendor::amd::DIALECT).unwrap()
     }
 
     const STORES: &str = "buffer_store_dword v0, off, s[4:7], 0 glc\ns_waitcnt vmcnt(0)\nbuffer_store_dword v0, off, s[4:7], 0 offset:256 glc";
 
     #[test]
     fn a_lost_wait_or_bit_is_a_difference() {
-        let full = machine(STORES);
+        let full = parse_disassembly(STORES);
         for weaker in [STORES.replace("s_waitcnt vmcnt(0)\n", ""), STORES.replacen(" glc", "", 1)] {
             assert_eq!(
-                CodeDifference::between_kernels(&full, &machine(&weaker)),
+                CodeDifference::between_kernels(&full, &parse_disassembly(&weaker)),
                 CodeDifference::Memory,
                 "{weaker}"
             );
@@ -140,22 +140,23 @@ mod tests {
 
     #[test]
     fn registers_and_schedule_are_not_differences() {
-        let full = machine(STORES);
-        let renamed = machine(&STORES.replace("s[4:7]", "s[8:11]"));
+        let full = parse_disassembly(STORES);
+        let renamed = parse_disassembly(&STORES.replace("s[4:7]", "s[8:11]"));
         assert_eq!(CodeDifference::between_kernels(&full, &renamed), CodeDifference::Same);
-        let moved = machine(&format!("v_mov_b32_e32 v9, 1\n{STORES}"));
+        let moved = parse_disassembly(&format!("v_mov_b32_e32 v9, 1\n{STORES}"));
         assert_eq!(CodeDifference::between_kernels(&full, &moved), CodeDifference::Schedule);
         assert!(
-            CodeDifference::between_forms(&[full.clone(), full.clone()], &[renamed, moved]).is_no_effect()
+            CodeDifference::between_forms(&[full.clone(), full.clone()], &[renamed, moved])
+                .has_same_memory_operations()
         );
         assert_eq!(CodeDifference::between_forms(std::slice::from_ref(&full), &[]), CodeDifference::Memory);
     }
 
     #[test]
     fn steps_and_tests_have_a_kind() {
-        assert_eq!(kind_of_step("P0.1: scope wg"), "scope wg");
-        assert_eq!(kind_of_step("no ssw P0 P1"), "no ssw P0 P1");
-        assert_eq!(shape_of("mp/MP+rel-acq"), "MP");
+        assert_eq!(relaxation_kind("P0.1: scope wg"), "scope wg");
+        assert_eq!(relaxation_kind("no ssw P0 P1"), "no ssw P0 P1");
+        assert_eq!(shape_of_test_name("mp/MP+rel-acq"), "MP");
     }
 
     #[test]

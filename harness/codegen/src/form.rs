@@ -11,10 +11,10 @@ use std::fmt;
 use std::str::FromStr;
 
 use litmus::{MemoryAccess, Test, ThreadId};
-use shaders::variant::{CarrierStage, References};
+use shaders::variant::{CarrierStage, ReferenceAliasing};
 use shaders::{
-    CompileError, CompiledKernel, FixedDispatch, KernelConfig, Leaving, Parameters, Pipelines, Program,
-    Variant, fixed_program,
+    CompileError, CompiledKernel, FixedDispatch, KernelConfig, Parameters, Pipelines, Program,
+    ResultPlacement, Variant, compile_fixed_program,
 };
 
 /// A form of a test's kernels.
@@ -60,18 +60,18 @@ impl Form {
         Form::Task,
     ];
     /// The forms of the kernels that `run` dispatches.
-    pub const RUN: [Form; 3] = [Form::Merged, Form::Split, Form::Restrict];
+    pub const DISPATCHED: [Form; 3] = [Form::Merged, Form::Split, Form::Restrict];
 
     /// Returns the forms that a campaign uses by default, without mesh and task shaders, which not every chip
     /// has, and without [`Form::ReadOnly`], which declares less than the forms with `Restrict`.
     pub fn default_forms() -> Vec<Form> {
-        let on_request = |form: &Form| matches!(form, Form::ReadOnly | Form::Mesh | Form::Task);
-        Form::ALL.into_iter().filter(|form| !on_request(form)).collect()
+        let is_on_request = |form: &Form| matches!(form, Form::ReadOnly | Form::Mesh | Form::Task);
+        Form::ALL.into_iter().filter(|form| !is_on_request(form)).collect()
     }
 
     /// Returns its word on the command line and in reports.
     ///
-    /// For forms in [`Form::RUN`] except the first, and for [`Form::ReadOnly`], it is also the variant of `run`
+    /// For forms in [`Form::DISPATCHED`] except the first, and for [`Form::ReadOnly`], it is also the variant of `run`
     /// that uses these kernels.
     pub fn word(self) -> &'static str {
         match self {
@@ -98,33 +98,40 @@ impl Form {
         if self.is_merged() { Pipelines::Merged } else { Pipelines::Split }
     }
 
-    /// Returns the compile variant of this form: `told` with the form's references and stage.
-    pub fn compile_variant(self, told: Variant) -> Variant {
+    /// Returns the compile variant of this form: `variant` with the form's references and stage.
+    pub fn compile_variant(self, variant: Variant) -> Variant {
         let stage = match self {
-            Form::Merged | Form::Split | Form::Restrict | Form::ReadOnly | Form::Expression => told.stage,
+            Form::Merged | Form::Split | Form::Restrict | Form::ReadOnly | Form::Expression => variant.stage,
             Form::Vertex | Form::VertexRestrict => CarrierStage::Vertex,
             Form::Fragment | Form::FragmentRestrict => CarrierStage::Fragment,
             Form::Mesh => CarrierStage::Mesh,
             Form::Task => CarrierStage::Task,
         };
         let references = match self {
-            Form::Merged | Form::Mesh | Form::Task => told.references,
-            Form::Split | Form::ReadOnly | Form::Vertex | Form::Fragment => told.references,
+            Form::Merged | Form::Mesh | Form::Task => variant.reference_aliasing,
+            Form::Split | Form::ReadOnly | Form::Vertex | Form::Fragment => variant.reference_aliasing,
             Form::Restrict | Form::Expression | Form::VertexRestrict | Form::FragmentRestrict => {
-                References::Restrict
+                ReferenceAliasing::Restrict
             }
         };
-        Variant { stage, references, readonly: told.readonly || self == Form::ReadOnly, ..told }
+        Variant {
+            stage,
+            reference_aliasing: references,
+            readonly: variant.readonly || self == Form::ReadOnly,
+            ..variant
+        }
     }
 
     /// Returns the placement of the threads' results.
-    pub fn result_placement(self) -> Leaving {
+    pub fn result_placement(self) -> ResultPlacement {
         match self {
             Form::Merged | Form::Mesh | Form::Task | Form::Split | Form::Restrict | Form::ReadOnly => {
-                Leaving::Words
+                ResultPlacement::Words
             }
-            Form::Expression => Leaving::Expression,
-            Form::Vertex | Form::VertexRestrict | Form::Fragment | Form::FragmentRestrict => Leaving::Output,
+            Form::Expression => ResultPlacement::Expression,
+            Form::Vertex | Form::VertexRestrict | Form::Fragment | Form::FragmentRestrict => {
+                ResultPlacement::Output
+            }
         }
     }
 }
@@ -152,38 +159,38 @@ impl FromStr for Form {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MemoryRole {
     /// They read and write.
-    Both,
+    ReadWrite,
     /// They write but never read.
     Producer,
     /// They read but never write.
     Consumer,
     /// They do not access memory.
-    Neither,
+    NoAccess,
 }
 
 impl MemoryRole {
     /// Returns the role of threads.
     pub fn from_threads(test: &Test, threads: &[ThreadId]) -> MemoryRole {
         let instructions = || threads.iter().flat_map(|thread| &test.thread(*thread).instructions);
-        let any = |meant: fn(&MemoryAccess) -> bool| {
-            instructions().any(|instruction| instruction.kind.access().is_some_and(meant))
+        let any_access = |predicate: fn(&MemoryAccess) -> bool| {
+            instructions().any(|instruction| instruction.kind.access().is_some_and(predicate))
         };
-        let (reads, writes) = (any(MemoryAccess::reads), any(MemoryAccess::writes));
+        let (reads, writes) = (any_access(MemoryAccess::reads), any_access(MemoryAccess::writes));
         match (reads, writes) {
-            (true, true) => MemoryRole::Both,
+            (true, true) => MemoryRole::ReadWrite,
             (false, true) => MemoryRole::Producer,
             (true, false) => MemoryRole::Consumer,
-            (false, false) => MemoryRole::Neither,
+            (false, false) => MemoryRole::NoAccess,
         }
     }
 
     /// Returns its word in reports.
     pub fn word(self) -> &'static str {
         match self {
-            MemoryRole::Both => "both",
+            MemoryRole::ReadWrite => "both",
             MemoryRole::Producer => "producer",
             MemoryRole::Consumer => "consumer",
-            MemoryRole::Neither => "neither",
+            MemoryRole::NoAccess => "neither",
         }
     }
 }
@@ -236,10 +243,10 @@ pub struct KernelSizes {
 pub fn form_program(
     test: &Test,
     form: Form,
-    told: Variant,
+    variant: Variant,
     sizes: &KernelSizes,
 ) -> Result<Program, CompileError> {
-    if told.stage != CarrierStage::Compute {
+    if variant.stage != CarrierStage::Compute {
         return Err(CompileError::NotPlaceable {
             rule: "machine code of a variant in a graphics stage not available: --form vertex, fragment, mesh or task"
                 .to_owned(),
@@ -253,14 +260,14 @@ pub fn form_program(
         max_workgroup_size: [sizes.max_workgroup_invocations; 3],
         device_scope: sizes.device_scope,
         loop_bound: LOOP_BOUND,
-        variant: form.compile_variant(told),
-        ..KernelConfig::PLAIN
+        variant: form.compile_variant(variant),
+        ..KernelConfig::MINIMAL
     };
-    let fixed = FixedDispatch { results: form.result_placement(), ..FixedDispatch::SINGLE };
-    fixed_program(test, &config, form.pipelines(), &fixed)
+    let fixed = FixedDispatch { result_placement: form.result_placement(), ..FixedDispatch::SINGLE };
+    compile_fixed_program(test, &config, form.pipelines(), &fixed)
 }
 
-/// Returns the kernels of a test in one form; `told` is the compile variant.
+/// Returns the kernels of a test in one form; `variant` is the compile variant.
 ///
 /// # Errors
 ///
@@ -268,25 +275,26 @@ pub fn form_program(
 pub fn form_kernels(
     test: &Test,
     form: Form,
-    told: Variant,
+    variant: Variant,
     sizes: &KernelSizes,
 ) -> Result<Vec<FormKernel>, CompileError> {
-    let mut units = units_of(test, form, form_program(test, form, told, sizes)?, Parameters::SINGLE);
+    let mut kernels =
+        kernels_of_program(test, form, form_program(test, form, variant, sizes)?, Parameters::SINGLE);
     if sizes.intel_split_barriers {
-        for unit in &mut units {
-            unit.intel_split_barriers = unit.kernel.name_split_barriers_as_intel();
+        for kernel in &mut kernels {
+            kernel.intel_split_barriers = kernel.kernel.name_split_barriers_as_intel();
         }
     }
-    Ok(units)
+    Ok(kernels)
 }
 
-fn units_of(test: &Test, form: Form, program: Program, parameters: Parameters) -> Vec<FormKernel> {
-    let mut units = Vec::new();
-    for (phase, parts) in program.phases.into_iter().enumerate() {
-        for part in parts.parts {
+fn kernels_of_program(test: &Test, form: Form, program: Program, parameters: Parameters) -> Vec<FormKernel> {
+    let mut kernels = Vec::new();
+    for (phase, phase_kernels) in program.phases.into_iter().enumerate() {
+        for part in phase_kernels.kernels {
             let names: Vec<String> =
                 part.threads.iter().map(|thread| format!("P{}", test.thread(*thread).number)).collect();
-            units.push(FormKernel {
+            kernels.push(FormKernel {
                 form,
                 name: names.join(","),
                 role: MemoryRole::from_threads(test, &part.threads),
@@ -298,7 +306,7 @@ fn units_of(test: &Test, form: Form, program: Program, parameters: Parameters) -
             });
         }
     }
-    units
+    kernels
 }
 
 /// The iterations of a loop of a test. One iteration shows its code and leaves no loop.

@@ -1,12 +1,12 @@
 //! Machine code of litmus tests: its kernels, their disassembly, and the effect of relaxing the test.
 //!
-//! This crate is pure: it makes SPIR-V ([`form_kernels`]) and reads text ([`Disassembly`]). The caller talks to the
+//! This crate is pure: it makes SPIR-V ([`form_kernels`]) and reads text ([`Disassembly`]). The caller runs the
 //! driver in between.
 //!
 //! | module | idea |
 //! |---|---|
 //! | [`form`] | the kernels of a test: merged, split, with references that may alias or not |
-//! | [`machine`] | machine text line by line, and the refusal of other text |
+//! | [`disassembly`] | machine text line by line, and the refusal of other text |
 //! | [`align`](mod@align) | maps lines to instructions of the test |
 //! | [`order`] | checks that the fences and waits of an order are between two accesses |
 //! | [`differ`] | compares two machine codes |
@@ -18,10 +18,10 @@
 pub mod align;
 pub mod baseline;
 pub mod differ;
+pub mod disassembly;
 pub mod form;
-pub mod machine;
 pub mod mutation_test;
-mod normal;
+mod normalize;
 pub mod order;
 pub mod question;
 pub mod shrink;
@@ -29,7 +29,7 @@ pub mod shrink;
 pub use align::{Alignment, LineSource, align};
 pub use baseline::CodeBaseline;
 pub use differ::CodeDifference;
+pub use disassembly::{Disassembly, NotMachineCode};
 pub use form::{Form, FormKernel, KernelSizes, MemoryRole, form_kernels};
-pub use machine::{Disassembly, NotMachineCode};
 pub use question::{CompiledKernels, UnmodelledFeature, machine_question};
 pub use shrink::{Reduction, shrink};

@@ -20,7 +20,7 @@ pub struct EditResult {
     /// The kind of the edit.
     pub kind: EditKind,
     /// The explorer's verdict on the rest.
-    pub fate: EditVerdict,
+    pub verdict: EditVerdict,
 }
 
 /// The explorer's verdict on an edit.
@@ -34,7 +34,7 @@ pub enum EditVerdict {
     Survives(SurvivorClass),
     /// Neither: the barrier belongs to the kernel and not to the test. It follows the initialization of
     /// workgroup memory, or precedes the read of final values.
-    KernelsOwn,
+    KernelBarrier,
     /// Neither, without a known reason.
     Unexplained,
     /// The explorer does not support the rest.
@@ -43,7 +43,7 @@ pub enum EditVerdict {
 
 impl EditVerdict {
     /// Returns true if the explorer detects the edit.
-    pub fn is_caught(&self) -> bool {
+    pub fn is_detected(&self) -> bool {
         matches!(self, EditVerdict::Reachable | EditVerdict::Hazard)
     }
 }
@@ -54,7 +54,7 @@ impl fmt::Display for EditVerdict {
             EditVerdict::Reachable => f.write_str("reachable"),
             EditVerdict::Hazard => f.write_str("hazard"),
             EditVerdict::Survives(class) => write!(f, "survives: {class}"),
-            EditVerdict::KernelsOwn => f.write_str("survives: the kernel's own"),
+            EditVerdict::KernelBarrier => f.write_str("survives: the kernel's own"),
             EditVerdict::Unexplained => f.write_str("survives: unexplained"),
             EditVerdict::Unsupported(what) => write!(f, "unsupported: {what}"),
         }
@@ -73,29 +73,29 @@ pub fn mutate_code(
     let generation = question.family.generation();
     let mut edited = Vec::new();
     for (kernel, code) in question.kernels.iter().map(|kernel| &kernel.program).enumerate() {
-        for edit in edit::all_edits(code, generation) {
-            let mut changed = question.clone();
-            if let Some(kernel) = changed.kernels.get_mut(kernel) {
+        for edit in edit::enumerate_edits(code, generation) {
+            let mut edited_question = question.clone();
+            if let Some(kernel) = edited_question.kernels.get_mut(kernel) {
                 kernel.program = edit.program;
             }
-            let fate = match explore(&changed, profile, facts) {
+            let verdict = match explore(&edited_question, profile, facts) {
                 MachineVerdict::Reachable(_) => EditVerdict::Reachable,
                 MachineVerdict::Hazard(_) => EditVerdict::Hazard,
                 MachineVerdict::Unsupported(what) => EditVerdict::Unsupported(what.what),
                 MachineVerdict::Unreachable(_)
-                    if edit.kind == EditKind::Barrier && is_own(code, edit.line) =>
+                    if edit.kind == EditKind::Barrier && is_kernel_barrier(code, edit.line) =>
                 {
-                    EditVerdict::KernelsOwn
+                    EditVerdict::KernelBarrier
                 }
                 MachineVerdict::Unreachable(_) => {
-                    let what = (kernel, edit.line, edit.kind);
-                    survivor::classify_survivor(question, &changed, what, profile, facts)
+                    let edit_key = (kernel, edit.line, edit.kind);
+                    survivor::classify_survivor(question, &edited_question, edit_key, profile, facts)
                         .map_or(EditVerdict::Unexplained, EditVerdict::Survives)
                 }
             };
             let text = code.instructions.iter().find(|instruction| instruction.line == edit.line);
             let text = text.map(|instruction| instruction.text.clone()).unwrap_or_default();
-            edited.push(EditResult { kernel, line: edit.line, text, kind: edit.kind, fate });
+            edited.push(EditResult { kernel, line: edit.line, text, kind: edit.kind, verdict });
         }
     }
     Some(edited)
@@ -104,13 +104,13 @@ pub fn mutate_code(
 /// Returns true if a barrier belongs to the kernel.
 ///
 /// With workgroup memory, kernels have one after its initialization and one before the read of final values.
-fn is_own(code: &MachineProgram, line: u32) -> bool {
+fn is_kernel_barrier(code: &MachineProgram, line: u32) -> bool {
     let is_barrier = |instruction: &&MachineInstruction| {
         matches!(instruction.opcode, Opcode::Barrier | Opcode::BarrierWait)
     };
-    let lines: Vec<u32> = code.instructions.iter().filter(is_barrier).map(|one| one.line).collect();
-    let lds = |one: &MachineInstruction| matches!(&one.opcode, Opcode::Memory(memory) if memory.path == MemoryPath::Lds);
-    lines.len() > 1
-        && code.instructions.iter().any(lds)
-        && [lines.first(), lines.last()].contains(&Some(&line))
+    let barrier_lines: Vec<u32> = code.instructions.iter().filter(is_barrier).map(|one| one.line).collect();
+    let is_lds_access = |one: &MachineInstruction| matches!(&one.opcode, Opcode::Memory(memory) if memory.path == MemoryPath::Lds);
+    barrier_lines.len() > 1
+        && code.instructions.iter().any(is_lds_access)
+        && [barrier_lines.first(), barrier_lines.last()].contains(&Some(&line))
 }

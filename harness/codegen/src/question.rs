@@ -6,16 +6,16 @@
 use std::collections::BTreeSet;
 
 use isa::question::{
-    DescriptorTarget, DispatchBarrier, InitialMemory, MachineKernel, MemorySpace, MemoryWord, Observed,
+    DescriptorTarget, DispatchBarrier, InitialMemory, MachineKernel, MemorySpace, MemoryWord, ObservedWord,
     Resource, Workgroup,
 };
 use isa::{AmdFamily, MachineProgram as Text, MachineQuestion};
 use litmus::{Observable, Prediction, ScalarType, Test, ThreadId, ThreadPlace, Value};
 use shaders::carrier::Carrier;
 use shaders::contract::IMAGE_WIDTH;
-use shaders::variant::Images;
+use shaders::variant::ImageForm;
 use shaders::{Binding, Parameters, Program, ResultSlot};
-use vendor::Descriptors;
+use vendor::DescriptorLayout;
 
 /// The location buffer and its aliases.
 const LOCATIONS: MemorySpace = MemorySpace(0);
@@ -28,8 +28,8 @@ const IMAGES: MemorySpace = MemorySpace(3);
 /// Scratch memory.
 const SCRATCH: MemorySpace = MemorySpace(4);
 /// The second location buffer and its images.
-const APART: MemorySpace = MemorySpace(5);
-const IMAGES_APART: MemorySpace = MemorySpace(6);
+const SEPARATE_LOCATIONS: MemorySpace = MemorySpace(5);
+const SEPARATE_IMAGES: MemorySpace = MemorySpace(6);
 
 /// The kernels of a test with their machine code.
 pub struct CompiledKernels<'a> {
@@ -38,11 +38,11 @@ pub struct CompiledKernels<'a> {
     /// Its kernels, with the parameters of one round.
     pub program: &'a Program,
     /// Their machine code, in program order.
-    pub texts: &'a [Text],
+    pub programs: &'a [Text],
     /// The target family.
     pub family: &'a AmdFamily,
     /// The driver's descriptor layout.
-    pub descriptors: Descriptors,
+    pub descriptors: DescriptorLayout,
     /// The number of lanes of a wave.
     pub subgroup_size: u32,
 }
@@ -58,7 +58,7 @@ pub enum UnmodelledFeature {
     GraphicsStages,
     /// Calls that barriers between whole dispatches do not express.
     #[error("calls that no barrier between dispatches expresses")]
-    Calls,
+    ApiCalls,
     /// The prediction was cut short, so no outcome is known to be forbidden.
     #[error("the prediction is not complete")]
     IncompletePrediction,
@@ -70,10 +70,10 @@ pub enum UnmodelledFeature {
     SubgroupOperations,
     /// Threads name more subgroups than the workgroup has waves.
     #[error("more subgroups than waves")]
-    MoreSubgroups,
+    TooManySubgroups,
     /// An observable that no kernel reports.
     #[error("an observable that no kernel reports")]
-    Unreported,
+    UnreportedObservable,
     /// The numbers of texts and kernels differ.
     #[error("{texts} texts for {kernels} kernels")]
     Texts {
@@ -90,15 +90,15 @@ pub enum UnmodelledFeature {
 ///
 /// A feature that the machine does not model.
 pub fn machine_question(
-    of: &CompiledKernels<'_>,
+    compiled: &CompiledKernels<'_>,
     prediction: &Prediction,
 ) -> Result<MachineQuestion, UnmodelledFeature> {
-    let CompiledKernels { test, program, texts, family, .. } = *of;
-    if !program.apart().is_empty() && program.kernels().any(|kernel| kernel.addresses) {
+    let CompiledKernels { test, program, programs: texts, family, .. } = *compiled;
+    if !program.separate_storages().is_empty() && program.kernels().any(|kernel| kernel.uses_addresses) {
         return Err(UnmodelledFeature::TwoAddresses);
     }
-    if program.calls_alone.is_some() {
-        return Err(UnmodelledFeature::Calls);
+    if program.calls_only.is_some() {
+        return Err(UnmodelledFeature::ApiCalls);
     }
     // Host accesses and their timing are not in the text.
     if !test.threads.iter().all(|thread| matches!(thread.place, ThreadPlace::Device(_))) {
@@ -114,86 +114,89 @@ pub fn machine_question(
         return Err(UnmodelledFeature::IncompletePrediction);
     }
     let parts = program.phases.iter().enumerate();
-    let parts = parts.flat_map(|(dispatch, phase)| phase.parts.iter().map(move |part| (dispatch, part)));
+    let parts = parts.flat_map(|(dispatch, phase)| phase.kernels.iter().map(move |part| (dispatch, part)));
     let count = parts.clone().count();
     if texts.len() != count {
         return Err(UnmodelledFeature::Texts { texts: texts.len(), kernels: count });
     }
     // Nothing precedes the first one.
-    let barriers =
-        program.phases.iter().skip(1).map(|phase| DispatchBarrier {
-            visible: phase.before.visible.names().map(str::to_owned).collect(),
-        });
+    let barriers = program.phases.iter().skip(1).map(|phase| DispatchBarrier {
+        visible: phase.dependency.visible.names().map(str::to_owned).collect(),
+    });
     let mut kernels = Vec::new();
     let mut workgroups = Vec::new();
-    for (number, ((dispatch, part), text)) in parts.zip(texts).enumerate() {
+    for (kernel_index, ((dispatch, part), text)) in parts.zip(texts).enumerate() {
         let kernel = &part.kernel;
-        let shows: Vec<DescriptorTarget> = kernel
+        let targets: Vec<DescriptorTarget> = kernel
             .bindings
             .iter()
             .map(|binding| {
                 DescriptorTarget::Buffer(match binding {
                     Binding::Locations => LOCATIONS,
-                    Binding::Apart => APART,
+                    Binding::SeparateLocations => SEPARATE_LOCATIONS,
                     Binding::Results | Binding::Claims => RESULTS,
                     Binding::Rendezvous => RENDEZVOUS,
                     Binding::Scratch => SCRATCH,
                 })
             })
             .chain(kernel.images.iter().map(|image| match image.shape {
-                Images::TexelBuffer => DescriptorTarget::Texels(if image.apart { APART } else { LOCATIONS }),
-                Images::TwoDimensional => {
-                    DescriptorTarget::Image { space: image_space(image.apart), row: IMAGE_WIDTH }
+                ImageForm::TexelBuffer => {
+                    DescriptorTarget::Texels(if image.is_separate { SEPARATE_LOCATIONS } else { LOCATIONS })
                 }
-                Images::OneDimensional => DescriptorTarget::Image { space: image_space(image.apart), row: 0 },
+                ImageForm::TwoDimensional => {
+                    DescriptorTarget::Image { space: image_space(image.is_separate), row: IMAGE_WIDTH }
+                }
+                ImageForm::OneDimensional => {
+                    DescriptorTarget::Image { space: image_space(image.is_separate), row: 0 }
+                }
             }))
             .collect();
         kernels.push(MachineKernel {
             program: text.clone(),
-            resources: Resource::laid_out(&shows, of.descriptors),
-            address: kernel.addresses.then_some(LOCATIONS),
+            resources: Resource::lay_out(&targets, compiled.descriptors),
+            address_space: kernel.uses_addresses.then_some(LOCATIONS),
         });
         for (id, threads) in kernel.roles.classes.iter().enumerate() {
-            let of_test = |local: &ThreadId| part.threads.get(usize::from(local.0)).copied();
-            let threads: Vec<ThreadId> = threads.iter().filter_map(of_test).collect();
+            let test_thread = |local: &ThreadId| part.threads.get(usize::from(local.0)).copied();
+            let threads: Vec<ThreadId> = threads.iter().filter_map(test_thread).collect();
             let waves = if kernel.requirements.subgroup_size.is_some() {
-                let count = kernel.workgroup_size.div_ceil(of.subgroup_size) as usize;
+                let count = kernel.workgroup_size.div_ceil(compiled.subgroup_size) as usize;
                 wave_lanes(test, &threads, kernel.lanes, count)?
             } else {
                 vec![vec![0]]
             };
             workgroups.push(Workgroup {
-                kernel: number,
+                kernel: kernel_index,
                 dispatch,
                 id: id as u32,
-                wave_size: of.subgroup_size,
+                wave_size: compiled.subgroup_size,
                 waves,
             });
         }
     }
 
     let parameters = Parameters::SINGLE;
-    let unit = |storage: u32| parameters.unit(0, storage) * 4 * program.storage_words.max(1);
-    let in_image = program.in_image();
-    let place = |storage: u32, from: u32, bytes: u8| {
-        let space = match (in_image.contains(&storage), program.apart().contains(&storage)) {
+    let storage_offset = |storage: u32| parameters.unit_index(0, storage) * 4 * program.storage_words.max(1);
+    let in_image = program.image_storages();
+    let storage_word = |storage: u32, byte_offset: u32, bytes: u8| {
+        let space = match (in_image.contains(&storage), program.separate_storages().contains(&storage)) {
             // An image has a texel for every word of the location buffer.
             (true, apart) => image_space(apart),
-            (false, true) => APART,
+            (false, true) => SEPARATE_LOCATIONS,
             (false, false) => LOCATIONS,
         };
-        MemoryWord { space, offset: unit(storage) + from, bytes }
+        MemoryWord { space, offset: storage_offset(storage) + byte_offset, bytes }
     };
     let mut initial = Vec::new();
-    for (storage, value) in (0..).zip(&program.initial) {
+    for (storage, value) in (0..).zip(&program.initial_values) {
         let words = if in_image.contains(&storage) { 1 } else { program.storage_words.max(1) };
         let word = |number: u32| InitialMemory {
-            place: place(storage, 4 * number, 4),
+            word: storage_word(storage, 4 * number, 4),
             value: (value >> (32 * number)) as u64 & 0xffff_ffff,
         };
         initial.extend((0..words.min(4)).map(word));
     }
-    let slot = |number: usize, bytes| {
+    let result_word = |number: usize, bytes| {
         let word = parameters.result_word(program.lanes, number as u32, 0);
         MemoryWord { space: RESULTS, offset: 4 * word, bytes }
     };
@@ -203,29 +206,33 @@ pub fn machine_question(
     for (position, observable) in prediction.observables.iter().enumerate() {
         let scalar = test.observable_type(*observable);
         let bytes = scalar.bytes() as u8;
-        let place_of = |wanted: ResultSlot| program.results.iter().position(|known| *known == wanted);
-        if let Some(low) = place_of(ResultSlot::Register(*observable)) {
-            observed.push(Observed { place: slot(low, bytes.min(4)), required: None });
+        let slot_position = |wanted: ResultSlot| program.results.iter().position(|known| *known == wanted);
+        if let Some(low_slot) = slot_position(ResultSlot::Register(*observable)) {
+            observed.push(ObservedWord { word: result_word(low_slot, bytes.min(4)), required: None });
             columns.push((position, 0, bytes.min(4), false));
             if bytes == 8 {
-                let high = place_of(ResultSlot::High(*observable)).ok_or(UnmodelledFeature::Unreported)?;
-                observed.push(Observed { place: slot(high, 4), required: None });
+                let high_slot = slot_position(ResultSlot::High(*observable))
+                    .ok_or(UnmodelledFeature::UnreportedObservable)?;
+                observed.push(ObservedWord { word: result_word(high_slot, 4), required: None });
                 columns.push((position, 32, 4, false));
             }
         } else {
-            let known = program.finals.iter().find(|(known, _)| known == observable);
-            let (_, storage) = known.ok_or(UnmodelledFeature::Unreported)?;
-            let from = match observable {
+            let known = program.final_values.iter().find(|(known, _)| known == observable);
+            let (_, storage) = known.ok_or(UnmodelledFeature::UnreportedObservable)?;
+            let component_offset = match observable {
                 Observable::Location(_, component) => u32::from(*component) * scalar.bytes(),
                 Observable::Register(..) => 0,
             };
-            observed.push(Observed { place: place(*storage, from, bytes), required: None });
+            observed
+                .push(ObservedWord { word: storage_word(*storage, component_offset, bytes), required: None });
             columns.push((position, 0, bytes, scalar == ScalarType::F32));
         }
     }
-    let dones = program.results.iter().enumerate().filter(|(_, slot)| matches!(slot, ResultSlot::Done(_)));
-    for (number, _) in dones {
-        observed.push(Observed { place: slot(number, 4), required: Some(u64::from(parameters.done)) });
+    let completion_slots =
+        program.results.iter().enumerate().filter(|(_, slot)| matches!(slot, ResultSlot::Done(_)));
+    for (number, _) in completion_slots {
+        observed
+            .push(ObservedWord { word: result_word(number, 4), required: Some(u64::from(parameters.done)) });
     }
     let allowed: BTreeSet<Vec<u64>> = prediction
         .outcomes
@@ -250,15 +257,15 @@ pub fn machine_question(
         kernels,
         workgroups,
         barriers: barriers.collect(),
-        initial,
+        initial_memory: initial,
         observed,
-        allowed,
+        allowed_outcomes: allowed,
     })
 }
 
 /// Returns the memory of images.
 fn image_space(apart: bool) -> MemorySpace {
-    if apart { IMAGES_APART } else { IMAGES }
+    if apart { SEPARATE_IMAGES } else { IMAGES }
 }
 
 /// Returns the lanes of each wave that belong to threads of the instance.
@@ -271,7 +278,7 @@ fn wave_lanes(
     waves: usize,
 ) -> Result<Vec<Vec<u8>>, UnmodelledFeature> {
     let mut subgroups: Vec<u32> = Vec::new();
-    let mut of_wave: Vec<Vec<u8>> = vec![Vec::new(); waves];
+    let mut lanes_of_wave: Vec<Vec<u8>> = vec![Vec::new(); waves];
     for thread in threads {
         let ThreadPlace::Device(place) = test.thread(*thread).place else {
             return Err(UnmodelledFeature::HostThread);
@@ -280,16 +287,16 @@ fn wave_lanes(
             subgroups.push(place.subgroup);
             subgroups.len() - 1
         });
-        let wave = of_wave.get_mut(number).ok_or(UnmodelledFeature::MoreSubgroups)?;
+        let wave = lanes_of_wave.get_mut(number).ok_or(UnmodelledFeature::TooManySubgroups)?;
         wave.push((wave.len() as u32 * lanes) as u8);
     }
-    for wave in &mut of_wave {
+    for wave in &mut lanes_of_wave {
         // A wave without a thread still takes part in barriers.
         if wave.is_empty() {
             wave.push(0);
         }
     }
-    Ok(of_wave)
+    Ok(lanes_of_wave)
 }
 
 #[cfg(test)]
@@ -297,45 +304,50 @@ mod tests {
     use std::collections::BTreeMap;
 
     use litmus::Race;
-    use shaders::variant::Apart;
+    use shaders::variant::SeparateStorages;
     use shaders::{KernelConfig, Pipelines, Variant};
 
     use super::*;
 
     #[test]
     fn unsupported_features_are_refused_by_name() {
-        let plain = Variant::default();
-        let apart = Variant { apart: Apart::Payload, ..plain };
+        let default_variant = Variant::default();
+        let separate_variant = Variant { separate_storages: SeparateStorages::Payload, ..default_variant };
         let one = "P0@sg 0, wg 0, qf 0";
         let calls = "P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 | P2@sg 0, wg 2, qf 0 ; ld.sc0 r0, w | st.sc0 v, 1 | await e ;
              set e compute:shader_write -> compute:shader_read | | ld.sc0 r0, v ;";
-        for (told, declared, program, expected) in [
-            (plain, "v = 0; w = 0;", calls.to_owned(), UnmodelledFeature::Calls),
+        for (variant, declared, program, expected) in [
+            (default_variant, "v = 0; w = 0;", calls.to_owned(), UnmodelledFeature::ApiCalls),
             (
-                apart,
+                separate_variant,
                 "address u32 v = 0; address u32 w = 0;",
                 format!("{one} ; st.nonpriv.sc0 v, 1 ; st.atom.dv.sc0 w, 1 ;"),
                 UnmodelledFeature::TwoAddresses,
             ),
             (
-                plain,
+                default_variant,
                 "buffer u32 v [host] = 0;",
                 "P0@host | P1@sg 0, wg 0, qf 0 ; submit P1 | st.sc0 v, 1 ; wait P1 | ; ld.sc0 r0, v | ;"
                     .to_owned(),
                 UnmodelledFeature::HostThread,
             ),
-            (plain, "v = 0;", format!("{one} ; sg.any r0, 1, 0 ;"), UnmodelledFeature::SubgroupOperations),
             (
-                plain,
+                default_variant,
+                "v = 0;",
+                format!("{one} ; sg.any r0, 1, 0 ;"),
+                UnmodelledFeature::SubgroupOperations,
+            ),
+            (
+                default_variant,
                 "v = 0;",
                 format!("{one} ; beq r0, 1, LC00 ; cbar.execsg.sg 0 ; LC00: ;"),
                 UnmodelledFeature::SubgroupOperations,
             ),
         ] {
-            let config = KernelConfig { subgroup_size: 64, lanes: 64, variant: told, ..KernelConfig::PLAIN };
+            let config = KernelConfig { subgroup_size: 64, lanes: 64, variant, ..KernelConfig::MINIMAL };
             let text = format!("VULKAN v {{ {declared} }} {program}");
             let test = litmus::parse(&text, "v").unwrap();
-            let program = shaders::program(&test, &config, Pipelines::Merged).unwrap();
+            let program = shaders::compile_program(&test, &config, Pipelines::Merged).unwrap();
             let prediction = Prediction {
                 model: "vulkan".to_owned(),
                 observables: Vec::new(),
@@ -357,7 +369,7 @@ mod tests {
             let kernels = CompiledKernels {
                 test: &test,
                 program: &program,
-                texts: &[],
+                programs: &[],
                 family: &family,
                 descriptors: vendor::amd::DESCRIPTORS,
                 subgroup_size: 64,

@@ -13,33 +13,33 @@ pub struct Reduction {
     /// The test.
     pub test: Test,
     /// The number of evaluations of the predicate.
-    pub tried: u32,
+    pub evaluations: u32,
     /// True if no smaller candidate has the property; false if the limit was reached.
-    pub minimal: bool,
+    pub is_minimal: bool,
 }
 
-/// Removes pieces as long as `holds` is true, with at most `most` evaluations.
+/// Removes pieces as long as `holds` is true, with at most `max_evaluations` evaluations.
 ///
 /// `weaker` returns forms of a test with one strength less.
 pub fn shrink(
     test: &Test,
-    most: u32,
+    max_evaluations: u32,
     weaker: &dyn Fn(&Test) -> Vec<Test>,
     holds: &mut dyn FnMut(&Test) -> bool,
 ) -> Reduction {
     let mut best = test.clone();
-    let mut tried = 0;
+    let mut evaluations = 0;
     loop {
         let mut smaller = None;
-        for candidate in smaller_tests(&best).into_iter().chain(weaker(&best)) {
-            let Some(candidate) = as_text_says(&candidate) else { continue };
-            if candidate == best || size_measure(&candidate) > size_measure(&best) {
+        for candidate in list_smaller_tests(&best).into_iter().chain(weaker(&best)) {
+            let Some(candidate) = reparse(&candidate) else { continue };
+            if candidate == best || test_size(&candidate) > test_size(&best) {
                 continue;
             }
-            if tried == most {
-                return Reduction { test: best, tried, minimal: false };
+            if evaluations == max_evaluations {
+                return Reduction { test: best, evaluations, is_minimal: false };
             }
-            tried += 1;
+            evaluations += 1;
             if holds(&candidate) {
                 smaller = Some(candidate);
                 break;
@@ -47,48 +47,49 @@ pub fn shrink(
         }
         match smaller {
             Some(smaller) => best = smaller,
-            None => return Reduction { test: best, tried, minimal: true },
+            None => return Reduction { test: best, evaluations, is_minimal: true },
         }
     }
 }
 
 /// Returns the printed test, parsed again; `None` if it does not parse.
-fn as_text_says(test: &Test) -> Option<Test> {
+fn reparse(test: &Test) -> Option<Test> {
     litmus::parse(&litmus::print(test), &test.name).ok()
 }
 
 /// Returns the size to minimize: threads, then instructions, locations and length of the text.
-fn size_measure(test: &Test) -> (usize, usize, usize, usize) {
+fn test_size(test: &Test) -> (usize, usize, usize, usize) {
     let instructions = test.threads.iter().map(|thread| thread.instructions.len()).sum();
     (test.threads.len(), instructions, test.locations.len(), litmus::print(test).len())
 }
 
 /// Returns every test with one piece removed.
-fn smaller_tests(test: &Test) -> Vec<Test> {
-    let mut found = Vec::new();
+fn list_smaller_tests(test: &Test) -> Vec<Test> {
+    let mut candidates = Vec::new();
     // The question is irrelevant to a compiler, and names registers that may become unused.
     if test.question.is_some()
         || test.filter.is_some()
         || !test.listed.is_empty()
         || test.metadata != Default::default()
     {
-        found.push(without_questions(test));
+        candidates.push(without_questions(test));
     }
     if test.threads.len() > 1 {
-        found.extend((0..test.threads.len()).map(|thread| without_thread(test, thread)));
+        candidates.extend((0..test.threads.len()).map(|thread| without_thread(test, thread)));
     }
     for (thread, column) in test.threads.iter().enumerate() {
-        found.extend(
+        candidates.extend(
             (0..column.instructions.len()).rev().map(|index| without_instruction(test, thread, index)),
         );
     }
-    found.extend((0..test.system_sync.len()).map(|index| {
+    candidates.extend((0..test.system_sync.len()).map(|index| {
         let mut smaller = test.clone();
         smaller.system_sync.remove(index);
         smaller
     }));
-    found.extend((0..test.locations.len()).rev().filter_map(|location| without_location(test, location)));
-    found
+    candidates
+        .extend((0..test.locations.len()).rev().filter_map(|location| without_location(test, location)));
+    candidates
 }
 
 fn without_questions(test: &Test) -> Test {
@@ -104,7 +105,7 @@ fn without_questions(test: &Test) -> Test {
 fn without_thread(test: &Test, thread: usize) -> Test {
     let mut smaller = without_questions(test);
     smaller.threads.remove(thread);
-    let moved = |point: SyncPoint| -> Option<SyncPoint> {
+    let shift_point = |point: SyncPoint| -> Option<SyncPoint> {
         let old = usize::from(point.thread.0);
         let new = match old.cmp(&thread) {
             std::cmp::Ordering::Less => old,
@@ -113,8 +114,10 @@ fn without_thread(test: &Test, thread: usize) -> Test {
         };
         Some(SyncPoint { thread: ThreadId(new as u16), ..point })
     };
-    let kept = |pair: &SystemSync| Some(SystemSync { from: moved(pair.from)?, to: moved(pair.to)?, ..*pair });
-    smaller.system_sync = test.system_sync.iter().filter_map(kept).collect();
+    let shift_pair = |pair: &SystemSync| {
+        Some(SystemSync { from: shift_point(pair.from)?, to: shift_point(pair.to)?, ..*pair })
+    };
+    smaller.system_sync = test.system_sync.iter().filter_map(shift_pair).collect();
     smaller
 }
 
@@ -123,36 +126,38 @@ fn without_instruction(test: &Test, thread: usize, index: usize) -> Test {
     if let Some(column) = smaller.threads.get_mut(thread) {
         column.instructions.remove(index);
     }
-    let moved = |point: SyncPoint| -> Option<SyncPoint> {
-        let Some(at) = point.instruction.filter(|_| usize::from(point.thread.0) == thread) else {
+    let shift_point = |point: SyncPoint| -> Option<SyncPoint> {
+        let Some(old_index) = point.instruction.filter(|_| usize::from(point.thread.0) == thread) else {
             return Some(point);
         };
-        match usize::from(at).cmp(&index) {
+        match usize::from(old_index).cmp(&index) {
             std::cmp::Ordering::Less => Some(point),
             std::cmp::Ordering::Equal => None,
-            std::cmp::Ordering::Greater => Some(SyncPoint { instruction: Some(at - 1), ..point }),
+            std::cmp::Ordering::Greater => Some(SyncPoint { instruction: Some(old_index - 1), ..point }),
         }
     };
-    let kept = |pair: &SystemSync| Some(SystemSync { from: moved(pair.from)?, to: moved(pair.to)?, ..*pair });
-    smaller.system_sync = test.system_sync.iter().filter_map(kept).collect();
+    let shift_pair = |pair: &SystemSync| {
+        Some(SystemSync { from: shift_point(pair.from)?, to: shift_point(pair.to)?, ..*pair })
+    };
+    smaller.system_sync = test.system_sync.iter().filter_map(shift_pair).collect();
     smaller
 }
 
 /// Returns the test without a location that nothing names.
 fn without_location(test: &Test, location: usize) -> Option<Test> {
     let id = LocationId(location as u16);
-    let used = test
+    let is_used = test
         .threads
         .iter()
         .flat_map(|thread| &thread.instructions)
         .filter_map(|instruction| instruction.kind.access())
         .any(|access| access.place.location == id);
-    let referred = test.locations.iter().any(|other| match other.init {
+    let is_referenced = test.locations.iter().any(|other| match other.init {
         LocationInit::Constant(_) | LocationInit::Components(_) | LocationInit::Undefined => false,
         LocationInit::AddressOf(of) | LocationInit::CopyOf(of) | LocationInit::AliasOf(of) => of == id,
     });
     // Only the last location can be removed without changing other ids.
-    if used || referred || location + 1 != test.locations.len() {
+    if is_used || is_referenced || location + 1 != test.locations.len() {
         return None;
     }
     let mut smaller = without_questions(test);
@@ -173,7 +178,7 @@ mod tests {
         litmus::parse(text, "T").unwrap()
     }
 
-    fn nothing(_: &Test) -> Vec<Test> {
+    fn no_weakening(_: &Test) -> Vec<Test> {
         Vec::new()
     }
 
@@ -186,8 +191,8 @@ mod tests {
                 })
             })
         };
-        let shrunk = shrink(&parse(ISA2), 1000, &nothing, &mut |test| has_release(test));
-        assert!(shrunk.minimal);
+        let shrunk = shrink(&parse(ISA2), 1000, &no_weakening, &mut |test| has_release(test));
+        assert!(shrunk.is_minimal);
         assert_eq!(shrunk.test.threads.len(), 1);
         assert_eq!(shrunk.test.threads[0].instructions.len(), 1);
         assert!(has_release(&shrunk.test));
@@ -198,19 +203,19 @@ mod tests {
     #[test]
     fn a_whole_test_may_matter() {
         let test = parse(RMW);
-        let shrunk = shrink(&test, 1000, &nothing, &mut |smaller| *smaller == test);
+        let shrunk = shrink(&test, 1000, &no_weakening, &mut |smaller| *smaller == test);
         assert_eq!(shrunk.test, test);
-        assert!(shrunk.minimal);
+        assert!(shrunk.is_minimal);
     }
 
     #[test]
     fn tries_are_bounded() {
-        let mut asked = 0;
-        let shrunk = shrink(&parse(ISA2), 3, &nothing, &mut |_| {
-            asked += 1;
+        let mut evaluations = 0;
+        let shrunk = shrink(&parse(ISA2), 3, &no_weakening, &mut |_| {
+            evaluations += 1;
             false
         });
-        assert_eq!((asked, shrunk.tried, shrunk.minimal), (3, 3, false));
+        assert_eq!((evaluations, shrunk.evaluations, shrunk.is_minimal), (3, 3, false));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 
 /// The file descriptor of standard output.
-const OUTPUT: c_int = 1;
+const STDOUT_FD: c_int = 1;
 
 unsafe extern "C" {
     fn dup(descriptor: c_int) -> c_int;
@@ -16,15 +16,15 @@ unsafe extern "C" {
 }
 
 /// Restores standard output when dropped.
-struct Restore(c_int);
+struct RestoreStdout(c_int);
 
-impl Drop for Restore {
+impl Drop for RestoreStdout {
     fn drop(&mut self) {
         // SAFETY: a null stream means all streams; the descriptor belongs to this value and is not used
         // afterwards.
         unsafe {
             fflush(std::ptr::null_mut());
-            dup2(self.0, OUTPUT);
+            dup2(self.0, STDOUT_FD);
             close(self.0);
         }
     }
@@ -32,30 +32,30 @@ impl Drop for Restore {
 
 /// Runs a closure and returns the text that was written to standard output during it; empty if it cannot be
 /// captured.
-pub(crate) fn output_of<T>(act: impl FnOnce() -> T) -> (T, String) {
-    let Ok(mut file) = nameless_file() else { return (act(), String::new()) };
+pub(crate) fn capture_output<T>(action: impl FnOnce() -> T) -> (T, String) {
+    let Ok(mut file) = unlinked_temporary_file() else { return (action(), String::new()) };
     // SAFETY: flushing all streams and duplicating a descriptor have no preconditions.
     let before = unsafe {
         fflush(std::ptr::null_mut());
-        dup(OUTPUT)
+        dup(STDOUT_FD)
     };
     if before < 0 {
-        return (act(), String::new());
+        return (action(), String::new());
     }
-    let restore = Restore(before);
+    let restore = RestoreStdout(before);
     // SAFETY: both descriptors are open: one belongs to the file, the other was just duplicated.
-    if unsafe { dup2(file.as_raw_fd(), OUTPUT) } < 0 {
-        return (act(), String::new());
+    if unsafe { dup2(file.as_raw_fd(), STDOUT_FD) } < 0 {
+        return (action(), String::new());
     }
-    let done = act();
+    let result = action();
     drop(restore);
     let mut bytes = Vec::new();
     let read = file.rewind().and_then(|()| file.read_to_end(&mut bytes));
-    (done, if read.is_ok() { String::from_utf8_lossy(&bytes).into_owned() } else { String::new() })
+    (result, if read.is_ok() { String::from_utf8_lossy(&bytes).into_owned() } else { String::new() })
 }
 
 /// Returns an unlinked temporary file, readable only by this process.
-fn nameless_file() -> std::io::Result<std::fs::File> {
+fn unlinked_temporary_file() -> std::io::Result<std::fs::File> {
     let path = std::env::temp_dir().join(format!("vk-litmus-output-{}", std::process::id()));
     let file = std::fs::OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
     std::fs::remove_file(&path)?;

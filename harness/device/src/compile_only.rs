@@ -41,8 +41,8 @@ const DRIVER_FILES: &str = "usr/share/vulkan/icd.d";
 const SHIMS: &str = "shims";
 
 /// Length of the shortest family name, and a bound on the longest.
-const SHORTEST_NAME: usize = 4;
-const LONGEST_NAME: usize = 32;
+const MIN_NAME_LENGTH: usize = 4;
+const MAX_NAME_LENGTH: usize = 32;
 
 /// An installed Mesa driver that compiles for absent hardware.
 #[derive(Clone, Debug)]
@@ -52,7 +52,7 @@ pub struct Mesa {
     /// The root that contains it; `None` for the running system.
     root: Option<PathBuf>,
     /// The method of selecting a chip, determined on first use.
-    chosen: OnceLock<Result<ChosenMethod, MesaError>>,
+    method: OnceLock<Result<ChosenMethod, MesaError>>,
 }
 
 /// The method that an installation supports.
@@ -72,7 +72,7 @@ pub enum MesaError {
     #[error(
         "no driver of Mesa in `{}`, which {named_by} names: {}; `ci/compilers {}` makes a folder of Mesas",
         folder.display(),
-        what_is_there(folder),
+        explain_missing_mesa(folder),
         folder.display()
     )]
     NoDriver {
@@ -116,7 +116,7 @@ impl Mesa {
         let mut found: Vec<Mesa> =
             environment.files().iter().filter_map(|file| Mesa::from_driver_file(file.clone())).collect();
         for folder in compiler_folders() {
-            found.extend(Mesa::in_folder(&folder, COMPILERS_VARIABLE)?);
+            found.extend(Mesa::find_in_folder(&folder, COMPILERS_VARIABLE)?);
         }
         Ok(found)
     }
@@ -130,19 +130,19 @@ impl Mesa {
     /// # Errors
     ///
     /// [`MesaError::NoDriver`] if it contains none.
-    pub fn in_folder(folder: &Path, named_by: &'static str) -> Result<Vec<Mesa>, MesaError> {
+    pub fn find_in_folder(folder: &Path, named_by: &'static str) -> Result<Vec<Mesa>, MesaError> {
         let none = || MesaError::NoDriver { folder: folder.to_owned(), named_by };
         let root = folder.canonicalize().map_err(|_| none())?;
-        let mut found = of_root(&root);
+        let mut found = find_in_root(&root);
         if found.is_empty() {
-            found = sorted_entries(&root).into_iter().rev().flat_map(|root| of_root(&root)).collect();
+            found = sorted_entries(&root).into_iter().rev().flat_map(|root| find_in_root(&root)).collect();
         }
         if found.is_empty() { Err(none()) } else { Ok(found) }
     }
 
     fn from_driver_file(driver_file: PathBuf) -> Option<Mesa> {
-        let vendor = vendor::of_driver_file(driver_file.file_name()?.to_str()?)?;
-        Some(Mesa { vendor, root: root_of(&driver_file), driver_file, chosen: OnceLock::new() })
+        let vendor = vendor::find_by_driver_file(driver_file.file_name()?.to_str()?)?;
+        Some(Mesa { vendor, root: system_root(&driver_file), driver_file, method: OnceLock::new() })
     }
 
     /// Returns the vendor of the driver.
@@ -169,41 +169,44 @@ impl Mesa {
     ///
     /// [`MesaError::NoShim`].
     pub fn known_families(&self) -> Result<Vec<&'static ChipFamily>, MesaError> {
-        let chosen = self.chosen_method()?;
-        Ok(chosen.spellings.iter().map(|(family, _)| *family).collect())
+        let method = self.chosen_method()?;
+        Ok(method.spellings.iter().map(|(family, _)| *family).collect())
     }
 
     /// Returns true if it aborts for an unknown chip, so that chips outside of our lists can be tried.
     ///
     /// Other shims map any text to some chip.
     pub fn refuses_unknown(&self) -> bool {
-        let names = |way: &CompileMethod| {
-            matches!(way, CompileMethod::NullBackEnd { .. } | CompileMethod::Shim { names_chips: true, .. })
+        let names = |method: &CompileMethod| {
+            matches!(
+                method,
+                CompileMethod::NullBackEnd { .. } | CompileMethod::Shim { has_chip_names: true, .. }
+            )
         };
-        self.vendor.ways.iter().all(names)
+        self.vendor.compile_methods.iter().all(names)
     }
 
     /// Returns the command of a worker process whose only Vulkan driver is this one for a family, by any of
     /// its names.
     pub fn worker_command(&self, program: &Path, family: &str) -> Command {
-        let meant = self.vendor.find_family(family);
-        let name = meant.map_or(family, |family| family.name);
-        let chosen = self.chosen_method().ok();
-        let shim = chosen.and_then(|chosen| chosen.shim.as_deref());
+        let known_family = self.vendor.find_family(family);
+        let name = known_family.map_or(family, |family| family.name);
+        let method = self.chosen_method().ok();
+        let shim = method.and_then(|chosen| chosen.shim.as_deref());
         let mut command = self.base_command(program, shim);
         for name in ["VK_DRIVER_FILES", "VK_ICD_FILENAMES"] {
             command.env(name, &self.driver_file);
         }
-        command.env(vendor::CHOSEN_VARIABLE, format!("{}:{name}", self.vendor.word));
-        command.envs(self.vendor.settings.iter().copied());
-        if let Some(chosen) = chosen
+        command.env(vendor::SELECTOR_VARIABLE, format!("{}:{name}", self.vendor.selector_prefix));
+        command.envs(self.vendor.environment.iter().copied());
+        if let Some(chosen) = method
             && let Some(variable) = chosen.variable
         {
-            let spelled = chosen.spellings.iter().find(|(known, _)| Some(*known) == meant);
-            let listed = meant.filter(|_| chosen.shim.is_some()).map(|family| family.shim);
-            command.env(variable, spelled.map_or(listed.unwrap_or(family), |(_, name)| name));
+            let spelling = chosen.spellings.iter().find(|(known, _)| Some(*known) == known_family);
+            let listed = known_family.filter(|_| chosen.shim.is_some()).map(|family| family.shim_value);
+            command.env(variable, spelling.map_or(listed.unwrap_or(family), |(_, name)| name));
         }
-        if let Some((variable, word)) = self.vendor.debug_word {
+        if let Some((variable, word)) = self.vendor.debug_flag {
             let debug = std::env::var(variable).unwrap_or_default();
             command.env(variable, if debug.is_empty() { word.to_owned() } else { format!("{debug},{word}") });
         }
@@ -211,15 +214,15 @@ impl Mesa {
     }
 
     fn chosen_method(&self) -> Result<&ChosenMethod, MesaError> {
-        self.chosen.get_or_init(|| self.choose_method()).as_ref().map_err(Clone::clone)
+        self.method.get_or_init(|| self.choose_method()).as_ref().map_err(Clone::clone)
     }
 
     /// Returns the first method that the installation supports.
     fn choose_method(&self) -> Result<ChosenMethod, MesaError> {
-        let mut missing = None;
-        for way in self.vendor.ways {
-            match *way {
-                CompileMethod::NullBackEnd { variable, sign } => {
+        let mut missing_shim = None;
+        for method in self.vendor.compile_methods {
+            match *method {
+                CompileMethod::NullBackEnd { variable, marker: sign } => {
                     let library =
                         self.library_path().and_then(|path| fs::read(path).ok()).unwrap_or_default();
                     if !contains_text(&library, sign) {
@@ -232,27 +235,33 @@ impl Mesa {
                     let spellings = self.vendor.families.iter().filter_map(spelled).collect();
                     return Ok(ChosenMethod { variable: Some(variable), shim: None, spellings });
                 }
-                CompileMethod::Shim { library: shim, variable, names_chips } => {
-                    let looked = self.shim_folders();
+                CompileMethod::Shim { library: shim, variable, has_chip_names: names_chips } => {
+                    let folders = self.shim_folders();
                     let Some(path) =
-                        looked.iter().map(|folder| folder.join(shim)).find(|path| path.is_file())
+                        folders.iter().map(|folder| folder.join(shim)).find(|path| path.is_file())
                     else {
-                        missing = Some((shim, looked));
+                        missing_shim = Some((shim, folders));
                         continue;
                     };
                     let text = if names_chips { fs::read(&path).unwrap_or_default() } else { Vec::new() };
                     let known = |family: &&ChipFamily| {
-                        !names_chips || contains_text(&text, &format!("\0{}\0", family.shim))
+                        !names_chips || contains_text(&text, &format!("\0{}\0", family.shim_value))
                     };
                     let families = self.vendor.families.iter().filter(known);
-                    let spellings = families.map(|family| (family, family.shim)).collect();
+                    let spellings = families.map(|family| (family, family.shim_value)).collect();
                     return Ok(ChosenMethod { variable, shim: Some(path), spellings });
                 }
             }
         }
-        let (shim, looked) = missing.unwrap_or_default();
-        let Vendor { driver, install, .. } = *self.vendor;
-        Err(MesaError::NoShim { driver, driver_file: self.driver_file.clone(), shim, looked, install })
+        let (shim, folders) = missing_shim.unwrap_or_default();
+        let Vendor { display_name: driver, install, .. } = *self.vendor;
+        Err(MesaError::NoShim {
+            driver,
+            driver_file: self.driver_file.clone(),
+            shim,
+            looked: folders,
+            install,
+        })
     }
 
     /// Returns the possible folders of shims: the driver's libraries, next to its root, and the folders of
@@ -310,9 +319,9 @@ impl Mesa {
             let inside = root.join(named.strip_prefix("/").unwrap_or(named));
             return [inside, named.to_owned()].into_iter().find(|path| path.is_file());
         }
-        let beside = self.driver_file.parent().map(|folder| folder.join(named));
+        let adjacent = self.driver_file.parent().map(|folder| folder.join(named));
         let folders = LIBRARY_FOLDERS.iter().map(|folder| root.join(folder).join(named));
-        beside.into_iter().chain(folders).find(|path| path.is_file())
+        adjacent.into_iter().chain(folders).find(|path| path.is_file())
     }
 }
 
@@ -323,11 +332,11 @@ fn compiler_folders() -> Vec<PathBuf> {
 }
 
 /// Explains why a folder contains no Mesa.
-fn what_is_there(folder: &Path) -> String {
+fn explain_missing_mesa(folder: &Path) -> String {
     if !folder.is_dir() {
         return "there is no such folder".to_owned();
     }
-    let names: Vec<&str> = VENDORS.iter().map(|vendor| vendor.driver_file).collect();
+    let names: Vec<&str> = VENDORS.iter().map(|vendor| vendor.driver_file_prefix).collect();
     format!(
         "expected {DRIVER_FILES}/NAME*.json under it or under a folder in it, NAME being one of {}",
         names.join(", ")
@@ -337,11 +346,13 @@ fn what_is_there(folder: &Path) -> String {
 /// Returns the drivers in a root, in the order of vendors.
 ///
 /// Without a dynamic loader in the root, the system's loader starts the workers.
-fn of_root(root: &Path) -> Vec<Mesa> {
+fn find_in_root(root: &Path) -> Vec<Mesa> {
     let files = sorted_entries(&root.join(DRIVER_FILES));
     let mut found: Vec<Mesa> = files.into_iter().filter_map(Mesa::from_driver_file).collect();
     found.iter_mut().for_each(|mesa| mesa.root = Some(root.to_owned()));
-    found.sort_by_key(|mesa| VENDORS.iter().position(|vendor| vendor.word == mesa.vendor.word));
+    found.sort_by_key(|mesa| {
+        VENDORS.iter().position(|vendor| vendor.selector_prefix == mesa.vendor.selector_prefix)
+    });
     found
 }
 
@@ -370,18 +381,19 @@ fn upper_case_strings(library: &[u8]) -> Vec<String> {
     let strings = library.split(|byte| *byte == 0);
     strings
         .filter_map(|bytes| {
-            let length = bytes.iter().rev().take(LONGEST_NAME).take_while(|byte| is_part(byte)).count();
-            let end = bytes.get(bytes.len() - length..).filter(|end| end.len() >= SHORTEST_NAME)?;
+            let length = bytes.iter().rev().take(MAX_NAME_LENGTH).take_while(|byte| is_part(byte)).count();
+            let end = bytes.get(bytes.len() - length..).filter(|end| end.len() >= MIN_NAME_LENGTH)?;
             String::from_utf8(end.to_vec()).ok()
         })
         .collect()
 }
 
 /// Returns the root of a driver file, if it is another system's: one with its own dynamic loader.
-fn root_of(file: &Path) -> Option<PathBuf> {
+fn system_root(file: &Path) -> Option<PathBuf> {
     let root = file.canonicalize().ok()?.ancestors().nth(5)?.to_owned();
-    let foreign = root != Path::new("/") && DYNAMIC_LOADERS.iter().any(|path| root.join(path).is_file());
-    foreign.then_some(root)
+    let has_own_loader =
+        root != Path::new("/") && DYNAMIC_LOADERS.iter().any(|path| root.join(path).is_file());
+    has_own_loader.then_some(root)
 }
 
 #[cfg(test)]
@@ -418,7 +430,7 @@ mod tests {
     #[test]
     fn a_folder_has_a_separate_loader_and_names() {
         let root = root(b"Null hardware\0..\0GFX1100\0NAVI2\0NAVI21\0");
-        let [mesa] = Mesa::in_folder(root.path(), COMPILERS_VARIABLE).unwrap().try_into().unwrap();
+        let [mesa] = Mesa::find_in_folder(root.path(), COMPILERS_VARIABLE).unwrap().try_into().unwrap();
         assert_eq!(names(&mesa), ["navi21", "navi31"]);
         let command = mesa.worker_command(Path::new("/bin/tool"), "navi31");
         assert!(command.get_program().to_string_lossy().ends_with("ld-linux-x86-64.so.2"));
@@ -426,19 +438,19 @@ mod tests {
         assert_eq!((arguments[0].as_ref(), arguments[2].as_ref()), ("--library-path", "/bin/tool"));
         // The spelling that this library supports.
         assert_eq!(variable(&command, "RADV_FORCE_FAMILY").as_deref(), Some("gfx1100"));
-        assert_eq!(variable(&command, vendor::CHOSEN_VARIABLE).as_deref(), Some("radv:navi31"));
+        assert_eq!(variable(&command, vendor::SELECTOR_VARIABLE).as_deref(), Some("radv:navi31"));
         assert!(variable(&command, "VK_DRIVER_FILES").unwrap().ends_with("radeon_icd.json"));
     }
 
     #[test]
     fn a_shim_replaces_a_missing_null_back_end() {
         let root = root(b"RADV_FORCE_FAMILY / AMD_FORCE_FAMILY has been removed\0GFX1100\0");
-        let [mesa] = Mesa::in_folder(root.path(), COMPILERS_VARIABLE).unwrap().try_into().unwrap();
+        let [mesa] = Mesa::find_in_folder(root.path(), COMPILERS_VARIABLE).unwrap().try_into().unwrap();
         let error = mesa.known_families().unwrap_err().to_string();
         assert!(error.contains("no null back end") && error.contains("mesa-drm-shim"), "{error}");
         assert!(error.contains("libamdgpu_noop_drm_shim.so was found in none of /"), "{error}");
         file(&root, "usr/lib/x86_64-linux-gnu/libamdgpu_noop_drm_shim.so", b"x\0navi31\0vega10\0navi2\0");
-        let [mesa] = Mesa::in_folder(root.path(), COMPILERS_VARIABLE).unwrap().try_into().unwrap();
+        let [mesa] = Mesa::find_in_folder(root.path(), COMPILERS_VARIABLE).unwrap().try_into().unwrap();
         assert_eq!(names(&mesa), ["vega10", "navi31"]);
         let command = mesa.worker_command(Path::new("/bin/tool"), "gfx1100");
         let arguments: Vec<_> = command.get_args().map(|argument| argument.to_string_lossy()).collect();
@@ -455,10 +467,10 @@ mod tests {
         for vendor in VENDORS {
             let driver = format!("{{\"ICD\": {{\"library_path\": \"{}\"}}}}", vendor.library);
             for version in ["mesa-9.0", "mesa-26.2.6"] {
-                let path = format!("{version}/{DRIVER_FILES}/{}.json", vendor.driver_file);
+                let path = format!("{version}/{DRIVER_FILES}/{}.json", vendor.driver_file_prefix);
                 file(&folder, &path, driver.as_bytes());
             }
-            for way in vendor.ways {
+            for way in vendor.compile_methods {
                 if let CompileMethod::Shim { library, .. } = way {
                     file(&folder, &format!("{SHIMS}/{library}"), b"\0navi31\0");
                 }
@@ -467,7 +479,7 @@ mod tests {
         for root in ["mesa-9.0", "mesa-26.2.6"] {
             file(&folder, &format!("{root}/lib64/ld-linux-x86-64.so.2"), b"");
         }
-        let found = Mesa::in_folder(folder.path(), COMPILERS_VARIABLE).unwrap();
+        let found = Mesa::find_in_folder(folder.path(), COMPILERS_VARIABLE).unwrap();
         assert_eq!(found.len(), 2 * VENDORS.len());
         assert!(found[0].driver_file().to_string_lossy().contains("mesa-26.2.6"), "the newest first");
         let chosen: Vec<String> = found[..VENDORS.len()]
@@ -477,14 +489,14 @@ mod tests {
                 let command = mesa.worker_command(Path::new("/bin/tool"), family.name);
                 let shim = command.get_args().nth(3).unwrap().to_string_lossy().into_owned();
                 let shim = shim.rsplit('/').next().unwrap().to_owned();
-                let chip = mesa.vendor.ways.iter().find_map(|way| match way {
+                let chip = mesa.vendor.compile_methods.iter().find_map(|way| match way {
                     CompileMethod::Shim { variable, .. } => Some(match variable {
                         Some(name) => format!("{name}={}", variable_of(&command, name)),
                         None => "no variable".to_owned(),
                     }),
                     CompileMethod::NullBackEnd { .. } => None,
                 });
-                format!("{}:{} {shim} {}", mesa.vendor.word, family.name, chip.unwrap())
+                format!("{}:{} {shim} {}", mesa.vendor.selector_prefix, family.name, chip.unwrap())
             })
             .collect();
         assert_eq!(
@@ -509,10 +521,11 @@ mod tests {
     #[test]
     fn a_folder_without_a_driver_is_reported() {
         let folder = tempfile::tempdir().unwrap();
-        let error = Mesa::in_folder(folder.path(), COMPILERS_VARIABLE).unwrap_err().to_string();
+        let error = Mesa::find_in_folder(folder.path(), COMPILERS_VARIABLE).unwrap_err().to_string();
         assert!(error.contains("no driver of Mesa in"), "{error}");
         assert!(error.contains("nouveau_icd") && error.contains("usr/share/vulkan/icd.d"), "{error}");
-        let error = Mesa::in_folder(&folder.path().join("none"), COMPILERS_VARIABLE).unwrap_err().to_string();
+        let error =
+            Mesa::find_in_folder(&folder.path().join("none"), COMPILERS_VARIABLE).unwrap_err().to_string();
         assert!(error.contains("which VK_LITMUS_COMPILERS names: there is no such folder"), "{error}");
     }
 
@@ -522,7 +535,7 @@ mod tests {
         let root = root(b"GFX1100\0");
         fs::remove_file(root.path().join("lib64/ld-linux-x86-64.so.2")).unwrap();
         file(&root, "usr/lib/x86_64-linux-gnu/libamdgpu_noop_drm_shim.so", b"x\0navi31\0");
-        let [mesa] = Mesa::in_folder(root.path(), COMPILERS_VARIABLE).unwrap().try_into().unwrap();
+        let [mesa] = Mesa::find_in_folder(root.path(), COMPILERS_VARIABLE).unwrap().try_into().unwrap();
         let command = mesa.worker_command(Path::new("/bin/tool"), "navi31");
         assert_eq!(command.get_program(), "/bin/tool");
         let shim = variable(&command, "LD_PRELOAD").unwrap();

@@ -3,7 +3,7 @@
 use ash::{ext, vk};
 use plan::{DeviceError, Drawing, Kernel};
 
-use crate::error::failed;
+use crate::error::call_error;
 use crate::pipeline::{Pipeline, PipelineCompiler};
 use crate::stage_flags::stage_flag;
 
@@ -19,14 +19,14 @@ impl PipelineCompiler {
     ) -> Result<(), DeviceError> {
         // A pipeline that is only inspected writes its results to an attachment, so that the compiler
         // discards none of them.
-        let shown = is_shown(flags);
-        let attachments = [colour_attachment()];
+        let is_inspected = is_inspected(flags);
+        let attachments = [color_attachment()];
         let references =
             [vk::AttachmentReference::default().layout(vk::ImageLayout::COLOR_ATTACHMENT_OPTIMAL)];
         let mut subpass =
             vk::SubpassDescription::default().pipeline_bind_point(vk::PipelineBindPoint::GRAPHICS);
         let mut info = vk::RenderPassCreateInfo::default();
-        if shown {
+        if is_inspected {
             subpass = subpass.color_attachments(&references);
             info = info.attachments(&attachments);
         }
@@ -34,24 +34,30 @@ impl PipelineCompiler {
         let info = info.subpasses(&subpasses);
         // SAFETY: the device lives; a render pass may have no attachment, and every device draws to ones of this format.
         pipeline.render_pass =
-            unsafe { self.raw.create_render_pass(&info, None) }.map_err(failed("vkCreateRenderPass"))?;
+            unsafe { self.raw.create_render_pass(&info, None) }.map_err(call_error("vkCreateRenderPass"))?;
         let stage = &kernel.stage;
-        let beside = [(stage.vertex(), vk::ShaderStageFlags::VERTEX), (stage.mesh(), MESH)];
-        let Some((words, beside)) = beside.into_iter().find_map(|(words, flag)| Some((words?, flag))) else {
-            return self.create_graphics(&[shader_stage(stage_flag(stage), module)], !shown, flags, pipeline);
+        let companions = [(stage.vertex_shader(), vk::ShaderStageFlags::VERTEX), (stage.mesh_shader(), MESH)];
+        let Some((words, beside)) = companions.into_iter().find_map(|(words, flag)| Some((words?, flag)))
+        else {
+            return self.create_graphics(
+                &[shader_stage(stage_flag(stage), module)],
+                !is_inspected,
+                flags,
+                pipeline,
+            );
         };
         let info = vk::ShaderModuleCreateInfo::default().code(words);
         // SAFETY: as for the kernel's own module.
         let other = unsafe { self.raw.create_shader_module(&info, None) };
-        let other = other.map_err(failed("vkCreateShaderModule"))?;
-        let discards = beside == MESH && !shown;
+        let other = other.map_err(call_error("vkCreateShaderModule"))?;
+        let discards = beside == MESH && !is_inspected;
         let own =
             if beside == MESH { vk::ShaderStageFlags::TASK_EXT } else { vk::ShaderStageFlags::FRAGMENT };
         let stages = [shader_stage(beside, other), shader_stage(own, module)];
-        let made = self.create_graphics(&stages, discards, flags, pipeline);
+        let result = self.create_graphics(&stages, discards, flags, pipeline);
         // SAFETY: a module is needed only while pipelines are made from it.
         unsafe { self.raw.destroy_shader_module(other, None) };
-        made
+        result
     }
 
     /// Creates a pipeline that draws points without vertex buffers, or the output of a mesh shader.
@@ -65,8 +71,8 @@ impl PipelineCompiler {
         let vertex_input = vk::PipelineVertexInputStateCreateInfo::default();
         let assembly =
             vk::PipelineInputAssemblyStateCreateInfo::default().topology(vk::PrimitiveTopology::POINT_LIST);
-        let side = Drawing::VIEWPORT as f32;
-        let viewport = [vk::Viewport::default().width(side).height(side).max_depth(1.0)];
+        let size = Drawing::VIEWPORT_SIZE as f32;
+        let viewport = [vk::Viewport::default().width(size).height(size).max_depth(1.0)];
         let viewport = vk::PipelineViewportStateCreateInfo::default().viewports(&viewport).scissor_count(1);
         let rasterization = vk::PipelineRasterizationStateCreateInfo::default()
             .rasterizer_discard_enable(discards)
@@ -75,9 +81,9 @@ impl PipelineCompiler {
             .rasterization_samples(vk::SampleCountFlags::TYPE_1);
         let red =
             [vk::PipelineColorBlendAttachmentState::default().color_write_mask(vk::ColorComponentFlags::R)];
-        let shown = is_shown(flags);
+        let is_inspected = is_inspected(flags);
         let blend = vk::PipelineColorBlendStateCreateInfo::default();
-        let blend = if shown { blend.attachments(&red) } else { blend };
+        let blend = if is_inspected { blend.attachments(&red) } else { blend };
         let dynamic =
             vk::PipelineDynamicStateCreateInfo::default().dynamic_states(&[vk::DynamicState::SCISSOR]);
         let info = vk::GraphicsPipelineCreateInfo::default()
@@ -103,7 +109,7 @@ impl PipelineCompiler {
                 pipeline.raw = made.ok_or(DeviceError::Driver { call, code })?;
                 Ok(())
             }
-            Err((_, result)) => Err(failed(call)(result)),
+            Err((_, result)) => Err(call_error(call)(result)),
         }
     }
 }
@@ -111,12 +117,12 @@ impl PipelineCompiler {
 const MESH: vk::ShaderStageFlags = vk::ShaderStageFlags::MESH_EXT;
 
 /// Returns true if the pipeline is only inspected.
-fn is_shown(flags: vk::PipelineCreateFlags) -> bool {
+fn is_inspected(flags: vk::PipelineCreateFlags) -> bool {
     flags.contains(vk::PipelineCreateFlags::CAPTURE_INTERNAL_REPRESENTATIONS_KHR)
 }
 
 /// Returns an attachment for one word of each fragment.
-fn colour_attachment() -> vk::AttachmentDescription {
+fn color_attachment() -> vk::AttachmentDescription {
     vk::AttachmentDescription::default()
         .format(vk::Format::R32_UINT)
         .samples(vk::SampleCountFlags::TYPE_1)
@@ -168,7 +174,7 @@ impl RenderTarget {
             .layers(1);
         // SAFETY: the render pass is this device's and has no attachment; plans are checked for the size.
         self.raw =
-            unsafe { device.create_framebuffer(&info, None) }.map_err(failed("vkCreateFramebuffer"))?;
+            unsafe { device.create_framebuffer(&info, None) }.map_err(call_error("vkCreateFramebuffer"))?;
         self.extent = extent;
         Ok(())
     }
@@ -187,7 +193,7 @@ impl RenderTarget {
         device: &ash::Device,
         commands: vk::CommandBuffer,
         render_pass: vk::RenderPass,
-        drawn: &DrawWork<'_>,
+        work: &DrawWork<'_>,
     ) {
         let (width, height) = self.extent;
         let area = vk::Rect2D::default().extent(vk::Extent2D { width, height });
@@ -201,7 +207,7 @@ impl RenderTarget {
         unsafe {
             device.cmd_set_scissor(commands, 0, &[area]);
             device.cmd_begin_render_pass(commands, &info, vk::SubpassContents::INLINE);
-            match drawn {
+            match work {
                 DrawWork::Points(points) => device.cmd_draw(commands, *points, 1, 0, 0),
                 DrawWork::Workgroups(calls, count) => calls.cmd_draw_mesh_tasks(commands, *count, 1, 1),
             }

@@ -40,8 +40,8 @@ const SWIFTSHADER_FILES: [&str; 5] = [
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DriverEnvironment {
     files: Vec<PathBuf>,
-    /// True if the loader's own search would find other files, so that the variables must be set.
-    told: bool,
+    /// True if the loader's search would find other files, so that the variables must be set.
+    must_set_variables: bool,
 }
 
 /// A variable names a driver file that does not exist.
@@ -81,7 +81,7 @@ impl DriverEnvironment {
     ///
     /// Only if every selector names a software driver whose file is recognized by name; otherwise nothing
     /// changes.
-    pub fn restricted_to(&self, selectors: &[Selector]) -> DriverEnvironment {
+    pub fn restrict_to(&self, selectors: &[Selector]) -> DriverEnvironment {
         let mut wanted = Vec::new();
         for selector in selectors {
             let files = selector
@@ -96,13 +96,13 @@ impl DriverEnvironment {
         }
         let mut files = self.files.clone();
         files.retain(|file| wanted.contains(file));
-        let told = self.told || files != self.files;
-        if files.is_empty() { self.clone() } else { DriverEnvironment { files, told } }
+        let must_set_variables = self.must_set_variables || files != self.files;
+        if files.is_empty() { self.clone() } else { DriverEnvironment { files, must_set_variables } }
     }
 
     /// Returns the variables for a process that uses these drivers; empty if the loader finds them itself.
     pub fn loader_variables(&self) -> Vec<(&'static str, OsString)> {
-        if !self.told {
+        if !self.must_set_variables {
             return Vec::new();
         }
         let mut list = OsString::new();
@@ -116,7 +116,7 @@ impl DriverEnvironment {
     }
 
     /// Returns true if this process's environment already has the values of [`Self::loader_variables`].
-    pub fn is_in_place(&self) -> bool {
+    pub fn is_applied(&self) -> bool {
         self.loader_variables().into_iter().all(|(name, value)| env::var_os(name) == Some(value))
     }
 
@@ -129,7 +129,7 @@ impl DriverEnvironment {
     ///
     /// If the path of the program cannot be determined.
     pub fn restart_command(&self) -> io::Result<Option<Command>> {
-        if self.is_in_place() {
+        if self.is_applied() {
             return Ok(None);
         }
         let mut command = Command::new(env::current_exe()?);
@@ -144,7 +144,7 @@ fn discover_from(
 ) -> Result<DriverEnvironment, EnvironmentError> {
     if let Some(chosen) = LOADER_VARIABLES.iter().find_map(|name| variable(name)) {
         let files = expand_list(&chosen);
-        return Ok(DriverEnvironment { files, told: false });
+        return Ok(DriverEnvironment { files, must_set_variables: false });
     }
     let mut added = Vec::new();
     if let Some(named) = variable(SWIFTSHADER_VARIABLE) {
@@ -170,7 +170,7 @@ fn discover_from(
     for file in added {
         environment.add_file(file);
     }
-    environment.told = environment.files.len() > found_by_loader;
+    environment.must_set_variables = environment.files.len() > found_by_loader;
     Ok(environment)
 }
 
@@ -203,15 +203,15 @@ fn expand_list(list: &OsStr) -> Vec<PathBuf> {
 /// Returns the folders in which the loader searches for `vulkan/icd.d` on Linux, in its order.
 fn search_folders(variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
     let in_home = |rest: &str| variable("HOME").map(|home| Path::new(&home).join(rest));
-    let several = |name: &str, default: &str| -> Vec<PathBuf> {
+    let path_list = |name: &str, default: &str| -> Vec<PathBuf> {
         env::split_paths(&variable(name).unwrap_or_else(|| default.into())).collect()
     };
     let mut folders = Vec::new();
     folders.extend(variable("XDG_CONFIG_HOME").map(PathBuf::from).or_else(|| in_home(".config")));
-    folders.extend(several("XDG_CONFIG_DIRS", "/etc/xdg"));
+    folders.extend(path_list("XDG_CONFIG_DIRS", "/etc/xdg"));
     folders.extend(["/usr/local/etc", "/etc"].map(PathBuf::from));
     folders.extend(variable("XDG_DATA_HOME").map(PathBuf::from).or_else(|| in_home(".local/share")));
-    folders.extend(several("XDG_DATA_DIRS", "/usr/local/share:/usr/share"));
+    folders.extend(path_list("XDG_DATA_DIRS", "/usr/local/share:/usr/share"));
     folders.push("/run/opengl-driver/share".into());
     folders
 }
@@ -312,7 +312,7 @@ mod tests {
         let environment = world.discover().unwrap();
         assert_eq!(world.names(environment.files()), [LAVAPIPE, RADEON]);
         assert_eq!(environment.loader_variables(), []);
-        assert!(environment.is_in_place());
+        assert!(environment.is_applied());
         assert!(environment.restart_command().unwrap().is_none());
     }
 
@@ -348,7 +348,7 @@ mod tests {
         let expected =
             ["added/a.json", LAVAPIPE, RADEON, "other/swiftshader.json", "newer/lvp_icd.x86_64.json"];
         assert_eq!(world.names(environment.files()), expected);
-        let lavapipe = environment.restricted_to(&selectors(&["lavapipe"]));
+        let lavapipe = environment.restrict_to(&selectors(&["lavapipe"]));
         assert_eq!(world.names(lavapipe.files()), [LAVAPIPE, "newer/lvp_icd.x86_64.json"]);
     }
 
@@ -394,14 +394,14 @@ mod tests {
             (&[], &[LAVAPIPE, RADEON, SWIFTSHADER]),
         ];
         for (texts, expected) in cases {
-            let pinned = environment.restricted_to(&selectors(texts));
+            let pinned = environment.restrict_to(&selectors(texts));
             assert_eq!(world.names(pinned.files()), expected, "{texts:?}");
             assert!(!pinned.loader_variables().is_empty());
         }
         // An unrecognized file may contain one of the drivers.
         let without = World::new().discover().unwrap();
-        assert_eq!(without.restricted_to(&selectors(&["lavapipe", "swiftshader"])), without);
+        assert_eq!(without.restrict_to(&selectors(&["lavapipe", "swiftshader"])), without);
         // A restricted list must be set even if the loader would have found the file.
-        assert_eq!(without.restricted_to(&selectors(&["lavapipe"])).loader_variables().len(), 2);
+        assert_eq!(without.restrict_to(&selectors(&["lavapipe"])).loader_variables().len(), 2);
     }
 }

@@ -9,7 +9,7 @@ pub(crate) const HOW_TO_GET_A_DRIVER: &str = "install the Vulkan loader and a dr
      mesa-vulkan-drivers, which brings lavapipe and Mesa's hardware drivers; chromium brings SwiftShader)";
 
 /// Converts a result code of `call` into an error.
-pub(crate) fn failed(call: &'static str) -> impl Fn(vk::Result) -> DeviceError {
+pub(crate) fn call_error(call: &'static str) -> impl Fn(vk::Result) -> DeviceError {
     move |result| match result {
         vk::Result::ERROR_DEVICE_LOST => DeviceError::DeviceLost(call),
         vk::Result::ERROR_OUT_OF_HOST_MEMORY
@@ -20,7 +20,7 @@ pub(crate) fn failed(call: &'static str) -> impl Fn(vk::Result) -> DeviceError {
 }
 
 /// Converts an error of the allocator into a device error.
-pub(crate) fn allocation_failed(error: AllocationError) -> DeviceError {
+pub(crate) fn allocation_error(error: AllocationError) -> DeviceError {
     match error {
         AllocationError::OutOfMemory => DeviceError::OutOfMemory("vkAllocateMemory"),
         other => DeviceError::Driver { call: "vkAllocateMemory", code: other.to_string() },

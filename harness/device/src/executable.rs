@@ -6,7 +6,7 @@ use std::ffi::{CStr, c_char, c_void};
 use ash::{khr, vk};
 use plan::{DeviceError, Image, Kernel};
 
-use crate::error::failed;
+use crate::error::call_error;
 use crate::pipeline::PipelineCompiler;
 use crate::stage_flags::stage_flag;
 
@@ -48,22 +48,22 @@ pub struct Representation {
 
 /// Compiles a kernel and returns the properties of its executables, without those of other stages of its
 /// pipeline.
-pub(crate) fn executables(
+pub(crate) fn compile_executables(
     functions: Option<&khr::pipeline_executable_properties::Device>,
-    maker: &PipelineCompiler,
+    compiler: &PipelineCompiler,
     kernel: &Kernel,
     images: &[Image],
 ) -> Result<Vec<Executable>, DeviceError> {
     let functions = functions.ok_or_else(|| DeviceError::Unsupported(EXECUTABLE_EXTENSION.to_owned()))?;
     let capture = vk::PipelineCreateFlags::CAPTURE_STATISTICS_KHR
         | vk::PipelineCreateFlags::CAPTURE_INTERNAL_REPRESENTATIONS_KHR;
-    let pipeline = maker.compile_with_flags(kernel, images, capture)?;
-    let found = executables_of(functions, pipeline.raw, stage_flag(&kernel.stage));
-    maker.destroy(&pipeline);
+    let pipeline = compiler.compile_with_flags(kernel, images, capture)?;
+    let found = read_executables(functions, pipeline.raw, stage_flag(&kernel.stage));
+    compiler.destroy(&pipeline);
     found
 }
 
-/// Adds code that the driver reports elsewhere to the first executable.
+/// Adds code that the driver prints to standard output to the first executable.
 pub(crate) fn add_forms(executables: &mut Vec<Executable>, forms: &[(&str, &str)]) {
     if executables.is_empty() && !forms.is_empty() {
         executables.push(Executable::default());
@@ -76,7 +76,7 @@ pub(crate) fn add_forms(executables: &mut Vec<Executable>, forms: &[(&str, &str)
     );
 }
 
-fn executables_of(
+fn read_executables(
     functions: &khr::pipeline_executable_properties::Device,
     pipeline: vk::Pipeline,
     stage: vk::ShaderStageFlags,
@@ -84,7 +84,7 @@ fn executables_of(
     let info = vk::PipelineInfoKHR::default().pipeline(pipeline);
     // SAFETY: the pipeline is this device's and alive, and the extension's feature is on.
     let properties = unsafe { functions.get_pipeline_executable_properties(&info) }
-        .map_err(failed("vkGetPipelineExecutablePropertiesKHR"))?;
+        .map_err(call_error("vkGetPipelineExecutablePropertiesKHR"))?;
     let mut found = Vec::with_capacity(properties.len());
     // Executables of several stages, or of unknown stages, are included.
     let of_stage = |properties: &&vk::PipelineExecutablePropertiesKHR<'_>| {
@@ -95,13 +95,13 @@ fn executables_of(
         // SAFETY: as above; the pipeline was created with the flag for statistics, and the index is one of
         // its executables.
         let statistics = unsafe { functions.get_pipeline_executable_statistics(&info) }
-            .map_err(failed("vkGetPipelineExecutableStatisticsKHR"))?;
+            .map_err(call_error("vkGetPipelineExecutableStatisticsKHR"))?;
         found.push(Executable {
             name: driver_string(&properties.name),
             description: driver_string(&properties.description),
             subgroup_size: properties.subgroup_size,
             statistics: statistics.iter().map(convert_statistic).collect(),
-            representations: representations_of(functions, &info)?,
+            representations: read_representations(functions, &info)?,
         });
     }
     Ok(found)
@@ -122,7 +122,7 @@ fn convert_statistic(statistic: &vk::PipelineExecutableStatisticKHR<'_>) -> Stat
     Statistic { name: driver_string(&statistic.name), value }
 }
 
-fn representations_of(
+fn read_representations(
     functions: &khr::pipeline_executable_properties::Device,
     info: &vk::PipelineExecutableInfoKHR<'_>,
 ) -> Result<Vec<Representation>, DeviceError> {
@@ -133,12 +133,12 @@ fn representations_of(
     // array the driver only writes the count.
     unsafe { function(functions.device(), info, &raw mut count, std::ptr::null_mut()) }
         .result()
-        .map_err(failed(call))?;
+        .map_err(call_error(call))?;
     let mut forms = vec![vk::PipelineExecutableInternalRepresentationKHR::default(); count as usize];
     // SAFETY: as above, with room for `count` structures, whose data pointers are null: the driver writes the sizes.
     unsafe { function(functions.device(), info, &raw mut count, forms.as_mut_ptr()) }
         .result()
-        .map_err(failed(call))?;
+        .map_err(call_error(call))?;
     forms.truncate(count as usize);
     let mut data: Vec<Vec<u8>> = forms.iter().map(|form| vec![0; form.data_size]).collect();
     for (form, bytes) in forms.iter_mut().zip(&mut data) {
@@ -148,7 +148,7 @@ fn representations_of(
     let answer = unsafe { function(functions.device(), info, &raw mut count, forms.as_mut_ptr()) };
     // A form that grew between the calls is truncated, and INCOMPLETE reports it; the rest is still useful.
     if answer != vk::Result::INCOMPLETE {
-        answer.result().map_err(failed(call))?;
+        answer.result().map_err(call_error(call))?;
     }
     let texts = forms.iter().zip(data);
     Ok(texts

@@ -22,11 +22,11 @@ pub(crate) struct Gpu {
     pub(crate) timestamp_period: f32,
     pub(crate) max_workgroups: u32,
     /// The functions that record dependencies.
-    pub(crate) scoped: DependencyRecorder,
+    pub(crate) dependency_recorder: DependencyRecorder,
     /// The functions that launch mesh and task shaders, if supported.
     pub(crate) mesh: Option<mesh_shader::Device>,
-    /// Locked during submissions, because host threads submit, too.
-    pub(crate) submitting: Arc<Mutex<()>>,
+    /// Held during submissions, because host threads submit, too.
+    pub(crate) submission_lock: Arc<Mutex<()>>,
     abandoned: Cell<bool>,
 }
 
@@ -45,16 +45,16 @@ impl Gpu {
             families,
             timestamp_period,
             max_workgroups,
-            scoped,
+            dependency_recorder: scoped,
             mesh,
-            submitting: Arc::default(),
+            submission_lock: Arc::default(),
             abandoned: Cell::new(false),
         }
     }
 
     /// Returns the guard to hold during a submission.
     pub(crate) fn lock_submission(&self) -> std::sync::MutexGuard<'_, ()> {
-        self.submitting.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.submission_lock.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     /// Leaves all objects alive until the process ends, because a submission is still running.

@@ -15,30 +15,30 @@ use plan::{
     HostThread, HostValue, Hosts, SemaphoreId,
 };
 
-use crate::error::failed;
+use crate::error::call_error;
 use crate::gpu::Gpu;
 use crate::memory::MappedMemory;
-use crate::queue::QueueUse;
+use crate::queue::PreparedQueue;
 use crate::submission::Submission;
 use crate::sync::Semaphores;
 
 /// The time slice of a fence wait in nanoseconds; after it, a thread checks for errors of other threads.
-const SLICE: u64 = 50_000_000;
+const FENCE_WAIT_SLICE: u64 = 50_000_000;
 /// The maximum time that a thread first waits for the others to start.
-const START: Duration = Duration::from_millis(2);
+const START_TIMEOUT: Duration = Duration::from_millis(2);
 /// The maximum number of polls at a rendezvous.
-const LOOKS: u32 = 400;
+const RENDEZVOUS_POLLS: u32 = 400;
 /// The maximum delay in spins after a rendezvous; it varies so that each thread is sometimes first.
-const LATE: u32 = 64;
+const MAX_DELAY_SPINS: u32 = 64;
 
 /// The host threads of a prepared plan.
 pub(crate) struct HostRun {
     hosts: Arc<Hosts>,
-    play: HostLayout,
+    layout: HostLayout,
     /// The fences of the batches; null before [`HostRun::create`].
     fences: Vec<vk::Fence>,
-    game: Option<Arc<SharedRun>>,
-    reported: Vec<u32>,
+    shared_run: Option<Arc<SharedRun>>,
+    reports: Vec<u32>,
 }
 
 /// A batch, ready to be submitted by a thread.
@@ -47,7 +47,7 @@ struct ReadyBatch {
     parts: Vec<SubmitPart>,
     fence: vk::Fence,
     /// Host signals that the batch waits for: semaphore indices and values.
-    held: Vec<(u32, u32)>,
+    host_signals: Vec<(u32, u32)>,
 }
 
 /// The part of a batch between semaphore operations.
@@ -65,32 +65,32 @@ struct SubmitPart {
 struct SharedRun {
     raw: ash::Device,
     /// Locked during submissions.
-    submitting: Arc<Mutex<()>>,
+    submission_lock: Arc<Mutex<()>>,
     hosts: Arc<Hosts>,
-    play: HostLayout,
+    layout: HostLayout,
     memory: MappedMemory,
     batches: Vec<ReadyBatch>,
     /// The semaphores of host acts, by index and value.
     semaphores: BTreeMap<(u32, u32), (vk::Semaphore, u64)>,
     /// True if submissions assign values to semaphores.
-    timelines: bool,
+    has_timelines: bool,
     state: Mutex<RunState>,
     changed: Condvar,
-    failed: AtomicBool,
+    has_failed: AtomicBool,
     /// The progress of each thread: the act, from 1, and the instance.
-    places: Vec<(AtomicU32, AtomicU32)>,
+    progress: Vec<(AtomicU32, AtomicU32)>,
 }
 
 #[derive(Default)]
 struct RunState {
     /// For each batch, true if it was submitted.
-    begun: Vec<bool>,
+    submitted: Vec<bool>,
     /// The signals of the host so far.
     signalled: Vec<(u32, u32)>,
     /// The number of running threads.
     running: usize,
     /// The reports of each thread.
-    reported: Vec<Vec<u32>>,
+    reports: Vec<Vec<u32>>,
     error: Option<DeviceError>,
 }
 
@@ -98,10 +98,10 @@ impl HostRun {
     pub(crate) fn new(hosts: &Hosts) -> HostRun {
         HostRun {
             hosts: Arc::new(hosts.clone()),
-            play: HostLayout::default(),
+            layout: HostLayout::default(),
             fences: vec![vk::Fence::null(); hosts.batches.len()],
-            game: None,
-            reported: Vec::new(),
+            shared_run: None,
+            reports: Vec::new(),
         }
     }
 
@@ -110,7 +110,7 @@ impl HostRun {
         for fence in &mut self.fences {
             // SAFETY: the device lives.
             *fence = unsafe { raw.create_fence(&vk::FenceCreateInfo::default(), None) }
-                .map_err(failed("vkCreateFence"))?;
+                .map_err(call_error("vkCreateFence"))?;
         }
         Ok(())
     }
@@ -121,17 +121,17 @@ impl HostRun {
     }
 
     /// Sets the instance layout of the next submissions, which must fit into this many words of the buffer.
-    pub(crate) fn set(&mut self, play: HostLayout, words: u64) -> Result<(), DeviceError> {
+    pub(crate) fn set_layout(&mut self, layout: HostLayout, words: u64) -> Result<(), DeviceError> {
         let storages = self.hosts.accessed_places().map(|place| place.storage).max();
         let last = storages
-            .zip(play.instances.checked_sub(1))
-            .map(|(storage, instance)| play.word_index(instance, storage));
+            .zip(layout.instances.checked_sub(1))
+            .map(|(storage, instance)| layout.word_index(instance, storage));
         if last.is_some_and(|last| last >= words) {
             return Err(DeviceError::InvalidPlan(
                 "host threads access memory outside their buffer".to_owned(),
             ));
         }
-        self.play = play;
+        self.layout = layout;
         Ok(())
     }
 
@@ -140,12 +140,12 @@ impl HostRun {
         &mut self,
         gpu: &Gpu,
         memory: MappedMemory,
-        queues: &[QueueUse],
+        queues: &[PreparedQueue],
         (submissions, semaphores): (&[Submission], &Semaphores),
     ) -> Result<(), DeviceError> {
         if !self.fences.is_empty() {
             // SAFETY: no batch is in flight, so no fence is in use.
-            unsafe { gpu.raw.reset_fences(&self.fences) }.map_err(failed("vkResetFences"))?;
+            unsafe { gpu.raw.reset_fences(&self.fences) }.map_err(call_error("vkResetFences"))?;
         }
         let acts = || self.hosts.threads.iter().flat_map(|thread| &thread.acts);
         let part = |submission: &Submission| {
@@ -170,7 +170,7 @@ impl HostRun {
                 queue: queues.get(queue)?.raw,
                 parts: own().map(part).collect(),
                 fence: *fence,
-                held: held.collect(),
+                host_signals: held.collect(),
             })
         };
         let batches: Vec<ReadyBatch> = (0..).zip(&self.fences).filter_map(ready).collect();
@@ -182,45 +182,45 @@ impl HostRun {
                 let (raw, values) = semaphores.with_values(&[(semaphore.0 as usize, *value)]);
                 Some(((semaphore.0, *value), (*raw.first()?, *values.first()?)))
             }
-            HostAct::Each(_) | HostAct::Submit(_) | HostAct::Wait(_) => None,
+            HostAct::Execute(_) | HostAct::Submit(_) | HostAct::Wait(_) => None,
         });
-        let own_semaphores = of_acts.collect();
+        let act_semaphores = of_acts.collect();
         let threads = self.hosts.threads.len();
-        let game = Arc::new(SharedRun {
+        let shared_run = Arc::new(SharedRun {
             raw: gpu.raw.clone(),
-            submitting: gpu.submitting.clone(),
+            submission_lock: gpu.submission_lock.clone(),
             hosts: self.hosts.clone(),
-            play: self.play,
+            layout: self.layout,
             memory,
             state: Mutex::new(RunState {
-                begun: vec![false; batches.len()],
+                submitted: vec![false; batches.len()],
                 signalled: Vec::new(),
                 running: threads,
-                reported: vec![Vec::new(); threads],
+                reports: vec![Vec::new(); threads],
                 error: None,
             }),
             batches,
-            semaphores: own_semaphores,
-            timelines: semaphores.has_timelines(),
+            semaphores: act_semaphores,
+            has_timelines: semaphores.has_timelines(),
             changed: Condvar::new(),
-            failed: AtomicBool::new(false),
-            places: (0..threads).map(|_| (AtomicU32::new(0), AtomicU32::new(0))).collect(),
+            has_failed: AtomicBool::new(false),
+            progress: (0..threads).map(|_| (AtomicU32::new(0), AtomicU32::new(0))).collect(),
         });
-        self.game = Some(game.clone());
-        game.memory.invalidate_all(&game.raw)?;
+        self.shared_run = Some(shared_run.clone());
+        shared_run.memory.invalidate_all(&shared_run.raw)?;
         for (number, start) in (0..).zip(&self.hosts.batches) {
             if *start == BatchStart::Early {
-                game.submit_batch(number)?;
+                shared_run.submit_batch(number)?;
             }
         }
         for number in 0..threads {
-            let game = game.clone();
-            let begun = std::thread::Builder::new().name(format!("host {number}")).spawn(move || {
-                let played = game.run_thread(number);
-                game.end_thread(number, played);
+            let shared_run = shared_run.clone();
+            let spawned = std::thread::Builder::new().name(format!("host {number}")).spawn(move || {
+                let result = shared_run.run_thread(number);
+                shared_run.end_thread(number, result);
             });
-            if begun.is_err() {
-                self.game
+            if spawned.is_err() {
+                self.shared_run
                     .iter()
                     .for_each(|game| game.record_failure(DeviceError::OutOfMemory("a host thread")));
                 return Err(DeviceError::OutOfMemory("a host thread"));
@@ -231,42 +231,43 @@ impl HostRun {
 
     /// Waits until all threads and batches have ended; returns false on timeout.
     pub(crate) fn wait(&mut self, timeout: Duration) -> Result<bool, DeviceError> {
-        let Some(game) = self.game.clone() else { return Ok(true) };
+        let Some(shared_run) = self.shared_run.clone() else { return Ok(true) };
         let until = Instant::now().checked_add(timeout);
-        let left = || until.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now()));
-        let mut state = game.lock_state();
+        let remaining =
+            || until.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now()));
+        let mut state = shared_run.lock_state();
         while state.running > 0 && state.error.is_none() {
-            let left = left();
-            if left.is_zero() {
+            let remaining = remaining();
+            if remaining.is_zero() {
                 return Ok(false);
             }
-            let slice = left.min(Duration::from_secs(3600));
-            state = game.changed.wait_timeout(state, slice).unwrap_or_else(PoisonError::into_inner).0;
+            let slice = remaining.min(Duration::from_secs(3600));
+            state = shared_run.changed.wait_timeout(state, slice).unwrap_or_else(PoisonError::into_inner).0;
         }
         if let Some(error) = &state.error {
             return Err(error.clone());
         }
-        self.reported = state.reported.concat();
+        self.reports = state.reports.concat();
         drop(state);
-        let fences: Vec<_> = game.batches.iter().map(|batch| batch.fence).collect();
+        let fences: Vec<_> = shared_run.batches.iter().map(|batch| batch.fence).collect();
         if !fences.is_empty() {
-            let left = u64::try_from(left().as_nanos()).unwrap_or(u64::MAX);
+            let remaining = u64::try_from(remaining().as_nanos()).unwrap_or(u64::MAX);
             // SAFETY: the fences belong to this device, and validation of the plan ensures that all batches
             // were submitted with them.
-            match unsafe { game.raw.wait_for_fences(&fences, true, left) } {
+            match unsafe { shared_run.raw.wait_for_fences(&fences, true, remaining) } {
                 Ok(()) => {}
                 Err(vk::Result::TIMEOUT) => return Ok(false),
-                Err(result) => return Err(failed("vkWaitForFences")(result)),
+                Err(result) => return Err(call_error("vkWaitForFences")(result)),
             }
         }
-        game.memory.flush_all(&game.raw)?;
-        self.game = None;
+        shared_run.memory.flush_all(&shared_run.raw)?;
+        self.shared_run = None;
         Ok(true)
     }
 
     /// Returns the reports of the last submission.
-    pub(crate) fn reported(&self) -> &[u32] {
-        &self.reported
+    pub(crate) fn reports(&self) -> &[u32] {
+        &self.reports
     }
 
     /// Destroys all objects. Nothing may be in flight.
@@ -292,18 +293,18 @@ impl SharedRun {
     }
 
     fn record_failure(&self, error: DeviceError) {
-        self.failed.store(true, Ordering::Relaxed);
+        self.has_failed.store(true, Ordering::Relaxed);
         self.lock_state().error.get_or_insert(error);
         self.changed.notify_all();
     }
 
-    fn end_thread(&self, number: usize, played: Result<Vec<u32>, DeviceError>) {
-        match played {
-            Ok(reported) => {
+    fn end_thread(&self, number: usize, result: Result<Vec<u32>, DeviceError>) {
+        match result {
+            Ok(reports) => {
                 let mut state = self.lock_state();
                 state.running -= 1;
-                if let Some(own) = state.reported.get_mut(number) {
-                    *own = reported;
+                if let Some(own) = state.reports.get_mut(number) {
+                    *own = reports;
                 }
                 drop(state);
                 self.changed.notify_all();
@@ -326,19 +327,19 @@ impl SharedRun {
                     .wait_semaphores(&part.waits.0)
                     .wait_dst_stage_mask(&part.stages)
                     .signal_semaphores(&part.signals.0);
-                if self.timelines { info.push_next(timeline) } else { info }
+                if self.has_timelines { info.push_next(timeline) } else { info }
             })
             .collect();
         {
-            let _alone = self.submitting.lock().unwrap_or_else(PoisonError::into_inner);
+            let _alone = self.submission_lock.lock().unwrap_or_else(PoisonError::into_inner);
             // SAFETY: the commands are recorded for this queue's family and not in flight, since each batch
             // is submitted once; the caller holds the submission lock. A thread or a batch signals the
             // awaited semaphores, or the plan stays in flight.
             unsafe { self.raw.queue_submit(batch.queue, &infos, batch.fence) }
-                .map_err(failed("vkQueueSubmit"))?;
+                .map_err(call_error("vkQueueSubmit"))?;
         }
         self.update_state(|state| {
-            if let Some(begun) = state.begun.get_mut(number as usize) {
+            if let Some(begun) = state.submitted.get_mut(number as usize) {
                 *begun = true;
             }
         });
@@ -363,11 +364,11 @@ impl SharedRun {
     fn await_batch(&self, number: u32) -> Result<(), DeviceError> {
         let batch = self.ready_batch(number)?;
         let mut state = self.lock_state();
-        let goes_on = |state: &RunState| {
-            state.begun.get(number as usize).copied().unwrap_or(false)
-                && batch.held.iter().all(|wanted| state.signalled.contains(wanted))
+        let is_waitable = |state: &RunState| {
+            state.submitted.get(number as usize).copied().unwrap_or(false)
+                && batch.host_signals.iter().all(|wanted| state.signalled.contains(wanted))
         };
-        while !goes_on(&state) {
+        while !is_waitable(&state) {
             if let Some(error) = &state.error {
                 return Err(error.clone());
             }
@@ -376,13 +377,13 @@ impl SharedRun {
         drop(state);
         loop {
             // SAFETY: the fence is this device's and was given to a submission.
-            match unsafe { self.raw.wait_for_fences(&[batch.fence], true, SLICE) } {
+            match unsafe { self.raw.wait_for_fences(&[batch.fence], true, FENCE_WAIT_SLICE) } {
                 Ok(()) => return Ok(()),
-                Err(vk::Result::TIMEOUT) if self.failed.load(Ordering::Relaxed) => {
+                Err(vk::Result::TIMEOUT) if self.has_failed.load(Ordering::Relaxed) => {
                     return Err(DeviceError::Busy);
                 }
                 Err(vk::Result::TIMEOUT) => {}
-                Err(result) => return Err(failed("vkWaitForFences")(result)),
+                Err(result) => return Err(call_error("vkWaitForFences")(result)),
             }
         }
     }
@@ -397,7 +398,7 @@ impl SharedRun {
         let info = vk::SemaphoreSignalInfo::default().semaphore(semaphore).value(risen);
         // SAFETY: the semaphore is a timeline of this device. Its values rise from submission to submission,
         // and validation of the plan ensures it within one.
-        unsafe { self.raw.signal_semaphore(&info) }.map_err(failed("vkSignalSemaphore"))?;
+        unsafe { self.raw.signal_semaphore(&info) }.map_err(call_error("vkSignalSemaphore"))?;
         self.update_state(|state| state.signalled.push((number.0, value)));
         Ok(())
     }
@@ -408,13 +409,13 @@ impl SharedRun {
         let info = vk::SemaphoreWaitInfo::default().semaphores(&semaphores).values(&values);
         loop {
             // SAFETY: the semaphore is a timeline of this device.
-            match unsafe { self.raw.wait_semaphores(&info, SLICE) } {
+            match unsafe { self.raw.wait_semaphores(&info, FENCE_WAIT_SLICE) } {
                 Ok(()) => return Ok(()),
-                Err(vk::Result::TIMEOUT) if self.failed.load(Ordering::Relaxed) => {
+                Err(vk::Result::TIMEOUT) if self.has_failed.load(Ordering::Relaxed) => {
                     return Err(DeviceError::Busy);
                 }
                 Err(vk::Result::TIMEOUT) => {}
-                Err(result) => return Err(failed("vkWaitSemaphores")(result)),
+                Err(result) => return Err(call_error("vkWaitSemaphores")(result)),
             }
         }
     }
@@ -423,17 +424,17 @@ impl SharedRun {
     fn run_thread(&self, number: usize) -> Result<Vec<u32>, DeviceError> {
         let missing = || DeviceError::InvalidPlan(format!("no thread {number} of the host"));
         let code = self.hosts.threads.get(number).ok_or_else(missing)?;
-        let mut registers = vec![0; code.registers as usize * self.play.instances as usize];
+        let mut registers = vec![0; code.registers as usize * self.layout.instances as usize];
         self.set_progress(number, 1, 0);
-        let since = Instant::now();
-        while !self.other_progress(number).all(|(act, _)| act > 0) && since.elapsed() < START {
+        let start = Instant::now();
+        while !self.other_progress(number).all(|(act, _)| act > 0) && start.elapsed() < START_TIMEOUT {
             std::thread::yield_now();
         }
         for (at, act) in (1..).zip(&code.acts) {
             self.set_progress(number, at, 0);
             match act {
-                HostAct::Each(operations) => {
-                    let rows = (0..self.play.instances).zip(register_rows(&mut registers, code.registers));
+                HostAct::Execute(operations) => {
+                    let rows = (0..self.layout.instances).zip(register_rows(&mut registers, code.registers));
                     for (instance, row) in rows {
                         self.set_progress(number, at, instance);
                         self.rendezvous(number, (at, instance));
@@ -451,7 +452,7 @@ impl SharedRun {
     }
 
     fn set_progress(&self, number: usize, act: u32, instance: u32) {
-        if let Some((own_act, own_instance)) = self.places.get(number) {
+        if let Some((own_act, own_instance)) = self.progress.get(number) {
             own_instance.store(instance, Ordering::Relaxed);
             own_act.store(act, Ordering::Relaxed);
         }
@@ -459,22 +460,22 @@ impl SharedRun {
 
     /// Returns the progress of the other threads.
     fn other_progress(&self, number: usize) -> impl Iterator<Item = (u32, u32)> + '_ {
-        let others = self.places.iter().enumerate().filter(move |(other, _)| *other != number);
+        let others = self.progress.iter().enumerate().filter(move |(other, _)| *other != number);
         others.map(|(_, (act, instance))| (act.load(Ordering::Relaxed), instance.load(Ordering::Relaxed)))
     }
 
     /// Waits briefly for the others to reach the same place; they may be waiting for this thread. Then it
     /// delays this thread.
     fn rendezvous(&self, number: usize, place: (u32, u32)) {
-        for _ in 0..LOOKS {
+        for _ in 0..RENDEZVOUS_POLLS {
             if self.other_progress(number).all(|other| other >= place) {
                 break;
             }
             std::hint::spin_loop();
         }
-        let late = place.1.wrapping_mul(5 + 2 * number as u32) % LATE;
-        for turn in 0..late {
-            std::hint::black_box(turn);
+        let delay = place.1.wrapping_mul(5 + 2 * number as u32) % MAX_DELAY_SPINS;
+        for spin in 0..delay {
+            std::hint::black_box(spin);
         }
     }
 
@@ -488,7 +489,7 @@ impl SharedRun {
         while let Some(operation) = operations.get(at) {
             at += 1;
             let value = |value: HostValue| {
-                value.evaluate_with(|register| registers.get(register as usize).copied().unwrap_or(0))
+                value.evaluate(|register| registers.get(register as usize).copied().unwrap_or(0))
             };
             match operation {
                 HostOperation::Load { register, place, order } => {
@@ -504,16 +505,16 @@ impl SharedRun {
                 HostOperation::Fence(order) => fence(fence_order(*order)),
                 HostOperation::Flush(places) => {
                     for place in places {
-                        self.memory.flush_word(&self.raw, self.play.word_index(instance, place.storage))?;
+                        self.memory.flush_word(&self.raw, self.layout.word_index(instance, place.storage))?;
                     }
                 }
                 HostOperation::Invalidate(places) => {
                     for place in places {
                         self.memory
-                            .invalidate_word(&self.raw, self.play.word_index(instance, place.storage))?;
+                            .invalidate_word(&self.raw, self.layout.word_index(instance, place.storage))?;
                     }
                 }
-                HostOperation::Skip { condition, over } => {
+                HostOperation::Skip { condition, count: over } => {
                     let taken = condition.is_none_or(|(relation, left, right)| {
                         relation.holds_between(value(left), value(right))
                     });
@@ -525,24 +526,24 @@ impl SharedRun {
     }
 
     fn host_word(&self, instance: u32, place: HostPlace) -> Result<&AtomicU32, DeviceError> {
-        let word = self.play.word_index(instance, place.storage);
+        let word = self.layout.word_index(instance, place.storage);
         self.memory.word(word).ok_or_else(|| DeviceError::InvalidPlan(format!("no word {word} for the host")))
     }
 
     /// Returns the reports of a thread from its final registers.
     fn thread_reports(&self, code: &HostThread, registers: &[u32]) -> Vec<u32> {
-        let instances = self.play.instances as usize;
-        let mut reported = Vec::with_capacity(code.reports.len() * instances);
+        let instances = self.layout.instances as usize;
+        let mut reports = Vec::with_capacity(code.reports.len() * instances);
         for report in &code.reports {
-            reported.extend((0..instances).map(|instance| match report {
-                HostReport::Done => self.play.done,
+            reports.extend((0..instances).map(|instance| match report {
+                HostReport::Done => self.layout.done,
                 HostReport::Register(register) => {
                     let at = instance * code.registers as usize + *register as usize;
-                    registers.get(at).copied().unwrap_or(self.play.poison)
+                    registers.get(at).copied().unwrap_or(self.layout.poison)
                 }
             }));
         }
-        reported
+        reports
     }
 }
 

@@ -5,18 +5,18 @@ use gpu_allocator::MemoryLocation;
 use gpu_allocator::vulkan::{Allocation, AllocationCreateDesc, AllocationScheme};
 use plan::{BufferMemory, DeviceError, Image, ImageFormat, ImageShape};
 
-use crate::error::{allocation_failed, failed};
+use crate::error::{allocation_error, call_error};
 use crate::memory::{DeviceBuffer, MemoryHeap};
 
 /// An image with its memory and view, or the view of a texel buffer.
 ///
 /// [`MemoryHeap::destroy_image`] destroys it. Handles are null if creation failed midway.
 #[derive(Default)]
-pub(crate) struct Texels {
+pub(crate) struct DeviceImage {
     raw: vk::Image,
     allocation: Option<Allocation>,
     /// A dedicated allocation, if a memory type was requested.
-    own: vk::DeviceMemory,
+    dedicated_memory: vk::DeviceMemory,
     pub(crate) view: vk::ImageView,
     pub(crate) buffer_view: vk::BufferView,
     width: u32,
@@ -24,7 +24,7 @@ pub(crate) struct Texels {
 }
 
 /// The only subresource of an image: one level, one layer and one aspect.
-const ALL: vk::ImageSubresourceRange = vk::ImageSubresourceRange {
+const WHOLE_IMAGE: vk::ImageSubresourceRange = vk::ImageSubresourceRange {
     aspect_mask: vk::ImageAspectFlags::COLOR,
     base_mip_level: 0,
     level_count: 1,
@@ -39,8 +39,8 @@ impl MemoryHeap {
         image: &Image,
         buffers: &[DeviceBuffer],
         families: &[u32],
-    ) -> Result<Texels, DeviceError> {
-        let mut texels = Texels::default();
+    ) -> Result<DeviceImage, DeviceError> {
+        let mut texels = DeviceImage::default();
         match self.fill_image(image, buffers, families, &mut texels) {
             Ok(()) => Ok(texels),
             Err(error) => {
@@ -55,7 +55,7 @@ impl MemoryHeap {
         image: &Image,
         buffers: &[DeviceBuffer],
         families: &[u32],
-        texels: &mut Texels,
+        texels: &mut DeviceImage,
     ) -> Result<(), DeviceError> {
         let format = match image.format {
             ImageFormat::Unsigned => vk::Format::R32_UINT,
@@ -91,7 +91,7 @@ impl MemoryHeap {
                     .range(vk::WHOLE_SIZE);
                 // SAFETY: the buffer is this device's, was made for texels, and outlives the view.
                 texels.buffer_view = unsafe { self.raw.create_buffer_view(&info, None) }
-                    .map_err(failed("vkCreateBufferView"))?;
+                    .map_err(call_error("vkCreateBufferView"))?;
                 return Ok(());
             }
         };
@@ -114,16 +114,16 @@ impl MemoryHeap {
         }
         // SAFETY: the device is alive. Every device supports storage images of these formats and sizes, or
         // does with `shaderStorageImageExtendedFormats`, which user kernels require by their capabilities.
-        texels.raw = unsafe { self.raw.create_image(&info, None) }.map_err(failed("vkCreateImage"))?;
+        texels.raw = unsafe { self.raw.create_image(&info, None) }.map_err(call_error("vkCreateImage"))?;
         // SAFETY: the image was made by this device.
         let requirements = unsafe { self.raw.get_image_memory_requirements(texels.raw) };
-        if let BufferMemory::Of(kind) = image.memory {
-            let (memory, _) = self.own_memory(&requirements, kind)?;
-            texels.own = memory;
+        if let BufferMemory::Typed(kind) = image.memory {
+            let (memory, _) = self.allocate_dedicated_memory(&requirements, kind)?;
+            texels.dedicated_memory = memory;
             // SAFETY: the memory was made for this image, which is bound once.
             unsafe { self.raw.bind_image_memory(texels.raw, memory, 0) }
-                .map_err(failed("vkBindImageMemory"))?;
-            return self.view_image(image, (view_type, format), texels);
+                .map_err(call_error("vkBindImageMemory"))?;
+            return self.create_view(image, (view_type, format), texels);
         }
         let description = AllocationCreateDesc {
             name: image.name,
@@ -132,42 +132,42 @@ impl MemoryHeap {
             linear: false,
             allocation_scheme: AllocationScheme::GpuAllocatorManaged,
         };
-        let allocation = self.allocator.borrow_mut().allocate(&description).map_err(allocation_failed)?;
+        let allocation = self.allocator.borrow_mut().allocate(&description).map_err(allocation_error)?;
         // SAFETY: the handle is used only to bind the image to the range that was allocated for it.
         let bound =
             unsafe { self.raw.bind_image_memory(texels.raw, allocation.memory(), allocation.offset()) };
         texels.allocation = Some(allocation);
-        bound.map_err(failed("vkBindImageMemory"))?;
-        self.view_image(image, (view_type, format), texels)
+        bound.map_err(call_error("vkBindImageMemory"))?;
+        self.create_view(image, (view_type, format), texels)
     }
 
-    fn view_image(
+    fn create_view(
         &self,
         image: &Image,
         (view_type, format): (vk::ImageViewType, vk::Format),
-        texels: &mut Texels,
+        texels: &mut DeviceImage,
     ) -> Result<(), DeviceError> {
         self.set_name(texels.raw, image.name)?;
         let info = vk::ImageViewCreateInfo::default()
             .image(texels.raw)
             .view_type(view_type)
             .format(format)
-            .subresource_range(ALL);
+            .subresource_range(WHOLE_IMAGE);
         // SAFETY: the image is this device's, has memory, and outlives the view.
         texels.view =
-            unsafe { self.raw.create_image_view(&info, None) }.map_err(failed("vkCreateImageView"))?;
+            unsafe { self.raw.create_image_view(&info, None) }.map_err(call_error("vkCreateImageView"))?;
         Ok(())
     }
 
     /// Destroys an image. Nothing on the device may use it.
-    pub(crate) fn destroy_image(&self, texels: &mut Texels) {
+    pub(crate) fn destroy_image(&self, texels: &mut DeviceImage) {
         // SAFETY: this device created the handles or they are null, and by the contract of this function
         // nothing uses them.
         unsafe {
             self.raw.destroy_buffer_view(texels.buffer_view, None);
             self.raw.destroy_image_view(texels.view, None);
             self.raw.destroy_image(texels.raw, None);
-            self.raw.free_memory(texels.own, None);
+            self.raw.free_memory(texels.dedicated_memory, None);
         }
         if let Some(allocation) = texels.allocation.take()
             && let Err(error) = self.allocator.borrow_mut().free(allocation)
@@ -182,7 +182,7 @@ pub(crate) fn record_to_image(
     raw: &ash::Device,
     commands: vk::CommandBuffer,
     from: &DeviceBuffer,
-    to: &Texels,
+    to: &DeviceImage,
 ) {
     let work = vk::PipelineStageFlags::COMPUTE_SHADER | vk::PipelineStageFlags::TRANSFER;
     let general = vk::ImageMemoryBarrier::default()
@@ -193,7 +193,7 @@ pub(crate) fn record_to_image(
         .src_queue_family_index(vk::QUEUE_FAMILY_IGNORED)
         .dst_queue_family_index(vk::QUEUE_FAMILY_IGNORED)
         .image(to.raw)
-        .subresource_range(ALL);
+        .subresource_range(WHOLE_IMAGE);
     // SAFETY: the command buffer is being recorded; the image belongs to the device, and validation ensures
     // that the buffer has a word for each texel.
     unsafe {
@@ -220,7 +220,7 @@ pub(crate) fn record_to_image(
 pub(crate) fn record_from_image(
     raw: &ash::Device,
     commands: vk::CommandBuffer,
-    from: &Texels,
+    from: &DeviceImage,
     to: &DeviceBuffer,
 ) {
     // SAFETY: as above; the image was filled before, which left it in this layout.
@@ -235,7 +235,7 @@ pub(crate) fn record_from_image(
     }
 }
 
-impl Texels {
+impl DeviceImage {
     /// Returns the region of all texels, row by row.
     fn full_region(&self) -> vk::BufferImageCopy {
         vk::BufferImageCopy::default()

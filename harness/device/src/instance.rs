@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use ash::{Entry, ext, khr, vk};
 use plan::DeviceError;
 
-use crate::error::{HOW_TO_GET_A_DRIVER, failed};
+use crate::error::{HOW_TO_GET_A_DRIVER, call_error};
 
 const VALIDATION_LAYER: &CStr = c"VK_LAYER_KHRONOS_validation";
 
 /// Validation messages; layers report them from any thread.
-type Messages = Mutex<Vec<String>>;
+type MessageLog = Mutex<Vec<String>>;
 
 /// A Vulkan instance, destroyed when dropped unless it is abandoned.
 pub(crate) struct Instance {
@@ -25,7 +25,7 @@ pub(crate) struct Instance {
 struct Validation {
     functions: ext::debug_utils::Instance,
     messenger: vk::DebugUtilsMessengerEXT,
-    messages: Arc<Messages>,
+    messages: Arc<MessageLog>,
 }
 
 /// Returns the loader's library, which is loaded once and never unloaded: driver threads may still execute
@@ -45,7 +45,7 @@ fn load_loader() -> Result<Entry, DeviceError> {
 fn has_extension(entry: &Entry, extension: &CStr) -> Result<bool, DeviceError> {
     // SAFETY: a global function; no layer is named.
     let known = unsafe { entry.enumerate_instance_extension_properties(None) }
-        .map_err(failed("vkEnumerateInstanceExtensionProperties"))?;
+        .map_err(call_error("vkEnumerateInstanceExtensionProperties"))?;
     Ok(known.iter().any(|known| known.extension_name_as_c_str() == Ok(extension)))
 }
 
@@ -54,7 +54,8 @@ impl Instance {
         let entry = load_loader()?;
         // SAFETY: a global function without preconditions.
         let version = unsafe { entry.try_enumerate_instance_version() };
-        let version = version.map_err(failed("vkEnumerateInstanceVersion"))?.unwrap_or(vk::API_VERSION_1_0);
+        let version =
+            version.map_err(call_error("vkEnumerateInstanceVersion"))?.unwrap_or(vk::API_VERSION_1_0);
         if version < vk::API_VERSION_1_1 {
             return Err(DeviceError::NoDriver("the Vulkan loader is older than Vulkan 1.1".to_owned()));
         }
@@ -65,7 +66,7 @@ impl Instance {
         let mut layers = Vec::new();
         let mut extensions = Vec::new();
         if validation {
-            require_validation_layer(&entry)?;
+            check_validation_layer(&entry)?;
             layers.push(VALIDATION_LAYER.as_ptr());
             extensions.push(ext::debug_utils::NAME.as_ptr());
             extensions.push(ext::validation_features::NAME.as_ptr());
@@ -77,7 +78,7 @@ impl Instance {
             extensions.push(khr::portability_enumeration::NAME.as_ptr());
             flags |= vk::InstanceCreateFlags::ENUMERATE_PORTABILITY_KHR;
         }
-        let messages = Arc::new(Messages::default());
+        let messages = Arc::new(MessageLog::default());
         let mut messenger_info = messenger_info(&messages);
         let enabled = [vk::ValidationFeatureEnableEXT::SYNCHRONIZATION_VALIDATION];
         let mut features = vk::ValidationFeaturesEXT::default().enabled_validation_features(&enabled);
@@ -95,7 +96,7 @@ impl Instance {
             vk::Result::ERROR_INCOMPATIBLE_DRIVER => {
                 DeviceError::NoDriver(format!("the loader finds none; {HOW_TO_GET_A_DRIVER}"))
             }
-            other => failed("vkCreateInstance")(other),
+            other => call_error("vkCreateInstance")(other),
         })?;
         let mut instance = Instance { entry, raw, validation: None, abandoned: Cell::new(false) };
         if validation {
@@ -103,7 +104,7 @@ impl Instance {
             // SAFETY: the extension is enabled, and the messages outlive the messenger as above.
             let messenger =
                 unsafe { functions.create_debug_utils_messenger(&self::messenger_info(&messages), None) }
-                    .map_err(failed("vkCreateDebugUtilsMessengerEXT"))?;
+                    .map_err(call_error("vkCreateDebugUtilsMessengerEXT"))?;
             instance.validation = Some(Validation { functions, messenger, messages });
         }
         Ok(instance)
@@ -113,7 +114,7 @@ impl Instance {
     pub(crate) fn physical_devices(&self) -> Result<Vec<vk::PhysicalDevice>, DeviceError> {
         // SAFETY: the instance lives.
         let devices = unsafe { self.raw.enumerate_physical_devices() };
-        let devices = devices.map_err(failed("vkEnumeratePhysicalDevices"))?;
+        let devices = devices.map_err(call_error("vkEnumeratePhysicalDevices"))?;
         if devices.is_empty() {
             return Err(DeviceError::NoDriver(format!("the drivers have no device; {HOW_TO_GET_A_DRIVER}")));
         }
@@ -153,10 +154,10 @@ impl Drop for Instance {
     }
 }
 
-fn require_validation_layer(entry: &Entry) -> Result<(), DeviceError> {
+fn check_validation_layer(entry: &Entry) -> Result<(), DeviceError> {
     // SAFETY: a global function without preconditions.
     let layers = unsafe { entry.enumerate_instance_layer_properties() };
-    let layers = layers.map_err(failed("vkEnumerateInstanceLayerProperties"))?;
+    let layers = layers.map_err(call_error("vkEnumerateInstanceLayerProperties"))?;
     if layers.iter().any(|layer| layer.layer_name_as_c_str() == Ok(VALIDATION_LAYER)) {
         return Ok(());
     }
@@ -167,7 +168,7 @@ fn require_validation_layer(entry: &Entry) -> Result<(), DeviceError> {
 }
 
 /// Selects validation messages only: the loader's general messages are about other drivers.
-fn messenger_info(messages: &Arc<Messages>) -> vk::DebugUtilsMessengerCreateInfoEXT<'static> {
+fn messenger_info(messages: &Arc<MessageLog>) -> vk::DebugUtilsMessengerCreateInfoEXT<'static> {
     vk::DebugUtilsMessengerCreateInfoEXT::default()
         .message_severity(
             vk::DebugUtilsMessageSeverityFlagsEXT::ERROR | vk::DebugUtilsMessageSeverityFlagsEXT::WARNING,
@@ -185,7 +186,7 @@ unsafe extern "system" fn collect_message(
 ) -> vk::Bool32 {
     // SAFETY: `messages` is the pointer given with the callback, which outlives the messenger; the layer passes valid
     // data for the time of the call.
-    let (messages, data) = unsafe { (messages.cast_const().cast::<Messages>().as_ref(), data.as_ref()) };
+    let (messages, data) = unsafe { (messages.cast_const().cast::<MessageLog>().as_ref(), data.as_ref()) };
     if let (Some(messages), Some(data)) = (messages, data) {
         // SAFETY: the specification requires a null-terminated string here.
         let text = unsafe { data.message_as_c_str() };

@@ -33,7 +33,7 @@ mod capture;
 #[cfg(not(unix))]
 mod capture {
     /// Runs a closure; the captured output is always empty.
-    pub(crate) fn output_of<T>(act: impl FnOnce() -> T) -> (T, String) {
+    pub(crate) fn capture_output<T>(act: impl FnOnce() -> T) -> (T, String) {
         (act(), String::new())
     }
 }
@@ -70,7 +70,7 @@ mod vulkan;
 pub use compile_only::{COMPILERS_VARIABLE, Mesa, MesaError};
 pub use environment::{DriverEnvironment, EXTRA_VARIABLE, EnvironmentError, SWIFTSHADER_VARIABLE};
 pub use executable::{EXECUTABLE_EXTENSION, Executable, Representation, Statistic};
-pub use select::{Listed, Selector, SelectorError, SoftwareDriver};
+pub use select::{ListedDevice, Selector, SelectorError, SoftwareDriver};
 pub use unusable::{UnusableDriver, find_unusable};
 pub use vendor::ChipFamily;
 pub use vulkan::{DeviceOptions, VulkanDevice, list_devices};

@@ -15,7 +15,7 @@ use crate::memory::{DeviceBuffer, MemoryHeap};
 use crate::submission::Submission;
 
 /// The value of a mark.
-const ENDED: u32 = 0x5e7d_a10c;
+const MARK_VALUE: u32 = 0x5e7d_a10c;
 
 /// The words of all marks of a plan.
 #[derive(Default)]
@@ -32,9 +32,9 @@ impl StageMarks {
         last: usize,
         families: &[u32],
     ) -> Result<(), DeviceError> {
-        let waited =
-            submissions.iter_mut().filter(|own| own.fenced && own.batch.is_none() && own.stage < last);
-        let recordings = waited.filter_map(|own| own.recordings.last_mut());
+        let fenced =
+            submissions.iter_mut().filter(|own| own.is_fenced && own.batch.is_none() && own.stage < last);
+        let recordings = fenced.filter_map(|own| own.recordings.last_mut());
         let mut count = 0;
         for (number, recording) in (0..).zip(recordings) {
             recording.mark = Some(number);
@@ -65,7 +65,7 @@ impl StageMarks {
         // SAFETY: the command buffer is being recorded; the buffer is a copy destination with this word.
         unsafe {
             raw.cmd_pipeline_barrier(commands, all, transfer, flags, &[], &[], &[]);
-            raw.cmd_fill_buffer(commands, words.raw, 4 * u64::from(number), 4, ENDED);
+            raw.cmd_fill_buffer(commands, words.raw, 4 * u64::from(number), 4, MARK_VALUE);
             raw.cmd_pipeline_barrier(commands, transfer, host, flags, &[written], &[], &[]);
         }
     }
@@ -73,9 +73,9 @@ impl StageMarks {
     /// Overwrites the marks of a stage, before it is submitted.
     pub(crate) fn clear(&mut self, submissions: &[Submission], stage: usize) {
         let Some(words) = self.words.as_mut().and_then(DeviceBuffer::write) else { return };
-        for number in of_stage(submissions, stage) {
+        for number in stage_marks(submissions, stage) {
             if let Some(word) = words.get_mut(number) {
-                *word = !ENDED;
+                *word = !MARK_VALUE;
             }
         }
     }
@@ -86,7 +86,7 @@ impl StageMarks {
     /// [`DeviceError::NotExecuted`] if one is missing.
     pub(crate) fn check(&self, submissions: &[Submission], stage: usize) -> Result<(), DeviceError> {
         let words = self.words.as_ref().and_then(DeviceBuffer::read).unwrap_or_default();
-        match of_stage(submissions, stage).all(|number| words.get(number) == Some(&ENDED)) {
+        match stage_marks(submissions, stage).all(|number| words.get(number) == Some(&MARK_VALUE)) {
             true => Ok(()),
             false => Err(DeviceError::NotExecuted("the work before a fence that was signalled")),
         }
@@ -101,7 +101,7 @@ impl StageMarks {
 }
 
 /// Returns the marks of a stage.
-fn of_stage(submissions: &[Submission], stage: usize) -> impl Iterator<Item = usize> + '_ {
+fn stage_marks(submissions: &[Submission], stage: usize) -> impl Iterator<Item = usize> + '_ {
     let own = submissions.iter().filter(move |submission| submission.stage == stage);
     own.flat_map(|submission| &submission.recordings)
         .filter_map(|recording| recording.mark)

@@ -10,14 +10,14 @@ use gpu_allocator::MemoryLocation;
 use gpu_allocator::vulkan::{Allocation, AllocationCreateDesc, AllocationScheme, Allocator};
 use plan::{BufferMemory, DeviceError, MemoryKind, MemoryProperties};
 
-use crate::error::{allocation_failed, failed};
+use crate::error::{allocation_error, call_error};
 
 /// A buffer with its memory. [`MemoryHeap::destroy_buffer`] destroys it.
 pub(crate) struct DeviceBuffer {
     pub(crate) raw: vk::Buffer,
     allocation: Option<Allocation>,
     /// A dedicated allocation, if a memory type was requested.
-    own: vk::DeviceMemory,
+    dedicated_memory: vk::DeviceMemory,
     /// The mapping of a dedicated allocation, and its size.
     mapped: Option<(NonNull<u32>, vk::DeviceSize)>,
     properties: vk::MemoryPropertyFlags,
@@ -36,7 +36,7 @@ pub(crate) struct MemoryHeap {
     /// True if buffers may have addresses.
     pub(crate) has_addresses: bool,
     /// True if device memory is not host-visible, so that results are copied.
-    pub(crate) stages: bool,
+    pub(crate) needs_staging: bool,
     /// Names objects in validation messages, if validation is enabled.
     pub(crate) names: Option<ext::debug_utils::Device>,
 }
@@ -47,7 +47,8 @@ impl MemoryHeap {
         let (Some(names), Ok(name)) = (&self.names, CString::new(name)) else { return Ok(()) };
         let info = vk::DebugUtilsObjectNameInfoEXT::default().object_handle(object).object_name(&name);
         // SAFETY: the object is this device's, and the name lives until after the call.
-        unsafe { names.set_debug_utils_object_name(&info) }.map_err(failed("vkSetDebugUtilsObjectNameEXT"))
+        unsafe { names.set_debug_utils_object_name(&info) }
+            .map_err(call_error("vkSetDebugUtilsObjectNameEXT"))
     }
 
     /// Creates a buffer that these queue families share; with one or none, ownership is exclusive.
@@ -58,7 +59,7 @@ impl MemoryHeap {
         words: u64,
         memory: BufferMemory,
         families: &[u32],
-        use_besides: vk::BufferUsageFlags,
+        extra_usage: vk::BufferUsageFlags,
         name: &str,
     ) -> Result<DeviceBuffer, DeviceError> {
         let too_large = || DeviceError::Unsupported(format!("memory for {words} words ({name})"));
@@ -67,18 +68,18 @@ impl MemoryHeap {
         let usage = vk::BufferUsageFlags::STORAGE_BUFFER
             | vk::BufferUsageFlags::TRANSFER_SRC
             | vk::BufferUsageFlags::TRANSFER_DST
-            | use_besides;
+            | extra_usage;
         let mut info = vk::BufferCreateInfo::default().size(size).usage(usage);
         if families.len() > 1 {
             info = info.sharing_mode(vk::SharingMode::CONCURRENT).queue_family_indices(families);
         }
         // SAFETY: the device lives, and the families are distinct ones of it.
-        let raw = unsafe { self.raw.create_buffer(&info, None) }.map_err(failed("vkCreateBuffer"))?;
+        let raw = unsafe { self.raw.create_buffer(&info, None) }.map_err(call_error("vkCreateBuffer"))?;
         // From here on, the error paths destroy the buffer.
         let mut buffer = DeviceBuffer {
             raw,
             allocation: None,
-            own: vk::DeviceMemory::null(),
+            dedicated_memory: vk::DeviceMemory::null(),
             mapped: None,
             properties: vk::MemoryPropertyFlags::empty(),
             len,
@@ -110,12 +111,12 @@ impl MemoryHeap {
         // SAFETY: the buffer was made by this device.
         let requirements = unsafe { self.raw.get_buffer_memory_requirements(buffer.raw) };
         let location = match memory {
-            BufferMemory::Of(kind) => return self.bind_own_memory(buffer, &requirements, kind),
+            BufferMemory::Typed(kind) => return self.bind_dedicated_memory(buffer, &requirements, kind),
             BufferMemory::Mapped(kind) => {
-                self.bind_own_memory(buffer, &requirements, kind)?;
-                return self.map(buffer, requirements.size);
+                self.bind_dedicated_memory(buffer, &requirements, kind)?;
+                return self.map_memory(buffer, requirements.size);
             }
-            BufferMemory::Device if self.stages => MemoryLocation::GpuOnly,
+            BufferMemory::Device if self.needs_staging => MemoryLocation::GpuOnly,
             BufferMemory::Device | BufferMemory::Readback => MemoryLocation::GpuToCpu,
             BufferMemory::Shared => MemoryLocation::CpuToGpu,
         };
@@ -126,37 +127,37 @@ impl MemoryHeap {
             linear: true,
             allocation_scheme: AllocationScheme::GpuAllocatorManaged,
         };
-        let allocation = self.allocator.borrow_mut().allocate(&description).map_err(allocation_failed)?;
+        let allocation = self.allocator.borrow_mut().allocate(&description).map_err(allocation_error)?;
         // SAFETY: the handle is used only to bind the buffer to the range that was allocated for it.
         let bound =
             unsafe { self.raw.bind_buffer_memory(buffer.raw, allocation.memory(), allocation.offset()) };
         buffer.properties = allocation.memory_properties();
         buffer.allocation = Some(allocation);
-        bound.map_err(failed("vkBindBufferMemory"))
+        bound.map_err(call_error("vkBindBufferMemory"))
     }
 
     /// Binds a buffer to a dedicated allocation of the first matching memory type.
-    fn bind_own_memory(
+    fn bind_dedicated_memory(
         &self,
         buffer: &mut DeviceBuffer,
         requirements: &vk::MemoryRequirements,
         kind: MemoryKind,
     ) -> Result<(), DeviceError> {
-        let (memory, flags) = self.own_memory(requirements, kind)?;
-        buffer.own = memory;
+        let (memory, flags) = self.allocate_dedicated_memory(requirements, kind)?;
+        buffer.dedicated_memory = memory;
         buffer.properties = flags;
         // SAFETY: the memory was made for this buffer, which is bound once.
-        unsafe { self.raw.bind_buffer_memory(buffer.raw, buffer.own, 0) }
-            .map_err(failed("vkBindBufferMemory"))
+        unsafe { self.raw.bind_buffer_memory(buffer.raw, buffer.dedicated_memory, 0) }
+            .map_err(call_error("vkBindBufferMemory"))
     }
 
     /// Maps a dedicated allocation until it is freed.
-    fn map(&self, buffer: &mut DeviceBuffer, bytes: vk::DeviceSize) -> Result<(), DeviceError> {
+    fn map_memory(&self, buffer: &mut DeviceBuffer, bytes: vk::DeviceSize) -> Result<(), DeviceError> {
         let flags = vk::MemoryMapFlags::empty();
         // SAFETY: only this buffer uses the memory, which was not mapped before, and its type is
         // host-visible.
-        let start = unsafe { self.raw.map_memory(buffer.own, 0, vk::WHOLE_SIZE, flags) };
-        let start = NonNull::new(start.map_err(failed("vkMapMemory"))?.cast::<u32>());
+        let start = unsafe { self.raw.map_memory(buffer.dedicated_memory, 0, vk::WHOLE_SIZE, flags) };
+        let start = NonNull::new(start.map_err(call_error("vkMapMemory"))?.cast::<u32>());
         let start = start.filter(|start| start.is_aligned());
         buffer.mapped = Some((start.ok_or(DeviceError::OutOfMemory("vkMapMemory"))?, bytes));
         Ok(())
@@ -168,15 +169,15 @@ impl MemoryHeap {
         Some(MappedMemory {
             start,
             len: buffer.len,
-            memory: buffer.own,
+            memory: buffer.dedicated_memory,
             bytes,
-            atom: self.atom_bytes.max(4),
-            coherent: buffer.properties.contains(vk::MemoryPropertyFlags::HOST_COHERENT),
+            atom_bytes: self.atom_bytes.max(4),
+            is_coherent: buffer.properties.contains(vk::MemoryPropertyFlags::HOST_COHERENT),
         })
     }
 
     /// Allocates dedicated memory of the first matching type; returns it with the type's properties.
-    pub(crate) fn own_memory(
+    pub(crate) fn allocate_dedicated_memory(
         &self,
         requirements: &vk::MemoryRequirements,
         kind: MemoryKind,
@@ -195,7 +196,8 @@ impl MemoryHeap {
             info = info.push_next(&mut flags_info);
         }
         // SAFETY: the device lives, and the index is one of its memory types.
-        let memory = unsafe { self.raw.allocate_memory(&info, None) }.map_err(failed("vkAllocateMemory"))?;
+        let memory =
+            unsafe { self.raw.allocate_memory(&info, None) }.map_err(call_error("vkAllocateMemory"))?;
         Ok((memory, *flags))
     }
 
@@ -204,7 +206,7 @@ impl MemoryHeap {
         // SAFETY: this device created the buffer, and by the contract of this function no submission uses it.
         unsafe {
             self.raw.destroy_buffer(buffer.raw, None);
-            self.raw.free_memory(buffer.own, None);
+            self.raw.free_memory(buffer.dedicated_memory, None);
         }
         if let Some(allocation) = buffer.allocation.take()
             && let Err(error) = self.allocator.borrow_mut().free(allocation)
@@ -222,8 +224,8 @@ pub(crate) struct MappedMemory {
     memory: vk::DeviceMemory,
     /// Size of the memory.
     bytes: vk::DeviceSize,
-    atom: vk::DeviceSize,
-    coherent: bool,
+    atom_bytes: vk::DeviceSize,
+    is_coherent: bool,
 }
 
 // SAFETY: it accesses the memory only by atomic operations, and its Vulkan calls need no external
@@ -243,12 +245,12 @@ impl MappedMemory {
 
     /// Returns the range of `nonCoherentAtomSize` around a word.
     fn atom_range(&self, word: u64) -> vk::MappedMemoryRange<'static> {
-        let first = word * 4 / self.atom * self.atom;
-        let size = if first + self.atom > self.bytes { vk::WHOLE_SIZE } else { self.atom };
+        let first = word * 4 / self.atom_bytes * self.atom_bytes;
+        let size = if first + self.atom_bytes > self.bytes { vk::WHOLE_SIZE } else { self.atom_bytes };
         vk::MappedMemoryRange::default().memory(self.memory).offset(first).size(size)
     }
 
-    fn all(&self) -> vk::MappedMemoryRange<'static> {
+    fn whole_range(&self) -> vk::MappedMemoryRange<'static> {
         vk::MappedMemoryRange::default().memory(self.memory).size(vk::WHOLE_SIZE)
     }
 
@@ -261,20 +263,20 @@ impl MappedMemory {
     }
 
     pub(crate) fn flush_all(&self, raw: &ash::Device) -> Result<(), DeviceError> {
-        self.flush_range(raw, self.all())
+        self.flush_range(raw, self.whole_range())
     }
 
     pub(crate) fn invalidate_all(&self, raw: &ash::Device) -> Result<(), DeviceError> {
-        self.invalidate_range(raw, self.all())
+        self.invalidate_range(raw, self.whole_range())
     }
 
     /// Flushes a range; coherent memory needs no flush.
     fn flush_range(&self, raw: &ash::Device, range: vk::MappedMemoryRange<'_>) -> Result<(), DeviceError> {
-        if self.coherent {
+        if self.is_coherent {
             return Ok(());
         }
         // SAFETY: the whole memory is mapped, and the range consists of atoms within it.
-        unsafe { raw.flush_mapped_memory_ranges(&[range]) }.map_err(failed("vkFlushMappedMemoryRanges"))
+        unsafe { raw.flush_mapped_memory_ranges(&[range]) }.map_err(call_error("vkFlushMappedMemoryRanges"))
     }
 
     fn invalidate_range(
@@ -282,12 +284,12 @@ impl MappedMemory {
         raw: &ash::Device,
         range: vk::MappedMemoryRange<'_>,
     ) -> Result<(), DeviceError> {
-        if self.coherent {
+        if self.is_coherent {
             return Ok(());
         }
         // SAFETY: as in `flush_range`.
         unsafe { raw.invalidate_mapped_memory_ranges(&[range]) }
-            .map_err(failed("vkInvalidateMappedMemoryRanges"))
+            .map_err(call_error("vkInvalidateMappedMemoryRanges"))
     }
 }
 

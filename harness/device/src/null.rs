@@ -10,10 +10,10 @@ const SHIM: &str = "_noop_drm_shim";
 
 /// Returns true if a shim library is loaded in this process.
 pub(crate) fn is_shimmed() -> bool {
-    std::fs::read_to_string("/proc/self/maps").is_ok_and(|maps| shows_shim(&maps))
+    std::fs::read_to_string("/proc/self/maps").is_ok_and(|maps| contains_shim(&maps))
 }
 
-fn shows_shim(maps: &str) -> bool {
+fn contains_shim(maps: &str) -> bool {
     // The sixth column is the file.
     maps.lines().filter_map(|line| line.split_whitespace().nth(5)).any(|file| file.contains(SHIM))
 }
@@ -58,8 +58,8 @@ mod tests {
     fn a_shim_shows_among_the_mapped_files() {
         let mapped =
             |file: &str| format!("7f00-7f10 r-xp 00000000 08:01 42      /usr/lib/x86_64-linux-gnu/{file}\n");
-        assert!(shows_shim(&(mapped("libc.so.6") + &mapped("libamdgpu_noop_drm_shim.so"))));
-        assert!(!shows_shim(&(mapped("libdrm.so.2") + "7f20-7f30 rw-p 00000000 00:00 0\n")));
+        assert!(contains_shim(&(mapped("libc.so.6") + &mapped("libamdgpu_noop_drm_shim.so"))));
+        assert!(!contains_shim(&(mapped("libdrm.so.2") + "7f20-7f30 rw-p 00000000 00:00 0\n")));
         assert!(!is_shimmed());
     }
 }

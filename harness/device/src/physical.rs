@@ -7,12 +7,12 @@ use ash::{ext, vk};
 use plan::{Capabilities, DeviceError, Identity};
 
 use crate::compile_only;
-use crate::error::failed;
+use crate::error::call_error;
 use crate::features::{Available, Features, subgroup_operations};
 use crate::instance::Instance;
 use crate::memory::properties_of;
 use crate::null::is_shimmed;
-use crate::select::{Listed, SoftwareDriver};
+use crate::select::{ListedDevice, SoftwareDriver};
 use crate::split_barrier::{self, SplitBarrierProperties};
 
 /// The total number of loop iterations after which lavapipe silently ends an invocation's loops
@@ -66,9 +66,9 @@ pub(crate) fn physical_devices(instance: &Instance) -> Result<Vec<QueriedDevice>
 }
 
 /// Returns the list for users.
-pub(crate) fn to_listed(devices: &[QueriedDevice]) -> Vec<Listed> {
+pub(crate) fn to_listed(devices: &[QueriedDevice]) -> Vec<ListedDevice> {
     let rows = devices.iter().enumerate();
-    rows.map(|(index, device)| Listed {
+    rows.map(|(index, device)| ListedDevice {
         index,
         identity: device.identity.clone(),
         capabilities: device.capabilities.clone(),
@@ -84,12 +84,12 @@ impl QueriedDevice {
             (
                 raw.get_physical_device_properties(handle),
                 raw.enumerate_device_extension_properties(handle)
-                    .map_err(failed("vkEnumerateDeviceExtensionProperties"))?,
+                    .map_err(call_error("vkEnumerateDeviceExtensionProperties"))?,
                 raw.get_physical_device_queue_family_properties(handle),
                 raw.get_physical_device_memory_properties(handle),
             )
         };
-        is_sound(&memory)?;
+        check_memory_properties(&memory)?;
         let full = Available { version: core.api_version, extensions: extension_names(&extensions) };
         let properties = ExtendedProperties::query(instance, handle, &full);
         let software = match properties.driver_id {
@@ -116,7 +116,7 @@ impl QueriedDevice {
             memory_types: memory_types
                 .iter()
                 .filter_map(|flags| properties_of(*flags))
-                .filter(|properties| features.device_coherent_memory() || !properties.device_coherent)
+                .filter(|properties| features.has_device_coherent_memory() || !properties.device_coherent)
                 .collect(),
             ..make_capabilities(&core.limits, &properties, &features, &families, software, is_cpu)
         });
@@ -151,7 +151,7 @@ impl QueriedDevice {
     }
 }
 
-/// ExtendedProperties beyond the core structure; zero if the device does not support them.
+/// Properties beyond the core structure; zero if the device does not support them.
 struct ExtendedProperties {
     driver_id: vk::DriverId,
     driver_name: String,
@@ -229,8 +229,8 @@ fn make_identity(
 ) -> Identity {
     let device_name = string_or_empty(core.device_name_as_c_str().ok());
     // Devices on a shim report real names; the variable set for this process names the simulated chip.
-    let chosen = || std::env::var(vendor::CHOSEN_VARIABLE).ok().filter(|name| !name.is_empty());
-    let name = if executes { None } else { vendor::name_of(&device_name).or_else(chosen) };
+    let chosen = || std::env::var(vendor::SELECTOR_VARIABLE).ok().filter(|name| !name.is_empty());
+    let name = if executes { None } else { vendor::compile_only_name(&device_name).or_else(chosen) };
     let version = core.api_version;
     Identity {
         name: name
@@ -262,9 +262,9 @@ fn make_identity(
     }
 }
 
-/// Refuses impossible memory properties before they are used as indices, so that every caller gets the same
+/// Checks memory properties before they are used as indices, so that every caller gets the same
 /// error.
-fn is_sound(memory: &vk::PhysicalDeviceMemoryProperties) -> Result<(), DeviceError> {
+fn check_memory_properties(memory: &vk::PhysicalDeviceMemoryProperties) -> Result<(), DeviceError> {
     let (types, heaps) = (memory.memory_type_count as usize, memory.memory_heap_count as usize);
     let wrong = |what: String| {
         let call = "vkGetPhysicalDeviceMemoryProperties";
@@ -276,8 +276,9 @@ fn is_sound(memory: &vk::PhysicalDeviceMemoryProperties) -> Result<(), DeviceErr
     if heaps > vk::MAX_MEMORY_HEAPS {
         return wrong(format!("{heaps} memory heaps (at most {} are possible)", vk::MAX_MEMORY_HEAPS));
     }
-    let outside = memory.memory_types_as_slice().iter().find(|kind| kind.heap_index as usize >= heaps);
-    outside.map_or(Ok(()), |kind| wrong(format!("memory of heap {}, and {heaps} heaps", kind.heap_index)))
+    let invalid_type = memory.memory_types_as_slice().iter().find(|kind| kind.heap_index as usize >= heaps);
+    invalid_type
+        .map_or(Ok(()), |kind| wrong(format!("memory of heap {}, and {heaps} heaps", kind.heap_index)))
 }
 
 /// Returns true if a device is compile-only: Mesa's null back ends have a special name, and a device without
@@ -301,13 +302,13 @@ fn make_capabilities(
         is_cpu,
         shares_choices: false,
         host_threads: true,
-        memory_model: features.memory_model(),
-        device_scope: features.device_scope(),
-        availability_visibility_chains: features.availability_visibility_chains(),
+        memory_model: features.has_memory_model(),
+        device_scope: features.has_device_scope(),
+        availability_visibility_chains: features.has_availability_visibility_chains(),
         subgroup_size: properties.subgroup_size,
         subgroup_size_range: properties.subgroup_size_range,
-        full_subgroups: features.full_subgroups()
-            && features.subgroup_size_control()
+        full_subgroups: features.has_full_subgroups()
+            && features.has_subgroup_size_control()
             && (properties.may_require_subgroup_size || smallest == largest),
         subgroups_in_compute: properties.subgroup_stages.contains(vk::ShaderStageFlags::COMPUTE),
         max_workgroup_invocations: limits.max_compute_work_group_invocations,

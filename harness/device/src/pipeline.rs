@@ -5,7 +5,7 @@ use std::ffi::CString;
 use ash::vk;
 use plan::{DeviceError, Image, ImageShape, Kernel, KernelStage, Subgroups};
 
-use crate::error::failed;
+use crate::error::call_error;
 use crate::stage_flags::stage_flag;
 
 /// A kernel's pipeline and layouts; handles are null if creation failed midway.
@@ -127,7 +127,7 @@ impl PipelineCompiler {
             let info = vk::DescriptorSetLayoutCreateInfo::default().bindings(&bindings);
             // SAFETY: the device lives; the number of bindings is within its limits.
             let layout = unsafe { self.raw.create_descriptor_set_layout(&info, None) }
-                .map_err(failed("vkCreateDescriptorSetLayout"))?;
+                .map_err(call_error("vkCreateDescriptorSetLayout"))?;
             pipeline.set_layouts.push(layout);
         }
 
@@ -139,13 +139,13 @@ impl PipelineCompiler {
             .push_constant_ranges(ranges);
         // SAFETY: as above; the size is a multiple of four within the device's limit.
         pipeline.layout = unsafe { self.raw.create_pipeline_layout(&info, None) }
-            .map_err(failed("vkCreatePipelineLayout"))?;
+            .map_err(call_error("vkCreatePipelineLayout"))?;
 
         let info = vk::ShaderModuleCreateInfo::default().code(&kernel.words);
         // SAFETY: the words start with a SPIR-V header; the maker of the plan guarantees a valid module, as
         // in every Vulkan interface. Validation layers check it if enabled.
-        let module =
-            unsafe { self.raw.create_shader_module(&info, None) }.map_err(failed("vkCreateShaderModule"))?;
+        let module = unsafe { self.raw.create_shader_module(&info, None) }
+            .map_err(call_error("vkCreateShaderModule"))?;
         let compiled = if kernel.stage == KernelStage::Compute {
             self.compile_compute(kernel, module, pipeline.layout, flags).map(|made| pipeline.raw = made)
         } else {
@@ -195,7 +195,7 @@ impl PipelineCompiler {
                 call: "vkCreateComputePipelines",
                 code: "no pipeline".to_owned(),
             }),
-            Err((_, result)) => Err(failed("vkCreateComputePipelines")(result)),
+            Err((_, result)) => Err(call_error("vkCreateComputePipelines")(result)),
         }
     }
 

@@ -14,7 +14,7 @@ use plan::{DeviceError, Image, Interface, Kernel, KernelStage, Subgroups};
 use crate::pipeline::{Pipeline, PipelineCompiler, descriptor_type};
 
 /// The capacity for unused pipelines: those of a test, of its twin and of the next test.
-const KEPT: usize = 24;
+const CACHE_CAPACITY: usize = 24;
 
 /// The cache key.
 #[derive(Clone, PartialEq, Eq)]
@@ -22,7 +22,7 @@ struct PipelineKey {
     words: Vec<u32>,
     bindings: u32,
     images: Vec<vk::DescriptorType>,
-    pushed: u32,
+    push_constant_bytes: u32,
     subgroups: Subgroups,
     stage: KernelStage,
     interface: Option<Interface>,
@@ -35,7 +35,7 @@ impl PipelineKey {
             words: kernel.words.clone(),
             bindings: kernel.bindings,
             images: images.map(|image| descriptor_type(image.shape)).collect(),
-            pushed: kernel.push_constant_bytes + 8 * kernel.addresses.len() as u32,
+            push_constant_bytes: kernel.push_constant_bytes + 8 * kernel.addresses.len() as u32,
             subgroups: kernel.subgroups,
             stage: kernel.stage.clone(),
             interface: kernel.interface.clone(),
@@ -44,24 +44,24 @@ impl PipelineKey {
 }
 
 /// The cached pipelines of a device, the most recently used one last.
-type Made = Mutex<Vec<(PipelineKey, Arc<Pipeline>)>>;
+type CachedPipelines = Mutex<Vec<(PipelineKey, Arc<Pipeline>)>>;
 
 /// Creates and caches the pipelines of a device.
 pub(crate) struct PipelineStore {
-    maker: PipelineCompiler,
-    made: Arc<Made>,
+    compiler: PipelineCompiler,
+    cache: Arc<CachedPipelines>,
     /// Threads that compile ahead.
-    ahead: RefCell<Vec<JoinHandle<()>>>,
+    background_threads: RefCell<Vec<JoinHandle<()>>>,
 }
 
 impl PipelineStore {
-    pub(crate) fn new(maker: PipelineCompiler) -> PipelineStore {
-        PipelineStore { maker, made: Arc::default(), ahead: RefCell::default() }
+    pub(crate) fn new(compiler: PipelineCompiler) -> PipelineStore {
+        PipelineStore { compiler, cache: Arc::default(), background_threads: RefCell::default() }
     }
 
     /// Returns the pipeline compiler.
-    pub(crate) fn maker(&self) -> &PipelineCompiler {
-        &self.maker
+    pub(crate) fn compiler(&self) -> &PipelineCompiler {
+        &self.compiler
     }
 
     /// Returns a pipeline for each kernel; missing ones are compiled in parallel.
@@ -70,16 +70,16 @@ impl PipelineStore {
         kernels: &[Kernel],
         images: &[Image],
     ) -> Result<Vec<Arc<Pipeline>>, DeviceError> {
-        self.join_ahead();
+        self.join_background_threads();
         let missing: Vec<&Kernel> = kernels
             .iter()
-            .filter(|kernel| find_cached(&self.made, &PipelineKey::for_kernel(kernel, images)).is_none())
+            .filter(|kernel| find_cached(&self.cache, &PipelineKey::for_kernel(kernel, images)).is_none())
             .collect();
-        let made = make_all(&self.maker, &missing, images);
+        let made = compile_all(&self.compiler, &missing, images);
         let mut own = Vec::with_capacity(missing.len());
         for (kernel, pipeline) in missing.iter().zip(made) {
             let (key, pipeline) = (PipelineKey::for_kernel(kernel, images), Arc::new(pipeline?));
-            insert_cached(&self.maker, &self.made, key.clone(), Arc::clone(&pipeline));
+            insert_cached(&self.compiler, &self.cache, key.clone(), Arc::clone(&pipeline));
             own.push((key, pipeline));
         }
         kernels
@@ -88,7 +88,7 @@ impl PipelineStore {
                 let key = PipelineKey::for_kernel(kernel, images);
                 let own =
                     own.iter().find(|(known, _)| *known == key).map(|(_, pipeline)| Arc::clone(pipeline));
-                own.or_else(|| find_cached(&self.made, &key)).ok_or_else(|| DeviceError::Driver {
+                own.or_else(|| find_cached(&self.cache, &key)).ok_or_else(|| DeviceError::Driver {
                     call: "vkCreateComputePipelines",
                     code: "no pipeline".to_owned(),
                 })
@@ -98,46 +98,46 @@ impl PipelineStore {
 
     /// Compiles kernels on a background thread. Errors are dropped; they recur when the pipeline is
     /// requested.
-    pub(crate) fn make_ahead(&self, kernels: Vec<Kernel>, images: Vec<Image>) {
-        self.join_ahead();
-        let (maker, made) = (self.maker.clone(), Arc::clone(&self.made));
+    pub(crate) fn compile_in_background(&self, kernels: Vec<Kernel>, images: Vec<Image>) {
+        self.join_background_threads();
+        let (compiler, made) = (self.compiler.clone(), Arc::clone(&self.cache));
         let thread = std::thread::Builder::new().spawn(move || {
             for kernel in &kernels {
                 let key = PipelineKey::for_kernel(kernel, &images);
                 if find_cached(&made, &key).is_none()
-                    && let Ok(pipeline) = maker.compile_kernel(kernel, &images)
+                    && let Ok(pipeline) = compiler.compile_kernel(kernel, &images)
                 {
-                    insert_cached(&maker, &made, key, Arc::new(pipeline));
+                    insert_cached(&compiler, &made, key, Arc::new(pipeline));
                 }
             }
         });
         // If no thread can be created, each kernel is compiled when it is requested.
-        self.ahead.borrow_mut().extend(thread);
+        self.background_threads.borrow_mut().extend(thread);
     }
 
     /// Returns the pipelines of a prepared plan; those that are no longer cached are destroyed.
-    pub(crate) fn give_back(&self, pipelines: Vec<Arc<Pipeline>>) {
+    pub(crate) fn release(&self, pipelines: Vec<Arc<Pipeline>>) {
         for pipeline in pipelines {
             if let Some(pipeline) = Arc::into_inner(pipeline) {
-                self.maker.destroy(&pipeline);
+                self.compiler.destroy(&pipeline);
             }
         }
     }
 
-    /// Empties the cache. PipelineStore in use are destroyed when their prepared plan returns them.
+    /// Empties the cache. Pipelines in use are destroyed when their prepared plan returns them.
     pub(crate) fn clear_cache(&self) {
-        self.join_ahead();
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        self.join_background_threads();
+        let mut made = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         for (_, pipeline) in made.drain(..) {
             if let Some(pipeline) = Arc::into_inner(pipeline) {
-                self.maker.destroy(&pipeline);
+                self.compiler.destroy(&pipeline);
             }
         }
     }
 
     /// Waits until no compilation ahead is running.
-    fn join_ahead(&self) {
-        for thread in self.ahead.borrow_mut().drain(..) {
+    fn join_background_threads(&self) {
+        for thread in self.background_threads.borrow_mut().drain(..) {
             if thread.join().is_err() {
                 tracing::error!("creating pipelines in advance was interrupted");
             }
@@ -145,48 +145,53 @@ impl PipelineStore {
     }
 }
 
-fn find_cached(made: &Made, key: &PipelineKey) -> Option<Arc<Pipeline>> {
-    let mut made = made.lock().unwrap_or_else(PoisonError::into_inner);
-    let place = made.iter().position(|(known, _)| known == key)?;
-    let found = made.remove(place);
+fn find_cached(cache: &CachedPipelines, key: &PipelineKey) -> Option<Arc<Pipeline>> {
+    let mut cache = cache.lock().unwrap_or_else(PoisonError::into_inner);
+    let place = cache.iter().position(|(known, _)| known == key)?;
+    let found = cache.remove(place);
     let pipeline = Arc::clone(&found.1);
-    made.push(found);
+    cache.push(found);
     Some(pipeline)
 }
 
 /// Caches a pipeline, and evicts the least recently used one beyond the capacity.
-fn insert_cached(maker: &PipelineCompiler, made: &Made, key: PipelineKey, pipeline: Arc<Pipeline>) {
-    let mut made = made.lock().unwrap_or_else(PoisonError::into_inner);
-    made.push((key, pipeline));
-    if made.len() > KEPT {
-        let (_, oldest) = made.remove(0);
+fn insert_cached(
+    compiler: &PipelineCompiler,
+    cache: &CachedPipelines,
+    key: PipelineKey,
+    pipeline: Arc<Pipeline>,
+) {
+    let mut cache = cache.lock().unwrap_or_else(PoisonError::into_inner);
+    cache.push((key, pipeline));
+    if cache.len() > CACHE_CAPACITY {
+        let (_, oldest) = cache.remove(0);
         // A pipeline in use is destroyed by its last user.
         if let Some(oldest) = Arc::into_inner(oldest) {
-            maker.destroy(&oldest);
+            compiler.destroy(&oldest);
         }
     }
 }
 
 /// Compiles pipelines, one thread each.
-fn make_all(
-    maker: &PipelineCompiler,
+fn compile_all(
+    compiler: &PipelineCompiler,
     kernels: &[&Kernel],
     images: &[Image],
 ) -> Vec<Result<Pipeline, DeviceError>> {
     let [first, others @ ..] = kernels else { return Vec::new() };
-    let cut_short =
+    let interrupted =
         || DeviceError::Driver { call: "vkCreateComputePipelines", code: "its thread ended".to_owned() };
     std::thread::scope(|scope| {
         let mut threads = Vec::with_capacity(others.len());
         for kernel in others.iter().copied() {
-            let make = move || maker.compile_kernel(kernel, images);
+            let make = move || compiler.compile_kernel(kernel, images);
             threads.push(std::thread::Builder::new().spawn_scoped(scope, make).ok());
         }
-        let mut made = vec![maker.compile_kernel(first, images)];
+        let mut made = vec![compiler.compile_kernel(first, images)];
         made.extend(threads.into_iter().zip(others).map(|(thread, kernel)| match thread {
-            Some(thread) => thread.join().unwrap_or_else(|_| Err(cut_short())),
+            Some(thread) => thread.join().unwrap_or_else(|_| Err(interrupted())),
             // No thread could be created.
-            None => maker.compile_kernel(kernel, images),
+            None => compiler.compile_kernel(kernel, images),
         }));
         made
     })

@@ -12,22 +12,22 @@ use plan::{
     MemoryProperties, Plan, PlanStep, Prepared, Progress, QueueId, StageMask,
 };
 
-use crate::clock::by_the_clock;
+use crate::clock::wait_until;
 use crate::draw::RenderTarget;
-use crate::error::failed;
+use crate::error::call_error;
 use crate::gpu::Gpu;
 use crate::hosts::HostRun;
-use crate::image::Texels;
+use crate::image::DeviceImage;
 use crate::mark::StageMarks;
 use crate::memory::DeviceBuffer;
 use crate::pipeline::{BindingSlot, Pipeline, binding_slots, descriptor_type};
-use crate::queue::{QueueUse, assign_queues};
-use crate::record::{COPIED, Recorder, record_copy_out};
+use crate::queue::{PreparedQueue, assign_queues};
+use crate::record::{COPY_MARKER, Recorder, record_copy_out};
 use crate::submission::{Submission, host_stage, split_into_submissions};
 use crate::sync::{Semaphores, create_event};
 
 /// The timeout of a copy to the host in nanoseconds; other work of the queue comes first.
-const FETCH_PATIENCE: u64 = 10_000_000_000;
+const FETCH_TIMEOUT_NS: u64 = 10_000_000_000;
 
 /// A plan on a device.
 ///
@@ -41,25 +41,25 @@ pub(crate) struct VulkanPrepared<'d> {
     staging: Vec<Option<DeviceBuffer>>,
     pipelines: Vec<Arc<Pipeline>>,
     kernels: Vec<Kernel>,
-    images: Vec<Texels>,
+    images: Vec<DeviceImage>,
     shapes: Vec<ImageShape>,
     descriptor_pool: vk::DescriptorPool,
     /// Descriptor sets by step index.
     sets: Vec<Vec<vk::DescriptorSet>>,
-    queues: Vec<QueueUse>,
+    queues: Vec<PreparedQueue>,
     semaphores: Semaphores,
     /// Host threads, and the index of the host wait at which they begin.
-    players: Option<(usize, HostRun)>,
+    host_run: Option<(usize, HostRun)>,
     /// Events by step index; null for other steps.
     events: Vec<vk::Event>,
     /// Framebuffers by step index.
-    canvases: Vec<RenderTarget>,
+    render_targets: Vec<RenderTarget>,
     /// The graphics stages on each queue of the plan.
     graphics: Vec<StageMask>,
     submissions: Vec<Submission>,
     marks: StageMarks,
     /// The buffer of the last [`Prepared::fetch`], and its copy commands.
-    fetched: Option<(DeviceBuffer, vk::CommandBuffer)>,
+    fetch_buffer: Option<(DeviceBuffer, vk::CommandBuffer)>,
     state: PlanState,
 }
 
@@ -91,13 +91,16 @@ impl<'d> VulkanPrepared<'d> {
             sets: vec![Vec::new(); plan.steps.len()],
             queues: Vec::new(),
             semaphores: Semaphores::default(),
-            players: host_stage(plan).zip(plan.hosts.as_ref().map(HostRun::new)),
+            host_run: host_stage(plan).zip(plan.hosts.as_ref().map(HostRun::new)),
             events: vec![vk::Event::null(); plan.steps.len()],
-            canvases: vec![RenderTarget::default(); plan.steps.len()],
-            graphics: (0..).take(plan.queues.len()).map(|queue| plan.graphics_on(QueueId(queue))).collect(),
+            render_targets: vec![RenderTarget::default(); plan.steps.len()],
+            graphics: (0..)
+                .take(plan.queues.len())
+                .map(|queue| plan.graphics_stages(QueueId(queue)))
+                .collect(),
             submissions: split_into_submissions(plan),
             marks: StageMarks::default(),
-            fetched: None,
+            fetch_buffer: None,
             state: PlanState::NeverSubmitted,
         };
         let queues = plan.queues.iter().zip(&prepared.graphics);
@@ -112,7 +115,7 @@ impl<'d> VulkanPrepared<'d> {
                 buffer.words,
                 buffer.memory,
                 sharing,
-                use_besides(plan, index),
+                extra_usage(plan, index),
                 buffer.name,
             )?);
         }
@@ -124,7 +127,7 @@ impl<'d> VulkanPrepared<'d> {
                 .steps
                 .iter()
                 .any(|step| matches!(step, PlanStep::ToHost { buffer, .. } if *buffer == BufferId(index)));
-            let staging = if read && buffer.memory == BufferMemory::Device && gpu.heap.stages {
+            let staging = if read && buffer.memory == BufferMemory::Device && gpu.heap.needs_staging {
                 Some(gpu.heap.create_buffer(
                     buffer.words,
                     BufferMemory::Readback,
@@ -141,7 +144,7 @@ impl<'d> VulkanPrepared<'d> {
         prepared.create_descriptor_sets()?;
         for place in places {
             // Pushed before it is complete, for the same reason.
-            prepared.queues.push(QueueUse::new(place));
+            prepared.queues.push(PreparedQueue::new(place));
             if let Some(queue) = prepared.queues.last_mut() {
                 queue.create(&gpu.raw)?;
             }
@@ -155,8 +158,8 @@ impl<'d> VulkanPrepared<'d> {
         let last = prepared.last_stage();
         prepared.marks.create(gpu, &mut prepared.submissions, last, &families)?;
         prepared.semaphores.create(&gpu.raw, plan)?;
-        if let Some((_, players)) = &mut prepared.players {
-            players.create(&gpu.raw)?;
+        if let Some((_, host_run)) = &mut prepared.host_run {
+            host_run.create(&gpu.raw)?;
         }
         for (step, event) in plan.steps.iter().zip(&mut prepared.events) {
             if let PlanStep::Dependency { kind: DependencyKind::Event | DependencyKind::Set(_), .. } = step {
@@ -197,8 +200,8 @@ impl<'d> VulkanPrepared<'d> {
             .collect();
         let info = vk::DescriptorPoolCreateInfo::default().max_sets(sets).pool_sizes(&sizes);
         // SAFETY: the device lives.
-        self.descriptor_pool =
-            unsafe { raw.create_descriptor_pool(&info, None) }.map_err(failed("vkCreateDescriptorPool"))?;
+        self.descriptor_pool = unsafe { raw.create_descriptor_pool(&info, None) }
+            .map_err(call_error("vkCreateDescriptorPool"))?;
         for (number, kernel, bindings) in kernel_uses(&self.steps) {
             let slots = self.kernel_slots(kernel);
             let Some(pipeline) = self.pipelines.get(kernel).filter(|_| !slots.is_empty()) else { continue };
@@ -206,8 +209,8 @@ impl<'d> VulkanPrepared<'d> {
                 .descriptor_pool(self.descriptor_pool)
                 .set_layouts(&pipeline.set_layouts);
             // SAFETY: pool and layouts are this device's; the pool has room for every dispatch.
-            let allocated =
-                unsafe { raw.allocate_descriptor_sets(&info) }.map_err(failed("vkAllocateDescriptorSets"))?;
+            let allocated = unsafe { raw.allocate_descriptor_sets(&info) }
+                .map_err(call_error("vkAllocateDescriptorSets"))?;
             let mut buffers = bindings
                 .iter()
                 .filter_map(|buffer| self.buffers.get(buffer.0 as usize))
@@ -264,7 +267,7 @@ impl<'d> VulkanPrepared<'d> {
 
     /// Records stale command buffers. Nothing may be in flight.
     fn record_stale(&mut self) -> Result<(), DeviceError> {
-        for (step, canvas) in self.steps.iter().zip(&mut self.canvases) {
+        for (step, target) in self.steps.iter().zip(&mut self.render_targets) {
             let (kernel, extent) = match step {
                 PlanStep::Draw { kernel, drawing, .. } => (kernel, drawing.extent),
                 // Workgroups of a graphics stage, without rasterization.
@@ -273,10 +276,10 @@ impl<'d> VulkanPrepared<'d> {
             };
             let pipeline = self.pipelines.get(kernel.0 as usize);
             if let Some(pipeline) = pipeline.filter(|own| own.render_pass != vk::RenderPass::null()) {
-                canvas.resize(&self.gpu.raw, pipeline.render_pass, extent)?;
+                target.resize(&self.gpu.raw, pipeline.render_pass, extent)?;
             }
         }
-        let families: Vec<u32> = self.queues.iter().map(QueueUse::family_index).collect();
+        let families: Vec<u32> = self.queues.iter().map(PreparedQueue::family_index).collect();
         let recorder = Recorder {
             heap: &self.gpu.heap,
             steps: &self.steps,
@@ -287,18 +290,18 @@ impl<'d> VulkanPrepared<'d> {
             images: &self.images,
             sets: &self.sets,
             events: &self.events,
-            canvases: &self.canvases,
+            render_targets: &self.render_targets,
             graphics: &self.graphics,
             mesh: self.gpu.mesh.as_ref(),
-            scoped: &self.gpu.scoped,
+            dependency_recorder: &self.gpu.dependency_recorder,
             marks: &self.marks,
             families: &families,
         };
         for submission in &mut self.submissions {
             let clock = self.queues.get(submission.queue).and_then(|queue| queue.clock);
-            for recording in submission.recordings.iter_mut().filter(|recording| recording.stale) {
+            for recording in submission.recordings.iter_mut().filter(|recording| recording.is_stale) {
                 recorder.record(recording, clock)?;
-                recording.stale = false;
+                recording.is_stale = false;
             }
         }
         Ok(())
@@ -311,21 +314,21 @@ impl<'d> VulkanPrepared<'d> {
             self.semaphores.begin_submission();
             for event in self.events.iter().filter(|event| **event != vk::Event::null()) {
                 // SAFETY: the event is this device's, and no submission that uses it is in flight.
-                unsafe { raw.reset_event(*event) }.map_err(failed("vkResetEvent"))?;
+                unsafe { raw.reset_event(*event) }.map_err(call_error("vkResetEvent"))?;
             }
         }
         let fences = self.stage_fences(stage);
         if !fences.is_empty() {
             // SAFETY: no submission is in flight, so no fence is in use.
-            unsafe { raw.reset_fences(&fences) }.map_err(failed("vkResetFences"))?;
+            unsafe { raw.reset_fences(&fences) }.map_err(call_error("vkResetFences"))?;
         }
-        if let Some((_, players)) = self.players.as_mut().filter(|(own, _)| *own == stage) {
+        if let Some((_, host_run)) = self.host_run.as_mut().filter(|(own, _)| *own == stage) {
             let buffer =
-                self.buffers.get(players.buffer()).and_then(|buffer| self.gpu.heap.mapped_memory(buffer));
+                self.buffers.get(host_run.buffer()).and_then(|buffer| self.gpu.heap.mapped_memory(buffer));
             let memory = buffer.ok_or_else(|| {
                 DeviceError::InvalidPlan("host threads with memory that they cannot access".to_owned())
             })?;
-            return players.begin_submission(
+            return host_run.begin_submission(
                 self.gpu,
                 memory,
                 &self.queues,
@@ -337,16 +340,16 @@ impl<'d> VulkanPrepared<'d> {
         for submission in self.submissions.iter().filter(|submission| submission.stage == stage) {
             let Some(queue) = self.queues.get(submission.queue) else { continue };
             let commands: Vec<_> = submission.recordings.iter().map(|recording| recording.commands).collect();
-            let fence = if submission.fenced { queue.fence } else { vk::Fence::null() };
-            let alone = self.gpu.lock_submission();
+            let fence = if submission.is_fenced { queue.fence } else { vk::Fence::null() };
+            let guard = self.gpu.lock_submission();
             let result = self.semaphores.submit(&self.gpu.raw, queue.raw, submission, &commands, fence);
-            drop(alone);
+            drop(guard);
             if let Err(result) = result {
                 if submitted || result == vk::Result::ERROR_DEVICE_LOST {
                     // Part of the plan is running, and no fence will report its end.
                     self.gpu.abandon();
                 }
-                return Err(failed("vkQueueSubmit")(result));
+                return Err(call_error("vkQueueSubmit")(result));
             }
             submitted = true;
         }
@@ -355,20 +358,20 @@ impl<'d> VulkanPrepared<'d> {
 
     /// Returns the fences of the queues that have work before the host wait `stage`.
     fn stage_fences(&self, stage: usize) -> Vec<vk::Fence> {
-        let fenced = self.submissions.iter().filter(|s| s.fenced && s.stage == stage);
+        let fenced = self.submissions.iter().filter(|s| s.is_fenced && s.stage == stage);
         fenced.filter_map(|submission| self.queues.get(submission.queue)).map(|queue| queue.fence).collect()
     }
 
     /// Returns the number of host waits before the last submission.
     fn last_stage(&self) -> usize {
-        let hosts = self.players.as_ref().map_or(0, |(stage, _)| *stage);
+        let hosts = self.host_run.as_ref().map_or(0, |(stage, _)| *stage);
         self.submissions.last().map_or(0, |submission| submission.stage).max(hosts)
     }
 
     /// Waits for the work before the host wait `stage`; returns false on timeout.
     fn wait_stage(&mut self, stage: usize, timeout: Duration) -> Result<bool, DeviceError> {
-        if let Some((_, players)) = self.players.as_mut().filter(|(own, _)| *own == stage) {
-            return players.wait(timeout).inspect_err(|_| self.gpu.abandon());
+        if let Some((_, host_run)) = self.host_run.as_mut().filter(|(own, _)| *own == stage) {
+            return host_run.wait(timeout).inspect_err(|_| self.gpu.abandon());
         }
         let fences = self.stage_fences(stage);
         if fences.is_empty() {
@@ -384,7 +387,7 @@ impl<'d> VulkanPrepared<'d> {
             Err(vk::Result::TIMEOUT) => Ok(false),
             Err(result) => {
                 self.gpu.abandon();
-                Err(failed("vkWaitForFences")(result))
+                Err(call_error("vkWaitForFences")(result))
             }
         }
     }
@@ -423,7 +426,7 @@ impl<'d> VulkanPrepared<'d> {
             .unwrap_or_else(|| Err(DeviceError::InvalidPlan(format!("step {step} is of another kind"))))?;
         let recordings = self.submissions.iter_mut().flat_map(|submission| &mut submission.recordings);
         for recording in recordings.filter(|recording| recording.steps.contains(&step)) {
-            recording.stale = true;
+            recording.is_stale = true;
         }
         Ok(())
     }
@@ -441,10 +444,10 @@ impl<'d> VulkanPrepared<'d> {
     /// Copies the first words of a buffer to host memory, followed by a marker. Nothing of this plan is in
     /// flight.
     fn copy_out(&mut self, buffer: BufferId, words: u64) -> Result<(), DeviceError> {
-        let queue = self.queues.first().ok_or_else(|| out_of_reach(buffer))?;
-        let room = self.fetched.as_ref().map_or(0, |(room, _)| room.size_in_bytes() / 4);
-        if room < words + 1 {
-            let commands = match self.fetched.take() {
+        let queue = self.queues.first().ok_or_else(|| not_host_visible(buffer))?;
+        let capacity = self.fetch_buffer.as_ref().map_or(0, |(room, _)| room.size_in_bytes() / 4);
+        if capacity < words + 1 {
+            let commands = match self.fetch_buffer.take() {
                 Some((mut old, commands)) => {
                     self.gpu.heap.destroy_buffer(&mut old);
                     commands
@@ -460,13 +463,13 @@ impl<'d> VulkanPrepared<'d> {
                 none,
                 "words for the host",
             )?;
-            self.fetched = Some((room, commands));
+            self.fetch_buffer = Some((room, commands));
         }
         // Overwrites results of an earlier copy, so that they cannot be mistaken for new ones.
-        let spoiled = self.fetched.as_mut().and_then(|(room, _)| room.write());
-        spoiled.ok_or_else(|| out_of_reach(buffer))?.fill(!COPIED);
-        let from = self.buffers.get(buffer.0 as usize).ok_or_else(|| out_of_reach(buffer))?;
-        let (to, commands) = self.fetched.as_ref().ok_or_else(|| out_of_reach(buffer))?;
+        let words_to_overwrite = self.fetch_buffer.as_mut().and_then(|(room, _)| room.write());
+        words_to_overwrite.ok_or_else(|| not_host_visible(buffer))?.fill(!COPY_MARKER);
+        let from = self.buffers.get(buffer.0 as usize).ok_or_else(|| not_host_visible(buffer))?;
+        let (to, commands) = self.fetch_buffer.as_ref().ok_or_else(|| not_host_visible(buffer))?;
         let graphics = self.graphics.first().copied().unwrap_or_default();
         record_copy_out(&self.gpu.raw, *commands, from, to, (words, graphics))?;
         let (raw, fences, commands) = (&self.gpu.raw, [queue.fence], [*commands]);
@@ -474,17 +477,17 @@ impl<'d> VulkanPrepared<'d> {
         // SAFETY: nothing of this plan is in flight, so nothing uses its fence or these commands, which were
         // recorded for the queue's family.
         let submitted = unsafe {
-            raw.reset_fences(&fences).map_err(failed("vkResetFences"))?;
+            raw.reset_fences(&fences).map_err(call_error("vkResetFences"))?;
             let _alone = self.gpu.lock_submission();
             raw.queue_submit(queue.raw, &info, queue.fence)
         };
-        submitted.map_err(failed("vkQueueSubmit"))?;
+        submitted.map_err(call_error("vkQueueSubmit"))?;
         // SAFETY: the fence was given to the submission.
-        match unsafe { raw.wait_for_fences(&fences, true, FETCH_PATIENCE) } {
+        match unsafe { raw.wait_for_fences(&fences, true, FETCH_TIMEOUT_NS) } {
             Ok(()) => Ok(()),
             Err(result) => {
                 self.gpu.abandon();
-                Err(failed("vkWaitForFences")(result))
+                Err(call_error("vkWaitForFences")(result))
             }
         }
     }
@@ -521,7 +524,7 @@ impl Prepared for VulkanPrepared<'_> {
                 PlanState::Finished(device_time) => return Ok(Progress::Finished { device_time }),
                 PlanState::InFlight { stage } => stage,
             };
-            if !by_the_clock(until, |left| self.wait_stage(stage, left))? {
+            if !wait_until(until, |left| self.wait_stage(stage, left))? {
                 return Ok(Progress::Running);
             }
             if stage >= self.last_stage() {
@@ -542,7 +545,7 @@ impl Prepared for VulkanPrepared<'_> {
     fn drain(&mut self) -> Result<(), DeviceError> {
         let _alone = self.gpu.lock_submission();
         // SAFETY: the device lives; the lock excludes submissions of other threads.
-        unsafe { self.gpu.raw.device_wait_idle() }.map_err(failed("vkDeviceWaitIdle"))
+        unsafe { self.gpu.raw.device_wait_idle() }.map_err(call_error("vkDeviceWaitIdle"))
     }
 
     fn memory_properties(&self, buffer: BufferId) -> Option<MemoryProperties> {
@@ -573,8 +576,8 @@ impl Prepared for VulkanPrepared<'_> {
                 return Err(DeviceError::InvalidPlan("a dispatch without workgroups".to_owned()));
             }
             if new > most {
-                let lack = format!("{new} workgroups in a dispatch (it has {most})");
-                return Err(DeviceError::Unsupported(lack));
+                let message = format!("{new} workgroups in a dispatch (it has {most})");
+                return Err(DeviceError::Unsupported(message));
             }
             *workgroups = new;
             Ok(())
@@ -596,37 +599,38 @@ impl Prepared for VulkanPrepared<'_> {
         })
     }
 
-    fn set_host_layout(&mut self, play: HostLayout) -> Result<(), DeviceError> {
+    fn set_host_layout(&mut self, layout: HostLayout) -> Result<(), DeviceError> {
         let none = || DeviceError::InvalidPlan("no host threads".to_owned());
-        let (_, players) = self.players.as_mut().ok_or_else(none)?;
-        let words = self.buffers.get(players.buffer()).map_or(0, |buffer| buffer.size_in_bytes() / 4);
-        players.set(play, words)
+        let (_, host_run) = self.host_run.as_mut().ok_or_else(none)?;
+        let words = self.buffers.get(host_run.buffer()).map_or(0, |buffer| buffer.size_in_bytes() / 4);
+        host_run.set_layout(layout, words)
     }
 
     fn host_reports(&mut self) -> Result<&[u32], DeviceError> {
         self.require_idle()?;
-        Ok(self.players.as_ref().map_or(&[], |(_, players)| players.reported()))
+        Ok(self.host_run.as_ref().map_or(&[], |(_, players)| players.reports()))
     }
 
     fn read(&mut self, buffer: BufferId) -> Result<&[u32], DeviceError> {
         self.require_idle()?;
-        self.host_words(buffer)?.read().ok_or_else(|| out_of_reach(buffer))
+        self.host_words(buffer)?.read().ok_or_else(|| not_host_visible(buffer))
     }
 
     fn fetch(&mut self, buffer: BufferId, words: u64) -> Result<&[u32], DeviceError> {
         self.require_idle()?;
-        let there = self.buffers.get(buffer.0 as usize).is_some_and(|own| own.size_in_bytes() / 4 >= words);
+        let is_in_range =
+            self.buffers.get(buffer.0 as usize).is_some_and(|own| own.size_in_bytes() / 4 >= words);
         let count =
-            usize::try_from(words).ok().filter(|_| there).ok_or_else(|| no_such_word(buffer, words))?;
+            usize::try_from(words).ok().filter(|_| is_in_range).ok_or_else(|| no_such_word(buffer, words))?;
         if count == 0 {
             return Ok(&[]);
         }
         self.copy_out(buffer, words)?;
-        let fetched = self.fetched.as_ref().and_then(|(own, _)| own.read());
+        let fetched = self.fetch_buffer.as_ref().and_then(|(own, _)| own.read());
         match fetched.and_then(|own| own.split_at_checked(count)) {
-            Some((own, [COPIED, ..])) if own.iter().any(|word| *word != !COPIED) => Ok(own),
+            Some((own, [COPY_MARKER, ..])) if own.iter().any(|word| *word != !COPY_MARKER) => Ok(own),
             Some(_) => Err(DeviceError::NotExecuted("the copy of a buffer for the host")),
-            None => Err(out_of_reach(buffer)),
+            None => Err(not_host_visible(buffer)),
         }
     }
 
@@ -635,7 +639,7 @@ impl Prepared for VulkanPrepared<'_> {
         self.host_words(buffer)?;
         // Never the staging copy, because the device must see the writes.
         let words = self.buffers.get_mut(buffer.0 as usize);
-        words.and_then(DeviceBuffer::write).ok_or_else(|| out_of_reach(buffer))
+        words.and_then(DeviceBuffer::write).ok_or_else(|| not_host_visible(buffer))
     }
 
     fn load(&mut self, buffer: BufferId, word: u64) -> Result<u32, DeviceError> {
@@ -662,24 +666,24 @@ impl Drop for VulkanPrepared<'_> {
         unsafe { self.gpu.raw.destroy_descriptor_pool(self.descriptor_pool, None) };
         self.semaphores.destroy(&self.gpu.raw);
         self.marks.destroy(&self.gpu.heap);
-        if let Some((_, players)) = &self.players {
-            players.destroy(&self.gpu.raw);
+        if let Some((_, host_run)) = &self.host_run {
+            host_run.destroy(&self.gpu.raw);
         }
         for event in &self.events {
             // SAFETY: as above.
             unsafe { self.gpu.raw.destroy_event(*event, None) };
         }
-        for canvas in &mut self.canvases {
-            canvas.destroy(&self.gpu.raw);
+        for target in &mut self.render_targets {
+            target.destroy(&self.gpu.raw);
         }
         for queue in &self.queues {
             queue.destroy(&self.gpu.raw);
         }
-        self.gpu.pipelines.give_back(std::mem::take(&mut self.pipelines));
+        self.gpu.pipelines.release(std::mem::take(&mut self.pipelines));
         for image in &mut self.images {
             self.gpu.heap.destroy_image(image);
         }
-        let fetched = self.fetched.iter_mut().map(|(buffer, _)| buffer);
+        let fetched = self.fetch_buffer.iter_mut().map(|(buffer, _)| buffer);
         for buffer in self.buffers.iter_mut().chain(self.staging.iter_mut().flatten()).chain(fetched) {
             self.gpu.heap.destroy_buffer(buffer);
         }
@@ -694,7 +698,7 @@ enum DescriptorInfo {
 }
 
 /// Returns the usage of a buffer in addition to storage and copies.
-fn use_besides(plan: &Plan, buffer: BufferId) -> vk::BufferUsageFlags {
+fn extra_usage(plan: &Plan, buffer: BufferId) -> vk::BufferUsageFlags {
     let mut usage = vk::BufferUsageFlags::empty();
     if plan.kernels.iter().any(|kernel| kernel.addresses.contains(&buffer)) {
         usage |= vk::BufferUsageFlags::SHADER_DEVICE_ADDRESS;
@@ -725,7 +729,7 @@ fn kernel_uses(steps: &[PlanStep]) -> impl Iterator<Item = (usize, usize, &[Buff
     })
 }
 
-fn out_of_reach(buffer: BufferId) -> DeviceError {
+fn not_host_visible(buffer: BufferId) -> DeviceError {
     DeviceError::InvalidPlan(format!("buffer {} is not host-visible", buffer.0))
 }
 

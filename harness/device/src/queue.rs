@@ -5,19 +5,19 @@ use std::time::Duration;
 use ash::vk;
 use plan::{DeviceError, Queue};
 
-use crate::error::failed;
+use crate::error::call_error;
 use crate::physical::ComputeFamily;
 
 /// A queue of the device: its family and index.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct QueuePlace {
+pub(crate) struct QueueIndex {
     pub(crate) family: ComputeFamily,
     pub(crate) index: u32,
 }
 
-/// The objects of one queue of a prepared plan; handles are null before [`QueueUse::create`].
-pub(crate) struct QueueUse {
-    place: QueuePlace,
+/// The objects of one queue of a prepared plan; handles are null before [`PreparedQueue::create`].
+pub(crate) struct PreparedQueue {
+    index: QueueIndex,
     pub(crate) raw: vk::Queue,
     pool: vk::CommandPool,
     /// Signalled when the last submission, and so all earlier ones, have ended.
@@ -31,13 +31,13 @@ pub(crate) struct QueueUse {
 /// Families in `draws` come first, then those that need the most queues. Several queues get a device family
 /// without graphics if one fits: NVIDIA's driver executes the queues of its graphics family one after another.
 pub(crate) fn assign_queues(
-    wanted: &[Queue],
+    queues: &[Queue],
     draws: &[u32],
     families: &[ComputeFamily],
-) -> Result<Vec<QueuePlace>, DeviceError> {
-    let demand = |number: u32| wanted.iter().filter(|queue| queue.family == number).count();
+) -> Result<Vec<QueueIndex>, DeviceError> {
+    let demand = |number: u32| queues.iter().filter(|queue| queue.family == number).count();
     let mut numbers: Vec<u32> = Vec::new();
-    for queue in wanted {
+    for queue in queues {
         if !numbers.contains(&queue.family) {
             numbers.push(queue.family);
         }
@@ -56,9 +56,9 @@ pub(crate) fn assign_queues(
         let needed = demand(number);
         let draws = draws.contains(&number);
         let fits = |family: &ComputeFamily| family.queues as usize >= needed && (family.graphics || !draws);
-        let serial = |at: &usize| free.get(*at).is_some_and(|family| needed > 1 && family.graphics);
+        let is_serial = |at: &usize| free.get(*at).is_some_and(|family| needed > 1 && family.graphics);
         let fitting = (0..free.len()).filter(|at| free.get(*at).is_some_and(fits));
-        let Some(found) = fitting.min_by_key(serial) else {
+        let Some(found) = fitting.min_by_key(is_serial) else {
             let kind = if draws { "compute and graphics" } else { "compute" };
             return Err(DeviceError::Unsupported(format!("{needed} {kind} queues in one queue family")));
         };
@@ -66,20 +66,20 @@ pub(crate) fn assign_queues(
     }
     let mut used: Vec<u32> = vec![0; chosen.len()];
     let mut places = Vec::new();
-    for queue in wanted {
-        let row = chosen.iter().zip(&mut used).find(|((number, _), _)| *number == queue.family);
-        if let Some(((_, family), used)) = row {
-            places.push(QueuePlace { family: *family, index: *used });
+    for queue in queues {
+        let assignment = chosen.iter().zip(&mut used).find(|((number, _), _)| *number == queue.family);
+        if let Some(((_, family), used)) = assignment {
+            places.push(QueueIndex { family: *family, index: *used });
             *used += 1;
         }
     }
     Ok(places)
 }
 
-impl QueueUse {
-    pub(crate) fn new(place: QueuePlace) -> QueueUse {
-        QueueUse {
-            place,
+impl PreparedQueue {
+    pub(crate) fn new(place: QueueIndex) -> PreparedQueue {
+        PreparedQueue {
+            index: place,
             raw: vk::Queue::null(),
             pool: vk::CommandPool::null(),
             fence: vk::Fence::null(),
@@ -89,26 +89,27 @@ impl QueueUse {
 
     /// Returns the index of its family.
     pub(crate) fn family_index(&self) -> u32 {
-        self.place.family.index
+        self.index.family.index
     }
 
     pub(crate) fn create(&mut self, raw: &ash::Device) -> Result<(), DeviceError> {
-        let family = self.place.family;
+        let family = self.index.family;
         // SAFETY: every compute queue of the device was requested at its creation.
-        self.raw = unsafe { raw.get_device_queue(family.index, self.place.index) };
+        self.raw = unsafe { raw.get_device_queue(family.index, self.index.index) };
         let info = vk::CommandPoolCreateInfo::default()
             .flags(vk::CommandPoolCreateFlags::RESET_COMMAND_BUFFER)
             .queue_family_index(family.index);
         // SAFETY: the family is one of the device's.
-        self.pool = unsafe { raw.create_command_pool(&info, None) }.map_err(failed("vkCreateCommandPool"))?;
+        self.pool =
+            unsafe { raw.create_command_pool(&info, None) }.map_err(call_error("vkCreateCommandPool"))?;
         // SAFETY: the device lives.
         self.fence = unsafe { raw.create_fence(&vk::FenceCreateInfo::default(), None) }
-            .map_err(failed("vkCreateFence"))?;
+            .map_err(call_error("vkCreateFence"))?;
         if family.timestamp_bits > 0 {
             let info = vk::QueryPoolCreateInfo::default().query_type(vk::QueryType::TIMESTAMP).query_count(2);
             // SAFETY: the device lives.
             let clock = unsafe { raw.create_query_pool(&info, None) };
-            self.clock = Some(clock.map_err(failed("vkCreateQueryPool"))?);
+            self.clock = Some(clock.map_err(call_error("vkCreateQueryPool"))?);
         }
         Ok(())
     }
@@ -120,7 +121,7 @@ impl QueueUse {
             .command_buffer_count(1);
         // SAFETY: the pool is this device's.
         let allocated = unsafe { raw.allocate_command_buffers(&info) };
-        let allocated = allocated.map_err(failed("vkAllocateCommandBuffers"))?;
+        let allocated = allocated.map_err(call_error("vkAllocateCommandBuffers"))?;
         allocated.first().copied().ok_or(DeviceError::OutOfMemory("vkAllocateCommandBuffers"))
     }
 
@@ -139,10 +140,10 @@ impl QueueUse {
         // SAFETY: the pool has two queries, both written by the submission that has ended.
         match unsafe { raw.get_query_pool_results(clock, 0, &mut ticks, flags) } {
             Err(vk::Result::NOT_READY) => return Ok(None),
-            answer => answer.map_err(failed("vkGetQueryPoolResults"))?,
+            answer => answer.map_err(call_error("vkGetQueryPoolResults"))?,
         }
         let [start, end] = ticks;
-        let mask = u64::MAX >> (64 - self.place.family.timestamp_bits.clamp(1, 64));
+        let mask = u64::MAX >> (64 - self.index.family.timestamp_bits.clamp(1, 64));
         let nanoseconds = (end.wrapping_sub(start) & mask) as f64 * f64::from(period);
         Ok(Some(Duration::from_nanos(nanoseconds as u64)))
     }

@@ -9,8 +9,8 @@ use plan::{
 };
 
 use crate::draw::{DrawWork, RenderTarget};
-use crate::error::failed;
-use crate::image::{Texels, record_from_image, record_to_image};
+use crate::error::call_error;
+use crate::image::{DeviceImage, record_from_image, record_to_image};
 use crate::mark::StageMarks;
 use crate::memory::{DeviceBuffer, MemoryHeap};
 use crate::pipeline::Pipeline;
@@ -19,14 +19,14 @@ use crate::stage_flags::{pipeline_stages, stage_flag};
 use crate::submission::Recording;
 
 /// The stages of kernels and copies. Nothing else is recorded, except timestamps.
-const WORK: vk::PipelineStageFlags = vk::PipelineStageFlags::from_raw(
+const WORK_STAGES: vk::PipelineStageFlags = vk::PipelineStageFlags::from_raw(
     vk::PipelineStageFlags::COMPUTE_SHADER.as_raw() | vk::PipelineStageFlags::TRANSFER.as_raw(),
 );
-const WRITES: vk::AccessFlags = vk::AccessFlags::from_raw(
+const WRITE_ACCESSES: vk::AccessFlags = vk::AccessFlags::from_raw(
     vk::AccessFlags::SHADER_WRITE.as_raw() | vk::AccessFlags::TRANSFER_WRITE.as_raw(),
 );
 const ACCESSES: vk::AccessFlags = vk::AccessFlags::from_raw(
-    WRITES.as_raw() | vk::AccessFlags::SHADER_READ.as_raw() | vk::AccessFlags::TRANSFER_READ.as_raw(),
+    WRITE_ACCESSES.as_raw() | vk::AccessFlags::SHADER_READ.as_raw() | vk::AccessFlags::TRANSFER_READ.as_raw(),
 );
 
 /// The inputs of recording.
@@ -38,19 +38,19 @@ pub(crate) struct Recorder<'a> {
     pub(crate) staging: &'a [Option<DeviceBuffer>],
     pub(crate) pipelines: &'a [Arc<Pipeline>],
     pub(crate) kernels: &'a [Kernel],
-    pub(crate) images: &'a [Texels],
+    pub(crate) images: &'a [DeviceImage],
     /// Descriptor sets by step index; empty for other steps.
     pub(crate) sets: &'a [Vec<vk::DescriptorSet>],
     /// Events by step index; null for other steps.
     pub(crate) events: &'a [vk::Event],
     /// Framebuffers by step index.
-    pub(crate) canvases: &'a [RenderTarget],
+    pub(crate) render_targets: &'a [RenderTarget],
     /// The graphics stages on each queue of the plan.
     pub(crate) graphics: &'a [StageMask],
     /// The functions that launch mesh and task shaders, if supported.
     pub(crate) mesh: Option<&'a mesh_shader::Device>,
     /// The functions that record dependencies.
-    pub(crate) scoped: &'a DependencyRecorder,
+    pub(crate) dependency_recorder: &'a DependencyRecorder,
     /// The marks before host waits.
     pub(crate) marks: &'a StageMarks,
     /// The queue families of the queues of the plan.
@@ -68,7 +68,7 @@ impl Recorder<'_> {
         let begin = vk::CommandBufferBeginInfo::default();
         // SAFETY: the command buffer belongs to this device and is not in flight; its pool permits resetting
         // it.
-        unsafe { raw.begin_command_buffer(commands, &begin) }.map_err(failed("vkBeginCommandBuffer"))?;
+        unsafe { raw.begin_command_buffer(commands, &begin) }.map_err(call_error("vkBeginCommandBuffer"))?;
         if let (Some(pool), true) = (clock, recording.first) {
             // SAFETY: the command buffer is being recorded; the pool has two queries.
             unsafe {
@@ -88,7 +88,7 @@ impl Recorder<'_> {
             self.marks.record(raw, commands, number);
         }
         // SAFETY: recording was begun above.
-        unsafe { raw.end_command_buffer(commands) }.map_err(failed("vkEndCommandBuffer"))
+        unsafe { raw.end_command_buffer(commands) }.map_err(call_error("vkEndCommandBuffer"))
     }
 
     fn record_step(
@@ -125,8 +125,8 @@ impl Recorder<'_> {
                     unsafe { raw.cmd_dispatch(commands, *workgroups, y, z) };
                 } else {
                     let calls = self.mesh.ok_or_else(|| missing_item("mesh shader for step", number))?;
-                    let canvas = self.render_target(number)?;
-                    canvas.record(
+                    let target = self.render_target(number)?;
+                    target.record(
                         raw,
                         commands,
                         pipeline.render_pass,
@@ -148,25 +148,30 @@ impl Recorder<'_> {
                 self.record_barrier(commands, (work, work), None);
             }
             PlanStep::Dependency { kind, stages, available, visible, .. } => {
-                let between = ScopedDependency::new(*stages, *available, *visible);
+                let dependency = ScopedDependency::new(*stages, *available, *visible);
                 match kind {
                     DependencyKind::Barrier => {
                         // SAFETY: the command buffer is being recorded, on a queue with compute; the stages support the
                         // accesses.
-                        unsafe { self.scoped.record_barrier(raw, commands, &between) };
+                        unsafe { self.dependency_recorder.record_barrier(raw, commands, &dependency) };
                     }
                     DependencyKind::Event => {
                         let event = self.step_event(number)?;
                         // SAFETY: as above; the event belongs to the device, the host resets it before each
                         // submission, and valid plans have no host stages in the first scope of an event.
                         unsafe {
-                            self.scoped.record_set(raw, commands, event, &between);
-                            self.scoped.record_wait(raw, commands, event, &between);
+                            self.dependency_recorder.record_set(raw, commands, event, &dependency);
+                            self.dependency_recorder.record_wait(raw, commands, event, &dependency);
                         }
                     }
                     // SAFETY: as above.
                     DependencyKind::Set(_) => unsafe {
-                        self.scoped.record_set(raw, commands, self.step_event(number)?, &between);
+                        self.dependency_recorder.record_set(
+                            raw,
+                            commands,
+                            self.step_event(number)?,
+                            &dependency,
+                        );
                     },
                     DependencyKind::Await(event) => {
                         let set = |step: &PlanStep| matches!(step, PlanStep::Dependency { kind: DependencyKind::Set(own), .. } if own == event);
@@ -174,7 +179,14 @@ impl Recorder<'_> {
                             self.steps.iter().position(set).ok_or_else(|| missing_item("event", number))?;
                         // SAFETY: as above; a valid plan sets it earlier on the same queue with the same
                         // scopes.
-                        unsafe { self.scoped.record_wait(raw, commands, self.step_event(at)?, &between) };
+                        unsafe {
+                            self.dependency_recorder.record_wait(
+                                raw,
+                                commands,
+                                self.step_event(at)?,
+                                &dependency,
+                            )
+                        };
                     }
                 }
             }
@@ -243,11 +255,11 @@ impl Recorder<'_> {
 
     /// Returns the stages of kernels and copies on a queue.
     fn work_stages(&self, queue: QueueId) -> vk::PipelineStageFlags {
-        WORK | pipeline_stages(self.graphics.get(queue.0 as usize).copied().unwrap_or_default())
+        WORK_STAGES | pipeline_stages(self.graphics.get(queue.0 as usize).copied().unwrap_or_default())
     }
 
     fn render_target(&self, step: usize) -> Result<&RenderTarget, DeviceError> {
-        self.canvases.get(step).ok_or_else(|| missing_item("canvas for step", step))
+        self.render_targets.get(step).ok_or_else(|| missing_item("canvas for step", step))
     }
 
     /// Binds the pipeline of a kernel with the arguments of a step.
@@ -319,8 +331,9 @@ impl Recorder<'_> {
         (before, after): (vk::PipelineStageFlags, vk::PipelineStageFlags),
         accesses: Option<vk::AccessFlags>,
     ) {
-        let memory = accesses
-            .map(|accesses| vk::MemoryBarrier::default().src_access_mask(WRITES).dst_access_mask(accesses));
+        let memory = accesses.map(|accesses| {
+            vk::MemoryBarrier::default().src_access_mask(WRITE_ACCESSES).dst_access_mask(accesses)
+        });
         let flags = vk::DependencyFlags::empty();
         // SAFETY: the command buffer is being recorded; stages and accesses match each other and a queue with
         // compute.
@@ -329,7 +342,7 @@ impl Recorder<'_> {
         }
     }
 
-    fn image(&self, id: ImageId) -> Result<&Texels, DeviceError> {
+    fn image(&self, id: ImageId) -> Result<&DeviceImage, DeviceError> {
         let index = id.0 as usize;
         self.images.get(index).ok_or_else(|| missing_item("image", index))
     }
@@ -341,9 +354,9 @@ impl Recorder<'_> {
 }
 
 /// The marker that [`record_copy_out`] writes after the copied words.
-pub(crate) const COPIED: u32 = 0x7b1d_c0e9;
+pub(crate) const COPY_MARKER: u32 = 0x7b1d_c0e9;
 
-/// Records commands that copy the first words of a buffer to a host-visible one, and then write [`COPIED`]
+/// Records commands that copy the first words of a buffer to a host-visible one, then write [`COPY_MARKER`]
 /// after them.
 pub(crate) fn record_copy_out(
     raw: &ash::Device,
@@ -355,7 +368,8 @@ pub(crate) fn record_copy_out(
     let drawn = pipeline_stages(graphics);
     let begin = vk::CommandBufferBeginInfo::default();
     let none = vk::DependencyFlags::empty();
-    let barrier = |accesses| [vk::MemoryBarrier::default().src_access_mask(WRITES).dst_access_mask(accesses)];
+    let barrier =
+        |accesses| [vk::MemoryBarrier::default().src_access_mask(WRITE_ACCESSES).dst_access_mask(accesses)];
     let transfer = vk::PipelineStageFlags::TRANSFER;
     let before = barrier(vk::AccessFlags::TRANSFER_READ | vk::AccessFlags::TRANSFER_WRITE);
     let copied = |accesses| {
@@ -368,13 +382,13 @@ pub(crate) fn record_copy_out(
     // SAFETY: the command buffer belongs to this device and is not in flight; its pool permits resetting it.
     // Both buffers permit copies and have enough words, the second one more.
     unsafe {
-        raw.begin_command_buffer(commands, &begin).map_err(failed("vkBeginCommandBuffer"))?;
-        raw.cmd_pipeline_barrier(commands, WORK | drawn, transfer, none, &before, &[], &[]);
+        raw.begin_command_buffer(commands, &begin).map_err(call_error("vkBeginCommandBuffer"))?;
+        raw.cmd_pipeline_barrier(commands, WORK_STAGES | drawn, transfer, none, &before, &[], &[]);
         raw.cmd_copy_buffer(commands, from.raw, to.raw, &region);
         raw.cmd_pipeline_barrier(commands, transfer, transfer, none, &between, &[], &[]);
-        raw.cmd_fill_buffer(commands, to.raw, 4 * words, 4, COPIED);
+        raw.cmd_fill_buffer(commands, to.raw, 4 * words, 4, COPY_MARKER);
         raw.cmd_pipeline_barrier(commands, transfer, vk::PipelineStageFlags::HOST, none, &after, &[], &[]);
-        raw.end_command_buffer(commands).map_err(failed("vkEndCommandBuffer"))
+        raw.end_command_buffer(commands).map_err(call_error("vkEndCommandBuffer"))
     }
 }
 

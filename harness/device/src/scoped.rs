@@ -30,7 +30,7 @@ impl ScopedDependency {
     /// (VUID-vkCmdPipelineBarrier-srcStageMask-03937).
     ///
     /// TOP_OF_PIPE in the first scope and BOTTOM_OF_PIPE in the second scope order nothing.
-    fn classic_stages(&self) -> (vk::PipelineStageFlags, vk::PipelineStageFlags) {
+    fn vulkan10_stages(&self) -> (vk::PipelineStageFlags, vk::PipelineStageFlags) {
         let or = |stages: vk::PipelineStageFlags, none| if stages.is_empty() { none } else { stages };
         (
             or(self.source.0, vk::PipelineStageFlags::TOP_OF_PIPE),
@@ -40,10 +40,10 @@ impl ScopedDependency {
 
     /// Returns the memory barrier; `None` for a pure execution dependency.
     fn memory_barrier(&self) -> Option<vk::MemoryBarrier<'static>> {
-        let asked = !(self.source.1.is_empty() && self.target.1.is_empty());
+        let has_accesses = !(self.source.1.is_empty() && self.target.1.is_empty());
         let barrier =
             vk::MemoryBarrier::default().src_access_mask(self.source.1).dst_access_mask(self.target.1);
-        asked.then_some(barrier)
+        has_accesses.then_some(barrier)
     }
 
     /// Returns the memory barrier of synchronization2, whose low flag bits equal those of Vulkan 1.0.
@@ -62,7 +62,7 @@ impl ScopedDependency {
 /// The functions that record dependencies.
 pub(crate) enum DependencyRecorder {
     /// The functions of Vulkan 1.0.
-    Classic,
+    Vulkan10,
     /// The functions of Vulkan 1.3.
     Core,
     /// The functions of the extension.
@@ -79,22 +79,22 @@ impl DependencyRecorder {
         &self,
         raw: &ash::Device,
         commands: vk::CommandBuffer,
-        between: &ScopedDependency,
+        dependency: &ScopedDependency,
     ) {
-        let memory = [between.memory_barrier2()];
+        let memory = [dependency.memory_barrier2()];
         let info = vk::DependencyInfo::default().memory_barriers(&memory);
         // SAFETY: the caller's contract.
         unsafe {
             match self {
-                DependencyRecorder::Classic => {
-                    let (source, target) = between.classic_stages();
+                DependencyRecorder::Vulkan10 => {
+                    let (source, target) = dependency.vulkan10_stages();
                     let none = vk::DependencyFlags::empty();
                     raw.cmd_pipeline_barrier(
                         commands,
                         source,
                         target,
                         none,
-                        between.memory_barrier().as_slice(),
+                        dependency.memory_barrier().as_slice(),
                         &[],
                         &[],
                     );
@@ -116,14 +116,16 @@ impl DependencyRecorder {
         raw: &ash::Device,
         commands: vk::CommandBuffer,
         event: vk::Event,
-        between: &ScopedDependency,
+        dependency: &ScopedDependency,
     ) {
-        let memory = [between.memory_barrier2()];
+        let memory = [dependency.memory_barrier2()];
         let info = vk::DependencyInfo::default().memory_barriers(&memory);
         // SAFETY: the caller's contract.
         unsafe {
             match self {
-                DependencyRecorder::Classic => raw.cmd_set_event(commands, event, between.classic_stages().0),
+                DependencyRecorder::Vulkan10 => {
+                    raw.cmd_set_event(commands, event, dependency.vulkan10_stages().0)
+                }
                 DependencyRecorder::Core => raw.cmd_set_event2(commands, event, &info),
                 DependencyRecorder::Extension(device) => device.cmd_set_event2(commands, event, &info),
             }
@@ -140,17 +142,17 @@ impl DependencyRecorder {
         raw: &ash::Device,
         commands: vk::CommandBuffer,
         event: vk::Event,
-        between: &ScopedDependency,
+        dependency: &ScopedDependency,
     ) {
-        let memory = [between.memory_barrier2()];
+        let memory = [dependency.memory_barrier2()];
         let info = [vk::DependencyInfo::default().memory_barriers(&memory)];
         let events = [event];
         // SAFETY: the caller's contract.
         unsafe {
             match self {
-                DependencyRecorder::Classic => {
-                    let (source, target) = between.classic_stages();
-                    let memory = between.memory_barrier();
+                DependencyRecorder::Vulkan10 => {
+                    let (source, target) = dependency.vulkan10_stages();
+                    let memory = dependency.memory_barrier();
                     raw.cmd_wait_events(commands, &events, source, target, memory.as_slice(), &[], &[]);
                 }
                 DependencyRecorder::Core => raw.cmd_wait_events2(commands, &events, &info),
@@ -161,7 +163,7 @@ impl DependencyRecorder {
 }
 
 /// Access types with their flags.
-const KINDS: [(AccessMask, vk::AccessFlags); 9] = [
+const ACCESS_FLAGS: [(AccessMask, vk::AccessFlags); 9] = [
     (AccessMask::SHADER_READ, vk::AccessFlags::SHADER_READ),
     (AccessMask::SHADER_WRITE, vk::AccessFlags::SHADER_WRITE),
     (AccessMask::UNIFORM_READ, vk::AccessFlags::UNIFORM_READ),
@@ -174,6 +176,6 @@ const KINDS: [(AccessMask, vk::AccessFlags); 9] = [
 ];
 
 fn access_flags(accesses: AccessMask) -> vk::AccessFlags {
-    let kinds = KINDS.iter().filter(|(kind, _)| accesses.intersects(*kind));
+    let kinds = ACCESS_FLAGS.iter().filter(|(kind, _)| accesses.intersects(*kind));
     kinds.fold(vk::AccessFlags::empty(), |all, (_, flag)| all | *flag)
 }

@@ -7,7 +7,7 @@ use plan::{Capabilities, DeviceError, Identity};
 
 /// A device of [`crate::list_devices`].
 #[derive(Clone, Debug, PartialEq)]
-pub struct Listed {
+pub struct ListedDevice {
     /// Its index in the list.
     ///
     /// The default device is first: discrete, integrated and virtual GPUs, then software drivers by name.
@@ -70,7 +70,7 @@ impl FromStr for Selector {
 
     fn from_str(text: &str) -> Result<Selector, SelectorError> {
         let lower = text.trim().to_lowercase();
-        if lower == "sim" || vendor::of_selector(&lower).is_some() {
+        if lower == "sim" || vendor::parse_selector(&lower).is_some() {
             return Err(SelectorError::NotVulkan(lower));
         }
         let digits = lower.replace('-', "");
@@ -116,7 +116,7 @@ impl Selector {
     /// # Errors
     ///
     /// [`DeviceError::NoSuchDevice`].
-    pub fn choose_from<'a>(&self, devices: &'a [Listed]) -> Result<&'a Listed, DeviceError> {
+    pub fn choose_from<'a>(&self, devices: &'a [ListedDevice]) -> Result<&'a ListedDevice, DeviceError> {
         let found = match self {
             Selector::Best => {
                 devices.iter().find(|device| device.capabilities.memory_model).or_else(|| devices.first())
@@ -126,7 +126,7 @@ impl Selector {
         found.ok_or_else(|| DeviceError::NoSuchDevice(self.to_string()))
     }
 
-    fn matches_device(&self, device: &Listed) -> bool {
+    fn matches_device(&self, device: &ListedDevice) -> bool {
         let identity = &device.identity;
         match self {
             Selector::Best => true,

@@ -7,7 +7,7 @@
 
 /// The requested slice in nanoseconds, the system's minimum.
 #[cfg(target_os = "linux")]
-const SHORT: u64 = 100_000;
+const SHORT_SLICE_NS: u64 = 100_000;
 
 /// Requests short time slices for the calling thread and for all threads that it starts later.
 ///
@@ -15,13 +15,14 @@ const SHORT: u64 = 100_000;
 #[cfg(target_os = "linux")]
 pub fn request_short_slices() {
     let ordinary = linux::get().filter(|attributes| attributes.policy == linux::ORDINARY);
-    let asked = ordinary.is_some_and(|before| linux::set(&linux::Attributes { runtime: SHORT, ..before }));
+    let asked =
+        ordinary.is_some_and(|before| linux::set(&linux::Attributes { runtime: SHORT_SLICE_NS, ..before }));
     tracing::debug!(asked, "short slices");
 }
 
 /// Does nothing on this system.
 #[cfg(not(target_os = "linux"))]
-pub fn ask_for_short() {}
+pub fn request_short_slices() {}
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -74,12 +75,12 @@ mod linux {
 mod tests {
     use super::*;
 
-    fn of_a_new_thread(begin: fn()) -> (Option<linux::Attributes>, Option<linux::Attributes>) {
-        let ask = move || {
+    fn attributes_in_new_thread(begin: fn()) -> (Option<linux::Attributes>, Option<linux::Attributes>) {
+        let read_attributes = move || {
             begin();
             (linux::get(), std::thread::spawn(linux::get).join().unwrap())
         };
-        std::thread::spawn(ask).join().unwrap()
+        std::thread::spawn(read_attributes).join().unwrap()
     }
 
     /// Linux before 6.12 accepts the request, and reports no slices.
@@ -89,12 +90,12 @@ mod tests {
             println!("skipped: this system does not report how threads are scheduled");
             return;
         };
-        assert_eq!(of_a_new_thread(|| {}), (Some(before), Some(before)));
-        let (own, started) = of_a_new_thread(request_short_slices);
+        assert_eq!(attributes_in_new_thread(|| {}), (Some(before), Some(before)));
+        let (own, started) = attributes_in_new_thread(request_short_slices);
         assert_eq!(own, started);
         let own = own.unwrap();
         assert_eq!(linux::Attributes { runtime: before.runtime, ..own }, before);
-        assert_eq!(own.runtime, if before.runtime == 0 { 0 } else { SHORT });
+        assert_eq!(own.runtime, if before.runtime == 0 { 0 } else { SHORT_SLICE_NS });
         // The calling thread itself is unchanged.
         assert_eq!(linux::get(), Some(before));
     }

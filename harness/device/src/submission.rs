@@ -12,7 +12,7 @@ pub(crate) struct Submission {
     /// The semaphores that it waits for, by index, with the awaited values of timelines.
     pub(crate) waits: Vec<(usize, u32)>,
     /// The stages of its kernels.
-    pub(crate) stages: StageMask,
+    pub(crate) shader_stages: StageMask,
     /// The semaphores that it signals, by index, with the new values of timelines.
     pub(crate) signals: Vec<(usize, u32)>,
     /// The batch that it belongs to, if host threads run.
@@ -20,7 +20,7 @@ pub(crate) struct Submission {
     /// The number of host waits before it.
     pub(crate) stage: usize,
     /// True for the queue's last submission before a host wait or the end.
-    pub(crate) fenced: bool,
+    pub(crate) is_fenced: bool,
     /// True for the queue's last submission.
     pub(crate) last: bool,
 }
@@ -35,7 +35,7 @@ pub(crate) struct Recording {
     pub(crate) last: bool,
     pub(crate) commands: vk::CommandBuffer,
     /// True if it must be recorded before it is submitted.
-    pub(crate) stale: bool,
+    pub(crate) is_stale: bool,
     /// The number of its mark, if it is the last before a host wait.
     pub(crate) mark: Option<u32>,
 }
@@ -65,20 +65,20 @@ pub(crate) fn split_into_submissions(plan: &Plan) -> Vec<Submission> {
     let mut stage = 0;
     for (number, step) in plan.steps.iter().enumerate() {
         let queue = step.queue().0 as usize;
-        let Some(own) = open.get_mut(queue) else { continue };
+        let Some(open_submission) = open.get_mut(queue) else { continue };
         match step {
-            PlanStep::Submit { .. } => submissions.extend(own.close_submission(queue, stage)),
+            PlanStep::Submit { .. } => submissions.extend(open_submission.close_submission(queue, stage)),
             PlanStep::Signal { semaphore, value, .. } => {
-                own.signals.push((semaphore.0 as usize, *value));
-                submissions.extend(own.close_submission(queue, stage));
+                open_submission.signals.push((semaphore.0 as usize, *value));
+                submissions.extend(open_submission.close_submission(queue, stage));
             }
             PlanStep::Wait { semaphore, value, .. } => {
-                submissions.extend(own.close_submission(queue, stage));
-                own.waits.push((semaphore.0 as usize, *value));
+                submissions.extend(open_submission.close_submission(queue, stage));
+                open_submission.waits.push((semaphore.0 as usize, *value));
             }
             PlanStep::HostWait { .. } | PlanStep::Hosts { .. } | PlanStep::HostsEnd { .. } => {
                 if matches!(step, PlanStep::Hosts { .. }) {
-                    own.add_step(number);
+                    open_submission.add_step(number);
                 }
                 for (queue, own) in open.iter_mut().enumerate() {
                     submissions.extend(own.close_submission(queue, stage));
@@ -86,12 +86,12 @@ pub(crate) fn split_into_submissions(plan: &Plan) -> Vec<Submission> {
                 }
                 stage += 1;
             }
-            PlanStep::CommandBuffer { .. } => own.recordings.push(Vec::new()),
+            PlanStep::CommandBuffer { .. } => open_submission.recordings.push(Vec::new()),
             PlanStep::Batch { number, .. } => {
-                submissions.extend(own.close_submission(queue, stage));
-                own.batch = Some(*number);
+                submissions.extend(open_submission.close_submission(queue, stage));
+                open_submission.batch = Some(*number);
             }
-            _ => own.add_step(number),
+            _ => open_submission.add_step(number),
         }
     }
     for (queue, own) in open.iter_mut().enumerate() {
@@ -103,10 +103,11 @@ pub(crate) fn split_into_submissions(plan: &Plan) -> Vec<Submission> {
             Some(PlanStep::Draw { kernel, .. }) => plan.kernels.get(kernel.0 as usize),
             _ => None,
         });
-        submission.stages = drawn.fold(StageMask::COMPUTE, |all, kernel| all.with(kernel.stage.as_set()));
+        submission.shader_stages =
+            drawn.fold(StageMask::COMPUTE, |all, kernel| all.with(kernel.stage.as_set()));
     }
     for queue in 0..plan.queues.len() {
-        mark_ends(&mut submissions, queue);
+        mark_first_and_last(&mut submissions, queue);
     }
     submissions
 }
@@ -133,7 +134,7 @@ impl OpenSubmission {
                 first: false,
                 last: false,
                 commands: vk::CommandBuffer::null(),
-                stale: true,
+                is_stale: true,
                 mark: None,
             })
             .collect();
@@ -145,11 +146,11 @@ impl OpenSubmission {
             queue,
             recordings,
             waits,
-            stages,
+            shader_stages: stages,
             signals,
             batch,
             stage,
-            fenced: false,
+            is_fenced: false,
             last: false,
         })
     }
@@ -158,12 +159,12 @@ impl OpenSubmission {
 /// Marks the first and last submissions of a queue, overall and before each host wait.
 ///
 /// Batches are excluded: they have their own order and fences.
-fn mark_ends(submissions: &mut [Submission], queue: usize) {
+fn mark_first_and_last(submissions: &mut [Submission], queue: usize) {
     let mut later_stage = None;
     let own = |submission: &Submission| submission.queue == queue && submission.batch.is_none();
     for submission in submissions.iter_mut().rev().filter(|submission| own(submission)) {
         submission.last = later_stage.is_none();
-        submission.fenced = later_stage != Some(submission.stage);
+        submission.is_fenced = later_stage != Some(submission.stage);
         later_stage = Some(submission.stage);
     }
     let mut recordings: Vec<&mut Recording> = submissions
@@ -246,7 +247,7 @@ mod tests {
             .iter()
             .map(|s| {
                 let buffers: Vec<usize> = s.recordings.iter().map(|r| r.steps.len()).collect();
-                (s.queue, buffers, s.waits.clone(), s.signals.clone(), s.stage, s.fenced, s.last)
+                (s.queue, buffers, s.waits.clone(), s.signals.clone(), s.stage, s.is_fenced, s.last)
             })
             .collect();
         let expected = [
@@ -277,7 +278,7 @@ mod tests {
         assert_eq!(host_stage(&plan), Some(2));
         let found: Vec<_> = split_into_submissions(&plan)
             .iter()
-            .map(|s| (all_steps(s), s.batch, s.stage, s.fenced, s.last, s.recordings[0].first))
+            .map(|s| (all_steps(s), s.batch, s.stage, s.is_fenced, s.last, s.recordings[0].first))
             .collect();
         let expected = [
             (vec![0], None, 0, true, false, true),

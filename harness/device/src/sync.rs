@@ -3,7 +3,7 @@
 use ash::vk;
 use plan::{DeviceError, HostAct, Plan, PlanStep, Semaphore};
 
-use crate::error::failed;
+use crate::error::call_error;
 use crate::stage_flags::pipeline_stages;
 use crate::submission::Submission;
 
@@ -12,9 +12,9 @@ use crate::submission::Submission;
 pub(crate) struct Semaphores {
     raw: Vec<(vk::Semaphore, Semaphore)>,
     /// The number of the current submission of the plan, from 1; timelines rise from one to the next.
-    turn: u64,
+    submission_count: u64,
     /// The maximum rise of a timeline in one submission.
-    rise: u64,
+    max_rise: u64,
 }
 
 impl Semaphores {
@@ -29,7 +29,7 @@ impl Semaphores {
             HostAct::Signal { value, .. } => u64::from(*value),
             _ => 1,
         });
-        self.rise = values.chain(of_hosts).max().unwrap_or(1);
+        self.max_rise = values.chain(of_hosts).max().unwrap_or(1);
         for kind in &plan.semaphores {
             let mut timeline = vk::SemaphoreTypeCreateInfo::default()
                 .semaphore_type(vk::SemaphoreType::TIMELINE)
@@ -40,21 +40,21 @@ impl Semaphores {
             }
             // SAFETY: the device lives; plans with timeline semaphores are checked against its features.
             let made = unsafe { device.create_semaphore(&info, None) };
-            self.raw.push((made.map_err(failed("vkCreateSemaphore"))?, *kind));
+            self.raw.push((made.map_err(call_error("vkCreateSemaphore"))?, *kind));
         }
         Ok(())
     }
 
     /// Starts a submission of the plan.
     pub(crate) fn begin_submission(&mut self) {
-        self.turn += 1;
+        self.submission_count += 1;
     }
 
     /// Returns semaphores with their values in the current submission; binary ones ignore the values.
-    pub(crate) fn with_values(&self, wanted: &[(usize, u32)]) -> (Vec<vk::Semaphore>, Vec<u64>) {
-        let known = wanted.iter().filter_map(|(number, value)| {
+    pub(crate) fn with_values(&self, requested: &[(usize, u32)]) -> (Vec<vk::Semaphore>, Vec<u64>) {
+        let known = requested.iter().filter_map(|(number, value)| {
             let (raw, _) = self.raw.get(*number)?;
-            Some((*raw, self.turn.saturating_sub(1) * self.rise + u64::from(*value)))
+            Some((*raw, self.submission_count.saturating_sub(1) * self.max_rise + u64::from(*value)))
         });
         known.unzip()
     }
@@ -75,7 +75,7 @@ impl Semaphores {
     ) -> Result<(), vk::Result> {
         let ((waits, wait_values), (signals, signal_values)) =
             (self.with_values(&submission.waits), self.with_values(&submission.signals));
-        let stages = vec![pipeline_stages(submission.stages); waits.len()];
+        let stages = vec![pipeline_stages(submission.shader_stages); waits.len()];
         let mut values = vk::TimelineSemaphoreSubmitInfo::default()
             .wait_semaphore_values(&wait_values)
             .signal_semaphore_values(&signal_values);
@@ -105,5 +105,5 @@ impl Semaphores {
 /// Creates an event that the host resets.
 pub(crate) fn create_event(device: &ash::Device) -> Result<vk::Event, DeviceError> {
     // SAFETY: the device lives.
-    unsafe { device.create_event(&vk::EventCreateInfo::default(), None) }.map_err(failed("vkCreateEvent"))
+    unsafe { device.create_event(&vk::EventCreateInfo::default(), None) }.map_err(call_error("vkCreateEvent"))
 }

@@ -17,7 +17,7 @@ pub struct UnusableDriver {
     pub reason: String,
 }
 
-/// The used part of a driver file (Vulkan loader, "ManifestDriver Manifest File Format").
+/// The used part of a driver file (Vulkan loader, "Driver Manifest File Format").
 #[derive(Deserialize)]
 struct DriverManifest {
     #[serde(rename = "ICD")]
@@ -36,11 +36,11 @@ struct ManifestDriver {
 /// Libraries of another word size are for other programs and are skipped. This loads the drivers' libraries
 /// into the process, so a dedicated process should call it.
 pub fn find_unusable(files: &[PathBuf]) -> Vec<UnusableDriver> {
-    let look = |file: &PathBuf| {
+    let check = |file: &PathBuf| {
         let reason = check_driver_file(file).err()?;
         Some(UnusableDriver { file: file.clone(), reason })
     };
-    files.iter().filter_map(look).collect()
+    files.iter().filter_map(check).collect()
 }
 
 fn check_driver_file(file: &Path) -> Result<(), String> {
@@ -59,7 +59,7 @@ fn check_driver_file(file: &Path) -> Result<(), String> {
     // preconditions.
     match unsafe { libloading::Library::new(&library) } {
         Ok(loaded) => {
-            // ManifestDriver threads may still execute its code.
+            // Driver threads may still execute its code.
             std::mem::forget(loaded);
             Ok(())
         }

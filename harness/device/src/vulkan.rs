@@ -10,7 +10,7 @@ use plan::{
     Capabilities, Device, DeviceError, Feature, Identity, Image, Kernel, KernelStage, Plan, Prepared, Queue,
 };
 
-use crate::error::{allocation_failed, failed};
+use crate::error::{allocation_error, call_error};
 use crate::executable::{self, Executable};
 use crate::gpu::Gpu;
 use crate::instance::Instance;
@@ -21,7 +21,7 @@ use crate::pipeline::PipelineCompiler;
 use crate::pipelines::PipelineStore;
 use crate::prepared::VulkanPrepared;
 use crate::scoped::DependencyRecorder;
-use crate::select::{Listed, Selector};
+use crate::select::{ListedDevice, Selector};
 use crate::slices;
 
 /// The block size of memory allocations. Some software drivers clear allocations immediately, which takes 0.4
@@ -60,7 +60,7 @@ pub struct VulkanDevice {
 /// # Errors
 ///
 /// [`DeviceError::NoDriver`] without a loader, a driver or a device.
-pub fn list_devices() -> Result<Vec<Listed>, DeviceError> {
+pub fn list_devices() -> Result<Vec<ListedDevice>, DeviceError> {
     let instance = Instance::new(false)?;
     Ok(to_listed(&physical_devices(&instance)?))
 }
@@ -123,13 +123,13 @@ impl VulkanDevice {
         // SAFETY: all data that `info` points to outlives the call, and the device supports the requested
         // features and queues.
         let raw = unsafe { instance.raw.create_device(physical.handle, &info, None) }
-            .map_err(failed("vkCreateDevice"))?;
+            .map_err(call_error("vkCreateDevice"))?;
         let memory = Allocator::new(&AllocatorCreateDesc {
             instance: instance.raw.clone(),
             device: raw.clone(),
             physical_device: physical.handle,
             debug_settings: AllocatorDebugSettings::default(),
-            buffer_device_address: physical.features.buffer_device_address(),
+            buffer_device_address: physical.features.has_buffer_device_address(),
             allocation_sizes: AllocationSizes::new(BLOCK_BYTES, BLOCK_BYTES),
         });
         let memory = match memory {
@@ -137,23 +137,25 @@ impl VulkanDevice {
             Err(error) => {
                 // SAFETY: nothing was made from the device yet.
                 unsafe { raw.destroy_device(None) };
-                return Err(allocation_failed(error));
+                return Err(allocation_error(error));
             }
         };
         let names = options.validation.then(|| ext::debug_utils::Device::new(&instance.raw, &raw));
         let executables = physical
             .features
-            .executables()
+            .has_executable_info()
             .then(|| khr::pipeline_executable_properties::Device::new(&instance.raw, &raw));
-        let scoped = match (physical.features.synchronization2(), physical.available.version) {
-            (false, _) => DependencyRecorder::Classic,
+        let dependency_recorder = match (physical.features.has_synchronization2(), physical.available.version)
+        {
+            (false, _) => DependencyRecorder::Vulkan10,
             (true, vk::API_VERSION_1_3..) => DependencyRecorder::Core,
             (true, _) => {
                 DependencyRecorder::Extension(khr::synchronization2::Device::new(&instance.raw, &raw))
             }
         };
-        let mesh = physical.features.mesh().then(|| ext::mesh_shader::Device::new(&instance.raw, &raw));
-        let maker = PipelineCompiler {
+        let mesh =
+            physical.features.has_mesh_shader().then(|| ext::mesh_shader::Device::new(&instance.raw, &raw));
+        let compiler = PipelineCompiler {
             raw: raw.clone(),
             may_require_subgroup_size: physical.may_require_subgroup_size,
         };
@@ -162,16 +164,22 @@ impl VulkanDevice {
             allocator: RefCell::new(memory),
             types: physical.memory_types,
             atom_bytes: physical.atom_bytes,
-            has_addresses: physical.features.buffer_device_address(),
-            stages: options.staging || !physical.unified_memory,
+            has_addresses: physical.features.has_buffer_device_address(),
+            needs_staging: options.staging || !physical.unified_memory,
             names,
         };
-        let figures = (physical.timestamp_period, physical.capabilities.max_workgroups);
+        let limits = (physical.timestamp_period, physical.capabilities.max_workgroups);
         Ok(VulkanDevice {
             kernel_executables: executables,
             identity: physical.identity,
             capabilities: physical.capabilities,
-            gpu: Gpu::new(heap, PipelineStore::new(maker), physical.families, figures, (scoped, mesh)),
+            gpu: Gpu::new(
+                heap,
+                PipelineStore::new(compiler),
+                physical.families,
+                limits,
+                (dependency_recorder, mesh),
+            ),
             instance,
         })
     }
@@ -187,18 +195,18 @@ impl VulkanDevice {
         if let Some(feature) = kernel.stage.required_features().iter().find(lacks) {
             return Err(DeviceError::Unsupported(feature.to_string()));
         }
-        let ask = || {
-            executable::executables(
+        let query_executables = || {
+            executable::compile_executables(
                 self.kernel_executables.as_ref(),
-                self.gpu.pipelines.maker(),
+                self.gpu.pipelines.compiler(),
                 kernel,
                 images,
             )
         };
         let identity = &self.identity;
-        let vendor = vendor::of_identity(&identity.name, &identity.device_name, identity.driver_id);
+        let vendor = vendor::find_by_identity(&identity.name, &identity.device_name, identity.driver_id);
         if let Some((vendor, _)) = vendor
-            && matches!(vendor.text_from, vendor::TextSource::StandardOutput { .. })
+            && matches!(vendor.text_source, vendor::TextSource::StandardOutput { .. })
         {
             let stage = match kernel.stage {
                 KernelStage::Compute => "COMPUTE",
@@ -207,12 +215,12 @@ impl VulkanDevice {
                 KernelStage::Mesh => "MESH",
                 KernelStage::Task { .. } => "TASK",
             };
-            let (found, output) = crate::capture::output_of(ask);
+            let (found, output) = crate::capture::capture_output(query_executables);
             let mut found = found?;
-            executable::add_forms(&mut found, &vendor.text_from.code_forms(&output, stage));
+            executable::add_forms(&mut found, &vendor.text_source.code_forms(&output, stage));
             return Ok(found);
         }
-        ask()
+        query_executables()
     }
 }
 
@@ -245,11 +253,13 @@ impl Device for VulkanDevice {
             kernel.images.is_empty() && plan.validate().is_ok() && self.capabilities.check_plan(&plan).is_ok()
         };
         if self.capabilities.executes && !self.gpu.is_abandoned() {
-            self.gpu.pipelines.make_ahead(kernels.into_iter().filter(wanted).collect(), Vec::new());
+            self.gpu
+                .pipelines
+                .compile_in_background(kernels.into_iter().filter(wanted).collect(), Vec::new());
         }
     }
 
-    fn forget_compiled(&self) {
+    fn clear_pipeline_cache(&self) {
         self.gpu.pipelines.clear_cache();
     }
 

@@ -12,7 +12,8 @@ use plan::{
 
 use support::kernels;
 use support::{
-    Builder, QUEUE, bytes, finish, on_each_busy_driver, on_each_device, on_each_driver, refused, run, skipped,
+    Builder, QUEUE, bytes, expect_refused, finish, on_each_busy_driver, on_each_device, on_each_driver,
+    report_skipped, submit_and_finish,
 };
 
 const MEMORIES: [BufferMemory; 3] = [BufferMemory::Device, BufferMemory::Readback, BufferMemory::Shared];
@@ -23,13 +24,13 @@ fn kernel_writes_and_host_reads() {
         for memory in MEMORIES {
             let mut b = Builder::new();
             let buffer = b.buffer(256, memory);
-            let kernel = b.kernel(kernels::linear(64));
+            let kernel = b.kernel(kernels::linear_kernel(64));
             b.fill(buffer, u32::MAX);
             b.barrier();
             b.dispatch(kernel, 3, &[buffer], &[3, 5]);
             b.expose(buffer);
             let mut prepared = b.prepare(device);
-            run(&mut *prepared);
+            submit_and_finish(&mut *prepared);
             let expected: Vec<u32> = (0..256).map(|i| if i < 192 { i * 3 + 5 } else { u32::MAX }).collect();
             assert_eq!(prepared.read(buffer).unwrap(), expected, "{memory:?}");
         }
@@ -41,7 +42,7 @@ fn two_bindings_show_one_buffer() {
     on_each_device("two_bindings_show_one_buffer", |device| {
         let mut b = Builder::new();
         let buffer = b.buffer(64, BufferMemory::Device);
-        let kernel = b.kernel(kernels::increment(64));
+        let kernel = b.kernel(kernels::increment_kernel(64));
         b.fill(buffer, 40);
         b.barrier();
         b.dispatch(kernel, 1, &[buffer, buffer], &[]);
@@ -49,7 +50,7 @@ fn two_bindings_show_one_buffer() {
         b.dispatch(kernel, 1, &[buffer, buffer], &[]);
         b.expose(buffer);
         let mut prepared = b.prepare(device);
-        run(&mut *prepared);
+        submit_and_finish(&mut *prepared);
         assert_eq!(prepared.read(buffer).unwrap(), [42; 64]);
     });
 }
@@ -59,26 +60,26 @@ fn dispatches_change_between_submissions() {
     on_each_device("dispatches_change_between_submissions", |device| {
         let mut b = Builder::new();
         let buffer = b.buffer(4, BufferMemory::Readback);
-        let kernel = b.kernel(kernels::linear(1));
+        let kernel = b.kernel(kernels::linear_kernel(1));
         b.fill(buffer, 0);
         b.barrier();
         let step = b.dispatch(kernel, 2, &[buffer], &[1, 10]);
         b.expose(buffer);
         let mut prepared = b.prepare(device);
-        run(&mut *prepared);
+        submit_and_finish(&mut *prepared);
         assert_eq!(prepared.read(buffer).unwrap(), [10, 11, 0, 0]);
         prepared.set_push_constants(step, &bytes(&[2, 20])).unwrap();
-        run(&mut *prepared);
+        submit_and_finish(&mut *prepared);
         assert_eq!(prepared.read(buffer).unwrap(), [20, 22, 0, 0]);
         prepared.set_workgroups(step, 3).unwrap();
-        run(&mut *prepared);
+        submit_and_finish(&mut *prepared);
         assert_eq!(prepared.read(buffer).unwrap(), [20, 22, 24, 0]);
 
         assert!(matches!(prepared.set_push_constants(step, &[0; 4]), Err(DeviceError::InvalidPlan(_))));
         assert!(matches!(prepared.set_push_constants(0, &[0; 8]), Err(DeviceError::InvalidPlan(_))));
         assert!(matches!(prepared.set_workgroups(step, 0), Err(DeviceError::InvalidPlan(_))));
         assert!(matches!(prepared.set_workgroups(step, u32::MAX), Err(DeviceError::Unsupported(_))));
-        run(&mut *prepared);
+        submit_and_finish(&mut *prepared);
         assert_eq!(prepared.read(buffer).unwrap(), [20, 22, 24, 0]);
     });
 }
@@ -89,7 +90,7 @@ fn host_writes_are_visible_to_the_next_submission() {
         for memory in [BufferMemory::Readback, BufferMemory::Shared] {
             let mut b = Builder::new();
             let (input, output) = (b.buffer(64, memory), b.buffer(64, BufferMemory::Device));
-            let kernel = b.kernel(kernels::increment(64));
+            let kernel = b.kernel(kernels::increment_kernel(64));
             b.dispatch(kernel, 1, &[input, output], &[]);
             b.expose(output);
             let mut prepared = b.prepare(device);
@@ -97,7 +98,7 @@ fn host_writes_are_visible_to_the_next_submission() {
                 for (word, value) in prepared.write(input).unwrap().iter_mut().zip(start..) {
                     *word = value;
                 }
-                run(&mut *prepared);
+                submit_and_finish(&mut *prepared);
                 assert!(prepared.read(output).unwrap().iter().copied().eq(start + 1..start + 65));
             }
         }
@@ -119,7 +120,7 @@ fn buffers_are_copied() {
         b.expose(output);
         let mut prepared = b.prepare(device);
         prepared.write(input).unwrap().copy_from_slice(&[1, 2, 3, 4, 5]);
-        run(&mut *prepared);
+        submit_and_finish(&mut *prepared);
         assert_eq!(prepared.read(output).unwrap(), [1, 2, 3, 4, 5, 9, 9, 9]);
     });
 }
@@ -129,7 +130,7 @@ fn submissions_of_a_plan_follow_each_other() {
     on_each_device("submissions_of_a_plan_follow_each_other", |device| {
         let mut b = Builder::new();
         let buffer = b.buffer(64, BufferMemory::Device);
-        let kernel = b.kernel(kernels::increment(64));
+        let kernel = b.kernel(kernels::increment_kernel(64));
         b.fill(buffer, 0);
         for _ in 0..5 {
             b.step(PlanStep::Submit { queue: QUEUE });
@@ -142,7 +143,7 @@ fn submissions_of_a_plan_follow_each_other() {
         b.expose(buffer);
         let mut prepared = b.prepare(device);
         for _ in 0..3 {
-            run(&mut *prepared);
+            submit_and_finish(&mut *prepared);
             assert_eq!(prepared.read(buffer).unwrap(), [5; 64]);
         }
     });
@@ -153,7 +154,7 @@ fn a_plan_prepared_twice_overlaps() {
     on_each_device("a_plan_prepared_twice_overlaps", |device| {
         let mut b = Builder::new();
         let buffer = b.buffer(64, BufferMemory::Device);
-        let kernel = b.kernel(kernels::linear(64));
+        let kernel = b.kernel(kernels::linear_kernel(64));
         let step = b.dispatch(kernel, 1, &[buffer], &[1, 100]);
         b.expose(buffer);
         let (mut first, mut second) = (b.prepare(device), b.prepare(device));
@@ -175,14 +176,14 @@ fn unmapped_memory_is_copied_on_request() {
         for memory in MEMORIES {
             let mut b = Builder::new();
             let buffer = b.buffer(128, memory);
-            let kernel = b.kernel(kernels::linear(64));
+            let kernel = b.kernel(kernels::linear_kernel(64));
             let step = b.dispatch(kernel, 2, &[buffer], &[1, 100]);
             // Without a `ToHost` step.
             b.barrier();
             let mut prepared = b.prepare(device);
             for first in [100, 900] {
                 prepared.set_push_constants(step, &bytes(&[1, first])).unwrap();
-                run(&mut *prepared);
+                submit_and_finish(&mut *prepared);
                 for words in [3, 128, 0, 64] {
                     let fetched = prepared.fetch(buffer, words).unwrap();
                     assert!(fetched.iter().copied().eq(first..first + words as u32), "{memory:?}, {words}");
@@ -191,7 +192,7 @@ fn unmapped_memory_is_copied_on_request() {
             assert!(prepared.fetch(buffer, 129).is_err(), "{memory:?}");
             assert!(prepared.fetch(BufferId(7), 1).is_err());
             // Later submissions are unaffected.
-            run(&mut *prepared);
+            submit_and_finish(&mut *prepared);
             assert_eq!(prepared.fetch(buffer, 1).unwrap(), [900]);
         }
         assert_eq!(device.validation_messages(), Vec::<String>::new());
@@ -203,7 +204,7 @@ fn kernels_compiled_ahead_are_those_that_run_later() {
     on_each_device("kernels_compiled_ahead_are_those_that_run_later", |device| {
         let mut b = Builder::new();
         let buffer = b.buffer(64, BufferMemory::Device);
-        let kernel = b.kernel(kernels::linear(64));
+        let kernel = b.kernel(kernels::linear_kernel(64));
         b.dispatch(kernel, 1, &[buffer], &[1, 7]);
         b.expose(buffer);
         let wrong = Kernel { words: vec![1, 2, 3], ..b.0.kernels[0].clone() };
@@ -211,15 +212,15 @@ fn kernels_compiled_ahead_are_those_that_run_later() {
             device.compile_ahead(vec![wrong.clone(), b.0.kernels[0].clone()]);
             let mut prepared = b.prepare(device);
             // A prepared plan keeps its resources alive.
-            device.forget_compiled();
-            run(&mut *prepared);
+            device.clear_pipeline_cache();
+            submit_and_finish(&mut *prepared);
             assert!(prepared.read(buffer).unwrap().iter().copied().eq(7..71));
         }
         // More than the cache holds, and some still compile when the device is dropped.
         let sizes = 1..40;
         device.compile_ahead(
             sizes
-                .map(|size| Kernel { words: kernels::linear(size).words, ..b.0.kernels[0].clone() })
+                .map(|size| Kernel { words: kernels::linear_kernel(size).words, ..b.0.kernels[0].clone() })
                 .collect(),
         );
         assert_eq!(device.validation_messages(), Vec::<String>::new());
@@ -235,7 +236,7 @@ const WAITING: u32 = 20_000;
 fn waiting_plan(device: &VulkanDevice) -> (BufferId, BufferId, Builder) {
     let mut b = Builder::new();
     let (flag, counter) = (b.buffer(1, BufferMemory::Shared), b.buffer(1, BufferMemory::Readback));
-    let kernel = b.kernel(kernels::wait(device.capabilities().subgroup_size));
+    let kernel = b.kernel(kernels::waiting_kernel(device.capabilities().subgroup_size));
     b.fill(counter, 0);
     b.barrier();
     b.dispatch(kernel, WAITING, &[flag, counter], &[]);
@@ -278,7 +279,7 @@ fn dropping_an_endless_submission_does_not_block() {
         prepared.store(flag, 0, 0).unwrap();
         prepared.submit().unwrap();
         drop(prepared);
-        assert_eq!(refused(&device, &b.0), DeviceError::DeviceLost("an earlier submission"));
+        assert_eq!(expect_refused(&device, &b.0), DeviceError::DeviceLost("an earlier submission"));
         drop(device);
     });
 }
@@ -287,14 +288,14 @@ fn dropping_an_endless_submission_does_not_block() {
 fn dropping_a_finished_submission_keeps_the_device() {
     on_each_device("dropping_a_finished_submission_keeps_the_device", |device| {
         let mut b = Builder::new();
-        let kernel = b.kernel(kernels::nothing());
+        let kernel = b.kernel(kernels::empty_kernel());
         b.dispatch(kernel, 1, &[], &[]);
         let (mut unseen, mut seen) = (b.prepare(device), b.prepare(device));
         unseen.submit().unwrap();
         // It ends after the other plan, because they share a queue.
-        run(&mut *seen);
+        submit_and_finish(&mut *seen);
         drop(unseen);
-        run(&mut *b.prepare(device));
+        submit_and_finish(&mut *b.prepare(device));
     });
 }
 
@@ -303,7 +304,7 @@ fn device_time_is_measured() {
     on_each_device("device_time_is_measured", |device| {
         let mut b = Builder::new();
         let buffer = b.buffer(1 << 20, BufferMemory::Device);
-        let kernel = b.kernel(kernels::linear(64));
+        let kernel = b.kernel(kernels::linear_kernel(64));
         b.dispatch(kernel, 1 << 14, &[buffer], &[1, 1]);
         let mut prepared = b.prepare(device);
         assert!(matches!(prepared.poll(Duration::ZERO), Err(DeviceError::InvalidPlan(_))));
@@ -318,8 +319,8 @@ fn device_time_is_measured() {
 fn an_empty_plan_finishes() {
     on_each_device("an_empty_plan_finishes", |device| {
         let mut prepared = Builder::new().prepare(device);
-        run(&mut *prepared);
-        run(&mut *prepared);
+        submit_and_finish(&mut *prepared);
+        submit_and_finish(&mut *prepared);
     });
 }
 
@@ -331,17 +332,17 @@ fn kernels_get_the_subgroups_they_require() {
         let size = capabilities.subgroup_size;
         let mut b = Builder::new();
         let buffer = b.buffer((4 * size).into(), BufferMemory::Readback);
-        let kernel = b.kernel(kernels::lane(2 * size, size));
+        let kernel = b.kernel(kernels::lane_index_kernel(2 * size, size));
         b.dispatch(kernel, 2, &[buffer], &[]);
         b.expose(buffer);
         let mut prepared = b.prepare(device);
-        run(&mut *prepared);
+        submit_and_finish(&mut *prepared);
         assert!(prepared.read(buffer).unwrap().iter().copied().eq((0..4 * size).map(|i| i % size)));
 
-        let wrong = Kernel { subgroups: Subgroups::Full(128), ..kernels::lane(128, 128) };
+        let wrong = Kernel { subgroups: Subgroups::Full(128), ..kernels::lane_index_kernel(128, 128) };
         let plan = Plan { kernels: vec![wrong], ..Builder::new().0 };
         assert_eq!(
-            refused(device, &plan),
+            expect_refused(device, &plan),
             DeviceError::Unsupported("full subgroups of 128 invocations".to_owned())
         );
     });
@@ -362,16 +363,16 @@ fn missing_features_are_refused() {
                 buffers: vec![Buffer { words: u64::MAX / 2, memory: BufferMemory::Device, name: "huge" }],
                 ..queues(&[0])
             },
-            Plan { kernels: vec![kernels::linear(4096)], ..queues(&[0]) },
+            Plan { kernels: vec![kernels::linear_kernel(4096)], ..queues(&[0]) },
         ];
         for plan in cases {
-            assert!(matches!(refused(device, &plan), DeviceError::Unsupported(_)), "{plan:?}");
+            assert!(matches!(expect_refused(device, &plan), DeviceError::Unsupported(_)), "{plan:?}");
         }
         let plan = Plan {
             steps: vec![PlanStep::Fill { queue: QueueId(0), buffer: BufferId(0), value: 0 }],
             ..queues(&[0])
         };
-        assert!(matches!(refused(device, &plan), DeviceError::InvalidPlan(_)));
+        assert!(matches!(expect_refused(device, &plan), DeviceError::InvalidPlan(_)));
     });
 }
 
@@ -420,13 +421,14 @@ fn validation_layers_report_nothing() {
                 Ok(device) => device,
                 Err(DeviceError::Unsupported(why)) => {
                     assert!(why.contains("vulkan-validationlayers"), "{why}");
-                    return skipped(&format!("validation on {selector}: layers not installed"));
+                    return report_skipped(&format!("validation on {selector}: layers not installed"));
                 }
                 Err(error) => panic!("{error}"),
             };
             let mut b = Builder::new();
             let (one, other) = (b.buffer(64, BufferMemory::Device), b.buffer(64, BufferMemory::Shared));
-            let (linear, increment) = (b.kernel(kernels::linear(64)), b.kernel(kernels::increment(64)));
+            let (linear, increment) =
+                (b.kernel(kernels::linear_kernel(64)), b.kernel(kernels::increment_kernel(64)));
             b.fill(one, 0);
             b.barrier();
             b.dispatch(linear, 1, &[one], &[1, 1]);
@@ -438,19 +440,19 @@ fn validation_layers_report_nothing() {
             b.expose(one);
             b.expose(other);
             let mut prepared = b.prepare(&device);
-            run(&mut *prepared);
+            submit_and_finish(&mut *prepared);
             assert!(prepared.read(one).unwrap().iter().copied().eq(2..66));
-            run(&mut *prepared);
+            submit_and_finish(&mut *prepared);
             drop(prepared);
             assert_eq!(device.validation_messages(), Vec::<String>::new());
 
             // The layers are active: they report two writes without a barrier between them.
             let mut b = Builder::new();
             let buffer = b.buffer(64, BufferMemory::Device);
-            let kernel = b.kernel(kernels::linear(64));
+            let kernel = b.kernel(kernels::linear_kernel(64));
             b.fill(buffer, 0);
             b.dispatch(kernel, 1, &[buffer], &[1, 1]);
-            run(&mut *b.prepare(&device));
+            submit_and_finish(&mut *b.prepare(&device));
             let messages = device.validation_messages();
             assert!(messages.iter().any(|message| message.contains("SYNC-HAZARD")), "{messages:?}");
             assert!(messages.iter().any(|message| message.contains("[test]")), "{messages:?}");

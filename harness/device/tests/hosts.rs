@@ -14,11 +14,13 @@ use plan::{
 };
 
 use support::kernels;
-use support::{Builder, QUEUE, on_each_device, on_each_driver, refused, run, skipped};
+use support::{
+    Builder, QUEUE, expect_refused, on_each_device, on_each_driver, report_skipped, submit_and_finish,
+};
 
 const INSTANCES: u32 = 32;
 const SEMAPHORE: SemaphoreId = SemaphoreId(0);
-const PLAY: HostLayout = HostLayout { instances: INSTANCES, stride: 2, spacing: 1, done: 77, poison: 66 };
+const LAYOUT: HostLayout = HostLayout { instances: INSTANCES, stride: 2, spacing: 1, done: 77, poison: 66 };
 
 fn place(storage: u32) -> HostPlace {
     HostPlace { storage, name: storage }
@@ -49,12 +51,12 @@ fn dependency(available: AccessMask, visible: AccessMask) -> PlanStep {
 /// Returns a plan whose batches each increment all words, which start at 0.
 ///
 /// Held batches wait for a timeline semaphore that a thread signals.
-fn adding(threads: Vec<HostThread>, batches: &[(BatchStart, bool)]) -> Builder {
+fn incrementing_plan(threads: Vec<HostThread>, batches: &[(BatchStart, bool)]) -> Builder {
     let mut b = Builder::new();
     let buffer =
-        b.buffer(2 * u64::from(INSTANCES), BufferMemory::Mapped(MemoryKind::from_word("coherent").unwrap()));
+        b.buffer(2 * u64::from(INSTANCES), BufferMemory::Mapped(MemoryKind::from_name("coherent").unwrap()));
     let back = b.buffer(2 * u64::from(INSTANCES), BufferMemory::Readback);
-    let kernel = b.kernel(kernels::increment(2 * INSTANCES));
+    let kernel = b.kernel(kernels::increment_kernel(2 * INSTANCES));
     b.fill(buffer, 0);
     b.barrier();
     b.step(PlanStep::Hosts { queue: QUEUE });
@@ -76,35 +78,38 @@ fn adding(threads: Vec<HostThread>, batches: &[(BatchStart, bool)]) -> Builder {
     b.step(PlanStep::Copy { queue: QUEUE, from: buffer, to: back });
     b.expose(back);
     let batches = batches.iter().map(|(start, _)| *start).collect();
-    b.0.hosts = Some(Hosts { threads, buffer, batches, in_order: true });
+    b.0.hosts = Some(Hosts { threads, buffer, batches, is_in_order: true });
     b
 }
 
 /// Returns the reports of threads that report the same for each instance.
-fn reports(threads: &[(u32, u32)]) -> Vec<u32> {
+fn expected_reports(threads: &[(u32, u32)]) -> Vec<u32> {
     let row = |word| std::iter::repeat_n(word, INSTANCES as usize);
-    threads.iter().flat_map(|(first, second)| row(*first).chain(row(PLAY.done)).chain(row(*second))).collect()
+    threads
+        .iter()
+        .flat_map(|(first, second)| row(*first).chain(row(LAYOUT.done)).chain(row(*second)))
+        .collect()
 }
 
-fn writes_submits_and_reads() -> Builder {
+fn write_submit_read_plan() -> Builder {
     let number = HostValue::Number;
     let first = vec![store(0, number(5), None), store(1, number(7), None)];
     let equal = Some((HostRelation::Equal, HostValue::Register(0), number(6)));
     let second = vec![
         load(0, 0, None),
         load(1, 1, None),
-        HostOperation::Skip { condition: equal, over: 1 },
+        HostOperation::Skip { condition: equal, count: 1 },
         store(0, number(1000), None),
         store(1, HostValue::Register(0), None),
         HostOperation::Flush(vec![place(1)]),
         HostOperation::Invalidate(vec![place(0)]),
     ];
-    let acts = vec![HostAct::Each(first), HostAct::Submit(0), HostAct::Wait(0), HostAct::Each(second)];
-    adding(vec![thread(acts)], &[(BatchStart::Submitted, false)])
+    let acts = vec![HostAct::Execute(first), HostAct::Submit(0), HostAct::Wait(0), HostAct::Execute(second)];
+    incrementing_plan(vec![thread(acts)], &[(BatchStart::Submitted, false)])
 }
 
 /// One thread releases a batch that follows an earlier one; another thread waits for it and checks a flag.
-fn signals_and_waits() -> Builder {
+fn signal_wait_plan() -> Builder {
     let first = vec![
         load(0, 0, None),
         store(0, HostValue::Number(10), None),
@@ -113,14 +118,19 @@ fn signals_and_waits() -> Builder {
     ];
     let one = vec![
         HostAct::Wait(0),
-        HostAct::Each(first),
+        HostAct::Execute(first),
         HostAct::Signal { semaphore: SEMAPHORE, value: 2 },
         HostAct::Wait(1),
-        HostAct::Each(vec![load(1, 1, Some(HostOrder::Acquire))]),
+        HostAct::Execute(vec![load(1, 1, Some(HostOrder::Acquire))]),
     ];
-    let other =
-        vec![HostAct::Wait(1), HostAct::Each(vec![load(1, 1, Some(HostOrder::Acquire)), load(0, 0, None)])];
-    adding(vec![thread(one), thread(other)], &[(BatchStart::Early, false), (BatchStart::Early, true)])
+    let other = vec![
+        HostAct::Wait(1),
+        HostAct::Execute(vec![load(1, 1, Some(HostOrder::Acquire)), load(0, 0, None)]),
+    ];
+    incrementing_plan(
+        vec![thread(one), thread(other)],
+        &[(BatchStart::Early, false), (BatchStart::Early, true)],
+    )
 }
 
 #[test]
@@ -129,26 +139,26 @@ fn host_threads_run_concurrently_with_the_device() {
         let back = BufferId(1);
         let words =
             |pair: [u32; 2]| std::iter::repeat_n(pair, INSTANCES as usize).flatten().collect::<Vec<u32>>();
-        let b = writes_submits_and_reads();
+        let b = write_submit_read_plan();
         let mut prepared = b.prepare(device);
-        prepared.set_host_layout(PLAY).unwrap();
+        prepared.set_host_layout(LAYOUT).unwrap();
         for _ in 0..3 {
-            run(&mut *prepared);
-            assert_eq!(prepared.host_reports().unwrap(), reports(&[(6, 8)]));
+            submit_and_finish(&mut *prepared);
+            assert_eq!(prepared.host_reports().unwrap(), expected_reports(&[(6, 8)]));
             assert_eq!(prepared.read(back).unwrap(), words([6, 6]));
         }
-        let b = signals_and_waits();
+        let b = signal_wait_plan();
         let mut prepared = b.prepare(device);
-        prepared.set_host_layout(PLAY).unwrap();
+        prepared.set_host_layout(LAYOUT).unwrap();
         for _ in 0..3 {
-            run(&mut *prepared);
-            assert_eq!(prepared.host_reports().unwrap(), reports(&[(1, 21), (11, 21)]));
+            submit_and_finish(&mut *prepared);
+            assert_eq!(prepared.host_reports().unwrap(), expected_reports(&[(1, 21), (11, 21)]));
             assert_eq!(prepared.read(back).unwrap(), words([11, 21]));
         }
-        let beyond = HostLayout { instances: INSTANCES + 1, ..PLAY };
+        let beyond = HostLayout { instances: INSTANCES + 1, ..LAYOUT };
         assert!(matches!(prepared.set_host_layout(beyond), Err(DeviceError::InvalidPlan(_))));
         let mut without = Builder::new().prepare(device);
-        assert!(matches!(without.set_host_layout(PLAY), Err(DeviceError::InvalidPlan(_))));
+        assert!(matches!(without.set_host_layout(LAYOUT), Err(DeviceError::InvalidPlan(_))));
     });
 }
 
@@ -158,23 +168,23 @@ fn dropping_endless_host_threads_does_not_block() {
     on_each_driver("dropping_endless_host_threads_does_not_block", |selector| {
         let device = VulkanDevice::open(selector, DeviceOptions::default()).unwrap();
         let acts = vec![HostAct::Wait(0), HostAct::Signal { semaphore: SEMAPHORE, value: 2 }];
-        let b = adding(vec![thread(acts)], &[(BatchStart::Early, true)]);
+        let b = incrementing_plan(vec![thread(acts)], &[(BatchStart::Early, true)]);
         let mut prepared = b.prepare(&device);
-        prepared.set_host_layout(PLAY).unwrap();
+        prepared.set_host_layout(LAYOUT).unwrap();
         prepared.submit().unwrap();
         assert_eq!(prepared.poll(Duration::from_millis(200)), Ok(Progress::Running));
         assert_eq!(prepared.host_reports(), Err(DeviceError::Busy));
         drop(prepared);
-        assert_eq!(refused(&device, &b.0), DeviceError::DeviceLost("an earlier submission"));
+        assert_eq!(expect_refused(&device, &b.0), DeviceError::DeviceLost("an earlier submission"));
     });
 }
 
 #[test]
 fn memory_that_threads_reach_is_mapped() {
     on_each_device("memory_that_threads_reach_is_mapped", |device| {
-        let mut b = writes_submits_and_reads();
+        let mut b = write_submit_read_plan();
         b.0.buffers[0].memory = BufferMemory::Device;
-        assert!(matches!(refused(device, &b.0), DeviceError::InvalidPlan(_)));
+        assert!(matches!(expect_refused(device, &b.0), DeviceError::InvalidPlan(_)));
     });
 }
 
@@ -184,15 +194,15 @@ fn validation_layers_report_nothing_for_hosts() {
         let device = match VulkanDevice::open(selector, DeviceOptions { validation: true, staging: false }) {
             Ok(device) => device,
             Err(DeviceError::Unsupported(why)) => {
-                return skipped(&format!("validation on {selector}: {why}"));
+                return report_skipped(&format!("validation on {selector}: {why}"));
             }
             Err(error) => panic!("{error}"),
         };
-        for b in [writes_submits_and_reads(), signals_and_waits()] {
+        for b in [write_submit_read_plan(), signal_wait_plan()] {
             let mut prepared = b.prepare(&device);
-            prepared.set_host_layout(PLAY).unwrap();
-            run(&mut *prepared);
-            run(&mut *prepared);
+            prepared.set_host_layout(LAYOUT).unwrap();
+            submit_and_finish(&mut *prepared);
+            submit_and_finish(&mut *prepared);
         }
         assert_eq!(device.validation_messages(), Vec::<String>::new());
     });

@@ -12,7 +12,7 @@ use plan::{Device, DeviceError};
 const CHILD: &str = "VK_LITMUS_TEST_CHILD";
 
 /// Runs one test of this file in a child process with another environment.
-fn in_child(test: &str, set: impl FnOnce(&mut Command)) {
+fn run_in_child(test: &str, set: impl FnOnce(&mut Command)) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
         .args([format!("listing::{test}").as_str(), "--exact", "--nocapture", "--test-threads=1"])
@@ -47,7 +47,7 @@ fn both_software_drivers_from_one_process() {
         assert_eq!(opened, ["swiftshader", "lavapipe", "swiftshader", "swiftshader", "lavapipe"]);
         assert!(matches!(open("no such device"), Err(DeviceError::NoSuchDevice(_))));
         // The environment is already set, so the process is not restarted.
-        assert!(DriverEnvironment::discover().unwrap().is_in_place());
+        assert!(DriverEnvironment::discover().unwrap().is_applied());
         return;
     }
     let environment = DriverEnvironment::discover().unwrap();
@@ -56,12 +56,12 @@ fn both_software_drivers_from_one_process() {
         .all(|driver| environment.has_driver(*driver))
     {
         let both = [SoftwareDriver::Swiftshader, SoftwareDriver::Lavapipe].map(Selector::Software);
-        in_child("both_software_drivers_from_one_process", |command| {
-            command.envs(environment.restricted_to(&both).loader_variables());
+        run_in_child("both_software_drivers_from_one_process", |command| {
+            command.envs(environment.restrict_to(&both).loader_variables());
         });
     } else {
-        let mut seen = std::io::stderr();
-        writeln!(seen, "\nskipped: both_software_drivers_from_one_process: a driver is not installed")
+        let mut stderr = std::io::stderr();
+        writeln!(stderr, "\nskipped: both_software_drivers_from_one_process: a driver is not installed")
             .unwrap();
     }
 }
@@ -81,7 +81,7 @@ fn without_a_driver_the_error_names_packages() {
         }
         return;
     }
-    in_child("without_a_driver_the_error_names_packages", |command| {
+    run_in_child("without_a_driver_the_error_names_packages", |command| {
         command.env("VK_DRIVER_FILES", "/nonexistent.json").env("VK_ICD_FILENAMES", "/nonexistent.json");
     });
 }

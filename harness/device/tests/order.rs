@@ -13,20 +13,23 @@ use plan::{
     QueueId, Semaphore, SemaphoreId, StageMask,
 };
 
-use support::{Builder, QUEUE, kernels, on_each_device, on_each_driver, refused, run, skipped};
+use support::{
+    Builder, QUEUE, expect_refused, kernels, on_each_device, on_each_driver, report_skipped,
+    submit_and_finish,
+};
 
 /// The steps between two dispatches.
-type Between = fn(&mut Builder, u32);
+type DependencySteps = fn(&mut Builder, u32);
 
-const ALL: [(&str, Between); 6] = [
+const MECHANISMS: [(&str, DependencySteps); 6] = [
     ("barrier", |b, _| dependency(b, DependencyKind::Barrier)),
     ("event", |b, _| dependency(b, DependencyKind::Event)),
     ("submit", |b, _| {
         b.step(PlanStep::Submit { queue: QUEUE });
         dependency(b, DependencyKind::Barrier);
     }),
-    ("binary semaphore", |b, number| semaphore(b, number, Semaphore::Binary)),
-    ("timeline semaphore", |b, number| semaphore(b, number, Semaphore::Timeline)),
+    ("binary semaphore", |b, number| semaphore_steps(b, number, Semaphore::Binary)),
+    ("timeline semaphore", |b, number| semaphore_steps(b, number, Semaphore::Timeline)),
     ("fence", |b, _| {
         b.step(PlanStep::HostWait { queue: QUEUE });
         dependency(b, DependencyKind::Barrier);
@@ -34,13 +37,13 @@ const ALL: [(&str, Between); 6] = [
 ];
 
 fn dependency(b: &mut Builder, kind: DependencyKind) {
-    masked(b, kind, AccessMask::SHADER_WRITE, ACCESSES);
+    dependency_with_masks(b, kind, AccessMask::SHADER_WRITE, ACCESSES);
 }
 
 /// The accesses of a kernel that reads and writes a buffer.
 const ACCESSES: AccessMask = AccessMask::SHADER_READ.with(AccessMask::SHADER_WRITE);
 
-fn masked(b: &mut Builder, kind: DependencyKind, available: AccessMask, visible: AccessMask) {
+fn dependency_with_masks(b: &mut Builder, kind: DependencyKind, available: AccessMask, visible: AccessMask) {
     b.step(PlanStep::Dependency {
         queue: QUEUE,
         kind,
@@ -53,7 +56,7 @@ fn masked(b: &mut Builder, kind: DependencyKind, available: AccessMask, visible:
     });
 }
 
-fn semaphore(b: &mut Builder, number: u32, kind: Semaphore) {
+fn semaphore_steps(b: &mut Builder, number: u32, kind: Semaphore) {
     let semaphore = SemaphoreId(number);
     b.0.semaphores.push(kind);
     b.step(PlanStep::Signal { queue: QUEUE, semaphore, value: 1 });
@@ -61,10 +64,10 @@ fn semaphore(b: &mut Builder, number: u32, kind: Semaphore) {
 }
 
 /// Returns three dependent increments.
-fn chain(between: impl Fn(&mut Builder, u32)) -> (Builder, plan::BufferId) {
+fn dependent_increments(between: impl Fn(&mut Builder, u32)) -> (Builder, plan::BufferId) {
     let mut b = Builder::new();
     let buffer = b.buffer(4096, BufferMemory::Device);
-    let kernel = b.kernel(kernels::increment(64));
+    let kernel = b.kernel(kernels::increment_kernel(64));
     b.fill(buffer, 7);
     b.barrier();
     for number in 0..3 {
@@ -80,12 +83,12 @@ fn chain(between: impl Fn(&mut Builder, u32)) -> (Builder, plan::BufferId) {
 #[test]
 fn every_mechanism_orders_dispatches() {
     on_each_device("every_mechanism_orders_dispatches", |device| {
-        for (name, between) in ALL {
-            let (b, buffer) = chain(between);
+        for (name, between) in MECHANISMS {
+            let (b, buffer) = dependent_increments(between);
             let mut prepared = b.prepare(device);
             // Repeated: events are reset, binary semaphores are unsignalled, timelines continue.
             for _ in 0..3 {
-                run(&mut *prepared);
+                submit_and_finish(&mut *prepared);
                 assert_eq!(prepared.read(buffer).unwrap(), [10; 4096], "{name}");
             }
         }
@@ -98,14 +101,14 @@ fn validation_reports_nothing_for_any_mechanism() {
         let options = DeviceOptions { validation: true, ..DeviceOptions::default() };
         let device = match VulkanDevice::open(selector, options) {
             Ok(device) => device,
-            Err(DeviceError::Unsupported(what)) => return skipped(&format!("validation: {what}")),
+            Err(DeviceError::Unsupported(what)) => return report_skipped(&format!("validation: {what}")),
             Err(error) => panic!("{error}"),
         };
-        for (name, between) in ALL {
-            let (b, _) = chain(between);
+        for (name, between) in MECHANISMS {
+            let (b, _) = dependent_increments(between);
             let mut prepared = b.prepare(&device);
             for _ in 0..2 {
-                run(&mut *prepared);
+                submit_and_finish(&mut *prepared);
             }
             assert_eq!(device.validation_messages(), Vec::<String>::new(), "{name}");
         }
@@ -113,17 +116,25 @@ fn validation_reports_nothing_for_any_mechanism() {
         let shader = (AccessMask::SHADER_WRITE, ACCESSES);
         for kind in AccessMask::single_accesses().chain([AccessMask::NONE]) {
             let masks = (shader.0.with(kind), shader.1.with(kind));
-            let barrier = |b: &mut Builder, _| masked(b, DependencyKind::Barrier, masks.0, masks.1);
-            run(&mut *chain(barrier).0.prepare(&device));
+            let barrier =
+                |b: &mut Builder, _| dependency_with_masks(b, DependencyKind::Barrier, masks.0, masks.1);
+            submit_and_finish(&mut *dependent_increments(barrier).0.prepare(&device));
             // Events are set on the device, so they have no host stage.
             if !kind.intersects(AccessMask::HOST) {
-                let event = |b: &mut Builder, _| masked(b, DependencyKind::Event, masks.0, masks.1);
-                run(&mut *chain(event).0.prepare(&device));
+                let event =
+                    |b: &mut Builder, _| dependency_with_masks(b, DependencyKind::Event, masks.0, masks.1);
+                submit_and_finish(&mut *dependent_increments(event).0.prepare(&device));
             }
             assert_eq!(device.validation_messages(), Vec::<String>::new(), "{kind}");
         }
         let all = (AccessMask::MEMORY_WRITE, AccessMask::MEMORY_READ.with(AccessMask::MEMORY_WRITE));
-        run(&mut *chain(|b, _| masked(b, DependencyKind::Barrier, all.0, all.1)).0.prepare(&device));
+        submit_and_finish(
+            &mut *dependent_increments(|b, _| {
+                dependency_with_masks(b, DependencyKind::Barrier, all.0, all.1)
+            })
+            .0
+            .prepare(&device),
+        );
         assert_eq!(device.validation_messages(), Vec::<String>::new());
         // Masks of other accesses do not make writes of kernels available.
         for (available, visible) in [
@@ -131,19 +142,23 @@ fn validation_reports_nothing_for_any_mechanism() {
             (AccessMask::SHADER_READ, ACCESSES),
             (AccessMask::SHADER_WRITE, AccessMask::UNIFORM_READ),
         ] {
-            run(&mut *chain(|b, _| masked(b, DependencyKind::Barrier, available, visible))
+            submit_and_finish(
+                &mut *dependent_increments(|b, _| {
+                    dependency_with_masks(b, DependencyKind::Barrier, available, visible)
+                })
                 .0
-                .prepare(&device));
+                .prepare(&device),
+            );
             let messages = device.validation_messages();
             assert!(messages.iter().any(|message| message.contains("SYNC-HAZARD")), "{messages:?}");
         }
         // An execution dependency makes nothing available. The reported hazard shows that validation is
         // active.
-        let (b, _) = chain(|b, _| {
+        let (b, _) = dependent_increments(|b, _| {
             let kind = DependencyKind::Barrier;
-            masked(b, kind, AccessMask::NONE, AccessMask::NONE);
+            dependency_with_masks(b, kind, AccessMask::NONE, AccessMask::NONE);
         });
-        run(&mut *b.prepare(&device));
+        submit_and_finish(&mut *b.prepare(&device));
         let messages = device.validation_messages();
         assert!(messages.iter().any(|message| message.contains("SYNC-HAZARD")), "{messages:?}");
     });
@@ -153,7 +168,7 @@ fn validation_reports_nothing_for_any_mechanism() {
 #[test]
 fn a_plan_in_which_the_host_waits_is_polled_to_its_end() {
     on_each_device("a_plan_in_which_the_host_waits_is_polled_to_its_end", |device| {
-        let (b, buffer) = chain(|b, _| {
+        let (b, buffer) = dependent_increments(|b, _| {
             b.step(PlanStep::HostWait { queue: QUEUE });
             dependency(b, DependencyKind::Barrier);
         });
@@ -172,12 +187,12 @@ fn a_plan_in_which_the_host_waits_is_polled_to_its_end() {
 #[test]
 fn command_buffers_of_one_submission_run_in_order_with_a_dependency() {
     on_each_device("command_buffers_of_one_submission_run_in_order_with_a_dependency", |device| {
-        let (b, buffer) = chain(|b, _| {
+        let (b, buffer) = dependent_increments(|b, _| {
             b.step(PlanStep::CommandBuffer { queue: QUEUE });
             dependency(b, DependencyKind::Barrier);
         });
         let mut prepared = b.prepare(device);
-        run(&mut *prepared);
+        submit_and_finish(&mut *prepared);
         assert_eq!(prepared.read(buffer).unwrap(), [10; 4096]);
     });
 }
@@ -189,28 +204,32 @@ fn memory_has_the_requested_type() {
         assert!(!types.is_empty());
         for (name, kind) in MemoryKind::NAMED {
             let mut b = Builder::new();
-            let own = b.buffer(256, BufferMemory::Of(kind));
-            let seen = b.buffer(256, BufferMemory::Readback);
-            let kernel = b.kernel(kernels::linear(64));
-            b.dispatch(kernel, 4, &[own], &[3, 5]);
+            let buffer = b.buffer(256, BufferMemory::Typed(kind));
+            let readback = b.buffer(256, BufferMemory::Readback);
+            let kernel = b.kernel(kernels::linear_kernel(64));
+            b.dispatch(kernel, 4, &[buffer], &[3, 5]);
             b.barrier();
-            b.step(PlanStep::Copy { queue: QUEUE, from: own, to: seen });
-            b.expose(seen);
+            b.step(PlanStep::Copy { queue: QUEUE, from: buffer, to: readback });
+            b.expose(readback);
             if !types.iter().any(|properties| kind.matches_type(*properties)) {
-                assert_eq!(refused(device, &b.0), DeviceError::Unsupported(kind.to_string()), "{name}");
+                assert_eq!(
+                    expect_refused(device, &b.0),
+                    DeviceError::Unsupported(kind.to_string()),
+                    "{name}"
+                );
                 continue;
             }
             let mut prepared = b.prepare(device);
             assert!(
-                prepared.memory_properties(own).is_some_and(|properties| kind.matches_type(properties)),
+                prepared.memory_properties(buffer).is_some_and(|properties| kind.matches_type(properties)),
                 "{name}"
             );
-            run(&mut *prepared);
+            submit_and_finish(&mut *prepared);
             assert!(
-                prepared.read(seen).unwrap().iter().zip(0..).all(|(word, i)| *word == i * 3 + 5),
+                prepared.read(readback).unwrap().iter().zip(0..).all(|(word, i)| *word == i * 3 + 5),
                 "{name}"
             );
-            assert!(prepared.read(own).is_err(), "{name}: the host does not reach it");
+            assert!(prepared.read(buffer).is_err(), "{name}: the host does not reach it");
         }
     });
 }
@@ -225,6 +244,6 @@ fn a_separate_family_is_refused_on_devices_with_one() {
         b.0.queues.push(Queue { family: 1 });
         b.step(PlanStep::Barrier { queue: QueueId(1) });
         let lack = "2 queue families with compute (it has 1)".to_owned();
-        assert_eq!(refused(device, &b.0), DeviceError::Unsupported(lack));
+        assert_eq!(expect_refused(device, &b.0), DeviceError::Unsupported(lack));
     });
 }

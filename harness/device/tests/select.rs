@@ -1,6 +1,6 @@
 //! Selectors on a list of devices.
 
-use device::{Listed, Selector, SelectorError};
+use device::{ListedDevice, Selector, SelectorError};
 use plan::{Capabilities, DeviceError, Identity};
 
 /// Name, device name, kind, driver information, memory model; in listing order.
@@ -12,9 +12,9 @@ const DEVICES: [(&str, &str, &str, &str, bool); 5] = [
     ("swiftshader", "SwiftShader Device (Subzero)", "cpu", "", true),
 ];
 
-fn devices() -> Vec<Listed> {
+fn devices() -> Vec<ListedDevice> {
     let rows = DEVICES.iter().enumerate();
-    rows.map(|(index, (name, device_name, kind, info, memory_model))| Listed {
+    rows.map(|(index, (name, device_name, kind, info, memory_model))| ListedDevice {
         index,
         identity: Identity {
             name: (*name).to_owned(),
@@ -64,7 +64,7 @@ fn selectors_choose() {
 #[test]
 fn without_a_selector_the_best_device_with_the_memory_model_is_taken() {
     let devices = devices();
-    let best = |devices: &[Listed]| Selector::Best.choose_from(devices).map(|device| device.index).ok();
+    let best = |devices: &[ListedDevice]| Selector::Best.choose_from(devices).map(|device| device.index).ok();
     assert_eq!(best(&devices), Some(1));
     assert_eq!(best(&devices[..1]), Some(0));
     assert_eq!(best(&[]), None);

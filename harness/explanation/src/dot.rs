@@ -3,19 +3,19 @@
 use std::fmt::Write;
 
 use super::Explained;
-use super::picture::{ArrowKind, Picture, caption, pictures};
+use super::picture::{ArrowKind, Picture, build_pictures, caption};
 
-/// The graphs of an explanation, concatenated as `dot` reads them.
-pub fn write(explained: Explained<'_>) -> String {
-    pictures(explained).iter().map(graph).collect()
+/// Renders the graphs of an explanation, concatenated as `dot` reads them.
+pub fn render(explained: Explained<'_>) -> String {
+    build_pictures(explained).iter().map(render_graph).collect()
 }
 
-/// One graph.
-pub fn graph(picture: &Picture<'_>) -> String {
+/// Renders one graph.
+pub fn render_graph(picture: &Picture<'_>) -> String {
     let mut out = String::from("digraph explanation {\n");
     let text: Vec<String> = picture.title.iter().chain(&picture.notes).cloned().collect();
     // Writing to a string cannot fail, here and below.
-    let _ = writeln!(out, "  label={};", quoted(&text, "\\l"));
+    let _ = writeln!(out, "  label={};", quote_lines(&text, "\\l"));
     out.push_str("  labelloc=\"t\"; labeljust=\"l\"; newrank=true; nodesep=1.2; ranksep=0.7;\n");
     out.push_str("  fontname=\"monospace\"; node [shape=box, style=\"rounded,filled\", fillcolor=\"#f7f7f7\", fontname=\"monospace\"];\n");
     out.push_str("  edge [fontname=\"monospace\", fontsize=11];\n");
@@ -24,10 +24,10 @@ pub fn graph(picture: &Picture<'_>) -> String {
         let _ = writeln!(
             out,
             "    label={}; color=\"#cccccc\";",
-            quoted(std::slice::from_ref(&column.title), "\\n")
+            quote_lines(std::slice::from_ref(&column.title), "\\n")
         );
         for event in &column.events {
-            let marked = if picture.marked.contains(event) {
+            let marked = if picture.highlighted.contains(event) {
                 format!(", color=\"{}\", penwidth=2.4, fillcolor=\"#fff4ec\"", ArrowKind::Broken.colour())
             } else {
                 String::new()
@@ -35,10 +35,10 @@ pub fn graph(picture: &Picture<'_>) -> String {
             let _ = writeln!(
                 out,
                 "    e{event} [label={}{marked}];",
-                quoted(&caption(picture.execution, *event), "\\l")
+                quote_lines(&caption(picture.execution, *event), "\\l")
             );
         }
-        if column.ordered {
+        if column.has_program_order {
             for pair in column.events.windows(2) {
                 let _ = writeln!(out, "    e{} -> e{} [color=\"#bbbbbb\", weight=20];", pair[0], pair[1]);
             }
@@ -47,8 +47,8 @@ pub fn graph(picture: &Picture<'_>) -> String {
     }
     for arrow in &picture.arrows {
         let colour = arrow.kind.colour();
-        let strong = matches!(arrow.kind, ArrowKind::Broken | ArrowKind::Race);
-        let style = match (strong, arrow.kind) {
+        let is_emphasized = matches!(arrow.kind, ArrowKind::Broken | ArrowKind::Race);
+        let style = match (is_emphasized, arrow.kind) {
             (_, ArrowKind::Race) => "dashed",
             (_, ArrowKind::FromReads | ArrowKind::Derived | ArrowKind::Synchronizes) => "dashed",
             (_, ArrowKind::Modification) => "dotted",
@@ -61,16 +61,16 @@ pub fn graph(picture: &Picture<'_>) -> String {
              constraint=false{head}];",
             arrow.from,
             arrow.to,
-            quoted(&arrow.label, "\\n"),
-            if strong { 2.6 } else { 1.3 },
+            quote_lines(&arrow.label, "\\n"),
+            if is_emphasized { 2.6 } else { 1.3 },
         );
     }
     out.push_str("}\n");
     out
 }
 
-/// A quoted string of lines, each ended by `end`.
-fn quoted(lines: &[String], end: &str) -> String {
+/// Returns a quoted string of lines, each ended by `end`.
+fn quote_lines(lines: &[String], end: &str) -> String {
     let mut out = String::from("\"");
     for (index, line) in lines.iter().enumerate() {
         for c in line.chars() {

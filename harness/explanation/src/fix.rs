@@ -6,18 +6,18 @@ use model::{Explanation, InstructionChange, Mend};
 ///
 /// It prefers the fix that forbids the outcome to the fix of a race. The expectations are removed, because
 /// they belong to the original program.
-pub fn fixed(source: &str, explanation: &Explanation) -> Option<String> {
-    let found = |mend: &Mend| match mend {
+pub fn apply_fix(source: &str, explanation: &Explanation) -> Option<String> {
+    let changes_of = |mend: &Mend| match mend {
         Mend::Found { changes, .. } => Some(changes.clone()),
         Mend::None | Mend::Cut => None,
     };
-    let forbids = explanation.forbidding_fix.as_ref().and_then(found);
+    let forbids = explanation.forbidding_fix.as_ref().and_then(changes_of);
     let mut changes =
-        forbids.or_else(|| explanation.race_found.as_ref().and_then(|raced| found(&raced.fix)))?;
+        forbids.or_else(|| explanation.race_found.as_ref().and_then(|raced| changes_of(&raced.fix)))?;
     changes.sort_by_key(|change| change.span.offset);
     let mut text = source.to_owned();
     for change in changes.iter().rev() {
-        replace(&mut text, change)?;
+        replace_instruction(&mut text, change)?;
     }
     let mut in_header = true;
     let lines = text.split_inclusive('\n').filter(|line| {
@@ -27,8 +27,8 @@ pub fn fixed(source: &str, explanation: &Explanation) -> Option<String> {
     Some(lines.collect())
 }
 
-/// Puts an instruction in the place of another; columns stay where they are as long as there is room.
-fn replace(text: &mut String, change: &InstructionChange) -> Option<()> {
+/// Replaces an instruction; later columns keep their positions if the blanks suffice.
+fn replace_instruction(text: &mut String, change: &InstructionChange) -> Option<()> {
     let start = change.span.offset as usize;
     let end = start + change.span.length as usize;
     let before = text.get(start..end)?.chars().count();

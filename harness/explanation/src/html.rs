@@ -6,7 +6,7 @@ use std::fmt::Write;
 use model::{EventId, ExplainedExecution, ExplanationAnswer};
 
 use super::svg::escape;
-use super::{Explained, plain, rules, svg, text, words};
+use super::{Explained, clauses, phrases, plain, svg, text};
 
 pub(crate) const STYLE: &str = "body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 1500px; padding: 0 1em; \
     color: #222; background: #fff } h1 { font-size: 1.3em } h2 { font-size: 1.1em; margin-top: 2em } \
@@ -15,8 +15,8 @@ pub(crate) const STYLE: &str = "body { font: 15px/1.5 system-ui, sans-serif; mar
     @media (prefers-color-scheme: dark) { body { color: #ddd; background: #181818 } pre { background: #242424 } \
     a { color: #8cb4ff } .added { color: #8fd39f } .removed { color: #ff9d94 } mark { background: #5a3214 } }";
 
-/// Escapes a message; what it quotes in backticks becomes code.
-pub(crate) fn prose(message: &str) -> String {
+/// Escapes a message; text in backticks becomes code.
+pub(crate) fn escape_prose(message: &str) -> String {
     let mut page = String::new();
     let mut rest = message;
     while let Some((before, quoted, after)) = rest
@@ -30,7 +30,7 @@ pub(crate) fn prose(message: &str) -> String {
 }
 
 /// Formats a unified diff, with the changed lines in colour.
-pub(crate) fn diff(text: &str) -> String {
+pub(crate) fn render_diff(text: &str) -> String {
     let line = |line: &str| {
         let class = match line.as_bytes().first() {
             Some(b'+') if !line.starts_with("+++") => "added",
@@ -43,10 +43,10 @@ pub(crate) fn diff(text: &str) -> String {
     format!("<pre>{}</pre>\n", lines.join("\n"))
 }
 
-/// The page; `codes` are machine codes by the device that they are for.
-pub fn write(explained: Explained<'_>, codes: &[(String, String)]) -> String {
+/// Renders the page; `machine_codes` has the machine code by device.
+pub fn render(explained: Explained<'_>, machine_codes: &[(String, String)]) -> String {
     let Explained { test, source, file, explanation } = explained;
-    let title = escape(&words::headline(test, explanation));
+    let title = escape(&phrases::headline(test, explanation));
     let marked = marked_lines(explained);
     let mut listing = String::new();
     for (index, line) in source.lines().enumerate() {
@@ -56,7 +56,7 @@ pub fn write(explained: Explained<'_>, codes: &[(String, String)]) -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(listing, "<span class=\"number\">{number:>4}  </span>{text}");
     }
-    let machine_code: String = codes
+    let machine_code: String = machine_codes
         .iter()
         .map(|(device, code)| {
             format!("<h2>Machine code on {}</h2>\n<pre>{}</pre>\n", escape(device), escape(code.trim_start()))
@@ -64,21 +64,21 @@ pub fn write(explained: Explained<'_>, codes: &[(String, String)]) -> String {
         .collect();
     let plainly: String =
         plain::sentences(explained).iter().map(|sentence| format!("<p>{}</p>\n", escape(sentence))).collect();
-    let rules: String = rules::sections(explanation).iter().map(section).collect();
+    let rules: String = clauses::cited_sections(explanation).iter().map(render_section).collect();
     let rules = if rules.is_empty() { rules } else { format!("<h2>The rules in short</h2>\n{rules}") };
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>{title}</title>\n\
          <meta name=\"viewport\" content=\"width=device-width\">\n<style>{STYLE}</style>\n</head>\n<body>\n\
          <h1>{title}</h1>\n{plainly}<div class=\"picture\">\n{}</div>\n<h2>Step by step</h2>\n<pre>{}</pre>\n\
          <h2>{}</h2>\n<pre>{listing}</pre>\n{rules}{machine_code}</body>\n</html>\n",
-        svg::write(explained),
-        escape(&text::steps(explained)),
+        svg::render(explained),
+        escape(&text::render_steps(explained)),
         escape(file),
     )
 }
 
-/// A section of a specification with its clauses.
-fn section(section: &rules::Section) -> String {
+/// Renders a section of a specification with its clauses.
+fn render_section(section: &clauses::SpecificationSection) -> String {
     let name = escape(&section.name);
     let name = match &section.link {
         Some(link) => format!("<a href=\"{}\">{name}</a>", escape(link)),
@@ -96,7 +96,7 @@ fn section(section: &rules::Section) -> String {
 fn marked_lines(explained: Explained<'_>) -> BTreeSet<usize> {
     let mut lines = BTreeSet::new();
     let mut mark = |execution: &ExplainedExecution, events: &[EventId]| {
-        let found = events.iter().filter_map(|id| words::event(execution, *id));
+        let found = events.iter().filter_map(|id| phrases::find_event(execution, *id));
         lines.extend(found.map(|event| event.span.line as usize));
     };
     if let ExplanationAnswer::Forbidden { closest: Some((execution, broken)), .. } =

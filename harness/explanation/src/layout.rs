@@ -3,19 +3,19 @@
 use super::picture::{Arrow, EventColumn};
 
 /// Width of a character in a box, and in a label.
-const CHARACTER: f64 = 7.3;
-const LABEL_CHARACTER: f64 = 6.7;
+const BOX_CHARACTER_WIDTH: f64 = 7.3;
+const LABEL_CHARACTER_WIDTH: f64 = 6.7;
 /// Height of a line of a label.
-pub const LABEL_LINE: f64 = 13.0;
+pub const LABEL_LINE_HEIGHT: f64 = 13.0;
 /// Height of a box.
 pub const BOX_HEIGHT: f64 = 42.0;
-const ROW: f64 = 104.0;
-const HEADER: f64 = 34.0;
+const ROW_HEIGHT: f64 = 104.0;
+const HEADER_HEIGHT: f64 = 34.0;
 const MARGIN: f64 = 20.0;
 /// Space between two columns in addition to the widest label.
-const GAP: f64 = 110.0;
+const COLUMN_GAP: f64 = 110.0;
 /// Distance between parallel arrows.
-const BEND: f64 = 64.0;
+const ARROW_DISTANCE: f64 = 64.0;
 
 /// A rectangle.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,8 +31,8 @@ pub struct Rectangle {
 }
 
 impl Rectangle {
-    /// The area that two rectangles share.
-    fn overlap(self, other: Rectangle) -> f64 {
+    /// Returns the area that two rectangles share.
+    fn overlap_area(self, other: Rectangle) -> f64 {
         let width = (self.x + self.width).min(other.x + other.width) - self.x.max(other.x);
         let height = (self.y + self.height).min(other.y + other.height) - self.y.max(other.y);
         width.max(0.0) * height.max(0.0)
@@ -51,8 +51,8 @@ pub type Point = (f64, f64);
 pub struct Curve(pub Vec<[Point; 4]>);
 
 impl Curve {
-    /// The point at `t`, 0 at the start and 1 at the end; `None` for a curve without parts.
-    pub fn at(&self, t: f64) -> Option<Point> {
+    /// Returns the point at `t`, 0 at the start and 1 at the end; `None` for a curve without parts.
+    pub fn point_at(&self, t: f64) -> Option<Point> {
         let scaled = t * self.0.len() as f64;
         let index = (scaled as usize).min(self.0.len().checked_sub(1)?);
         let part = self.0.get(index)?;
@@ -74,23 +74,23 @@ pub struct PictureLayout {
     pub headers: Vec<(f64, f64)>,
     /// The curve of each arrow, and the rectangle of its label.
     pub arrows: Vec<(Curve, Rectangle)>,
-    /// Width of it all.
+    /// Total width.
     pub width: f64,
-    /// Height of it all.
+    /// Total height.
     pub height: f64,
 }
 
-/// The width of a text in a box.
+/// Returns the width of a text in a box.
 pub fn text_width(text: &str) -> f64 {
-    text.chars().count() as f64 * CHARACTER
+    text.chars().count() as f64 * BOX_CHARACTER_WIDTH
 }
 
 fn label_size(arrow: &Arrow) -> (f64, f64) {
     let longest = arrow.label.iter().map(|line| line.chars().count()).max().unwrap_or(0);
-    (longest as f64 * LABEL_CHARACTER + 8.0, arrow.label.len() as f64 * LABEL_LINE + 4.0)
+    (longest as f64 * LABEL_CHARACTER_WIDTH + 8.0, arrow.label.len() as f64 * LABEL_LINE_HEIGHT + 4.0)
 }
 
-/// On which side of a box an arrow begins or ends.
+/// The side of a box on which an arrow begins or ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BoxSide {
     Left,
@@ -102,7 +102,7 @@ struct Port {
     arrow: usize,
     event: usize,
     side: BoxSide,
-    start: bool,
+    is_start: bool,
     /// Sort key of the ports of one side: the higher the other end, the higher the port.
     key: (usize, usize),
 }
@@ -113,25 +113,26 @@ pub fn lay_out(
     arrows: &[Arrow],
     caption: &dyn Fn(usize) -> Vec<String>,
 ) -> PictureLayout {
-    let place = |event: usize| {
+    let position_of = |event: usize| {
         columns.iter().enumerate().find_map(|(column, found)| {
             found.events.iter().position(|at| *at == event).map(|row| (column, row))
         })
     };
-    let places: Vec<Option<(Cell, Cell)>> =
-        arrows.iter().map(|arrow| place(arrow.from).zip(place(arrow.to))).collect();
+    let positions: Vec<Option<(GridPosition, GridPosition)>> =
+        arrows.iter().map(|arrow| position_of(arrow.from).zip(position_of(arrow.to))).collect();
     let last = columns.len().saturating_sub(1);
     // An arrow within a column bulges out of its first column to the left, and out of the others to the right.
-    let own_side = |column: usize| if column == 0 && last > 0 { BoxSide::Left } else { BoxSide::Right };
+    let side_within_column =
+        |column: usize| if column == 0 && last > 0 { BoxSide::Left } else { BoxSide::Right };
 
     let mut left = MARGIN;
     let mut right = MARGIN;
-    let mut gaps = vec![GAP; last];
-    for (arrow, found) in arrows.iter().zip(&places) {
+    let mut gaps = vec![COLUMN_GAP; last];
+    for (arrow, found) in arrows.iter().zip(&positions) {
         let Some(((from, _), (to, _))) = *found else { continue };
-        let needed = label_size(arrow).0 + GAP;
+        let needed = label_size(arrow).0 + COLUMN_GAP;
         if from == to {
-            match own_side(from) {
+            match side_within_column(from) {
                 BoxSide::Left => left = f64::max(left, needed),
                 BoxSide::Right if from == last => right = f64::max(right, needed),
                 BoxSide::Right => gaps[from] = f64::max(gaps[from], needed),
@@ -151,77 +152,84 @@ pub fn lay_out(
         let lines = column.events.iter().flat_map(|event| caption(*event));
         let widest = lines.map(|line| text_width(&line)).fold(text_width(&column.title), f64::max);
         let width = widest + 20.0;
-        headers.push((x + width / 2.0, HEADER - 14.0));
+        headers.push((x + width / 2.0, HEADER_HEIGHT - 14.0));
         extents.push((x, x + width));
         for (row, event) in column.events.iter().enumerate() {
-            let y = HEADER + row as f64 * ROW;
+            let y = HEADER_HEIGHT + row as f64 * ROW_HEIGHT;
             boxes.push((*event, Rectangle { x, y, width, height: BOX_HEIGHT }));
         }
         x += width + gaps.get(index).copied().unwrap_or(right);
     }
     let rows = columns.iter().map(|column| column.events.len()).max().unwrap_or(0);
-    let below = places.iter().flatten().any(|(from, to)| lane_row(*from, *to) == Some(rows - 1));
-    let foot = if below { ROW - BOX_HEIGHT } else { MARGIN };
-    let height = if rows == 0 { 0.0 } else { HEADER + (rows - 1) as f64 * ROW + BOX_HEIGHT + foot };
+    let has_lowest_lane = positions.iter().flatten().any(|(from, to)| lane_row(*from, *to) == Some(rows - 1));
+    let foot = if has_lowest_lane { ROW_HEIGHT - BOX_HEIGHT } else { MARGIN };
+    let height =
+        if rows == 0 { 0.0 } else { HEADER_HEIGHT + (rows - 1) as f64 * ROW_HEIGHT + BOX_HEIGHT + foot };
     let width = if rows == 0 { 0.0 } else { x };
 
-    let curves = curves(arrows, &places, &boxes, &extents, &own_side);
-    let labels = place_labels(arrows, &curves, &boxes, (width, height));
+    let arrow_curves = route_arrows(arrows, &positions, &boxes, &extents, &side_within_column);
+    let labels = place_labels(arrows, &arrow_curves, &boxes, (width, height));
     // Many arrows between few events push labels out: the picture grows with them.
     let ends = |end: &dyn Fn(&Rectangle) -> f64| labels.iter().map(end).fold(0.0, f64::max);
     let width = f64::max(width, ends(&|label| label.x + label.width));
     let height = f64::max(height, ends(&|label| label.y + label.height));
-    PictureLayout { boxes, headers, arrows: curves.into_iter().zip(labels).collect(), width, height }
+    PictureLayout { boxes, headers, arrows: arrow_curves.into_iter().zip(labels).collect(), width, height }
 }
 
 /// A column and a row.
-type Cell = (usize, usize);
+type GridPosition = (usize, usize);
 
 /// Returns the row below which an arrow passes the intermediate columns; `None` for adjacent columns.
-fn lane_row(from: Cell, to: Cell) -> Option<usize> {
+fn lane_row(from: GridPosition, to: GridPosition) -> Option<usize> {
     (from.0.abs_diff(to.0) > 1).then_some(from.1.min(to.1))
 }
 
-fn curves(
+fn route_arrows(
     arrows: &[Arrow],
-    places: &[Option<(Cell, Cell)>],
+    positions: &[Option<(GridPosition, GridPosition)>],
     boxes: &[(usize, Rectangle)],
     extents: &[(f64, f64)],
-    own_side: &dyn Fn(usize) -> BoxSide,
+    side_within_column: &dyn Fn(usize) -> BoxSide,
 ) -> Vec<Curve> {
     let mut ports: Vec<Port> = Vec::new();
-    for (index, (arrow, found)) in arrows.iter().zip(places).enumerate() {
+    for (index, (arrow, found)) in arrows.iter().zip(positions).enumerate() {
         let Some(((from, from_row), (to, to_row))) = *found else { continue };
         let (first, second) = match from.cmp(&to) {
             std::cmp::Ordering::Less => (BoxSide::Right, BoxSide::Left),
             std::cmp::Ordering::Greater => (BoxSide::Left, BoxSide::Right),
-            std::cmp::Ordering::Equal => (own_side(from), own_side(from)),
+            std::cmp::Ordering::Equal => (side_within_column(from), side_within_column(from)),
         };
-        ports.push(Port { arrow: index, event: arrow.from, side: first, start: true, key: (to_row, index) });
+        ports.push(Port {
+            arrow: index,
+            event: arrow.from,
+            side: first,
+            is_start: true,
+            key: (to_row, index),
+        });
         ports.push(Port {
             arrow: index,
             event: arrow.to,
             side: second,
-            start: false,
+            is_start: false,
             key: (from_row, index),
         });
     }
     let point = |port: &Port| {
-        let mut beside: Vec<(usize, usize, bool)> = ports
+        let mut ports_on_side: Vec<(usize, usize, bool)> = ports
             .iter()
             .filter(|other| other.event == port.event && other.side == port.side)
-            .map(|other| (other.key.0, other.key.1, other.start))
+            .map(|other| (other.key.0, other.key.1, other.is_start))
             .collect();
-        beside.sort_unstable();
+        ports_on_side.sort_unstable();
         let position =
-            beside.iter().position(|key| *key == (port.key.0, port.key.1, port.start)).unwrap_or(0);
+            ports_on_side.iter().position(|key| *key == (port.key.0, port.key.1, port.is_start)).unwrap_or(0);
         let found = boxes.iter().find(|(event, _)| *event == port.event).map(|(_, rectangle)| *rectangle);
         let rectangle = found.unwrap_or(Rectangle { x: 0.0, y: 0.0, width: 0.0, height: 0.0 });
         let x = match port.side {
             BoxSide::Left => rectangle.x,
             BoxSide::Right => rectangle.x + rectangle.width,
         };
-        (x, rectangle.y + rectangle.height * (position + 1) as f64 / (beside.len() + 1) as f64)
+        (x, rectangle.y + rectangle.height * (position + 1) as f64 / (ports_on_side.len() + 1) as f64)
     };
     let mut drawn = Vec::new();
     for (index, arrow) in arrows.iter().enumerate() {
@@ -231,15 +239,16 @@ fn curves(
             continue;
         };
         let (start, end) = (point(first), point(second));
-        if let Some((from, to)) = places[index]
+        if let Some((from, to)) = positions[index]
             && let Some(row) = lane_row(from, to)
         {
-            let lane =
-                |place: &Option<(Cell, Cell)>| place.and_then(|(from, to)| lane_row(from, to)) == Some(row);
-            let among = places.iter().filter(|place| lane(place)).count();
-            let position = places[..index].iter().filter(|place| lane(place)).count();
-            let share = (position + 1) as f64 / (among + 1) as f64;
-            let y = HEADER + row as f64 * ROW + BOX_HEIGHT + (ROW - BOX_HEIGHT) * share;
+            let lane = |place: &Option<(GridPosition, GridPosition)>| {
+                place.and_then(|(from, to)| lane_row(from, to)) == Some(row)
+            };
+            let count = positions.iter().filter(|place| lane(place)).count();
+            let position = positions[..index].iter().filter(|place| lane(place)).count();
+            let share = (position + 1) as f64 / (count + 1) as f64;
+            let y = HEADER_HEIGHT + row as f64 * ROW_HEIGHT + BOX_HEIGHT + (ROW_HEIGHT - BOX_HEIGHT) * share;
             let (enter, leave) = if from.0 < to.0 {
                 (extents[from.0 + 1].0, extents[to.0 - 1].1)
             } else {
@@ -257,9 +266,9 @@ fn curves(
             (other.from.min(other.to), other.from.max(other.to))
                 == (arrow.from.min(arrow.to), arrow.from.max(arrow.to))
         };
-        let among = arrows.iter().filter(|other| pair(other)).count();
+        let count = arrows.iter().filter(|other| pair(other)).count();
         let position = arrows[..index].iter().filter(|other| pair(other)).count();
-        let bend = (position as f64 - (among as f64 - 1.0) / 2.0) * BEND;
+        let bend = (position as f64 - (count as f64 - 1.0) / 2.0) * ARROW_DISTANCE;
         let outward = |side: BoxSide, reach: f64| if side == BoxSide::Left { -reach } else { reach };
         let curve = if first.side == second.side {
             let reach = 46.0 + (start.1 - end.1).abs() / 12.0 + bend.abs() / 2.0;
@@ -296,18 +305,18 @@ fn place_labels(
         let mut best: Option<(f64, Rectangle)> = None;
         for step in 0..=32 {
             let t = 0.1 + 0.8 * f64::from(step) / 32.0;
-            let Some((x, y)) = curve.at(t) else { break };
+            let Some((x, y)) = curve.point_at(t) else { break };
             let rectangle = Rectangle {
                 x: x - label_width / 2.0,
                 y: y - label_height / 2.0,
                 width: label_width,
                 height: label_height,
             };
-            let hidden: f64 = boxes
+            let covered_area: f64 = boxes
                 .iter()
                 .map(|(_, other)| *other)
                 .chain(placed.iter().copied())
-                .map(|other| rectangle.overlap(other))
+                .map(|other| rectangle.overlap_area(other))
                 .sum();
             let outside = f64::max(0.0, -rectangle.x)
                 + f64::max(0.0, rectangle.x + label_width - width)
@@ -315,16 +324,19 @@ fn place_labels(
                 + f64::max(0.0, rectangle.y + label_height - height);
             let others = curves.iter().enumerate().filter(|(other, _)| *other != index);
             let crossed = others
-                .flat_map(|(_, other)| (0..=36).filter_map(move |step| other.at(f64::from(step) / 36.0)))
+                .flat_map(|(_, other)| {
+                    (0..=36).filter_map(move |step| other.point_at(f64::from(step) / 36.0))
+                })
                 .filter(|point| rectangle.contains(*point))
                 .count();
-            let cost = 100.0 * hidden + 500.0 * outside + 40.0 * crossed as f64 + 100.0 * (t - 0.5).abs();
+            let cost =
+                100.0 * covered_area + 500.0 * outside + 40.0 * crossed as f64 + 100.0 * (t - 0.5).abs();
             if best.is_none_or(|(known, _)| cost < known) {
                 best = Some((cost, rectangle));
             }
         }
-        let nowhere = Rectangle { x: 0.0, y: 0.0, width: 0.0, height: 0.0 };
-        placed.push(best.map_or(nowhere, |(_, rectangle)| rectangle));
+        let empty = Rectangle { x: 0.0, y: 0.0, width: 0.0, height: 0.0 };
+        placed.push(best.map_or(empty, |(_, rectangle)| rectangle));
     }
     placed
 }

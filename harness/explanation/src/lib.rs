@@ -1,35 +1,37 @@
 //! Renders explanations of verdicts as text, DOT, SVG and HTML.
 
+mod clauses;
 mod dot;
 mod executions;
 mod fix;
 mod html;
 mod layout;
+mod phrases;
 mod picture;
 mod plain;
-mod rules;
 mod shader;
 mod svg;
 #[cfg(test)]
 mod tests;
 mod text;
-mod words;
 
 use litmus::Test;
 use model::Explanation;
 
-pub use dot::write as dot;
-pub use executions::{ShownExecution, ShownExecutions};
-pub use fix::fixed;
-pub use html::write as html;
-pub use shader::{ShaderAnswer, ShaderFinding, ShaderPlace, write as shaders, write_svg as shaders_svg};
-pub use svg::write as svg;
-pub use text::write as text;
-pub use words::rule;
+pub use dot::render as dot;
+pub use executions::{ExecutionReport, RenderedExecution};
+pub use fix::apply_fix;
+pub use html::render as html;
+pub use phrases::describe_axiom;
+pub use shader::{
+    ShaderAnswer, ShaderFinding, ShaderPlace, render_page as shaders, render_svg as shaders_svg,
+};
+pub use svg::render as svg;
+pub use text::render as text;
 
 /// Returns the explanation in one line.
 pub fn headline(explained: Explained<'_>) -> String {
-    words::headline(explained.test, explained.explanation)
+    phrases::headline(explained.test, explained.explanation)
 }
 
 /// An explanation and its subject.

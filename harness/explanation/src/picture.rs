@@ -3,13 +3,13 @@
 use litmus::Test;
 use model::{BrokenAxiom, EventId, EventOwner, ExplainedEdge, ExplainedExecution, ExplanationAnswer};
 
-use super::{Explained, words};
+use super::{Explained, phrases};
 
 /// A picture of one execution.
 pub struct Picture<'a> {
-    /// Above it.
+    /// The lines above the picture.
     pub title: Vec<String>,
-    /// Below it.
+    /// The lines below the picture.
     pub notes: Vec<String>,
     /// The execution.
     pub execution: &'a ExplainedExecution,
@@ -18,17 +18,17 @@ pub struct Picture<'a> {
     /// The arrows; those that matter most first.
     pub arrows: Vec<Arrow>,
     /// Highlighted events.
-    pub marked: Vec<usize>,
+    pub highlighted: Vec<usize>,
 }
 
 /// A column of events.
 pub struct EventColumn {
-    /// Above it.
+    /// The text above the column.
     pub title: String,
     /// Indices of its events, top to bottom.
     pub events: Vec<usize>,
     /// True if program order runs down it.
-    pub ordered: bool,
+    pub has_program_order: bool,
 }
 
 /// An arrow between two events.
@@ -57,7 +57,7 @@ pub enum ArrowKind {
     FromReads,
     /// Modification order.
     Modification,
-    /// Synchronizes-with, of the system too, and meetings at a control barrier.
+    /// Synchronizes-with, system-synchronizes-with, and control barriers.
     Synchronizes,
     /// Any other derived relation.
     Derived,
@@ -100,7 +100,7 @@ impl ArrowKind {
     }
 
     /// Returns the legend text.
-    pub fn meaning(self) -> &'static str {
+    pub fn legend(self) -> &'static str {
         match self {
             ArrowKind::Broken => "breaks the rule",
             ArrowKind::Race => "race: not ordered",
@@ -112,7 +112,7 @@ impl ArrowKind {
         }
     }
 
-    fn of(relation: &str) -> ArrowKind {
+    fn from_relation(relation: &str) -> ArrowKind {
         match relation {
             "rf" => ArrowKind::ReadsFrom,
             "fr" => ArrowKind::FromReads,
@@ -123,55 +123,60 @@ impl ArrowKind {
     }
 }
 
-/// The pictures of an explanation: of its answer, then of its uninitialised read, then of its race.
-pub fn pictures(explained: Explained<'_>) -> Vec<Picture<'_>> {
+/// Returns the pictures of an explanation: of its answer, then of its uninitialised read, then of its race.
+pub fn build_pictures(explained: Explained<'_>) -> Vec<Picture<'_>> {
     let Explained { test, explanation, .. } = explained;
     let mut pictures = Vec::new();
-    let title = || vec![words::headline(test, explanation), words::reason(&explanation.answer)];
+    let title = || vec![phrases::headline(test, explanation), phrases::reason_sentence(&explanation.answer)];
     match &explanation.answer {
         ExplanationAnswer::Allowed { witness: Some(execution) } => {
             pictures.push(Picture::new(test, execution, title(), None, None));
         }
         ExplanationAnswer::Forbidden { closest: Some((execution, broken)), .. } => {
             let mut picture = Picture::new(test, execution, title(), Some(broken), None);
-            picture.notes.push(format!("It breaks {}:", words::rule(broken)));
+            picture.notes.push(format!("It breaks {}:", phrases::describe_axiom(broken)));
             picture.notes.extend(broken.edges.iter().map(|edge| {
-                let label = |id| words::event(execution, id).map_or("?", |event| event.label.as_str());
-                format!("  ({}) to ({}): {}", label(edge.from), label(edge.to), words::edge_anchor(edge))
+                let label = |id| phrases::find_event(execution, id).map_or("?", |event| event.label.as_str());
+                format!(
+                    "  ({}) to ({}): {}",
+                    label(edge.from),
+                    label(edge.to),
+                    phrases::format_edge_label(edge)
+                )
             }));
             pictures.push(picture);
         }
-        _ => pictures.push(Picture { notes: title(), ..Picture::empty(test) }),
+        _ => pictures.push(Picture { notes: title(), ..Picture::without_execution(test) }),
     }
-    match (&explanation.uninitialised_found, words::uninitialised(explanation)) {
-        (Some(found), Some(says)) => {
-            let mut picture = Picture::new(test, &found.execution, vec![says], None, None);
-            picture.marked.push(index(found.read));
+    match (&explanation.uninitialised_found, phrases::uninitialised_sentence(explanation)) {
+        (Some(found), Some(sentence)) => {
+            let mut picture = Picture::new(test, &found.execution, vec![sentence], None, None);
+            picture.highlighted.push(event_index(found.read));
             pictures.push(picture);
         }
-        (None, Some(says)) => {
+        (None, Some(sentence)) => {
             if let Some(picture) = pictures.last_mut() {
-                picture.notes.push(says);
+                picture.notes.push(sentence);
             }
         }
         _ => {}
     }
-    match (&explanation.race_found, words::race(explanation)) {
-        (Some(found), Some(says)) => {
-            let pair = found.pair.map(|(from, to)| (index(from), index(to)));
+    match (&explanation.race_found, phrases::race_sentence(explanation)) {
+        (Some(found), Some(sentence)) => {
+            let pair = found.pair.map(|(from, to)| (event_index(from), event_index(to)));
             let flag = pair.is_none().then_some(&found.flag);
-            let mut picture = Picture::new(test, &found.execution, vec![says], flag, pair);
-            picture.notes.push(format!("It raises {}.", words::rule(&found.flag)));
-            let (says, changes) = words::mend(test, &found.fix);
-            picture.notes.push(says);
+            let mut picture = Picture::new(test, &found.execution, vec![sentence], flag, pair);
+            picture.notes.push(format!("It raises {}.", phrases::describe_axiom(&found.flag)));
+            let (fix_sentence, changes) = phrases::describe_race_fix(test, &found.fix);
+            picture.notes.push(fix_sentence);
             picture.notes.extend(
                 changes.into_iter().map(|(place, before, after)| format!("  {place}: {before} -> {after}")),
             );
             pictures.push(picture);
         }
-        (None, Some(says)) => {
+        (None, Some(sentence)) => {
             if let Some(picture) = pictures.last_mut() {
-                picture.notes.push(says);
+                picture.notes.push(sentence);
             }
         }
         _ => {}
@@ -179,13 +184,13 @@ pub fn pictures(explained: Explained<'_>) -> Vec<Picture<'_>> {
     pictures
 }
 
-fn index(id: EventId) -> usize {
+fn event_index(id: EventId) -> usize {
     usize::from(id.0)
 }
 
 impl<'a> Picture<'a> {
-    /// A picture without an execution.
-    fn empty(test: &Test) -> Picture<'a> {
+    /// Returns a picture without an execution.
+    fn without_execution(test: &Test) -> Picture<'a> {
         static NOTHING: ExplainedExecution = ExplainedExecution {
             events: Vec::new(),
             edges: Vec::new(),
@@ -195,7 +200,7 @@ impl<'a> Picture<'a> {
         Picture::new(test, &NOTHING, Vec::new(), None, None)
     }
 
-    /// The picture of an execution, of the broken axiom, or of a race.
+    /// Returns the picture of an execution, of the broken axiom, or of a race.
     pub fn new(
         test: &Test,
         execution: &'a ExplainedExecution,
@@ -210,68 +215,70 @@ impl<'a> Picture<'a> {
         if let Some((from, to)) = race {
             add_arrow(&mut arrows, Arrow { from, to, label: vec!["race".to_owned()], kind: ArrowKind::Race });
         }
-        let owner = |id: EventId| words::event(execution, id).map(|event| event.owner);
+        let owner = |id: EventId| phrases::find_event(execution, id).map(|event| event.owner);
         let inside = |id: EventId| matches!(owner(id), Some(EventOwner::Thread(..)));
         // Omit edges that the race does not depend on, and orders that are irrelevant to a witness.
         for edge in execution.edges.iter().filter(|edge| inside(edge.from) && inside(edge.to)) {
-            let kind = ArrowKind::of(&edge.relation);
-            let told =
-                arrows.iter().any(|arrow| (arrow.from, arrow.to) == (index(edge.from), index(edge.to)));
-            let wanted = match kind {
+            let kind = ArrowKind::from_relation(&edge.relation);
+            let has_arrow = arrows
+                .iter()
+                .any(|arrow| (arrow.from, arrow.to) == (event_index(edge.from), event_index(edge.to)));
+            let is_relevant = match kind {
                 ArrowKind::ReadsFrom | ArrowKind::Synchronizes => true,
                 ArrowKind::FromReads | ArrowKind::Modification => race.is_none() && broken.is_none(),
-                ArrowKind::Derived => race.is_none() && broken.is_none() && !told,
+                ArrowKind::Derived => race.is_none() && broken.is_none() && !has_arrow,
                 ArrowKind::Broken | ArrowKind::Race => false,
             };
-            if wanted {
+            if is_relevant {
                 add_arrow(&mut arrows, Arrow { kind, ..labelled_arrow(edge, false) });
             }
         }
         arrows.sort_by_key(|arrow| arrow.kind);
-        let mut marked: Vec<usize> =
-            broken.iter().flat_map(|broken| &broken.events).map(|id| index(*id)).collect();
-        marked.extend(race.iter().flat_map(|(from, to)| [*from, *to]));
+        let mut highlighted: Vec<usize> =
+            broken.iter().flat_map(|broken| &broken.events).map(|id| event_index(*id)).collect();
+        highlighted.extend(race.iter().flat_map(|(from, to)| [*from, *to]));
 
-        let drawn =
-            |at: usize| marked.contains(&at) || arrows.iter().any(|arrow| arrow.from == at || arrow.to == at);
-        let of = |wanted: &dyn Fn(EventOwner) -> bool| -> Vec<usize> {
+        let is_connected = |at: usize| {
+            highlighted.contains(&at) || arrows.iter().any(|arrow| arrow.from == at || arrow.to == at)
+        };
+        let events_of = |wanted: &dyn Fn(EventOwner) -> bool| -> Vec<usize> {
             (0..execution.events.len()).filter(|at| wanted(execution.events[*at].owner)).collect()
         };
-        let aside = |title: &str, owner: EventOwner| EventColumn {
+        let side_column = |title: &str, owner: EventOwner| EventColumn {
             title: title.to_owned(),
-            events: of(&|found| found == owner).into_iter().filter(|at| drawn(*at)).collect(),
-            ordered: false,
+            events: events_of(&|found| found == owner).into_iter().filter(|at| is_connected(*at)).collect(),
+            has_program_order: false,
         };
-        let mut columns = vec![aside("initially", EventOwner::Initial)];
+        let mut columns = vec![side_column("initially", EventOwner::Initial)];
         columns.extend((0..test.threads.len()).map(|thread| EventColumn {
-            title: words::thread(test, thread),
-            events: of(&|owner| matches!(owner, EventOwner::Thread(found, _) if found == thread)),
-            ordered: true,
+            title: phrases::format_thread(test, thread),
+            events: events_of(&|owner| matches!(owner, EventOwner::Thread(found, _) if found == thread)),
+            has_program_order: true,
         }));
-        columns.push(aside("finally", EventOwner::Final));
+        columns.push(side_column("finally", EventOwner::Final));
         columns.retain(|column| !column.events.is_empty());
-        let outcome = words::outcome(execution);
+        let outcome = phrases::format_outcome(execution);
         let notes = if outcome.is_empty() { Vec::new() } else { vec![format!("Finally {outcome}.")] };
-        Picture { title, notes, execution, columns, arrows, marked }
+        Picture { title, notes, execution, columns, arrows, highlighted }
     }
 }
 
 /// Longest label of a satisfied alternative; longer texts are only below the picture.
-const LONGEST_LABEL: usize = 28;
+const MAX_LABEL_LENGTH: usize = 28;
 
-fn labelled_arrow(edge: &ExplainedEdge, whole: bool) -> Arrow {
+fn labelled_arrow(edge: &ExplainedEdge, is_broken: bool) -> Arrow {
     let mut label = vec![edge.relation.clone()];
-    if whole {
-        let whole = words::relation(edge);
-        if whole.chars().count() <= LONGEST_LABEL {
-            label = vec![whole];
+    if is_broken {
+        let full_label = phrases::format_relation(edge);
+        if full_label.chars().count() <= MAX_LABEL_LENGTH {
+            label = vec![full_label];
         }
         if let [first, others @ ..] = edge.clauses.as_slice() {
             let more = if others.is_empty() { "" } else { " …" };
             label.push(format!("{first}{more}"));
         }
     }
-    Arrow { from: index(edge.from), to: index(edge.to), label, kind: ArrowKind::Derived }
+    Arrow { from: event_index(edge.from), to: event_index(edge.to), label, kind: ArrowKind::Derived }
 }
 
 /// Adds an arrow, or merges it with a parallel one.
@@ -284,18 +291,18 @@ fn add_arrow(arrows: &mut Vec<Arrow>, arrow: Arrow) {
     });
     match known {
         Some(known) => {
-            if let (Some(first), Some(also)) = (known.label.first_mut(), arrow.label.first())
-                && !first.split(", ").any(|told| told == also)
+            if let (Some(first), Some(added_relation)) = (known.label.first_mut(), arrow.label.first())
+                && !first.split(", ").any(|told| told == added_relation)
             {
                 first.push_str(", ");
-                first.push_str(also);
+                first.push_str(added_relation);
             }
         }
         None => arrows.push(arrow),
     }
 }
 
-/// The two lines of an event's box.
+/// Returns the two lines of an event's box.
 pub fn caption(execution: &ExplainedExecution, at: usize) -> [String; 2] {
     let Some(event) = execution.events.get(at) else { return [String::new(), String::new()] };
     let access = event.access.clone().unwrap_or_default();

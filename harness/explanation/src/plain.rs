@@ -9,17 +9,17 @@ use model::{
     FoundRace,
 };
 
-use super::{Explained, words};
+use super::{Explained, phrases};
 
 /// Returns the sentences, those about the outcome first; empty if no plain description exists.
 pub fn sentences(explained: Explained<'_>) -> Vec<String> {
     let Explained { test, explanation, .. } = explained;
     let mut all = match &explanation.answer {
         ExplanationAnswer::Allowed { witness: Some(witness) } if !witness.thin_air => {
-            EventDescriptions { test, execution: witness }.old_values()
+            EventDescriptions { test, execution: witness }.describe_stale_reads()
         }
         ExplanationAnswer::Forbidden { closest: Some((execution, broken)), .. } => {
-            EventDescriptions { test, execution }.circle(broken).into_iter().collect()
+            EventDescriptions { test, execution }.describe_cycle(broken).into_iter().collect()
         }
         _ => Vec::new(),
     };
@@ -27,7 +27,7 @@ pub fn sentences(explained: Explained<'_>) -> Vec<String> {
         explanation
             .race_found
             .as_ref()
-            .and_then(|found| EventDescriptions { test, execution: &found.execution }.race(found)),
+            .and_then(|found| EventDescriptions { test, execution: &found.execution }.describe_race(found)),
     );
     all
 }
@@ -40,10 +40,10 @@ struct EventDescriptions<'a> {
 
 impl EventDescriptions<'_> {
     fn event(&self, id: EventId) -> Option<&ExplainedEvent> {
-        words::event(self.execution, id)
+        phrases::find_event(self.execution, id)
     }
 
-    /// The thread and the instruction of an event; nothing of initial writes and final reads.
+    /// Returns the thread and instruction of an event; `None` for initial writes and final reads.
     fn owner(&self, id: EventId) -> Option<(usize, usize)> {
         match self.event(id)?.owner {
             EventOwner::Thread(thread, instruction) => Some((thread, instruction)),
@@ -52,10 +52,10 @@ impl EventDescriptions<'_> {
     }
 
     /// Formats a thread as `P1 (workgroup 1)`, with the widest level that differs between threads.
-    fn thread(&self, thread: usize) -> String {
-        let Some(own) = self.test.threads.get(thread) else { return "?".to_owned() };
-        let name = format!("P{}", own.number);
-        let ThreadPlace::Device(place) = own.place else { return format!("{name} (host)") };
+    fn describe_thread(&self, thread: usize) -> String {
+        let Some(own_thread) = self.test.threads.get(thread) else { return "?".to_owned() };
+        let name = format!("P{}", own_thread.number);
+        let ThreadPlace::Device(place) = own_thread.place else { return format!("{name} (host)") };
         let places: Vec<&Placement> = self
             .test
             .threads
@@ -70,23 +70,29 @@ impl EventDescriptions<'_> {
             ("workgroup", places.iter().map(|place| place.workgroup).collect(), place.workgroup),
             ("subgroup", places.iter().map(|place| place.subgroup).collect(), place.subgroup),
         ];
-        let telling = levels.into_iter().find(|(_, all, own)| all.iter().any(|other| other != own));
-        telling.map_or_else(|| name.clone(), |(what, _, own)| format!("{name} ({what} {own})"))
+        let distinguishing_level =
+            levels.into_iter().find(|(_, all, own)| all.iter().any(|other| other != own));
+        distinguishing_level.map_or_else(|| name.clone(), |(what, _, own)| format!("{name} ({what} {own})"))
     }
 
     /// Describes an event: `P1 (workgroup 1) reads x at line 9`.
-    fn deed(&self, id: EventId) -> Option<String> {
+    fn describe_event(&self, id: EventId) -> Option<String> {
         let event = self.event(id)?;
         let Some((thread, _)) = self.owner(id) else { return Some(event.label.clone()) };
         let Some(location) = self.location(event) else {
-            return Some(format!("{} at line {} ({})", self.thread(thread), event.span.line, event.text));
+            return Some(format!(
+                "{} at line {} ({})",
+                self.describe_thread(thread),
+                event.span.line,
+                event.text
+            ));
         };
         let verb = if event.what.starts_with("read") { "reads" } else { "stores" };
-        Some(format!("{} {verb} {location} at line {}", self.thread(thread), event.span.line))
+        Some(format!("{} {verb} {location} at line {}", self.describe_thread(thread), event.span.line))
     }
 
     /// Describes a location: `line 9 of P0`.
-    fn place(&self, id: EventId) -> Option<String> {
+    fn describe_location(&self, id: EventId) -> Option<String> {
         let (thread, _) = self.owner(id)?;
         Some(format!("line {} of P{}", self.event(id)?.span.line, self.test.threads.get(thread)?.number))
     }
@@ -95,10 +101,10 @@ impl EventDescriptions<'_> {
         event.access.as_deref()?.split(" = ").next()
     }
 
-    /// Reads that see an older value than one that another thread stores.
-    fn old_values(&self) -> Vec<String> {
+    /// Describes reads that see an older value than one that another thread stores.
+    fn describe_stale_reads(&self) -> Vec<String> {
         let edges = self.execution.edges.iter().filter(|edge| edge.relation == "fr");
-        let mut told = BTreeSet::new();
+        let mut reported_reads = BTreeSet::new();
         let mut all = Vec::new();
         for edge in edges {
             let (Some((reader, _)), Some((writer, _))) = (self.owner(edge.from), self.owner(edge.to)) else {
@@ -106,11 +112,11 @@ impl EventDescriptions<'_> {
             };
             let (Some(read), Some(write)) = (self.event(edge.from), self.event(edge.to)) else { continue };
             // One missed store per read is enough.
-            if reader == writer || !told.insert(edge.from) {
+            if reader == writer || !reported_reads.insert(edge.from) {
                 continue;
             }
             let (Some(access), Some(location)) = (&read.access, self.location(read)) else { continue };
-            let why = match self.handed_over(edge.to, edge.from) {
+            let why = match self.find_synchronization(edge.to, edge.from) {
                 Some((release, acquire)) => format!(
                     "line {} of P{} synchronizes with line {}, which orders the two, but nothing makes the store both available and \
                      visible",
@@ -122,9 +128,9 @@ impl EventDescriptions<'_> {
             };
             all.push(format!(
                 "{} may still see the old value of {location} at line {} ({access}), although {} stores to it at line {}: {why}.",
-                self.thread(reader),
+                self.describe_thread(reader),
                 read.span.line,
-                self.thread(writer),
+                self.describe_thread(writer),
                 write.span.line,
             ));
         }
@@ -133,11 +139,15 @@ impl EventDescriptions<'_> {
 
     /// Returns the synchronization that orders a write before a read, if it leads directly from thread to
     /// thread.
-    fn handed_over(&self, write: EventId, read: EventId) -> Option<(&ExplainedEvent, &ExplainedEvent)> {
+    fn find_synchronization(
+        &self,
+        write: EventId,
+        read: EventId,
+    ) -> Option<(&ExplainedEvent, &ExplainedEvent)> {
         let (writer, reader) = (self.owner(write)?, self.owner(read)?);
         let pair = self.execution.edges.iter().find(|edge| {
             let (Some(from), Some(to)) = (self.owner(edge.from), self.owner(edge.to)) else { return false };
-            synchronizes(edge)
+            is_synchronization(edge)
                 && from.0 == writer.0
                 && from.1 >= writer.1
                 && to.0 == reader.0
@@ -146,16 +156,16 @@ impl EventDescriptions<'_> {
         Some((self.event(pair.from)?, self.event(pair.to)?))
     }
 
-    /// A minimal cycle of orders.
-    fn circle(&self, broken: &BrokenAxiom) -> Option<String> {
+    /// Describes a minimal cycle of orders.
+    fn describe_cycle(&self, broken: &BrokenAxiom) -> Option<String> {
         if !broken.cycle {
             return None;
         }
         let mut parts = Vec::new();
         for edge in &broken.edges {
-            let (from, to) = (self.deed(edge.from)?, self.deed(edge.to)?);
+            let (from, to) = (self.describe_event(edge.from)?, self.describe_event(edge.to)?);
             parts.push(match edge.relation.as_str() {
-                "rf" => match self.place(edge.from) {
+                "rf" => match self.describe_location(edge.from) {
                     Some(place) => format!("{to} and reads the value that {place} stores"),
                     None => format!("{to} and reads the initial value"),
                 },
@@ -163,7 +173,7 @@ impl EventDescriptions<'_> {
                 "po" => format!("{from} before {to}"),
                 _ => {
                     let mut synchronized = Vec::new();
-                    self.synchronizations(edge, &mut synchronized);
+                    self.collect_synchronizations(edge, &mut synchronized);
                     let why = match synchronized.as_slice() {
                         [] => String::new(),
                         all => format!(", as {}", all.join(" and ")),
@@ -180,30 +190,33 @@ impl EventDescriptions<'_> {
         })
     }
 
-    /// `line 9 of P0 synchronizes with line 8 of P1`, for each part of an order.
-    fn synchronizations(&self, edge: &ExplainedEdge, all: &mut Vec<String>) {
-        if synchronizes(edge) {
-            if let (Some(from), Some(to)) = (self.place(edge.from), self.place(edge.to)) {
-                let told = format!("{from} synchronizes with {to}");
-                if !all.contains(&told) {
-                    all.push(told);
+    /// Collects `line 9 of P0 synchronizes with line 8 of P1`, for each part of an order.
+    fn collect_synchronizations(&self, edge: &ExplainedEdge, all: &mut Vec<String>) {
+        if is_synchronization(edge) {
+            if let (Some(from), Some(to)) =
+                (self.describe_location(edge.from), self.describe_location(edge.to))
+            {
+                let sentence = format!("{from} synchronizes with {to}");
+                if !all.contains(&sentence) {
+                    all.push(sentence);
                 }
             }
             return;
         }
         for inner in &edge.because {
-            self.synchronizations(inner, all);
+            self.collect_synchronizations(inner, all);
         }
     }
 
-    /// Two accesses that race.
-    fn race(&self, found: &FoundRace) -> Option<String> {
+    /// Describes two accesses that race.
+    fn describe_race(&self, found: &FoundRace) -> Option<String> {
         let (first, second) = found.pair?;
-        let (from, to) = (self.deed(first)?, self.deed(second)?);
-        let missing = match (self.handed_over(first, second), self.handed_over(second, first)) {
-            (None, None) => "nothing both orders the two and makes the write available and visible",
-            _ => "although synchronization orders the two, the store is not made available and visible",
-        };
+        let (from, to) = (self.describe_event(first)?, self.describe_event(second)?);
+        let missing =
+            match (self.find_synchronization(first, second), self.find_synchronization(second, first)) {
+                (None, None) => "nothing both orders the two and makes the write available and visible",
+                _ => "although synchronization orders the two, the store is not made available and visible",
+            };
         Some(format!(
             "A race: {from} and {to}, and {missing}. The value read is undefined, and so is all later \
              behaviour."
@@ -211,6 +224,6 @@ impl EventDescriptions<'_> {
     }
 }
 
-fn synchronizes(edge: &ExplainedEdge) -> bool {
+fn is_synchronization(edge: &ExplainedEdge) -> bool {
     matches!(edge.relation.as_str(), "sw" | "ssw" | "meet")
 }

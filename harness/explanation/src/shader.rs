@@ -9,7 +9,7 @@ use crate::picture::ArrowKind;
 use crate::svg::{self, MARGIN, draw_text, escape};
 
 /// Number of context lines around a location.
-const AROUND: u32 = 3;
+const CONTEXT_LINES: u32 = 3;
 
 /// Result for an entry point.
 #[derive(Clone, Debug)]
@@ -24,26 +24,26 @@ pub struct ShaderAnswer {
     pub findings: Vec<ShaderFinding>,
 }
 
-/// Something that is wrong.
+/// A finding on a shader.
 #[derive(Clone, Debug)]
 pub struct ShaderFinding {
     /// Its kind.
     pub kind: String,
     /// True if the two locations are accesses that no order of the model separates.
     pub is_race: bool,
-    /// In words.
+    /// The description.
     pub message: String,
-    /// Where.
+    /// The locations.
     pub places: Vec<ShaderPlace>,
     /// Why the accesses are not ordered, if known.
     pub reason: Option<String>,
     /// Suggested fixes with their locations.
-    pub mend: Vec<String>,
+    pub fixes: Vec<String>,
     /// The fix as a unified diff, if it consists of insertions.
     pub diff: Option<String>,
 }
 
-/// A place of the source.
+/// A location in the source.
 #[derive(Clone, Debug)]
 pub struct ShaderPlace {
     /// `read` or `write`, if the event is an access.
@@ -60,20 +60,20 @@ pub struct ShaderPlace {
 
 impl ShaderPlace {
     /// Returns the source line, without its indentation.
-    fn code(&self) -> Option<&str> {
+    fn source_line(&self) -> Option<&str> {
         let index = (self.line? as usize).checked_sub(1)?;
         self.source.as_ref()?.lines().nth(index).map(str::trim)
     }
 
     /// Returns the event with its line, as in `write, line 11`.
-    fn event(&self) -> String {
+    fn event_text(&self) -> String {
         let line = self.line.map_or(String::new(), |line| format!(", line {line}"));
         format!("{}{line}", self.access.as_deref().unwrap_or("here"))
     }
 }
 
 /// Writes the page of these answers; `command` is the command line that repeats them.
-pub fn write(answers: &[ShaderAnswer], command: &str) -> String {
+pub fn render_page(answers: &[ShaderAnswer], command: &str) -> String {
     let title = answers.first().map_or_else(|| "Shaders".to_owned(), headline);
     let mut page = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>{}</title>\n\
@@ -85,20 +85,20 @@ pub fn write(answers: &[ShaderAnswer], command: &str) -> String {
     for answer in answers {
         page += &format!("<h1>{}</h1>\n", escape(&headline(answer)));
         for note in &answer.notes {
-            page += &format!("<p>{}</p>\n", html::prose(note));
+            page += &format!("<p>{}</p>\n", html::escape_prose(note));
         }
-        answer.findings.iter().for_each(|one| finding(&mut page, one));
+        answer.findings.iter().for_each(|one| render_finding(&mut page, one));
     }
     page += &format!("<h2>Reproduce</h2>\n<pre class=\"command\">{}</pre>\n", escape(command));
     page + "</body>\n</html>\n"
 }
 
 /// Writes one picture of the findings, one below the other.
-pub fn write_svg(answers: &[ShaderAnswer]) -> String {
+pub fn render_svg(answers: &[ShaderAnswer]) -> String {
     let pictures: Vec<FindingPicture<'_>> =
         answers.iter().flat_map(|answer| &answer.findings).map(FindingPicture::new).collect();
     let title = answers.first().map_or_else(String::new, headline);
-    let width = pictures.iter().map(FindingPicture::width).fold(svg::LEAST_WIDTH, f64::max) + 2.0 * MARGIN;
+    let width = pictures.iter().map(FindingPicture::width).fold(svg::MIN_WIDTH, f64::max) + 2.0 * MARGIN;
     let (mut body, mut y) = (String::new(), MARGIN);
     for answer in answers {
         y = draw_text(&mut body, &headline(answer), y, width, "bold");
@@ -107,38 +107,39 @@ pub fn write_svg(answers: &[ShaderAnswer]) -> String {
         }
         y += MARGIN;
     }
-    svg::wrap_body(&title, width, y, "", &body)
+    svg::wrap_document(&title, width, y, "", &body)
 }
 
 fn headline(answer: &ShaderAnswer) -> String {
     format!("{}: {}", answer.title, answer.verdict)
 }
 
-fn finding(page: &mut String, finding: &ShaderFinding) {
-    *page += &format!("<h2>{}</h2>\n<p>{}</p>\n", escape(&finding.kind), html::prose(&finding.message));
+fn render_finding(page: &mut String, finding: &ShaderFinding) {
+    *page +=
+        &format!("<h2>{}</h2>\n<p>{}</p>\n", escape(&finding.kind), html::escape_prose(&finding.message));
     if let Some(reason) = &finding.reason {
-        *page += &format!("<p>{}</p>\n", html::prose(reason));
+        *page += &format!("<p>{}</p>\n", html::escape_prose(reason));
     }
     if !finding.places.is_empty() {
         let picture = FindingPicture::new(finding);
         let width = picture.width() + 2.0 * MARGIN;
         let mut body = String::new();
         let height = picture.draw(&mut body, 0.0, width, false);
-        let drawn = svg::wrap_body(&finding.message, width, height + MARGIN, "", &body);
+        let drawn = svg::wrap_document(&finding.message, width, height + MARGIN, "", &body);
         *page += &format!("<div class=\"picture\">\n{drawn}</div>\n<div class=\"places\">\n");
-        finding.places.iter().for_each(|one| place(page, one));
+        finding.places.iter().for_each(|one| render_place(page, one));
         *page += "</div>\n";
     }
-    for (number, change) in finding.mend.iter().enumerate() {
+    for (number, change) in finding.fixes.iter().enumerate() {
         let lead = if number == 0 { "Fix: " } else { "and " };
-        *page += &format!("<p>{lead}{}</p>\n", html::prose(change));
+        *page += &format!("<p>{lead}{}</p>\n", html::escape_prose(change));
     }
     if let Some(diff) = &finding.diff {
-        *page += &html::diff(diff);
+        *page += &html::render_diff(diff);
     }
 }
 
-fn place(page: &mut String, place: &ShaderPlace) {
+fn render_place(page: &mut String, place: &ShaderPlace) {
     let number = place.line.map_or(String::new(), |line| format!(":{line}"));
     let by = place.invocation.as_deref().map(|by| format!(" by invocation {by}")).unwrap_or_default();
     let event = place.access.as_deref().unwrap_or("reached");
@@ -146,7 +147,7 @@ fn place(page: &mut String, place: &ShaderPlace) {
     if let (Some(line), Some(source)) = (place.line, &place.source) {
         *page += "<pre>";
         for (number, text) in (1..).zip(source.lines()) {
-            if number + AROUND < line || number > line + AROUND {
+            if number + CONTEXT_LINES < line || number > line + CONTEXT_LINES {
                 continue;
             }
             let text = format!("<span class=\"number\">{number:>4}  </span>{}", escape(text));
@@ -167,33 +168,33 @@ struct FindingPicture<'a> {
     /// The texts of each column: the invocation, the event, the source line.
     columns: Vec<[String; 3]>,
     /// Width of a column.
-    column: f64,
+    column_width: f64,
 }
 
 /// The longest source line of a picture, in characters.
-const LONGEST_CODE: usize = 56;
+const MAX_CODE_LENGTH: usize = 56;
 /// Width between two columns, which holds the label of the line.
-const GAP: f64 = 170.0;
-const HEADER: f64 = 22.0;
+const COLUMN_GAP: f64 = 170.0;
+const HEADER_HEIGHT: f64 = 22.0;
 const BOX: f64 = 48.0;
 
 impl FindingPicture<'_> {
     fn new(finding: &ShaderFinding) -> FindingPicture<'_> {
         let column = |place: &ShaderPlace| {
             let invocation = place.invocation.as_deref().map(|by| format!("invocation {by}"));
-            let code = place.code().unwrap_or_default();
-            let cut: String = code.chars().take(LONGEST_CODE).collect();
+            let code = place.source_line().unwrap_or_default();
+            let cut: String = code.chars().take(MAX_CODE_LENGTH).collect();
             let code = if cut.len() < code.len() { format!("{cut}…") } else { cut };
-            [invocation.unwrap_or_default(), place.event(), code]
+            [invocation.unwrap_or_default(), place.event_text(), code]
         };
         let columns: Vec<_> = finding.places.iter().map(column).collect();
         let widest = columns.iter().flatten().map(|text| text_width(text)).fold(120.0, f64::max);
-        FindingPicture { finding, columns, column: widest + 20.0 }
+        FindingPicture { finding, columns, column_width: widest + 20.0 }
     }
 
     fn width(&self) -> f64 {
         let count = self.columns.len() as f64;
-        count * self.column + (count - 1.0).max(0.0) * GAP
+        count * self.column_width + (count - 1.0).max(0.0) * COLUMN_GAP
     }
 
     /// Draws the picture below `y`, optionally with message, reason and fix as text, and returns its lower end.
@@ -202,8 +203,8 @@ impl FindingPicture<'_> {
             y = draw_text(out, &format!("{}: {}", self.finding.kind, self.finding.message), y, width, "bold");
         }
         let left = ((width - self.width()) / 2.0).max(MARGIN);
-        let top = y + HEADER + 10.0;
-        let x = |index: usize| left + index as f64 * (self.column + GAP);
+        let top = y + HEADER_HEIGHT + 10.0;
+        let x = |index: usize| left + index as f64 * (self.column_width + COLUMN_GAP);
         let (race, middle) = (ArrowKind::Race, top + BOX / 2.0);
         for (index, [invocation, event, code]) in self.columns.iter().enumerate() {
             let (x, stroke) = (x(index), if self.finding.is_race { race.colour() } else { "#888888" });
@@ -215,10 +216,10 @@ impl FindingPicture<'_> {
                  stroke=\"{stroke}\" stroke-width=\"1.6\"/>\n\
                  <text x=\"{:.1}\" y=\"{:.1}\" fill=\"#000000\">{}</text>\n\
                  <text x=\"{:.1}\" y=\"{:.1}\" fill=\"#555555\" xml:space=\"preserve\">{}</text>\n",
-                x + self.column / 2.0,
+                x + self.column_width / 2.0,
                 top - 10.0,
                 escape(invocation),
-                self.column,
+                self.column_width,
                 x + 10.0,
                 top + 19.0,
                 escape(event),
@@ -228,7 +229,7 @@ impl FindingPicture<'_> {
             );
         }
         if let (true, [_, _]) = (self.finding.is_race, &self.columns[..]) {
-            let (from, to) = (x(0) + self.column, x(1));
+            let (from, to) = (x(0) + self.column_width, x(1));
             let _ = write!(
                 out,
                 "<path d=\"M{from:.1} {middle:.1} L{to:.1} {middle:.1}\" fill=\"none\" stroke=\"{0}\" stroke-width=\"2.6\" \
@@ -239,12 +240,12 @@ impl FindingPicture<'_> {
                 race.dashes(),
                 (from + to) / 2.0,
                 middle - 8.0,
-                escape(race.meaning()),
+                escape(race.legend()),
             );
         }
         y = if self.columns.is_empty() { y } else { top + BOX };
         if with_text {
-            let fixes = self.finding.mend.iter().enumerate();
+            let fixes = self.finding.fixes.iter().enumerate();
             let fixes =
                 fixes.map(|(number, text)| format!("{} {text}", if number == 0 { "Fix:" } else { "and" }));
             for line in self.finding.reason.iter().cloned().chain(fixes) {

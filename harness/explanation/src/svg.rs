@@ -3,21 +3,24 @@
 use std::fmt::Write;
 
 use super::Explained;
-use super::layout::{LABEL_LINE, PictureLayout, lay_out, text_width};
-use super::picture::{Arrow, ArrowKind, Picture, caption, pictures};
+use super::layout::{LABEL_LINE_HEIGHT, PictureLayout, lay_out, text_width};
+use super::picture::{Arrow, ArrowKind, Picture, build_pictures, caption};
 
 /// The narrowest picture, so that its texts have room.
-pub(crate) const LEAST_WIDTH: f64 = 640.0;
+pub(crate) const MIN_WIDTH: f64 = 640.0;
 pub(crate) const MARGIN: f64 = 20.0;
-const LINE: f64 = 18.0;
+const LINE_HEIGHT: f64 = 18.0;
 
-/// The pictures of an explanation, one above the other.
-pub fn write(explained: Explained<'_>) -> String {
-    document(&super::words::headline(explained.test, explained.explanation), pictures(explained))
+/// Renders the pictures of an explanation, one above the other.
+pub fn render(explained: Explained<'_>) -> String {
+    render_document(
+        &super::phrases::headline(explained.test, explained.explanation),
+        build_pictures(explained),
+    )
 }
 
-/// Pictures, one above the other.
-pub fn document(title: &str, pictures: Vec<Picture<'_>>) -> String {
+/// Renders pictures, one above the other.
+pub fn render_document(title: &str, pictures: Vec<Picture<'_>>) -> String {
     let drawn: Vec<(Picture<'_>, PictureLayout)> = pictures
         .into_iter()
         .map(|picture| {
@@ -26,7 +29,7 @@ pub fn document(title: &str, pictures: Vec<Picture<'_>>) -> String {
             (picture, layout)
         })
         .collect();
-    let width = drawn.iter().map(|(_, layout)| layout.width).fold(LEAST_WIDTH, f64::max) + 2.0 * MARGIN;
+    let width = drawn.iter().map(|(_, layout)| layout.width).fold(MIN_WIDTH, f64::max) + 2.0 * MARGIN;
     let mut body = String::new();
     let mut y = MARGIN;
     for (picture, layout) in &drawn {
@@ -47,14 +50,14 @@ pub fn document(title: &str, pictures: Vec<Picture<'_>>) -> String {
         "<marker id=\"order\" viewBox=\"0 0 10 10\" refX=\"9\" refY=\"5\" markerWidth=\"8\" markerHeight=\"8\" \
          markerUnits=\"userSpaceOnUse\" orient=\"auto\"><path d=\"M0 0 L10 5 L0 10 z\" fill=\"#bbbbbb\"/></marker>"
     );
-    wrap_body(title, width, y, &markers, &body)
+    wrap_document(title, width, y, &markers, &body)
 }
 
 /// The smallest scale of a picture on a narrow screen: its text stays legible.
-const LEAST_SCALE: f64 = 0.7;
+const MIN_SCALE: f64 = 0.7;
 
 /// Wraps drawn elements in an SVG document with a title and the definitions of markers.
-pub(crate) fn wrap_body(title: &str, width: f64, height: f64, markers: &str, body: &str) -> String {
+pub(crate) fn wrap_document(title: &str, width: f64, height: f64, markers: &str, body: &str) -> String {
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
          viewBox=\"0 0 {width:.0} {height:.0}\" style=\"max-width:100%;min-width:{:.0}px;height:auto\" \
@@ -62,7 +65,7 @@ pub(crate) fn wrap_body(title: &str, width: f64, height: f64, markers: &str, bod
          font-size=\"12\" role=\"img\">\n<title>{}</title>\n\
          <style>@media (prefers-color-scheme: dark) {{ svg {{ filter: invert(.9) hue-rotate(180deg) }} }}</style>\n\
          <defs>\n{markers}</defs>\n<rect width=\"{width:.0}\" height=\"{height:.0}\" fill=\"#ffffff\"/>\n{body}</svg>\n",
-        LEAST_SCALE * width,
+        MIN_SCALE * width,
         escape(title)
     )
 }
@@ -88,8 +91,8 @@ fn draw_picture(
             "<text x=\"{x:.1}\" y=\"{header:.1}\" text-anchor=\"middle\" fill=\"#333333\" font-weight=\"bold\">{}</text>",
             escape(&column.title)
         );
-        if column.ordered {
-            program_order(out, layout, &column.events);
+        if column.has_program_order {
+            draw_program_order(out, layout, &column.events);
         }
     }
     // From the least to the most important, each above the others; boxes above arrows, labels above boxes.
@@ -99,7 +102,7 @@ fn draw_picture(
         for [_, b, c, d] in &curve.0 {
             let _ = write!(path, " C{:.1} {:.1} {:.1} {:.1} {:.1} {:.1}", b.0, b.1, c.0, c.1, d.0, d.1);
         }
-        let strong = matches!(arrow.kind, ArrowKind::Broken | ArrowKind::Race);
+        let is_emphasized = matches!(arrow.kind, ArrowKind::Broken | ArrowKind::Race);
         let head = if arrow.kind == ArrowKind::Race {
             String::new()
         } else {
@@ -110,14 +113,17 @@ fn draw_picture(
             "<path d=\"{path}\" fill=\"none\" stroke=\"{}\" \
              stroke-width=\"{}\" stroke-dasharray=\"{}\"{head}/>",
             arrow.kind.colour(),
-            if strong { 2.6 } else { 1.5 },
+            if is_emphasized { 2.6 } else { 1.5 },
             if arrow.kind.dashes().is_empty() { "none" } else { arrow.kind.dashes() },
         );
     }
     for (event, rectangle) in &layout.boxes {
-        let marked = picture.marked.contains(event);
-        let (stroke, stroke_width, fill) =
-            if marked { (ArrowKind::Broken.colour(), 2.4, "#fff4ec") } else { ("#888888", 1.0, "#f7f7f7") };
+        let is_highlighted = picture.highlighted.contains(event);
+        let (stroke, stroke_width, fill) = if is_highlighted {
+            (ArrowKind::Broken.colour(), 2.4, "#fff4ec")
+        } else {
+            ("#888888", 1.0, "#f7f7f7")
+        };
         let _ = writeln!(
             out,
             "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\" rx=\"5\" fill=\"{fill}\" stroke=\"{stroke}\" \
@@ -146,7 +152,7 @@ fn draw_picture(
                 out,
                 "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\" font-size=\"11\" fill=\"{}\"{}>{}</text>",
                 rectangle.x + rectangle.width / 2.0,
-                rectangle.y + LABEL_LINE * (line as f64 + 0.9),
+                rectangle.y + LABEL_LINE_HEIGHT * (line as f64 + 0.9),
                 arrow.kind.colour(),
                 if line == 0 { " font-weight=\"bold\"" } else { "" },
                 escape(text)
@@ -162,7 +168,7 @@ fn draw_picture(
     y + 2.0 * MARGIN
 }
 
-fn program_order(out: &mut String, layout: &PictureLayout, events: &[usize]) {
+fn draw_program_order(out: &mut String, layout: &PictureLayout, events: &[usize]) {
     let rectangle = |event: &usize| layout.boxes.iter().find(|(found, _)| found == event).map(|(_, r)| *r);
     for pair in events.windows(2) {
         let [Some(above), Some(below)] = [rectangle(&pair[0]), rectangle(&pair[1])] else { continue };
@@ -180,10 +186,10 @@ fn program_order(out: &mut String, layout: &PictureLayout, events: &[usize]) {
 fn draw_legend(out: &mut String, arrows: &[Arrow], mut y: f64, width: f64) -> f64 {
     let mut x = MARGIN;
     let mut entry = |out: &mut String, colour: &str, dashes: &str, stroke: f64, meaning: &str| {
-        let wide = 40.0 + text_width(meaning);
-        if x > MARGIN && x + wide > width - MARGIN {
+        let entry_width = 40.0 + text_width(meaning);
+        if x > MARGIN && x + entry_width > width - MARGIN {
             x = MARGIN;
-            y += LINE;
+            y += LINE_HEIGHT;
         }
         let _ = writeln!(
             out,
@@ -195,17 +201,17 @@ fn draw_legend(out: &mut String, arrows: &[Arrow], mut y: f64, width: f64) -> f6
             y + 13.0,
             escape(meaning)
         );
-        x += wide + 22.0;
+        x += entry_width + 22.0;
     };
-    let mut any = false;
+    let mut has_entries = false;
     for kind in ArrowKind::ALL.into_iter().filter(|kind| arrows.iter().any(|arrow| arrow.kind == *kind)) {
         let stroke = if matches!(kind, ArrowKind::Broken | ArrowKind::Race) { 2.6 } else { 1.5 };
-        entry(out, kind.colour(), kind.dashes(), stroke, kind.meaning());
-        any = true;
+        entry(out, kind.colour(), kind.dashes(), stroke, kind.legend());
+        has_entries = true;
     }
-    if any {
+    if has_entries {
         entry(out, "#bbbbbb", "", 1.0, "program order");
-        y += LINE + 8.0;
+        y += LINE_HEIGHT + 8.0;
     }
     y
 }
@@ -214,7 +220,7 @@ fn draw_legend(out: &mut String, arrows: &[Arrow], mut y: f64, width: f64) -> f6
 pub(crate) fn draw_text(out: &mut String, text: &str, mut y: f64, width: f64, weight: &str) -> f64 {
     let characters = ((width - 2.0 * MARGIN) / text_width("m")).max(20.0) as usize;
     for line in wrap_lines(text, characters) {
-        y += LINE;
+        y += LINE_HEIGHT;
         let _ = writeln!(
             out,
             "<text x=\"{MARGIN}\" y=\"{:.1}\" fill=\"#000000\" font-weight=\"{weight}\" xml:space=\"preserve\">{}</text>",
@@ -230,17 +236,17 @@ fn wrap_lines(text: &str, characters: usize) -> Vec<String> {
     let indent: String = text.chars().take_while(|c| *c == ' ').collect();
     let mut lines: Vec<String> = Vec::new();
     let mut current = indent.clone();
-    let mut empty = true;
+    let mut is_line_empty = true;
     for word in text.split_whitespace() {
-        if !empty && current.chars().count() + 1 + word.chars().count() > characters {
+        if !is_line_empty && current.chars().count() + 1 + word.chars().count() > characters {
             lines.push(std::mem::replace(&mut current, format!("{indent}  ")));
-            empty = true;
+            is_line_empty = true;
         }
-        if !empty {
+        if !is_line_empty {
             current.push(' ');
         }
         current.push_str(word);
-        empty = false;
+        is_line_empty = false;
     }
     lines.push(current);
     lines

@@ -5,7 +5,7 @@ use litmus::corpus;
 use model::{Budget, ExplainOptions, Explanation, Model, explain_outcome};
 
 use super::layout::{Rectangle, lay_out};
-use super::picture::{caption, pictures};
+use super::picture::{build_pictures, caption};
 use super::{Explained, dot, html, svg, text};
 
 struct ExplanationCase {
@@ -16,7 +16,7 @@ struct ExplanationCase {
 }
 
 impl ExplanationCase {
-    fn of(id: &str, model: &str) -> ExplanationCase {
+    fn from_corpus(id: &str, model: &str) -> ExplanationCase {
         let entry = corpus::tests().into_iter().find(|test| test.id == id).unwrap();
         ExplanationCase::new(entry.text, entry.path, &Model::shipped(model).unwrap().unwrap(), 2_000)
     }
@@ -40,7 +40,7 @@ impl ExplanationCase {
 }
 
 /// Line numbers of models change with their comments.
-fn without_model_lines(text: &str) -> String {
+fn mask_model_lines(text: &str) -> String {
     let mut parts = text.split(".cat:");
     let mut shown = parts.next().unwrap_or_default().to_owned();
     for part in parts {
@@ -65,15 +65,15 @@ fn texts() {
         ("2+2w/2+2W+rlx-rlx", "vulkan"),
         ("guard/MP+rel-acq.guard", "dartagnan"),
     ] {
-        let case = ExplanationCase::of(id, model);
+        let case = ExplanationCase::from_corpus(id, model);
         let (_, name) = id.rsplit_once('/').unwrap();
-        let text = without_model_lines(&text(case.explained()));
+        let text = mask_model_lines(&text(case.explained()));
         insta::assert_snapshot!(format!("{name}@{model}"), text);
     }
 }
 
 /// Every test of at most four threads, with a short search for fixes.
-fn cases() -> Vec<ExplanationCase> {
+fn small_corpus_cases() -> Vec<ExplanationCase> {
     let model = Model::shipped("vulkan").unwrap().unwrap();
     let tests = corpus::tests().into_iter().filter(|test| {
         ["mp/", "sb/", "coherence/", "rmw/", "isa2/", "wrc/", "iriw/", "barrier/", "2+2w/", "ssw/"]
@@ -89,8 +89,8 @@ fn labels_do_not_overlap_events_or_labels() {
         a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height
     };
     let (mut labels, mut hidden) = (0, Vec::new());
-    for case in cases() {
-        for picture in pictures(case.explained()) {
+    for case in small_corpus_cases() {
+        for picture in build_pictures(case.explained()) {
             let lines = |event: usize| caption(picture.execution, event).to_vec();
             let layout = lay_out(&picture.columns, &picture.arrows, &lines);
             let rectangles: Vec<Rectangle> = layout.arrows.iter().map(|(_, label)| *label).collect();
@@ -132,7 +132,7 @@ fn assert_well_formed(text: &str) {
 
 #[test]
 fn pictures_and_pages_are_well_formed() {
-    for case in cases() {
+    for case in small_corpus_cases() {
         let picture = svg(case.explained());
         assert!(picture.starts_with("<svg "));
         assert_well_formed(&picture);
@@ -187,10 +187,10 @@ fn assert_graph(text: &str) {
 
 #[test]
 fn graphs_follow_the_grammar_and_name_every_event() {
-    for case in cases() {
+    for case in small_corpus_cases() {
         let graph = dot(case.explained());
         assert_graph(&graph);
-        for picture in pictures(case.explained()) {
+        for picture in build_pictures(case.explained()) {
             for event in picture.columns.iter().flat_map(|column| &column.events) {
                 assert!(graph.contains(&format!("e{event} [label=")), "{}", case.file);
             }

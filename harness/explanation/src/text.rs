@@ -5,97 +5,97 @@ use std::fmt::Write;
 use litmus::{Compute, Flow, InstructionKind, Test, ThreadId};
 use model::{BrokenAxiom, EventOwner, ExplainedEdge, ExplainedExecution, ExplanationAnswer};
 
-use super::{Explained, plain, rules, words};
+use super::{Explained, clauses, phrases, plain};
 
-/// The whole explanation.
-pub fn write(explained: Explained<'_>) -> String {
+/// Renders the whole explanation.
+pub fn render(explained: Explained<'_>) -> String {
     let Explained { test, explanation, .. } = explained;
     let mut out = String::new();
-    line(&mut out, 0, &words::headline(test, explanation));
+    write_line(&mut out, 0, &phrases::headline(test, explanation));
     for sentence in plain::sentences(explained) {
-        line(&mut out, 0, &sentence);
+        write_line(&mut out, 0, &sentence);
     }
-    line(&mut out, 0, "");
-    out += &steps(explained);
-    let sections = rules::sections(explanation);
+    write_line(&mut out, 0, "");
+    out += &render_steps(explained);
+    let sections = clauses::cited_sections(explanation);
     if !sections.is_empty() {
         let linked = sections.iter().any(|section| section.link.is_some());
-        let link = if linked { format!(", as {}#NAME has them", rules::APPENDIX) } else { String::new() };
-        line(&mut out, 0, "");
-        line(&mut out, 0, &format!("The rules in short{link}:"));
+        let link = if linked { format!(", as {}#NAME has them", clauses::APPENDIX) } else { String::new() };
+        write_line(&mut out, 0, "");
+        write_line(&mut out, 0, &format!("The rules in short{link}:"));
     }
     for section in sections {
-        line(&mut out, 1, &section.name);
+        write_line(&mut out, 1, &section.name);
         for (id, statement) in section.clauses {
-            line(&mut out, 2, &format!("{id}  {statement}"));
+            write_line(&mut out, 2, &format!("{id}  {statement}"));
         }
     }
     out
 }
 
 /// Formats the executions that show the outcome, event by event and order by order, and the fix of a race.
-pub fn steps(explained: Explained<'_>) -> String {
+pub fn render_steps(explained: Explained<'_>) -> String {
     let Explained { test, explanation, .. } = explained;
     let mut out = String::new();
-    line(&mut out, 0, &words::reason(&explanation.answer));
+    write_line(&mut out, 0, &phrases::reason_sentence(&explanation.answer));
     match &explanation.answer {
         ExplanationAnswer::Allowed { witness: Some(witness) } => {
-            table(&mut out, test, witness);
-            drawn(&mut out, witness);
+            write_table(&mut out, test, witness);
+            write_edges(&mut out, witness);
         }
         ExplanationAnswer::Forbidden { closest: Some((execution, broken)), .. } => {
-            table(&mut out, test, execution);
-            line(&mut out, 0, &format!("It breaks {}:", words::rule(broken)));
-            rule(&mut out, execution, broken);
+            write_table(&mut out, test, execution);
+            write_line(&mut out, 0, &format!("It breaks {}:", phrases::describe_axiom(broken)));
+            write_violation(&mut out, execution, broken);
         }
         _ => {}
     }
-    if let Some(says) = words::uninitialised(explanation) {
+    if let Some(sentence) = phrases::uninitialised_sentence(explanation) {
         out.push('\n');
-        line(&mut out, 0, &says);
+        write_line(&mut out, 0, &sentence);
     }
-    if let Some(says) = words::race(explanation) {
-        line(&mut out, 0, "");
-        line(&mut out, 0, &says);
+    if let Some(sentence) = phrases::race_sentence(explanation) {
+        write_line(&mut out, 0, "");
+        write_line(&mut out, 0, &sentence);
     }
     if let Some(found) = &explanation.race_found {
-        table(&mut out, test, &found.execution);
-        line(&mut out, 0, &format!("It raises {}:", words::rule(&found.flag)));
+        write_table(&mut out, test, &found.execution);
+        write_line(&mut out, 0, &format!("It raises {}:", phrases::describe_axiom(&found.flag)));
         match found.pair {
             Some((from, to)) => {
-                line(&mut out, 1, &words::event_in_words(&found.execution, from));
-                line(&mut out, 1, &words::event_in_words(&found.execution, to));
+                write_line(&mut out, 1, &phrases::describe_event(&found.execution, from));
+                write_line(&mut out, 1, &phrases::describe_event(&found.execution, to));
             }
-            None => rule(&mut out, &found.execution, &found.flag),
+            None => write_violation(&mut out, &found.execution, &found.flag),
         }
-        mended(&mut out, words::mend(test, &found.fix));
+        write_fix(&mut out, phrases::describe_race_fix(test, &found.fix));
     }
     if let Some(mend) = &explanation.forbidding_fix {
-        line(&mut out, 0, "");
-        mended(&mut out, words::forbids(test, mend));
+        write_line(&mut out, 0, "");
+        write_fix(&mut out, phrases::describe_forbidding_fix(test, mend));
     }
     out
 }
 
-fn mended(out: &mut String, (says, changes): words::Mended) {
-    line(out, 0, &says);
+fn write_fix(out: &mut String, (sentence, changes): phrases::FixDescription) {
+    write_line(out, 0, &sentence);
     for (place, before, after) in changes {
-        line(out, 1, &format!("{place}: {before}"));
-        line(out, 1, &format!("{:>1$} {after}", "->", place.chars().count() + 1));
+        write_line(out, 1, &format!("{place}: {before}"));
+        write_line(out, 1, &format!("{:>1$} {after}", "->", place.chars().count() + 1));
     }
 }
 
-/// A line, indented.
-pub fn line(out: &mut String, indent: usize, text: &str) {
+/// Writes an indented line.
+pub fn write_line(out: &mut String, indent: usize, text: &str) {
     // Writing to a string cannot fail.
     let _ = writeln!(out, "{}", format!("{}{text}", "  ".repeat(indent)).trim_end());
 }
 
 /// Formats the threads side by side: each instruction with its events and the values that they read or write.
-pub fn table(out: &mut String, test: &Test, execution: &ExplainedExecution) {
+pub fn write_table(out: &mut String, test: &Test, execution: &ExplainedExecution) {
     let mut columns: Vec<Vec<String>> = Vec::new();
     for (index, thread) in test.threads.iter().enumerate() {
-        let mut cells = vec![words::thread(test, index)];
+        let mut cells = vec![phrases::format_thread(test, index)];
         for (at, instruction) in thread.instructions.iter().enumerate() {
             let events: Vec<&model::ExplainedEvent> = execution
                 .events
@@ -106,7 +106,7 @@ pub fn table(out: &mut String, test: &Test, execution: &ExplainedExecution) {
             let id = ThreadId(u16::try_from(index).unwrap_or(u16::MAX));
             let text = instruction.kind.to_text(test, id);
             let accesses: Vec<String> = events.iter().filter_map(|event| event.access.clone()).collect();
-            let mark = match (labels.is_empty(), makes_events(&instruction.kind)) {
+            let mark = match (labels.is_empty(), has_events(&instruction.kind)) {
                 (false, _) => format!("({})", labels.join(",")),
                 // An instruction that this execution skips.
                 (true, true) => "-".to_owned(),
@@ -123,22 +123,22 @@ pub fn table(out: &mut String, test: &Test, execution: &ExplainedExecution) {
         .iter()
         .map(|cells| cells.iter().map(|cell| cell.chars().count()).max().unwrap_or(0))
         .collect();
-    line(out, 0, "");
+    write_line(out, 0, "");
     for row in 0..rows {
         let cells = columns.iter().zip(&widths).map(|(cells, width)| {
             let cell = cells.get(row).map_or("", String::as_str);
             format!("{cell:width$}")
         });
-        line(out, 1, &cells.collect::<Vec<String>>().join(" | "));
+        write_line(out, 1, &cells.collect::<Vec<String>>().join(" | "));
     }
-    let outcome = words::outcome(execution);
+    let outcome = phrases::format_outcome(execution);
     if !outcome.is_empty() {
-        line(out, 1, &format!("finally {outcome}"));
+        write_line(out, 1, &format!("finally {outcome}"));
     }
-    line(out, 0, "");
+    write_line(out, 0, "");
 }
 
-fn makes_events(kind: &InstructionKind) -> bool {
+fn has_events(kind: &InstructionKind) -> bool {
     !matches!(
         kind,
         InstructionKind::Compute(Compute::Arithmetic { .. })
@@ -147,45 +147,49 @@ fn makes_events(kind: &InstructionKind) -> bool {
 }
 
 /// Writes the edges of an execution, except orders after initial writes and before final reads.
-pub fn drawn(out: &mut String, execution: &ExplainedExecution) {
-    let owner = |id| words::event(execution, id).map(|event| event.owner);
-    let plain = |edge: &&ExplainedEdge| {
+pub fn write_edges(out: &mut String, execution: &ExplainedExecution) {
+    let owner = |id| phrases::find_event(execution, id).map(|event| event.owner);
+    let is_shown = |edge: &&ExplainedEdge| {
         owner(edge.to) != Some(EventOwner::Final)
             && (owner(edge.from) != Some(EventOwner::Initial) || edge.relation == "rf")
     };
-    for edge in execution.edges.iter().filter(plain) {
-        line(out, 1, &step(execution, edge));
+    for edge in execution.edges.iter().filter(is_shown) {
+        write_line(out, 1, &format_edge(execution, edge));
     }
 }
 
 /// Writes the violation of an axiom: its edges with their derivations.
-fn rule(out: &mut String, execution: &ExplainedExecution, broken: &BrokenAxiom) {
+fn write_violation(out: &mut String, execution: &ExplainedExecution, broken: &BrokenAxiom) {
     if broken.edges.is_empty() {
         for event in &broken.events {
-            line(out, 1, &words::event_in_words(execution, *event));
+            write_line(out, 1, &phrases::describe_event(execution, *event));
         }
     }
     for edge in &broken.edges {
-        line(out, 1, &step(execution, edge));
-        because(out, execution, edge, 3);
+        write_line(out, 1, &format_edge(execution, edge));
+        write_derivation(out, execution, edge, 3);
     }
 }
 
-fn step(execution: &ExplainedExecution, edge: &ExplainedEdge) -> String {
+fn format_edge(execution: &ExplainedExecution, edge: &ExplainedEdge) -> String {
     format!(
         "{} --[{}]--> {}",
-        words::event_in_words(execution, edge.from),
-        words::edge_anchor(edge),
-        words::event_in_words(execution, edge.to)
+        phrases::describe_event(execution, edge.from),
+        phrases::format_edge_label(edge),
+        phrases::describe_event(execution, edge.to)
     )
 }
 
-fn because(out: &mut String, execution: &ExplainedExecution, edge: &ExplainedEdge, indent: usize) {
-    let label = |id| words::event(execution, id).map_or("?", |event| event.label.as_str());
+fn write_derivation(out: &mut String, execution: &ExplainedExecution, edge: &ExplainedEdge, indent: usize) {
+    let label = |id| phrases::find_event(execution, id).map_or("?", |event| event.label.as_str());
     for inner in &edge.because {
-        let text =
-            format!("({}) --[{}]--> ({})", label(inner.from), words::edge_anchor(inner), label(inner.to));
-        line(out, indent, &text);
-        because(out, execution, inner, indent + 1);
+        let text = format!(
+            "({}) --[{}]--> ({})",
+            label(inner.from),
+            phrases::format_edge_label(inner),
+            label(inner.to)
+        );
+        write_line(out, indent, &text);
+        write_derivation(out, execution, inner, indent + 1);
     }
 }

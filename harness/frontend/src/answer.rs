@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 
 use litmus::{Instruction, Label, Prediction, QuestionKind, Race, Test, ThreadPlace};
 use model::{
-    Budget, EventOwner, ExplainOptions, FoundRace, Model, Options, PredictError, decide, explain_outcome,
-    predict,
+    Budget, EventOwner, ExplainOptions, FoundRace, Model, PredictError, PredictOptions, explain_outcome,
+    predict, predict_without_outcomes,
 };
 use spirv_reader::Stage;
 
@@ -206,8 +206,8 @@ fn predict_case(
     if !asking.question {
         test.question = None;
     }
-    let options = |budget| Options { budget, unroll: 1 };
-    let first = predict(&test, model, &options(asking.budget.at_most(FIRST_LOOK)))?;
+    let options = |budget| PredictOptions { budget, unroll: 1 };
+    let first = predict(&test, model, &options(asking.budget.with_step_limit(FIRST_LOOK)))?;
     let race_open = |prediction: &Prediction| {
         asking.race && prediction.race == Race::Unknown && prediction.truncated_runs == 0
     };
@@ -223,7 +223,7 @@ fn predict_case(
     if racy && !question_open(&first) {
         return Ok((Race::Racy, first));
     }
-    let prediction = decide(&test, model, &options(asking.budget))?;
+    let prediction = predict_without_outcomes(&test, model, &options(asking.budget))?;
     Ok((if racy { Race::Racy } else { prediction.race }, prediction))
 }
 
@@ -275,7 +275,7 @@ fn find_racing_subset(
     few.retain(|threads| threads.len() > 1 && threads.len() < count);
     for threads in few {
         let test = restrict_to_threads(case, &threads);
-        let options = Options { budget: budget.at_most(PAIR_STEPS), unroll: 1 };
+        let options = PredictOptions { budget: budget.with_step_limit(PAIR_STEPS), unroll: 1 };
         if predict(&test, model, &options)?.race == Race::Racy {
             return Ok(Some(test));
         }
@@ -295,8 +295,8 @@ pub(crate) fn locate_race(
     };
     let options = ExplainOptions {
         unroll: Some(1),
-        verdict: budget.at_most(EXPLAIN_STEPS),
-        budget: budget.at_most(EXPLAIN_STEPS),
+        verdict: budget.with_step_limit(EXPLAIN_STEPS),
+        budget: budget.with_step_limit(EXPLAIN_STEPS),
         fix_steps: 0,
         fix_programs: 0,
         ..ExplainOptions::default()

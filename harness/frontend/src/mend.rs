@@ -248,7 +248,7 @@ pub fn find_missing_sync(
             }
         }
         let asking = ModelQuery {
-            budget: asking.budget.at_most(TRIAL_STEPS),
+            budget: asking.budget.with_step_limit(TRIAL_STEPS),
             race: true,
             question: false,
             places: false,
@@ -359,7 +359,7 @@ impl LitmusFixSearch<'_> {
             }
         }
         self.tried += 1;
-        let budget = self.asking.budget.at_most(TRIAL_STEPS);
+        let budget = self.asking.budget.with_step_limit(TRIAL_STEPS);
         let race = decide_with_model(
             &changed,
             self.model,

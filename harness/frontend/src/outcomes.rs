@@ -227,7 +227,7 @@ fn contents_of_case(
     let locations: Vec<LocationId> = (0..case.cells.len() as u16).map(LocationId).filter(in_buffer).collect();
     test.listed = locations.iter().map(|location| Term::Location(*location, 0)).collect();
     let unknown = |race_free, why: String| FinalContents::Unknown { race_free, why };
-    let prediction = match predict(&test, model, &model::Options { budget, unroll: 1 }) {
+    let prediction = match predict(&test, model, &model::PredictOptions { budget, unroll: 1 }) {
         Ok(prediction) => prediction,
         Err(error) => return unknown(race_free, error.to_string()),
     };

@@ -46,7 +46,7 @@ pub fn smallest(
     if answer_with_model(&lifted, model, &asking).ok()?.race != Race::Racy {
         return None;
     }
-    let asked = model::Options { budget: budget.at_most(TRIAL_STEPS), unroll: 1 };
+    let asked = model::PredictOptions { budget: budget.with_step_limit(TRIAL_STEPS), unroll: 1 };
     let races = |test: &Test| model::predict(test, model, &asked).is_ok_and(|found| found.race == Race::Racy);
     let case = lifted.cases.iter().find(|case| races(&case.test))?;
     let mut test = Test { question: None, filter: None, ..case.test.clone() };

@@ -8,7 +8,7 @@ use litmus::{
     Comparison, Condition, Flow, Instruction, InstructionKind, Label, LabelId, Question, QuestionKind,
     RegisterId, Span, Term, Test, ThreadId,
 };
-use model::{Budget, Model, Options, predict};
+use model::{Budget, Model, PredictOptions, predict};
 
 use crate::emit::{self, COUNT};
 use crate::finding::LiftFinding;
@@ -29,7 +29,7 @@ pub(crate) fn confirmed(lifted: &Lifted, model: &Model, budget: Budget<'_>) -> (
                 continue;
             }
             let Some(thread) = finding.at.first().map(|spot| spot.thread) else { continue };
-            let options = Options { budget: budget.at_most(STEPS), unroll: 1 };
+            let options = PredictOptions { budget: budget.with_step_limit(STEPS), unroll: 1 };
             let comes = predict(&coming(case, thread, index), model, &options).map(|said| said.meets);
             match comes {
                 Ok(Some(true)) => all.push(finding.clone()),

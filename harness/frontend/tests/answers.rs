@@ -35,7 +35,8 @@ fn answer_text(bytes: &[u8], workgroups: u32, assertion: Option<&str>) -> String
         assert_eq!(litmus::print(&litmus::parse(&printed, "lifted").unwrap()), printed);
     }
     let model = Model::shipped("vulkan").unwrap().unwrap();
-    let asking = ModelQuery { budget: Budget::steps(2_000_000), race: true, question: true, places: true };
+    let asking =
+        ModelQuery { budget: Budget::from_steps(2_000_000), race: true, question: true, places: true };
     let answer = frontend::answer_with_model(&lifted, &model, &asking).unwrap();
     let mut text = format!("{:?}", answer.race);
     if let Some(question) = &lifted.question {

@@ -495,8 +495,12 @@ const BEYOND: [Beyond; 8] = [
 #[test]
 fn model_only_races_need_a_read_of_a_later_write() {
     let model = Model::shipped("vulkan").unwrap().unwrap();
-    let asking =
-        ModelQuery { budget: Budget::default().at_most(30_000), race: true, question: false, places: false };
+    let asking = ModelQuery {
+        budget: Budget::default().with_step_limit(30_000),
+        race: true,
+        question: false,
+        places: false,
+    };
     for beyond in &BEYOND {
         let (text, options) = drawn(beyond.seed, beyond.meeting);
         // Two invocations have the same race as four, and the model is faster.
@@ -550,7 +554,7 @@ fn compared(meeting: Meeting, once: &[u64]) {
             }
             Err(error) => panic!("seed {seed}: {error}\n{text}"),
         };
-        let budget = Budget::default().at_most(30_000);
+        let budget = Budget::default().with_step_limit(30_000);
         let asking = ModelQuery { budget, race: true, question: false, places: false };
         // Some tests exceed the engine's bounds.
         let Ok(answer) = frontend::answer_with_model(&lifted, &model, &asking) else {

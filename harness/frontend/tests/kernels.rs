@@ -83,7 +83,7 @@ fn kernels_have_their_expected_verdicts() {
         let bytes = std::fs::read(folder.join(case.module.as_deref().unwrap_or("k.spv"))).expect("a module");
         let module = frontend::read_module(&bytes).expect("a module that is read");
         let started = Instant::now();
-        let judged = judge(&module, &case.options, &model, Budget::default().at_most(2_000_000));
+        let judged = judge(&module, &case.options, &model, Budget::default().with_step_limit(2_000_000));
         let took = started.elapsed();
         assert!(took < Duration::from_secs(60), "{}: {took:?}", row.id);
         let line = match &judged {

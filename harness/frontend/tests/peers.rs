@@ -145,7 +145,7 @@ fn answer(folder: &Path, row: &Row, model: &Model, steps: u64) -> Result<Verdict
         ..AnalysisOptions::default()
     };
     let lifted = frontend::lift(&module, &options).map_err(|refusal| refusal.to_string())?;
-    let budget = Budget::steps(steps);
+    let budget = Budget::from_steps(steps);
     if std::env::var_os("SHOW").is_some() {
         lifted.cases.iter().for_each(|case| println!("{}", litmus::print(&case.test)));
     }
@@ -248,7 +248,7 @@ fn kernels_of_projects_are_read() {
             }
         };
         let asking =
-            ModelQuery { budget: Budget::steps(1_000_000), race: true, question: false, places: true };
+            ModelQuery { budget: Budget::from_steps(1_000_000), race: true, question: false, places: true };
         let said = frontend::lift(&module, &case.options)
             .map_err(|refusal| refusal.what.to_string())
             .and_then(|lifted| {

@@ -8,7 +8,7 @@ mod sample;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use isa::{FactTable, Profile, explore};
 
-fn texts(criterion: &mut Criterion) {
+fn benchmark_explore(criterion: &mut Criterion) {
     let facts = FactTable::shipped().unwrap();
     let mut group = criterion.benchmark_group("explore");
     for family in sample::FAMILIES {
@@ -20,8 +20,8 @@ fn texts(criterion: &mut Criterion) {
             bencher.iter(|| {
                 for (sample, question) in samples.iter().zip(&questions) {
                     let mut question = question.clone();
-                    for (kernel, text) in question.kernels.iter_mut().zip(sample::parsed(sample)) {
-                        kernel.program = text;
+                    for (kernel, program) in question.kernels.iter_mut().zip(sample::parsed(sample)) {
+                        kernel.program = program;
                     }
                     std::hint::black_box(explore(&question, Profile::Documented, &facts));
                 }
@@ -31,5 +31,5 @@ fn texts(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, texts);
+criterion_group!(benches, benchmark_explore);
 criterion_main!(benches);

@@ -3,7 +3,7 @@
 /// An operation on up to three words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(missing_docs, reason = "named after the instructions")]
-pub enum Alu {
+pub enum AluOperation {
     Mov,
     Not,
     And,
@@ -72,38 +72,38 @@ pub enum Alu {
     Sub3,
 }
 
-impl Alu {
+impl AluOperation {
     /// Returns the number of operands.
     pub fn operand_count(self) -> usize {
         match self {
-            Alu::Mov
-            | Alu::Not
-            | Alu::LowByte
-            | Alu::LowHalf
-            | Alu::HighHalf
-            | Alu::SignByte
-            | Alu::SignHalf
-            | Alu::Truncate
-            | Alu::FloatFromSigned
-            | Alu::FloatFromUnsigned
-            | Alu::SignedFromFloat
-            | Alu::UnsignedFromFloat => 1,
-            Alu::ExtractUnsigned
-            | Alu::ExtractSigned
-            | Alu::Insert
-            | Alu::Add3
-            | Alu::Or3
-            | Alu::AndOr
-            | Alu::AddShift
-            | Alu::ShiftAdd
-            | Alu::ShiftOr
-            | Alu::XorAdd
-            | Alu::MulAdd24
-            | Alu::AlignBit
-            | Alu::Permute
-            | Alu::CarryAdd
-            | Alu::BorrowSub
-            | Alu::Sub3 => 3,
+            AluOperation::Mov
+            | AluOperation::Not
+            | AluOperation::LowByte
+            | AluOperation::LowHalf
+            | AluOperation::HighHalf
+            | AluOperation::SignByte
+            | AluOperation::SignHalf
+            | AluOperation::Truncate
+            | AluOperation::FloatFromSigned
+            | AluOperation::FloatFromUnsigned
+            | AluOperation::SignedFromFloat
+            | AluOperation::UnsignedFromFloat => 1,
+            AluOperation::ExtractUnsigned
+            | AluOperation::ExtractSigned
+            | AluOperation::Insert
+            | AluOperation::Add3
+            | AluOperation::Or3
+            | AluOperation::AndOr
+            | AluOperation::AddShift
+            | AluOperation::ShiftAdd
+            | AluOperation::ShiftOr
+            | AluOperation::XorAdd
+            | AluOperation::MulAdd24
+            | AluOperation::AlignBit
+            | AluOperation::Permute
+            | AluOperation::CarryAdd
+            | AluOperation::BorrowSub
+            | AluOperation::Sub3 => 3,
             _ => 2,
         }
     }
@@ -124,69 +124,69 @@ impl Alu {
         };
         let float = f32::from_bits;
         match self {
-            Alu::Mov => a,
-            Alu::Not => !a,
-            Alu::And => a & b,
-            Alu::Or => a | b,
-            Alu::Xor => a ^ b,
-            Alu::Xnor => !(a ^ b),
-            Alu::Nand => !(a & b),
-            Alu::Nor => !(a | b),
-            Alu::AndNot => a & !b,
-            Alu::OrNot => a | !b,
-            Alu::Add => a.wrapping_add(b),
-            Alu::Sub => a.wrapping_sub(b),
-            Alu::Mul => a.wrapping_mul(b),
-            Alu::MulHigh => ((u64::from(a) * u64::from(b)) >> 32) as u32,
-            Alu::Mul24 => (a & 0xff_ffff).wrapping_mul(b & 0xff_ffff),
-            Alu::MinUnsigned => a.min(b),
-            Alu::MaxUnsigned => a.max(b),
-            Alu::MinSigned => (a as i32).min(b as i32) as u32,
-            Alu::MaxSigned => (a as i32).max(b as i32) as u32,
-            Alu::ShiftLeft => a << (b & 31),
-            Alu::ShiftRight => a >> (b & 31),
-            Alu::ShiftRightSigned => ((a as i32) >> (b & 31)) as u32,
-            Alu::ExtractUnsignedPacked => extract(b, (b >> 16) & 0x7f) as u32,
-            Alu::ExtractSignedPacked => {
+            AluOperation::Mov => a,
+            AluOperation::Not => !a,
+            AluOperation::And => a & b,
+            AluOperation::Or => a | b,
+            AluOperation::Xor => a ^ b,
+            AluOperation::Xnor => !(a ^ b),
+            AluOperation::Nand => !(a & b),
+            AluOperation::Nor => !(a | b),
+            AluOperation::AndNot => a & !b,
+            AluOperation::OrNot => a | !b,
+            AluOperation::Add => a.wrapping_add(b),
+            AluOperation::Sub => a.wrapping_sub(b),
+            AluOperation::Mul => a.wrapping_mul(b),
+            AluOperation::MulHigh => ((u64::from(a) * u64::from(b)) >> 32) as u32,
+            AluOperation::Mul24 => (a & 0xff_ffff).wrapping_mul(b & 0xff_ffff),
+            AluOperation::MinUnsigned => a.min(b),
+            AluOperation::MaxUnsigned => a.max(b),
+            AluOperation::MinSigned => (a as i32).min(b as i32) as u32,
+            AluOperation::MaxSigned => (a as i32).max(b as i32) as u32,
+            AluOperation::ShiftLeft => a << (b & 31),
+            AluOperation::ShiftRight => a >> (b & 31),
+            AluOperation::ShiftRightSigned => ((a as i32) >> (b & 31)) as u32,
+            AluOperation::ExtractUnsignedPacked => extract(b, (b >> 16) & 0x7f) as u32,
+            AluOperation::ExtractSignedPacked => {
                 let width = (b >> 16) & 0x7f;
                 signed(extract(b, width), width)
             }
-            Alu::ExtractUnsigned => extract(b, c & 31) as u32,
-            Alu::ExtractSigned => signed(extract(b, c & 31), c & 31),
-            Alu::Mask => ((1_u64 << (a & 31)) - 1).wrapping_shl(b & 31) as u32,
-            Alu::Insert => (a & b) | (!a & c),
-            Alu::Add3 => a.wrapping_add(b).wrapping_add(c),
-            Alu::Or3 => a | b | c,
-            Alu::AndOr => (a & b) | c,
-            Alu::AddShift => a.wrapping_add(b) << (c & 31),
-            Alu::ShiftAdd => (a << (b & 31)).wrapping_add(c),
-            Alu::ShiftOr => (a << (b & 31)) | c,
-            Alu::XorAdd => (a ^ b).wrapping_add(c),
-            Alu::MulAdd24 => (a & 0xff_ffff).wrapping_mul(b & 0xff_ffff).wrapping_add(c),
-            Alu::PackLow => (a & 0xffff) | (b << 16),
-            Alu::LowByte => a & 0xff,
-            Alu::LowHalf => a & 0xffff,
-            Alu::HighHalf => a >> 16,
-            Alu::SignByte => i32::from(a as u8 as i8) as u32,
-            Alu::SignHalf => i32::from(a as u16 as i16) as u32,
-            Alu::AlignBit => (((u64::from(a) << 32) | u64::from(b)) >> (c & 31)) as u32,
-            Alu::Permute => permute_bytes(a, b, c),
-            Alu::Truncate => float(a).trunc().to_bits(),
-            Alu::FloatFromSigned => (a as i32 as f32).to_bits(),
-            Alu::FloatFromUnsigned => (a as f32).to_bits(),
-            Alu::SignedFromFloat => float(a) as i32 as u32,
-            Alu::UnsignedFromFloat => float(a) as u32,
-            Alu::FloatAdd => (float(a) + float(b)).to_bits(),
-            Alu::FloatMin => float(a).min(float(b)).to_bits(),
-            Alu::FloatMax => float(a).max(float(b)).to_bits(),
-            Alu::Equal => u32::from(a == b),
-            Alu::LessUnsigned => u32::from(a < b),
-            Alu::LessSigned => u32::from((a as i32) < (b as i32)),
-            Alu::LessFloat => u32::from(float(a) < float(b)),
-            Alu::EqualFloat => u32::from(float(a) == float(b)),
-            Alu::CarryAdd => ((u64::from(a) + u64::from(b) + u64::from(c)) >> 32) as u32,
-            Alu::BorrowSub => u32::from(u64::from(a) < u64::from(b) + u64::from(c)),
-            Alu::Sub3 => a.wrapping_sub(b).wrapping_sub(c),
+            AluOperation::ExtractUnsigned => extract(b, c & 31) as u32,
+            AluOperation::ExtractSigned => signed(extract(b, c & 31), c & 31),
+            AluOperation::Mask => ((1_u64 << (a & 31)) - 1).wrapping_shl(b & 31) as u32,
+            AluOperation::Insert => (a & b) | (!a & c),
+            AluOperation::Add3 => a.wrapping_add(b).wrapping_add(c),
+            AluOperation::Or3 => a | b | c,
+            AluOperation::AndOr => (a & b) | c,
+            AluOperation::AddShift => a.wrapping_add(b) << (c & 31),
+            AluOperation::ShiftAdd => (a << (b & 31)).wrapping_add(c),
+            AluOperation::ShiftOr => (a << (b & 31)) | c,
+            AluOperation::XorAdd => (a ^ b).wrapping_add(c),
+            AluOperation::MulAdd24 => (a & 0xff_ffff).wrapping_mul(b & 0xff_ffff).wrapping_add(c),
+            AluOperation::PackLow => (a & 0xffff) | (b << 16),
+            AluOperation::LowByte => a & 0xff,
+            AluOperation::LowHalf => a & 0xffff,
+            AluOperation::HighHalf => a >> 16,
+            AluOperation::SignByte => i32::from(a as u8 as i8) as u32,
+            AluOperation::SignHalf => i32::from(a as u16 as i16) as u32,
+            AluOperation::AlignBit => (((u64::from(a) << 32) | u64::from(b)) >> (c & 31)) as u32,
+            AluOperation::Permute => permute_bytes(a, b, c),
+            AluOperation::Truncate => float(a).trunc().to_bits(),
+            AluOperation::FloatFromSigned => (a as i32 as f32).to_bits(),
+            AluOperation::FloatFromUnsigned => (a as f32).to_bits(),
+            AluOperation::SignedFromFloat => float(a) as i32 as u32,
+            AluOperation::UnsignedFromFloat => float(a) as u32,
+            AluOperation::FloatAdd => (float(a) + float(b)).to_bits(),
+            AluOperation::FloatMin => float(a).min(float(b)).to_bits(),
+            AluOperation::FloatMax => float(a).max(float(b)).to_bits(),
+            AluOperation::Equal => u32::from(a == b),
+            AluOperation::LessUnsigned => u32::from(a < b),
+            AluOperation::LessSigned => u32::from((a as i32) < (b as i32)),
+            AluOperation::LessFloat => u32::from(float(a) < float(b)),
+            AluOperation::EqualFloat => u32::from(float(a) == float(b)),
+            AluOperation::CarryAdd => ((u64::from(a) + u64::from(b) + u64::from(c)) >> 32) as u32,
+            AluOperation::BorrowSub => u32::from(u64::from(a) < u64::from(b) + u64::from(c)),
+            AluOperation::Sub3 => a.wrapping_sub(b).wrapping_sub(c),
         }
     }
 }
@@ -212,16 +212,16 @@ mod tests {
 
     #[test]
     fn fields_and_carries() {
-        assert_eq!(Alu::ExtractUnsignedPacked.apply(0x0000_0fc0, 0x6_0006, 0), 0x3f);
-        assert_eq!(Alu::ExtractUnsigned.apply(0x1234, 4, 8), 0x23);
-        assert_eq!(Alu::ExtractSigned.apply(0x0000_00f0, 4, 4), u32::MAX);
-        assert_eq!(Alu::ExtractUnsigned.apply(7, 40, 0), 0);
-        assert_eq!(Alu::CarryAdd.apply(u32::MAX, 0, 1), 1);
-        assert_eq!(Alu::CarryAdd.apply(u32::MAX, 0, 0), 0);
-        assert_eq!(Alu::BorrowSub.apply(0, 0, 1), 1);
-        assert_eq!(Alu::Mask.apply(3, 4, 0), 0x70);
-        assert_eq!(Alu::Permute.apply(0x4433_2211, 0x8877_6655, 0x0c0c_0400), 0x1155);
-        assert_eq!(Alu::LessSigned.apply(u32::MAX, 0, 0), 1);
-        assert_eq!(Alu::AlignBit.apply(1, 0, 31), 2);
+        assert_eq!(AluOperation::ExtractUnsignedPacked.apply(0x0000_0fc0, 0x6_0006, 0), 0x3f);
+        assert_eq!(AluOperation::ExtractUnsigned.apply(0x1234, 4, 8), 0x23);
+        assert_eq!(AluOperation::ExtractSigned.apply(0x0000_00f0, 4, 4), u32::MAX);
+        assert_eq!(AluOperation::ExtractUnsigned.apply(7, 40, 0), 0);
+        assert_eq!(AluOperation::CarryAdd.apply(u32::MAX, 0, 1), 1);
+        assert_eq!(AluOperation::CarryAdd.apply(u32::MAX, 0, 0), 0);
+        assert_eq!(AluOperation::BorrowSub.apply(0, 0, 1), 1);
+        assert_eq!(AluOperation::Mask.apply(3, 4, 0), 0x70);
+        assert_eq!(AluOperation::Permute.apply(0x4433_2211, 0x8877_6655, 0x0c0c_0400), 0x1155);
+        assert_eq!(AluOperation::LessSigned.apply(u32::MAX, 0, 0), 1);
+        assert_eq!(AluOperation::AlignBit.apply(1, 0, 31), 2);
     }
 }

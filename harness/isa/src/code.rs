@@ -1,20 +1,20 @@
 //! The residual code of a wave after symbolic execution: accesses, waits, barriers and decisions.
 
-use crate::alu::Alu;
-use crate::opcode::{Action, CacheInstruction};
+use crate::alu::AluOperation;
+use crate::opcode::{AccessAction, CacheInstruction};
 use crate::question::MemoryWord;
 
 /// A constant, or a value that depends on loads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum LoadedValue {
+pub(crate) enum WaveValue {
     /// A constant.
-    Word(u32),
+    Constant(u32),
     /// The index of an expression.
-    Loaded(u16),
+    Expression(u16),
     /// The low half of the address of the descriptor set.
-    Descriptors,
+    DescriptorSetAddress,
     /// A word of the descriptor at this offset of the descriptor set.
-    Descriptor { offset: u32, word: u8 },
+    DescriptorWord { offset: u32, word: u8 },
     /// A value that was never written.
     Undefined,
 }
@@ -25,7 +25,7 @@ pub(crate) enum WaveExpression {
     /// Some bytes of a loaded cell.
     Load { slot: u16, shift: u8, bytes: u8, signed: bool },
     /// An operation.
-    Operation(Alu, LoadedValue, LoadedValue, LoadedValue),
+    Operation(AluOperation, WaveValue, WaveValue, WaveValue),
 }
 
 /// The code of one wave as a tree, which branches at decisions that depend on loaded values.
@@ -38,9 +38,9 @@ pub(crate) struct WaveCode {
     /// Every expression.
     pub expressions: Vec<WaveExpression>,
     /// The number of values that loads return.
-    pub slots: u16,
+    pub slot_count: u16,
     /// Names of the applied rules about bits.
-    pub facts: Vec<String>,
+    pub applied_facts: Vec<String>,
 }
 
 /// A step of a wave.
@@ -51,13 +51,13 @@ pub(crate) enum WaveStep {
     /// Waits until these are complete.
     Wait { line: u32, accesses: Vec<u16> },
     /// Arrives at the workgroup's barrier.
-    Signal { line: u32 },
+    BarrierSignal { line: u32 },
     /// Waits until all waves of the workgroup have arrived equally often.
-    Join { line: u32 },
+    BarrierWait { line: u32 },
     /// Invalidates cache lines.
     Cache { line: u32, cache: CacheInstruction, scope: u8 },
-    /// Continues at `other` if the value is 0.
-    Decide { value: u16, other: u32 },
+    /// Continues at `target` if the value is 0.
+    BranchIfZero { value: u16, target: u32 },
     /// The end.
     End,
 }
@@ -79,13 +79,13 @@ pub(crate) struct Access {
     /// The line of the text.
     pub line: u32,
     /// The unit that performs it.
-    pub way: MemoryUnit,
+    pub unit: MemoryUnit,
     /// Load, store or atomic.
-    pub action: Action,
+    pub action: AccessAction,
     /// The caches that it bypasses.
-    pub skips: BypassedCaches,
+    pub bypassed: BypassedCaches,
     /// True if a wait for it waits for memory; otherwise it is complete on arrival.
-    pub waited: bool,
+    pub waits_for_memory: bool,
     /// The parts of memory that it accesses, at most 64.
     pub parts: Vec<AccessPart>,
 }
@@ -101,32 +101,32 @@ pub(crate) struct BypassedCaches {
 /// The part of one lane within 8 aligned bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AccessPart {
-    /// The place; the space is [`LDS`] for the local data share.
-    pub place: MemoryWord,
+    /// The word; its space is [`LDS_SPACE`] in the local data share.
+    pub word: MemoryWord,
     /// The slot that receives the 8 bytes found by a load or atomic.
     pub slot: Option<u16>,
     /// The stored low and high words.
-    pub data: [LoadedValue; 2],
+    pub data: [WaveValue; 2],
     /// The comparison value of a compare-exchange.
-    pub compare: [LoadedValue; 2],
+    pub compare: [WaveValue; 2],
 }
 
 /// The space of the local data share.
-pub(crate) const LDS: crate::question::MemorySpace = crate::question::MemorySpace(u16::MAX);
+pub(crate) const LDS_SPACE: crate::question::MemorySpace = crate::question::MemorySpace(u16::MAX);
 
 impl WaveCode {
     /// Evaluates an expression, given the returned values of loads.
-    pub fn evaluate(&self, value: LoadedValue, slots: &[u64]) -> u32 {
+    pub fn evaluate(&self, value: WaveValue, slots: &[u64]) -> u32 {
         match value {
-            LoadedValue::Word(word) => word,
-            LoadedValue::Loaded(number) => match self.expressions.get(usize::from(number)) {
+            WaveValue::Constant(word) => word,
+            WaveValue::Expression(index) => match self.expressions.get(usize::from(index)) {
                 Some(WaveExpression::Load { slot, shift, bytes, signed }) => {
                     let cell = slots.get(usize::from(*slot)).copied().unwrap_or(0) >> shift;
                     match (bytes, signed) {
                         (1, false) => cell as u32 & 0xff,
-                        (1, true) => Alu::SignByte.apply(cell as u32, 0, 0),
+                        (1, true) => AluOperation::SignByte.apply(cell as u32, 0, 0),
                         (2, false) => cell as u32 & 0xffff,
-                        (2, true) => Alu::SignHalf.apply(cell as u32, 0, 0),
+                        (2, true) => AluOperation::SignHalf.apply(cell as u32, 0, 0),
                         _ => cell as u32,
                     }
                 }
@@ -136,7 +136,7 @@ impl WaveCode {
                 }
                 None => 0,
             },
-            LoadedValue::Descriptors | LoadedValue::Descriptor { .. } | LoadedValue::Undefined => 0,
+            WaveValue::DescriptorSetAddress | WaveValue::DescriptorWord { .. } | WaveValue::Undefined => 0,
         }
     }
 }

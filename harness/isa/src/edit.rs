@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::family::Generation;
-use crate::opcode::{Action, Opcode, WaitCounter};
+use crate::opcode::{AccessAction, Opcode, WaitCounter};
 use crate::text::MachineProgram;
 
 /// The removed instruction or bit.
@@ -72,35 +72,35 @@ pub struct Edit {
 }
 
 /// Returns every edit of a program.
-pub fn all_edits(program: &MachineProgram, generation: Generation) -> Vec<Edit> {
-    let mut all = Vec::new();
+pub fn enumerate_edits(program: &MachineProgram, generation: Generation) -> Vec<Edit> {
+    let mut edits = Vec::new();
     for (index, instruction) in program.instructions.iter().enumerate() {
-        let mut without = |kind: EditKind, change: &dyn Fn(&mut MachineProgram)| {
+        let mut add_edit = |kind: EditKind, change: &dyn Fn(&mut MachineProgram)| {
             let mut edited = program.clone();
             change(&mut edited);
-            all.push(Edit { kind, line: instruction.line, program: edited });
+            edits.push(Edit { kind, line: instruction.line, program: edited });
         };
-        let nothing = |edited: &mut MachineProgram| {
+        let remove_instruction = |edited: &mut MachineProgram| {
             if let Some(instruction) = edited.instructions.get_mut(index) {
-                instruction.opcode = Opcode::Nothing;
+                instruction.opcode = Opcode::NoEffect;
                 instruction.modifiers = Default::default();
             }
         };
-        let flag = |word: &'static str| {
+        let remove_flag = |word: &'static str| {
             move |edited: &mut MachineProgram| {
                 if let Some(instruction) = edited.instructions.get_mut(index) {
                     instruction.modifiers.flags.retain(|flag| flag != word);
                 }
             }
         };
-        let scope = |edited: &mut MachineProgram| {
+        let remove_scope = |edited: &mut MachineProgram| {
             if let Some(instruction) = edited.instructions.get_mut(index) {
                 instruction.modifiers.values.retain(|(key, _)| key != "scope");
             }
         };
         match &instruction.opcode {
-            Opcode::Barrier | Opcode::BarrierWait => without(EditKind::Barrier, &nothing),
-            Opcode::Cache(_) => without(EditKind::Invalidate, &nothing),
+            Opcode::Barrier | Opcode::BarrierWait => add_edit(EditKind::Barrier, &remove_instruction),
+            Opcode::Cache(_) => add_edit(EditKind::Invalidate, &remove_instruction),
             Opcode::Waitcnt => {
                 for (name, _) in &instruction.modifiers.values {
                     let kind = match name.as_str() {
@@ -109,7 +109,7 @@ pub fn all_edits(program: &MachineProgram, generation: Generation) -> Vec<Edit> 
                         "vscnt" => EditKind::StoreWait,
                         _ => continue,
                     };
-                    without(kind, &|edited: &mut MachineProgram| {
+                    add_edit(kind, &|edited: &mut MachineProgram| {
                         if let Some(instruction) = edited.instructions.get_mut(index) {
                             instruction.modifiers.values.retain(|(known, _)| known != name);
                         }
@@ -124,29 +124,29 @@ pub fn all_edits(program: &MachineProgram, generation: Generation) -> Vec<Edit> 
                     [WaitCounter::Scalar, ..] => EditKind::ScalarWait,
                     _ => continue,
                 };
-                without(kind, &nothing);
+                add_edit(kind, &remove_instruction);
             }
             Opcode::Memory(memory) if memory.is_data() => {
                 let kind = match memory.action {
-                    Action::Load { .. } => EditKind::LoadBit,
-                    Action::Store => EditKind::StoreBit,
-                    Action::Atomic(_) => continue,
+                    AccessAction::Load { .. } => EditKind::LoadBit,
+                    AccessAction::Store => EditKind::StoreBit,
+                    AccessAction::Atomic(_) => continue,
                 };
-                if instruction.modifiers.has("glc") {
-                    without(kind, &flag("glc"));
+                if instruction.modifiers.has_flag("glc") {
+                    add_edit(kind, &remove_flag("glc"));
                 }
-                if instruction.modifiers.has("dlc")
+                if instruction.modifiers.has_flag("dlc")
                     && kind == EditKind::LoadBit
                     && generation == Generation::Gfx10
                 {
-                    without(EditKind::LoadArrayBit, &flag("dlc"));
+                    add_edit(EditKind::LoadArrayBit, &remove_flag("dlc"));
                 }
                 if instruction.modifiers.value("scope").is_some() {
-                    without(kind, &scope);
+                    add_edit(kind, &remove_scope);
                 }
             }
             _ => {}
         }
     }
-    all
+    edits
 }

@@ -1,6 +1,6 @@
 //! Infers the initial contents of registers from their uses, because drivers change the register numbers.
 
-use crate::opcode::{Opcode, Scalar};
+use crate::opcode::{Opcode, ScalarOperation};
 use crate::text::{MachineInstruction, MachineOperand, MachineProgram, special};
 
 /// The initial content of an ordinary scalar register.
@@ -27,42 +27,42 @@ pub enum EntryValue {
 /// RADV fills `s[0:1]` with data for scratch memory, then descriptor sets, then the used push constants, then
 /// workgroup and wave indices if used. From GFX11 on, Mesa 26 has no data for scratch memory there, so that
 /// descriptor sets are in `s0`. The kernels of tests do not use scratch memory.
-pub fn infer_entry(program: &MachineProgram, address: bool) -> Result<Vec<(u16, EntryValue)>, String> {
-    let live = live_at_entry(program);
-    let mut found: Vec<(u16, EntryValue)> = Vec::new();
-    let mut rest: Vec<u16> = Vec::new();
-    let first = if live.contains(&0) { 0 } else { 2 };
-    for register in live.into_iter().filter(|register| *register >= first) {
-        match program.instructions.iter().find_map(|instruction| wave_number(instruction, register)) {
-            Some(shift) => found.push((register, EntryValue::WaveInWorkgroup { shift })),
-            None if register == first => found.push((register, EntryValue::Descriptors)),
-            None => rest.push(register),
+pub fn infer_entry(program: &MachineProgram, has_address: bool) -> Result<Vec<(u16, EntryValue)>, String> {
+    let live_registers = live_at_entry(program);
+    let mut assigned: Vec<(u16, EntryValue)> = Vec::new();
+    let mut unassigned: Vec<u16> = Vec::new();
+    let first = if live_registers.contains(&0) { 0 } else { 2 };
+    for register in live_registers.into_iter().filter(|register| *register >= first) {
+        match program.instructions.iter().find_map(|instruction| wave_index_shift(instruction, register)) {
+            Some(shift) => assigned.push((register, EntryValue::WaveInWorkgroup { shift })),
+            None if register == first => assigned.push((register, EntryValue::Descriptors)),
+            None => unassigned.push(register),
         }
     }
     let (low, high) = (EntryValue::Address { high: false }, EntryValue::Address { high: true });
-    match (rest.as_slice(), address) {
+    match (unassigned.as_slice(), has_address) {
         ([], _) => {}
-        ([id], _) => found.push((*id, EntryValue::WorkgroupId)),
-        ([first, second], true) if *second == first + 1 => found.extend([(*first, low), (*second, high)]),
+        ([id], _) => assigned.push((*id, EntryValue::WorkgroupId)),
+        ([first, second], true) if *second == first + 1 => assigned.extend([(*first, low), (*second, high)]),
         ([first, second, id], true) => {
-            found.extend([(*first, low), (*second, high), (*id, EntryValue::WorkgroupId)])
+            assigned.extend([(*first, low), (*second, high), (*id, EntryValue::WorkgroupId)])
         }
         _ => {
-            let names: Vec<String> = rest.iter().map(|register| format!("s{register}")).collect();
+            let names: Vec<String> = unassigned.iter().map(|register| format!("s{register}")).collect();
             return Err(format!("what {} hold at entry", names.join(", ")));
         }
     }
-    Ok(found)
+    Ok(assigned)
 }
 
 /// Recognizes how RADV extracts the wave index: `s_bfe_u32 d, s, 0x60006` up to RDNA 1, `0x50014` after it.
-fn wave_number(instruction: &MachineInstruction, register: u16) -> Option<u8> {
+fn wave_index_shift(instruction: &MachineInstruction, register: u16) -> Option<u8> {
     let source = MachineOperand::Scalar(crate::text::RegisterRange { first: register, count: 1 });
     match instruction.operands.as_slice() {
-        [_, from, MachineOperand::Number(field)]
-            if instruction.mnemonic == "s_bfe_u32" && *from == source =>
+        [_, source_operand, MachineOperand::Number(bit_field)]
+            if instruction.mnemonic == "s_bfe_u32" && *source_operand == source =>
         {
-            match field {
+            match bit_field {
                 0x6_0006 => Some(6),
                 0x5_0014 => Some(20),
                 _ => None,
@@ -81,33 +81,33 @@ fn live_at_entry(program: &MachineProgram) -> Vec<u16> {
         *first = Some([false; 128]);
     }
     let mut live = [false; 128];
-    let mut work = vec![0_usize];
-    while let Some(at) = work.pop() {
+    let mut worklist = vec![0_usize];
+    while let Some(index) = worklist.pop() {
         let (Some(instruction), Some(Some(before))) =
-            (program.instructions.get(at), written.get(at).copied())
+            (program.instructions.get(index), written.get(index).copied())
         else {
             continue;
         };
-        let mut after = before;
-        for half in [Some(instruction), instruction.second.as_deref()].into_iter().flatten() {
+        let mut written_after = before;
+        for half in [Some(instruction), instruction.dual_half.as_deref()].into_iter().flatten() {
             let (reads, writes) = register_uses(half);
             for register in reads {
-                if let (Some(known), Some(live)) =
+                if let (Some(is_written), Some(live)) =
                     (before.get(usize::from(register)), live.get_mut(usize::from(register)))
-                    && !known
+                    && !is_written
                 {
                     *live = true;
                 }
             }
             for register in writes {
-                if let Some(slot) = after.get_mut(usize::from(register)) {
+                if let Some(slot) = written_after.get_mut(usize::from(register)) {
                     *slot = true;
                 }
             }
         }
         let mut next = Vec::new();
         if !matches!(instruction.opcode, Opcode::End | Opcode::Branch(crate::opcode::JumpCondition::Always)) {
-            next.push(at + 1);
+            next.push(index + 1);
         }
         if let (Opcode::Branch(_), Some(MachineOperand::Name(label))) =
             (&instruction.opcode, instruction.operands.first())
@@ -117,15 +117,15 @@ fn live_at_entry(program: &MachineProgram) -> Vec<u16> {
         for to in next {
             let Some(slot) = written.get_mut(to) else { continue };
             let merged = match slot {
-                None => after,
+                None => written_after,
                 Some(known) => std::array::from_fn(|register| {
                     known.get(register).copied().unwrap_or(false)
-                        && after.get(register).copied().unwrap_or(false)
+                        && written_after.get(register).copied().unwrap_or(false)
                 }),
             };
             if *slot != Some(merged) {
                 *slot = Some(merged);
-                work.push(to);
+                worklist.push(to);
             }
         }
     }
@@ -135,14 +135,14 @@ fn live_at_entry(program: &MachineProgram) -> Vec<u16> {
 /// Returns the scalar registers that an instruction reads and writes.
 fn register_uses(instruction: &MachineInstruction) -> (Vec<u16>, Vec<u16>) {
     let first_is_read = match &instruction.opcode {
-        Opcode::Scalar(Scalar::Compare { .. } | Scalar::TestBit { .. }) => true,
-        Opcode::Scalar(Scalar::Constant { accumulates, .. }) => *accumulates,
+        Opcode::Scalar(ScalarOperation::Compare { .. } | ScalarOperation::TestBit { .. }) => true,
+        Opcode::Scalar(ScalarOperation::Constant { accumulates, .. }) => *accumulates,
         Opcode::Scalar(_) | Opcode::Vector(_) => false,
         Opcode::Memory(memory) => !matches!(
             memory.path,
             crate::opcode::MemoryPath::Scalar | crate::opcode::MemoryPath::ScalarBuffer
         ),
-        Opcode::Nothing
+        Opcode::NoEffect
         | Opcode::End
         | Opcode::Branch(_)
         | Opcode::Waitcnt
@@ -155,15 +155,19 @@ fn register_uses(instruction: &MachineInstruction) -> (Vec<u16>, Vec<u16>) {
     };
     let mut reads = Vec::new();
     let mut writes = Vec::new();
-    for (number, operand) in instruction.operands.iter().enumerate() {
+    for (index, operand) in instruction.operands.iter().enumerate() {
         if let MachineOperand::Scalar(registers) = operand {
             let all = registers.first..registers.first.saturating_add(registers.count);
-            let carry = number == 1
+            let is_carry_out = index == 1
                 && matches!(
                     &instruction.opcode,
-                    Opcode::Vector(crate::opcode::Vector::Sum { carry_out: true, .. })
+                    Opcode::Vector(crate::opcode::VectorOperation::Sum { carry_out: true, .. })
                 );
-            if carry || (number == 0 && !first_is_read) { writes.extend(all) } else { reads.extend(all) }
+            if is_carry_out || (index == 0 && !first_is_read) {
+                writes.extend(all)
+            } else {
+                reads.extend(all)
+            }
         }
     }
     (reads, writes)
@@ -175,7 +179,7 @@ mod tests {
     use crate::text::parse;
 
     /// Returns the values at entry of a kernel with one buffer, whose descriptor sets begin in `s[first:first + 1]`.
-    fn entry(first: u16, id: u16) -> Result<Vec<(u16, EntryValue)>, String> {
+    fn infer_entry_of_kernel(first: u16, id: u16) -> Result<Vec<(u16, EntryValue)>, String> {
         let high = first + 1;
         let text = format!(
             "BB0:\n  s_bitcmp0_b32 s{id}, 0\n  s_cbranch_scc0 BB1\n  s_movk_i32 s{high}, 0x8000\n  \
@@ -188,7 +192,7 @@ mod tests {
     fn descriptor_sets_are_in_the_first_register_that_is_read() {
         let expected = |first, id| Ok(vec![(first, EntryValue::Descriptors), (id, EntryValue::WorkgroupId)]);
         // Mesa 22 to 25 have scratch memory in s[0:1], Mesa 26 has not.
-        assert_eq!(entry(2, 3), expected(2, 3));
-        assert_eq!(entry(0, 1), expected(0, 1));
+        assert_eq!(infer_entry_of_kernel(2, 3), expected(2, 3));
+        assert_eq!(infer_entry_of_kernel(0, 1), expected(0, 1));
     }
 }

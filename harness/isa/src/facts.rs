@@ -147,7 +147,7 @@ pub enum FactsError {
     Unknown(String),
 }
 
-const SHIPPED: &str = include_str!("facts.toml");
+const SHIPPED_TABLE: &str = include_str!("facts.toml");
 
 impl FactTable {
     /// Returns the shipped table.
@@ -156,7 +156,7 @@ impl FactTable {
     ///
     /// As [`FactTable::from_str`]; a test ensures that there are none.
     pub fn shipped() -> Result<FactTable, FactsError> {
-        SHIPPED.parse()
+        SHIPPED_TABLE.parse()
     }
 
     /// Returns the fact with this name.
@@ -174,17 +174,17 @@ impl FactTable {
 
     /// Returns the profiles that differ for a generation, [`Profile::Documented`] first.
     pub fn distinct_profiles(&self, generation: Generation) -> Vec<Profile> {
-        let believed = |profile: Profile| -> Vec<&str> {
+        let accepted_facts = |profile: Profile| -> Vec<&str> {
             let facts = self.facts.iter().filter(|fact| self.is_accepted(&fact.id, generation, profile));
             facts.map(|fact| fact.id.as_str()).collect()
         };
-        let mut found: Vec<Profile> = Vec::new();
+        let mut distinct: Vec<Profile> = Vec::new();
         for profile in Profile::ALL {
-            if !found.iter().any(|known| believed(*known) == believed(profile)) {
-                found.push(profile);
+            if !distinct.iter().any(|previous| accepted_facts(*previous) == accepted_facts(profile)) {
+                distinct.push(profile);
             }
         }
-        found
+        distinct
     }
 
     /// Returns the rules that apply to a barrier between dispatches.
@@ -207,7 +207,7 @@ impl FactTable {
                 && rule.generations.iter().any(|name| name == generation.name())
                 && match rule.when.split_once(':') {
                     Some((key, value)) => modifiers.value(key) == Some(value),
-                    None => modifiers.has(&rule.when),
+                    None => modifiers.has_flag(&rule.when),
                 }
         })
     }
@@ -219,14 +219,14 @@ impl FromStr for FactTable {
     /// Parses a table and checks that every name in it is known.
     fn from_str(text: &str) -> Result<FactTable, FactsError> {
         let facts: FactTable = toml::from_str(text)?;
-        let named = facts.facts.iter().flat_map(|fact| &fact.generations);
-        for name in named.chain(facts.bits.iter().flat_map(|rule| &rule.generations)) {
+        let generation_names = facts.facts.iter().flat_map(|fact| &fact.generations);
+        for name in generation_names.chain(facts.bits.iter().flat_map(|rule| &rule.generations)) {
             if !Generation::ALL.iter().any(|generation| generation.name() == name) {
                 return Err(FactsError::Unknown(format!("no generation `{name}`")));
             }
         }
-        let used = facts.bits.iter().map(|rule| &rule.fact);
-        for fact in used.chain(facts.barriers.iter().map(|rule| &rule.fact)) {
+        let cited_facts = facts.bits.iter().map(|rule| &rule.fact);
+        for fact in cited_facts.chain(facts.barriers.iter().map(|rule| &rule.fact)) {
             if facts.get(fact).is_none() {
                 return Err(FactsError::Unknown(format!("no fact `{fact}`")));
             }

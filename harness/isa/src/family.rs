@@ -55,12 +55,12 @@ impl Generation {
     }
 
     /// Returns true if stores have a separate counter (`vscnt`, `storecnt`).
-    pub fn counts_stores_apart(self) -> bool {
+    pub fn has_store_counter(self) -> bool {
         self >= Generation::Gfx10
     }
 
     /// Returns true if waves of one workgroup may run on different compute units (WGP mode, which RADV uses for compute).
-    pub fn spreads_workgroups(self) -> bool {
+    pub fn has_wgp_mode(self) -> bool {
         self >= Generation::Gfx10
     }
 }
@@ -104,7 +104,7 @@ impl FromStr for AmdFamily {
     fn from_str(text: &str) -> Result<AmdFamily, UnknownFamily> {
         let name = text.trim().to_ascii_lowercase();
         let target = RADV.find_family(&name).map_or(name.as_str(), |family| family.target);
-        match by_number(target) {
+        match parse_target(target) {
             Some(generation) => Ok(AmdFamily { name, generation }),
             None => Err(UnknownFamily { name: text.to_owned() }),
         }
@@ -118,7 +118,7 @@ impl fmt::Display for AmdFamily {
 }
 
 /// Parses `gfx1103_r1` and similar: the last two digits are stepping and version, the others the generation.
-fn by_number(name: &str) -> Option<Generation> {
+fn parse_target(name: &str) -> Option<Generation> {
     let digits = name.strip_prefix("gfx")?;
     let digits = digits.split('_').next()?;
     if !(3..=4).contains(&digits.len()) || !digits.chars().all(|c| c.is_ascii_hexdigit()) {

@@ -8,22 +8,22 @@
 //! of a wave are performed in order, scalar loads in any order. A dispatch begins after the end of the
 //! previous one, with the cache lines that the barrier between them does not invalidate.
 
+mod memory_words;
 mod refill;
 mod units;
-mod words;
 
 use crate::code::{Access, BypassedCaches, MemoryUnit, WaveCode, WaveStep};
-use crate::opcode::Action;
+use crate::opcode::AccessAction;
 use crate::question::{MemoryWord, WavePlacement};
-use words::apply_atomic;
-pub(crate) use words::{extract_word, in_lds, insert_word};
+use memory_words::apply_atomic;
+pub(crate) use memory_words::{extract_word, insert_word, is_in_lds};
 
 /// A wave of the machine.
 pub(crate) struct IsaWave {
     pub code: WaveCode,
     pub workgroup: usize,
     /// Its index in the workgroup.
-    pub number: usize,
+    pub index_in_workgroup: usize,
     pub kernel: usize,
     /// Its dispatch.
     pub dispatch: usize,
@@ -37,14 +37,14 @@ pub(crate) struct IsaWave {
 pub(crate) struct AlignedWord {
     pub initial: u64,
     /// True if no two waves can observe its access order: only one wave uses it, or it is never written.
-    pub private: bool,
+    pub is_private: bool,
     /// Waves that access it other than by scalar loads.
     pub vector_waves: Vec<usize>,
     /// For each cache, true if some access can hit the line there.
-    pub lines: [bool; 3],
+    pub cached_in: [bool; 3],
 }
 
-/// Index of a cache in [`AlignedWord::lines`].
+/// Index of a cache in [`AlignedWord::cached_in`].
 pub(crate) const VECTOR: usize = 0;
 pub(crate) const ARRAY: usize = 1;
 pub(crate) const SCALAR: usize = 2;
@@ -54,20 +54,20 @@ pub(crate) struct Machine {
     pub waves: Vec<IsaWave>,
     pub cells: Vec<AlignedWord>,
     /// For each dispatch, the caches that are invalidated after it.
-    pub emptied: Vec<[bool; 3]>,
+    pub invalidated_caches: Vec<[bool; 3]>,
     /// True if vector accesses arrive at issue.
     pub arrives_at_issue: bool,
-    pub slots: usize,
+    pub slot_count: usize,
 }
 
 /// The placement of each wave.
-pub(crate) struct WaveSeats {
-    pub unit: Vec<usize>,
-    pub array: Vec<usize>,
+pub(crate) struct ResolvedPlacement {
+    pub unit_of_wave: Vec<usize>,
+    pub array_of_wave: Vec<usize>,
     /// The shader array of each compute unit.
-    arrays: Vec<usize>,
+    array_of_unit: Vec<usize>,
     /// The index of the first line of each cache; `None` if no access can hit it.
-    lines: [Option<usize>; 3],
+    first_line: [Option<usize>; 3],
 }
 
 /// The state of the machine.
@@ -76,12 +76,12 @@ pub(crate) struct ExplorationState {
     /// The running dispatch; later ones have not begun.
     dispatch: u8,
     /// The current node of each wave.
-    nodes: Vec<u32>,
+    next_nodes: Vec<u32>,
     /// The number of arrivals of each wave at its workgroup's barrier.
-    signals: Vec<u8>,
+    barrier_arrivals: Vec<u8>,
     /// The cells of memory, followed by the returned values of loads.
     values: Vec<u64>,
-    /// PendingAccess accesses, sorted by wave, then by issue.
+    /// Incomplete accesses, sorted by wave, then by issue.
     pending: Vec<PendingAccess>,
     /// Queue entries, sorted by queue, then by arrival.
     queue: Vec<QueueEntry>,
@@ -95,7 +95,7 @@ struct PendingAccess {
     access: u16,
     arrived: bool,
     /// The parts that have not been performed.
-    left: u64,
+    remaining_parts: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -113,17 +113,17 @@ pub(crate) enum MachineStep {
     /// The wave's next vector access arrives; the parts in `hits` hit their line.
     Arrive { wave: usize, hits: u64 },
     /// The head of a queue is performed, at the array's cache line or at L2.
-    Perform { entry: usize, hit: bool },
+    PerformQueued { entry: usize, hit: bool },
     /// A scalar load is performed.
-    Scalar { pending: usize, from: LoadSource },
+    PerformScalar { pending: usize, source: LoadSource },
     /// The wave's next LDS operation is performed.
-    Lds { pending: usize },
+    PerformLds { pending: usize },
     /// A cache instruction acts.
-    Cache { wave: usize },
+    ExecuteCacheInstruction { wave: usize },
     /// The next dispatch begins.
-    Dispatch,
+    StartDispatch,
     /// A load of another wave refills a cache line.
-    Refill { cache: usize, place: usize, cell: u16, from: LoadSource },
+    Refill { cache: usize, unit_or_array: usize, cell: u16, source: LoadSource },
 }
 
 /// The source of a load's value.
@@ -143,8 +143,8 @@ pub(crate) struct EventRecord {
     pub wave: usize,
     pub line: u32,
     pub event: MachineEvent,
-    /// The place, if any; `value` is the value read or written.
-    pub place: Option<MemoryWord>,
+    /// The accessed word, if any; `value` is the value read or written.
+    pub word: Option<MemoryWord>,
     pub value: u64,
 }
 
@@ -155,20 +155,21 @@ pub(crate) enum MachineEvent {
     HitArray,
     HitScalar,
     Read,
-    Written,
-    Modified,
-    ReadLds,
-    WrittenLds,
-    Dropped,
+    Write,
+    Modify,
+    LdsRead,
+    LdsWrite,
+    Invalidate,
     Barrier,
-    Begun,
+    DispatchStart,
 }
 
 impl Machine {
-    /// Returns the seats of waves under a placement.
-    pub fn seats_of(&self, placement: &WavePlacement) -> WaveSeats {
+    /// Returns the units, arrays and cache lines of waves under a placement.
+    pub fn resolve_placement(&self, placement: &WavePlacement) -> ResolvedPlacement {
         let unit_of = |wave: &IsaWave| {
-            let units = placement.units.get(wave.workgroup).and_then(|units| units.get(wave.number));
+            let units =
+                placement.units.get(wave.workgroup).and_then(|units| units.get(wave.index_in_workgroup));
             units.copied().map_or(0, usize::from)
         };
         let unit: Vec<usize> = self.waves.iter().map(unit_of).collect();
@@ -177,29 +178,34 @@ impl Machine {
         let mut next = 0;
         let lines = std::array::from_fn(|cache| {
             let first = next;
-            let any = self.cells.iter().any(|cell| cell.lines[cache]);
-            next += if any { arrays.len() * self.cells.len() } else { 0 };
-            any.then_some(first)
+            let has_lines = self.cells.iter().any(|cell| cell.cached_in[cache]);
+            next += if has_lines { arrays.len() * self.cells.len() } else { 0 };
+            has_lines.then_some(first)
         });
-        WaveSeats { array: unit.iter().map(array_of).collect(), unit, arrays, lines }
+        ResolvedPlacement {
+            array_of_wave: unit.iter().map(array_of).collect(),
+            unit_of_wave: unit,
+            array_of_unit: arrays,
+            first_line: lines,
+        }
     }
 
     /// Returns the initial state.
-    pub fn initial_state(&self, seats: &WaveSeats) -> ExplorationState {
+    pub fn initial_state(&self, placement: &ResolvedPlacement) -> ExplorationState {
         let mut values: Vec<u64> = self.cells.iter().map(|cell| cell.initial).collect();
-        values.resize(self.cells.len() + self.slots, 0);
-        let warm = |cache: usize| {
-            let units = if seats.lines[cache].is_some() { seats.arrays.len() } else { 0 };
+        values.resize(self.cells.len() + self.slot_count, 0);
+        let initial_lines = |cache: usize| {
+            let units = if placement.first_line[cache].is_some() { placement.array_of_unit.len() } else { 0 };
             (0..units).flat_map(move |_| {
-                self.cells.iter().map(move |cell| cell.lines[cache].then_some(cell.initial))
+                self.cells.iter().map(move |cell| cell.cached_in[cache].then_some(cell.initial))
             })
         };
         // Caches that no access can hit have no lines.
-        let lines = (VECTOR..=SCALAR).flat_map(warm).collect();
+        let lines = (VECTOR..=SCALAR).flat_map(initial_lines).collect();
         ExplorationState {
             dispatch: 0,
-            nodes: vec![0; self.waves.len()],
-            signals: vec![0; self.waves.len()],
+            next_nodes: vec![0; self.waves.len()],
+            barrier_arrivals: vec![0; self.waves.len()],
             values,
             pending: Vec::new(),
             queue: Vec::new(),
@@ -207,33 +213,39 @@ impl Machine {
         }
     }
 
-    fn line_index(&self, seats: &WaveSeats, cache: usize, place: usize, cell: u16) -> Option<usize> {
+    fn line_index(
+        &self,
+        placement: &ResolvedPlacement,
+        cache: usize,
+        unit_or_array: usize,
+        cell: u16,
+    ) -> Option<usize> {
         let cell = usize::from(cell);
-        let first =
-            seats.lines[cache].filter(|_| self.cells.get(cell).is_some_and(|cell| cell.lines[cache]))?;
-        Some(first + place * self.cells.len() + cell)
+        let first = placement.first_line[cache]
+            .filter(|_| self.cells.get(cell).is_some_and(|cell| cell.cached_in[cache]))?;
+        Some(first + unit_or_array * self.cells.len() + cell)
     }
 
     fn line_mut<'s>(
         &self,
         state: &'s mut ExplorationState,
-        seats: &WaveSeats,
+        placement: &ResolvedPlacement,
         cache: usize,
-        place: usize,
+        unit_or_array: usize,
         cell: u16,
     ) -> Option<&'s mut Option<u64>> {
-        state.lines.get_mut(self.line_index(seats, cache, place, cell)?)
+        state.lines.get_mut(self.line_index(placement, cache, unit_or_array, cell)?)
     }
 
     fn cached_value(
         &self,
         state: &ExplorationState,
-        seats: &WaveSeats,
+        placement: &ResolvedPlacement,
         cache: usize,
-        place: usize,
+        unit_or_array: usize,
         cell: u16,
     ) -> Option<u64> {
-        *state.lines.get(self.line_index(seats, cache, place, cell)?)?
+        *state.lines.get(self.line_index(placement, cache, unit_or_array, cell)?)?
     }
 
     fn access_of(&self, wave: usize, access: u16) -> Option<(&IsaWave, &Access)> {
@@ -253,46 +265,41 @@ impl Machine {
     /// Returns the next node of a wave; `None` before its dispatch has begun.
     fn next_node(&self, state: &ExplorationState, wave: usize) -> Option<&WaveStep> {
         let owner = self.waves.get(wave).filter(|_| self.has_begun(state, wave))?;
-        owner.code.nodes.get(*state.nodes.get(wave)? as usize)
+        owner.code.nodes.get(*state.next_nodes.get(wave)? as usize)
     }
 
     /// Returns the value of a word of memory.
-    pub fn word_value(state: &ExplorationState, cell: usize, place: MemoryWord) -> u64 {
-        extract_word(state.values.get(cell).copied().unwrap_or(0), place)
+    pub fn word_value(state: &ExplorationState, cell: usize, word: MemoryWord) -> u64 {
+        extract_word(state.values.get(cell).copied().unwrap_or(0), word)
     }
 
     /// Takes all steps that commute with every other step. This is the partial-order reduction of the search.
     pub fn take_commuting_steps(
         &self,
         state: &mut ExplorationState,
-        seats: &WaveSeats,
-        records: &mut Vec<EventRecord>,
+        placement: &ResolvedPlacement,
+        events: &mut Vec<EventRecord>,
     ) {
         loop {
-            let mut moved = false;
+            let mut has_progressed = false;
             for wave in 0..self.waves.len() {
-                while self.advance_wave(state, wave, records) {
-                    moved = true;
+                while self.advance_wave(state, wave, events) {
+                    has_progressed = true;
                 }
             }
             // Steps that no other wave can observe need no choice, unless a line could be hit.
-            while let Some(choice) = self.commuting_step(state, seats) {
-                self.take_step(state, seats, choice, records);
-                moved = true;
+            while let Some(step) = self.commuting_step(state, placement) {
+                self.take_step(state, placement, step, events);
+                has_progressed = true;
             }
-            if !moved {
+            if !has_progressed {
                 return;
             }
         }
     }
 
     /// Advances a wave by one node if that needs no choice.
-    fn advance_wave(
-        &self,
-        state: &mut ExplorationState,
-        wave: usize,
-        records: &mut Vec<EventRecord>,
-    ) -> bool {
+    fn advance_wave(&self, state: &mut ExplorationState, wave: usize, events: &mut Vec<EventRecord>) -> bool {
         let (Some(owner), Some(node)) = (self.waves.get(wave), self.next_node(state, wave)) else {
             return false;
         };
@@ -305,7 +312,7 @@ impl Machine {
                 let Some(details) = owner.code.accesses.get(usize::from(*access)) else { return false };
                 if details.parts.is_empty() {
                     // No lane is active.
-                } else if details.way == MemoryUnit::Vector && self.arrives_at_issue {
+                } else if details.unit == MemoryUnit::Vector && self.arrives_at_issue {
                     return false;
                 } else {
                     self.issue_access(state, wave, *access, details);
@@ -313,55 +320,65 @@ impl Machine {
             }
             WaveStep::Wait { accesses, .. } => {
                 let waits = |access: &&u16| {
-                    owner.code.accesses.get(usize::from(**access)).is_some_and(|details| details.waited)
+                    owner
+                        .code
+                        .accesses
+                        .get(usize::from(**access))
+                        .is_some_and(|details| details.waits_for_memory)
                 };
                 if accesses.iter().filter(waits).any(|access| pending_of(state, access)) {
                     return false;
                 }
             }
-            WaveStep::Signal { .. } => {
-                if let Some(count) = state.signals.get_mut(wave) {
+            WaveStep::BarrierSignal { .. } => {
+                if let Some(count) = state.barrier_arrivals.get_mut(wave) {
                     *count = count.saturating_add(1);
                 }
             }
-            WaveStep::Join { line } => {
-                let own = state.signals.get(wave).copied().unwrap_or(0);
-                let all_here = self.waves.iter().enumerate().all(|(other, with)| {
-                    with.workgroup != owner.workgroup
+            WaveStep::BarrierWait { line } => {
+                let arrivals = state.barrier_arrivals.get(wave).copied().unwrap_or(0);
+                let all_arrived = self.waves.iter().enumerate().all(|(other, other_wave)| {
+                    other_wave.workgroup != owner.workgroup
                         || self.has_ended(state, other)
-                        || state.signals.get(other).is_some_and(|count| *count >= own)
+                        || state.barrier_arrivals.get(other).is_some_and(|count| *count >= arrivals)
                 });
-                if !all_here {
+                if !all_arrived {
                     return false;
                 }
-                records.push(EventRecord {
+                events.push(EventRecord {
                     wave,
                     line: *line,
                     event: MachineEvent::Barrier,
-                    place: None,
+                    word: None,
                     value: 0,
                 });
             }
             WaveStep::Cache { .. } | WaveStep::End => return false,
-            WaveStep::Decide { value, other } => {
+            WaveStep::BranchIfZero { value, target: other } => {
                 let slots = state.values.get(self.cells.len() + owner.first_slot..).unwrap_or_default();
-                if owner.code.evaluate(crate::code::LoadedValue::Loaded(*value), slots) == 0 {
+                if owner.code.evaluate(crate::code::WaveValue::Expression(*value), slots) == 0 {
                     next = Some(*other);
                 }
             }
         }
-        if let Some(at) = state.nodes.get_mut(wave) {
-            *at = next.unwrap_or(*at + 1);
+        if let Some(node_index) = state.next_nodes.get_mut(wave) {
+            *node_index = next.unwrap_or(*node_index + 1);
         }
         true
     }
 
     fn issue_access(&self, state: &mut ExplorationState, wave: usize, access: u16, details: &Access) {
-        let left = if details.parts.len() >= 64 { u64::MAX } else { (1_u64 << details.parts.len()) - 1 };
+        let remaining_parts =
+            if details.parts.len() >= 64 { u64::MAX } else { (1_u64 << details.parts.len()) - 1 };
         let at = state.pending.partition_point(|known| usize::from(known.wave) <= wave);
         state.pending.insert(
             at,
-            PendingAccess { wave: wave as u8, access, arrived: details.way != MemoryUnit::Vector, left },
+            PendingAccess {
+                wave: wave as u8,
+                access,
+                arrived: details.unit != MemoryUnit::Vector,
+                remaining_parts,
+            },
         );
     }
 
@@ -370,10 +387,10 @@ impl Machine {
         if self.arrives_at_issue {
             return match self.next_node(state, wave)? {
                 WaveStep::Access(access) => {
-                    let vector = |(_, details): &(&IsaWave, &Access)| {
-                        details.way == MemoryUnit::Vector && !details.parts.is_empty()
+                    let is_vector_access = |(_, details): &(&IsaWave, &Access)| {
+                        details.unit == MemoryUnit::Vector && !details.parts.is_empty()
                     };
-                    self.access_of(wave, *access).filter(vector).map(|_| *access)
+                    self.access_of(wave, *access).filter(is_vector_access).map(|_| *access)
                 }
                 _ => None,
             };
@@ -386,30 +403,33 @@ impl Machine {
     }
 
     /// Returns true if no other wave of the compute unit accesses a cell, and its line there cannot change.
-    fn is_local(&self, seats: &WaveSeats, wave: usize, cell: u16) -> bool {
-        let unit = seats.unit.get(wave);
+    fn is_local(&self, placement: &ResolvedPlacement, wave: usize, cell: u16) -> bool {
+        let unit = placement.unit_of_wave.get(wave);
         self.cells.get(usize::from(cell)).is_some_and(|cell| {
-            (cell.private || !cell.lines[VECTOR])
-                && cell.vector_waves.iter().all(|other| *other == wave || seats.unit.get(*other) != unit)
+            (cell.is_private || !cell.cached_in[VECTOR])
+                && cell
+                    .vector_waves
+                    .iter()
+                    .all(|other| *other == wave || placement.unit_of_wave.get(*other) != unit)
         })
     }
 
     fn is_private(&self, cell: u16) -> bool {
-        self.cells.get(usize::from(cell)).is_some_and(|cell| cell.private)
+        self.cells.get(usize::from(cell)).is_some_and(|cell| cell.is_private)
     }
 
     /// Returns a step that has no alternative and commutes with all others.
-    fn commuting_step(&self, state: &ExplorationState, seats: &WaveSeats) -> Option<MachineStep> {
+    fn commuting_step(&self, state: &ExplorationState, placement: &ResolvedPlacement) -> Option<MachineStep> {
         for wave in 0..self.waves.len() {
             if let Some(access) = self.next_arrival(state, wave) {
                 let (owner, details) = self.access_of(wave, access)?;
                 let cells = owner.cells.get(usize::from(access))?;
-                let unit = seats.unit.get(wave).copied()?;
-                let quiet = cells.iter().all(|cell| {
-                    self.is_local(seats, wave, *cell)
-                        && !self.can_hit(state, seats, VECTOR, unit, *cell, details)
+                let unit = placement.unit_of_wave.get(wave).copied()?;
+                let is_unobservable = cells.iter().all(|cell| {
+                    self.is_local(placement, wave, *cell)
+                        && !self.can_hit(state, placement, VECTOR, unit, *cell, details)
                 });
-                if quiet {
+                if is_unobservable {
                     return Some(MachineStep::Arrive { wave, hits: 0 });
                 }
             }
@@ -419,9 +439,9 @@ impl Machine {
                 continue;
             }
             let (_, details) = self.access_of(usize::from(entry.wave), entry.access)?;
-            let array = seats.array.get(usize::from(entry.wave)).copied()?;
-            if !self.can_hit(state, seats, ARRAY, array, entry.cell, details) {
-                return Some(MachineStep::Perform { entry: index, hit: false });
+            let array = placement.array_of_wave.get(usize::from(entry.wave)).copied()?;
+            if !self.can_hit(state, placement, ARRAY, array, entry.cell, details) {
+                return Some(MachineStep::PerformQueued { entry: index, hit: false });
             }
         }
         None
@@ -431,20 +451,20 @@ impl Machine {
     fn can_hit(
         &self,
         state: &ExplorationState,
-        seats: &WaveSeats,
+        placement: &ResolvedPlacement,
         cache: usize,
-        place: usize,
+        unit_or_array: usize,
         cell: u16,
         access: &Access,
     ) -> bool {
         let skips = match cache {
-            VECTOR => access.skips.vector,
-            ARRAY => access.skips.array,
-            _ => access.skips.scalar,
+            VECTOR => access.bypassed.vector,
+            ARRAY => access.bypassed.array,
+            _ => access.bypassed.scalar,
         };
-        matches!(access.action, Action::Load { .. })
+        matches!(access.action, AccessAction::Load { .. })
             && !skips
-            && self.cached_value(state, seats, cache, place, cell).is_some()
+            && self.cached_value(state, placement, cache, unit_or_array, cell).is_some()
     }
 
     /// Returns the heads of the queues.
@@ -460,44 +480,48 @@ impl Machine {
     }
 
     /// Returns the possible next steps. If some commute with all others, only those of one actor.
-    pub fn possible_steps(&self, state: &ExplorationState, seats: &WaveSeats) -> Vec<MachineStep> {
+    pub fn possible_steps(
+        &self,
+        state: &ExplorationState,
+        placement: &ResolvedPlacement,
+    ) -> Vec<MachineStep> {
         let mut all = Vec::new();
         for wave in 0..self.waves.len() {
             if let Some(access) = self.next_arrival(state, wave)
                 && let Some((owner, details)) = self.access_of(wave, access)
             {
                 let cells = owner.cells.get(usize::from(access)).map(Vec::as_slice).unwrap_or_default();
-                let unit = seats.unit.get(wave).copied().unwrap_or(0);
-                let mut can = 0_u64;
+                let unit = placement.unit_of_wave.get(wave).copied().unwrap_or(0);
+                let mut hit_mask = 0_u64;
                 for (part, cell) in cells.iter().enumerate() {
-                    if self.can_hit(state, seats, VECTOR, unit, *cell, details) {
-                        can |= 1 << part;
+                    if self.can_hit(state, placement, VECTOR, unit, *cell, details) {
+                        hit_mask |= 1 << part;
                     }
                 }
-                let own: Vec<MachineStep> =
-                    mask_subsets(can).map(|hits| MachineStep::Arrive { wave, hits }).collect();
-                if cells.iter().all(|cell| self.is_local(seats, wave, *cell)) {
-                    return own;
+                let steps: Vec<MachineStep> =
+                    mask_subsets(hit_mask).map(|hits| MachineStep::Arrive { wave, hits }).collect();
+                if cells.iter().all(|cell| self.is_local(placement, wave, *cell)) {
+                    return steps;
                 }
-                all.extend(own);
+                all.extend(steps);
             }
             if matches!(self.next_node(state, wave), Some(WaveStep::Cache { .. }))
                 && !state.pending.iter().any(|known| usize::from(known.wave) == wave && !known.arrived)
             {
-                all.push(MachineStep::Cache { wave });
+                all.push(MachineStep::ExecuteCacheInstruction { wave });
             }
         }
         for (index, entry) in self.queue_heads(state) {
             let Some((_, details)) = self.access_of(usize::from(entry.wave), entry.access) else { continue };
-            let array = seats.array.get(usize::from(entry.wave)).copied().unwrap_or(0);
-            let mut own = vec![MachineStep::Perform { entry: index, hit: false }];
-            if self.can_hit(state, seats, ARRAY, array, entry.cell, details) {
-                own.push(MachineStep::Perform { entry: index, hit: true });
+            let array = placement.array_of_wave.get(usize::from(entry.wave)).copied().unwrap_or(0);
+            let mut steps = vec![MachineStep::PerformQueued { entry: index, hit: false }];
+            if self.can_hit(state, placement, ARRAY, array, entry.cell, details) {
+                steps.push(MachineStep::PerformQueued { entry: index, hit: true });
             }
             if self.is_private(entry.cell) {
-                return own;
+                return steps;
             }
-            all.extend(own);
+            all.extend(steps);
         }
         let mut in_lds: Vec<u8> = Vec::new();
         for index in 0..state.pending.len() {
@@ -506,38 +530,41 @@ impl Machine {
             let Some((owner, details)) = self.access_of(wave, pending.access) else { continue };
             let cells = owner.cells.get(usize::from(pending.access)).map(Vec::as_slice).unwrap_or_default();
             let private = cells.iter().all(|cell| self.is_private(*cell));
-            let own = match details.way {
+            let steps = match details.unit {
                 MemoryUnit::Vector => continue,
                 MemoryUnit::Lds if in_lds.contains(&pending.wave) => continue,
                 MemoryUnit::Lds => {
                     in_lds.push(pending.wave);
-                    vec![MachineStep::Lds { pending: index }]
+                    vec![MachineStep::PerformLds { pending: index }]
                 }
                 MemoryUnit::Scalar => {
-                    let unit = seats.unit.get(wave).copied().unwrap_or(0);
-                    let array = seats.array.get(wave).copied().unwrap_or(0);
-                    let mut own = vec![MachineStep::Scalar { pending: index, from: LoadSource::Memory }];
+                    let unit = placement.unit_of_wave.get(wave).copied().unwrap_or(0);
+                    let array = placement.array_of_wave.get(wave).copied().unwrap_or(0);
+                    let mut scalar_steps =
+                        vec![MachineStep::PerformScalar { pending: index, source: LoadSource::Memory }];
                     let hits = |cache, place| {
-                        cells.iter().any(|cell| self.can_hit(state, seats, cache, place, *cell, details))
+                        cells.iter().any(|cell| self.can_hit(state, placement, cache, place, *cell, details))
                     };
                     if hits(SCALAR, unit) {
-                        own.push(MachineStep::Scalar { pending: index, from: LoadSource::Scalar });
+                        scalar_steps
+                            .push(MachineStep::PerformScalar { pending: index, source: LoadSource::Scalar });
                     }
                     if hits(ARRAY, array) {
-                        own.push(MachineStep::Scalar { pending: index, from: LoadSource::Array });
+                        scalar_steps
+                            .push(MachineStep::PerformScalar { pending: index, source: LoadSource::Array });
                     }
-                    own
+                    scalar_steps
                 }
             };
             if private {
-                return own;
+                return steps;
             }
-            all.extend(own);
+            all.extend(steps);
         }
-        if self.may_start_next(state) {
-            all.push(MachineStep::Dispatch);
+        if self.can_start_next_dispatch(state) {
+            all.push(MachineStep::StartDispatch);
         }
-        self.possible_refills(state, seats, &mut all);
+        self.add_possible_refills(state, placement, &mut all);
         all
     }
 
@@ -545,21 +572,25 @@ impl Machine {
     pub fn take_step(
         &self,
         state: &mut ExplorationState,
-        seats: &WaveSeats,
-        choice: MachineStep,
-        records: &mut Vec<EventRecord>,
+        placement: &ResolvedPlacement,
+        step: MachineStep,
+        events: &mut Vec<EventRecord>,
     ) {
-        match choice {
-            MachineStep::Arrive { wave, hits } => self.arrive_access(state, seats, wave, hits, records),
-            MachineStep::Perform { entry, hit } => self.perform_entry(state, seats, entry, hit, records),
-            MachineStep::Scalar { pending, from } => {
-                self.perform_scalar(state, seats, pending, from, records)
+        match step {
+            MachineStep::Arrive { wave, hits } => self.arrive_access(state, placement, wave, hits, events),
+            MachineStep::PerformQueued { entry, hit } => {
+                self.perform_entry(state, placement, entry, hit, events)
             }
-            MachineStep::Lds { pending } => self.perform_lds(state, pending, records),
-            MachineStep::Cache { wave } => self.drop_lines(state, seats, wave, records),
-            MachineStep::Dispatch => self.next_dispatch(state, seats, records),
-            MachineStep::Refill { cache, place, cell, from } => {
-                self.refill_line(state, seats, (cache, place), cell, from);
+            MachineStep::PerformScalar { pending, source: from } => {
+                self.perform_scalar(state, placement, pending, from, events)
+            }
+            MachineStep::PerformLds { pending } => self.perform_lds(state, pending, events),
+            MachineStep::ExecuteCacheInstruction { wave } => {
+                self.invalidate_lines(state, placement, wave, events)
+            }
+            MachineStep::StartDispatch => self.start_next_dispatch(state, placement, events),
+            MachineStep::Refill { cache, unit_or_array: place, cell, source: from } => {
+                self.refill_line(state, placement, (cache, place), cell, from);
             }
         }
     }
@@ -567,52 +598,52 @@ impl Machine {
     fn arrive_access(
         &self,
         state: &mut ExplorationState,
-        seats: &WaveSeats,
+        placement: &ResolvedPlacement,
         wave: usize,
         hits: u64,
-        records: &mut Vec<EventRecord>,
+        events: &mut Vec<EventRecord>,
     ) {
         let Some(number) = self.next_arrival(state, wave) else { return };
         let Some((owner, details)) = self.access_of(wave, number) else { return };
         if self.arrives_at_issue {
             self.issue_access(state, wave, number, details);
-            if let Some(at) = state.nodes.get_mut(wave) {
-                *at += 1;
+            if let Some(node_index) = state.next_nodes.get_mut(wave) {
+                *node_index += 1;
             }
         }
-        let unit = seats.unit.get(wave).copied().unwrap_or(0);
-        let waiting = state
+        let unit = placement.unit_of_wave.get(wave).copied().unwrap_or(0);
+        let arriving = state
             .pending
             .iter_mut()
             .find(|known| usize::from(known.wave) == wave && known.access == number && !known.arrived);
-        if let Some(waiting) = waiting {
+        if let Some(waiting) = arriving {
             waiting.arrived = true;
         }
         let cells = owner.cells.get(usize::from(number)).map(Vec::as_slice).unwrap_or_default();
-        for (part, (cell, what)) in cells.iter().zip(&details.parts).enumerate() {
+        for (part, (cell, access_part)) in cells.iter().zip(&details.parts).enumerate() {
             // The access may have removed the line in an earlier part.
-            let line = self.cached_value(state, seats, VECTOR, unit, *cell);
+            let line = self.cached_value(state, placement, VECTOR, unit, *cell);
             if let Some(value) = line.filter(|_| hits >> part & 1 == 1) {
-                self.store_returned(state, wave, what.slot, value);
-                records.push(EventRecord {
+                self.record_returned_value(state, wave, access_part.slot, value);
+                events.push(EventRecord {
                     wave,
                     line: details.line,
                     event: MachineEvent::HitVector,
-                    place: Some(what.place),
-                    value: extract_word(value, what.place),
+                    word: Some(access_part.word),
+                    value: extract_word(value, access_part.word),
                 });
                 self.mark_performed(state, wave, number, part);
                 continue;
             }
-            let data = self.store_data(state, owner, what.data);
-            if let Some(line) = self.line_mut(state, seats, VECTOR, unit, *cell) {
+            let data = self.data_to_store(state, owner, access_part.data);
+            if let Some(line) = self.line_mut(state, placement, VECTOR, unit, *cell) {
                 match details.action {
                     // A missing load implies an invalid line.
-                    Action::Load { .. } if !details.skips.vector => *line = None,
-                    Action::Store if details.skips.vector => *line = None,
-                    Action::Store => *line = line.map(|old| insert_word(old, what.place, data)),
-                    Action::Atomic(_) => *line = None,
-                    Action::Load { .. } => {}
+                    AccessAction::Load { .. } if !details.bypassed.vector => *line = None,
+                    AccessAction::Store if details.bypassed.vector => *line = None,
+                    AccessAction::Store => *line = line.map(|old| insert_word(old, access_part.word, data)),
+                    AccessAction::Atomic(_) => *line = None,
+                    AccessAction::Load { .. } => {}
                 }
             }
             let entry = QueueEntry {
@@ -628,11 +659,11 @@ impl Machine {
         }
     }
 
-    fn store_data(
+    fn data_to_store(
         &self,
         state: &ExplorationState,
         owner: &IsaWave,
-        data: [crate::code::LoadedValue; 2],
+        data: [crate::code::WaveValue; 2],
     ) -> u64 {
         let slots = state.values.get(self.cells.len() + owner.first_slot..).unwrap_or_default();
         let [low, high] = data.map(|value| u64::from(owner.code.evaluate(value, slots)));
@@ -640,12 +671,18 @@ impl Machine {
     }
 
     /// Stores the value that a load or atomic has found.
-    fn store_returned(&self, state: &mut ExplorationState, wave: usize, slot: Option<u16>, value: u64) {
+    fn record_returned_value(
+        &self,
+        state: &mut ExplorationState,
+        wave: usize,
+        slot: Option<u16>,
+        value: u64,
+    ) {
         let first = self.waves.get(wave).map_or(0, |owner| owner.first_slot);
         if let Some(slot) = slot
-            && let Some(kept) = state.values.get_mut(self.cells.len() + first + usize::from(slot))
+            && let Some(result) = state.values.get_mut(self.cells.len() + first + usize::from(slot))
         {
-            *kept = value;
+            *result = value;
         }
     }
 
@@ -655,13 +692,13 @@ impl Machine {
             usize::from(known.wave) == wave
                 && known.access == access
                 && known.arrived
-                && known.left >> part & 1 == 1
+                && known.remaining_parts >> part & 1 == 1
         });
         if let Some(index) = found {
             if let Some(pending) = state.pending.get_mut(index) {
-                pending.left &= !(1 << part);
+                pending.remaining_parts &= !(1 << part);
             }
-            if state.pending.get(index).is_some_and(|pending| pending.left == 0) {
+            if state.pending.get(index).is_some_and(|pending| pending.remaining_parts == 0) {
                 state.pending.remove(index);
             }
         }
@@ -670,10 +707,10 @@ impl Machine {
     fn perform_entry(
         &self,
         state: &mut ExplorationState,
-        seats: &WaveSeats,
+        placement: &ResolvedPlacement,
         index: usize,
         hit: bool,
-        records: &mut Vec<EventRecord>,
+        events: &mut Vec<EventRecord>,
     ) {
         if index >= state.queue.len() {
             return;
@@ -682,66 +719,67 @@ impl Machine {
         let wave = usize::from(entry.wave);
         let Some((owner, details)) = self.access_of(wave, entry.access) else { return };
         let Some(part) = details.parts.get(usize::from(entry.part)) else { return };
-        let (unit, array) = (usize::from(entry.unit), seats.array.get(wave).copied().unwrap_or(0));
+        let (unit, array) =
+            (usize::from(entry.unit), placement.array_of_wave.get(wave).copied().unwrap_or(0));
         let memory = state.values.get(usize::from(entry.cell)).copied().unwrap_or(0);
         let (event, value) = match details.action {
-            Action::Load { .. } => {
+            AccessAction::Load { .. } => {
                 let value = if hit {
-                    self.cached_value(state, seats, ARRAY, array, entry.cell).unwrap_or(memory)
+                    self.cached_value(state, placement, ARRAY, array, entry.cell).unwrap_or(memory)
                 } else {
                     memory
                 };
-                self.fill_array_line(state, seats, details.skips, array, entry.cell, value);
+                self.fill_array_line(state, placement, details.bypassed, array, entry.cell, value);
                 // A later store of the same unit in the queue has already updated the line.
-                let newer = state.queue.iter().any(|other| {
+                let has_later_store = state.queue.iter().any(|other| {
                     (other.unit, other.cell) == (entry.unit, entry.cell)
                         && self
                             .access_of(usize::from(other.wave), other.access)
-                            .is_some_and(|(_, behind)| behind.action == Action::Store)
+                            .is_some_and(|(_, later)| later.action == AccessAction::Store)
                 });
-                if !details.skips.vector
-                    && !newer
-                    && let Some(line) = self.line_mut(state, seats, VECTOR, unit, entry.cell)
+                if !details.bypassed.vector
+                    && !has_later_store
+                    && let Some(line) = self.line_mut(state, placement, VECTOR, unit, entry.cell)
                 {
                     *line = Some(value);
                 }
-                self.store_returned(state, wave, part.slot, value);
+                self.record_returned_value(state, wave, part.slot, value);
                 (if hit { MachineEvent::HitArray } else { MachineEvent::Read }, value)
             }
-            Action::Store => {
-                let value = insert_word(memory, part.place, self.store_data(state, owner, part.data));
+            AccessAction::Store => {
+                let value = insert_word(memory, part.word, self.data_to_store(state, owner, part.data));
                 if let Some(cell) = state.values.get_mut(usize::from(entry.cell)) {
                     *cell = value;
                 }
-                if let Some(line) = self.line_mut(state, seats, ARRAY, array, entry.cell) {
+                if let Some(line) = self.line_mut(state, placement, ARRAY, array, entry.cell) {
                     *line = None;
                 }
-                (MachineEvent::Written, value)
+                (MachineEvent::Write, value)
             }
-            Action::Atomic(operation) => {
-                let operand = self.store_data(state, owner, part.data);
-                let compare = self.store_data(state, owner, part.compare);
+            AccessAction::Atomic(operation) => {
+                let operand = self.data_to_store(state, owner, part.data);
+                let compare = self.data_to_store(state, owner, part.compare);
                 let new = apply_atomic(
                     operation,
-                    extract_word(memory, part.place),
+                    extract_word(memory, part.word),
                     operand,
                     compare,
-                    part.place.bytes,
+                    part.word.bytes,
                 );
                 if let Some(cell) = state.values.get_mut(usize::from(entry.cell)) {
-                    *cell = insert_word(memory, part.place, new);
+                    *cell = insert_word(memory, part.word, new);
                 }
-                if let Some(line) = self.line_mut(state, seats, ARRAY, array, entry.cell) {
+                if let Some(line) = self.line_mut(state, placement, ARRAY, array, entry.cell) {
                     *line = None;
                 }
-                self.store_returned(state, wave, part.slot, memory);
-                (MachineEvent::Modified, insert_word(memory, part.place, new))
+                self.record_returned_value(state, wave, part.slot, memory);
+                (MachineEvent::Modify, insert_word(memory, part.word, new))
             }
         };
         self.mark_performed(state, wave, entry.access, usize::from(entry.part));
         if !self.is_private(entry.cell) {
-            let value = extract_word(value, part.place);
-            records.push(EventRecord { wave, line: details.line, event, place: Some(part.place), value });
+            let value = extract_word(value, part.word);
+            events.push(EventRecord { wave, line: details.line, event, word: Some(part.word), value });
         }
     }
 
@@ -749,14 +787,14 @@ impl Machine {
     fn fill_array_line(
         &self,
         state: &mut ExplorationState,
-        seats: &WaveSeats,
+        placement: &ResolvedPlacement,
         skips: BypassedCaches,
         array: usize,
         cell: u16,
         value: u64,
     ) {
         if !skips.array
-            && let Some(line) = self.line_mut(state, seats, ARRAY, array, cell)
+            && let Some(line) = self.line_mut(state, placement, ARRAY, array, cell)
         {
             *line = Some(value);
         }
@@ -768,8 +806,8 @@ fn mask_subsets(mask: u64) -> impl Iterator<Item = u64> {
     let mut next = Some(0_u64);
     std::iter::from_fn(move || {
         let current = next?;
-        let following = current.wrapping_sub(mask) & mask;
-        next = (following != 0).then_some(following);
+        let next_subset = current.wrapping_sub(mask) & mask;
+        next = (next_subset != 0).then_some(next_subset);
         Some(current)
     })
 }

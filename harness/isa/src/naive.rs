@@ -7,83 +7,84 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use crate::code::{Access, LoadedValue, MemoryUnit, WaveStep};
+use crate::code::{Access, MemoryUnit, WaveStep, WaveValue};
 use crate::explore::{ObservedCell, prepare_machine};
 use crate::facts::{self, FactTable, Profile};
 use crate::family::Generation;
 use crate::machine::{IsaWave, Machine, extract_word, insert_word};
-use crate::opcode::{Action, AtomicOpcode, CacheInstruction};
+use crate::opcode::{AccessAction, AtomicOpcode, CacheInstruction};
 use crate::question::{MachineQuestion, MemoryWord};
 
 /// The reason for a missing answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoAnswer {
+pub enum NaiveSearchError {
     /// The text cannot be executed, or a wave waits forever.
     #[error("not executed")]
     NotExecuted,
     /// The state limit was exceeded.
     #[error("more than {0} states")]
-    TooMany(usize),
+    TooManyStates(usize),
 }
 
 /// Returns every reachable outcome over all placements, with at most `limit` states for each.
 ///
 /// # Errors
 ///
-/// [`NoAnswer`].
+/// [`NaiveSearchError`].
 pub fn naive_outcomes(
     question: &MachineQuestion,
     profile: Profile,
     facts: &FactTable,
     limit: usize,
-) -> Result<BTreeSet<Vec<u64>>, NoAnswer> {
-    let (machine, observed) = prepare_machine(question, profile, facts).map_err(|_| NoAnswer::NotExecuted)?;
+) -> Result<BTreeSet<Vec<u64>>, NaiveSearchError> {
+    let (machine, observed) =
+        prepare_machine(question, profile, facts).map_err(|_| NaiveSearchError::NotExecuted)?;
     let generation = question.family.generation();
     let mut found = BTreeSet::new();
     for seats in every_placement(question, generation) {
-        let mut walk = NaiveSearch {
+        let mut search = NaiveSearch {
             machine: &machine,
             question,
             facts,
             observed: &observed,
             generation,
-            seats: &seats,
+            placement: &seats,
             visited: HashSet::new(),
-            found: &mut found,
+            outcomes: &mut found,
             limit,
         };
-        walk.search_from(walk.initial_state())?;
+        search.search_from(search.initial_state())?;
     }
     Ok(found)
 }
 
 /// The compute unit and shader array of each wave of each workgroup.
-type WaveSeats = Vec<Vec<(usize, usize)>>;
+type NaivePlacement = Vec<Vec<(usize, usize)>>;
 
 /// Returns every placement.
 ///
 /// Workgroups form blocks that share a compute unit (since GFX10, a pair of units), and blocks form shader
 /// arrays. Within a pair, each wave may be on either unit.
-fn every_placement(question: &MachineQuestion, generation: Generation) -> BTreeSet<WaveSeats> {
+fn every_placement(question: &MachineQuestion, generation: Generation) -> BTreeSet<NaivePlacement> {
     let count = question.workgroups.len();
     let mut all = BTreeSet::new();
     for blocks in all_numberings(count) {
         for arrays in all_numberings(count) {
-            let halves = if generation.spreads_workgroups() { 2 } else { 1 };
+            let halves = if generation.has_wgp_mode() { 2 } else { 1 };
             let waves: usize = question.workgroups.iter().map(|workgroup| workgroup.waves.len()).sum();
-            for choice in 0..halves_to(halves, waves) {
+            for choice in 0..count_wave_choices(halves, waves) {
                 let mut next = choice;
                 let seats = question.workgroups.iter().zip(&blocks).map(|(workgroup, block)| {
                     // The number of a block is that of its first workgroup, which also determines the array.
                     let array = arrays.get(*block).copied().unwrap_or(0);
-                    let several = workgroup.waves.len() > 1;
-                    let seat_of = |_| {
+                    let has_several_waves = workgroup.waves.len() > 1;
+                    let place_wave = |_| {
                         // A workgroup with a single wave uses one unit.
-                        let half = if several { next % halves } else { 0 };
+                        let half = if has_several_waves { next % halves } else { 0 };
                         next /= halves;
                         (2 * block + half, array)
                     };
-                    workgroup.waves.iter().map(seat_of).collect()
+                    workgroup.waves.iter().map(place_wave).collect()
                 });
                 all.insert(seats.collect());
             }
@@ -92,7 +93,7 @@ fn every_placement(question: &MachineQuestion, generation: Generation) -> BTreeS
     all
 }
 
-fn halves_to(halves: usize, waves: usize) -> usize {
+fn count_wave_choices(halves: usize, waves: usize) -> usize {
     (0..waves).fold(1, |product, _| product * halves)
 }
 
@@ -100,11 +101,11 @@ fn halves_to(halves: usize, waves: usize) -> usize {
 /// item.
 fn all_numberings(count: usize) -> Vec<Vec<usize>> {
     (0..count).fold(vec![Vec::new()], |partial, next| {
-        let longer = |head: &Vec<usize>| {
+        let extensions = |head: &Vec<usize>| {
             let head = head.clone();
             (0..=next).map(move |number| [head.as_slice(), &[number]].concat())
         };
-        partial.iter().flat_map(longer).collect()
+        partial.iter().flat_map(extensions).collect()
     })
 }
 
@@ -114,7 +115,7 @@ struct AccessInFlight {
     access: u16,
     arrived: bool,
     /// Parts that are not performed yet.
-    left: BTreeSet<usize>,
+    remaining_parts: BTreeSet<usize>,
 }
 
 /// One part of an access on its way to memory.
@@ -125,25 +126,25 @@ struct PartInFlight {
     part: usize,
 }
 
-/// A state of the machine. Locations are cells of 8 bytes.
+/// A state of the naive search. Locations are cells of 8 bytes.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct NaiveState {
     /// The number of completed dispatches.
-    ended: usize,
-    at: Vec<usize>,
-    arrivals: Vec<usize>,
+    completed_dispatches: usize,
+    next_nodes: Vec<usize>,
+    barrier_arrivals: Vec<usize>,
     memory: Vec<u64>,
     /// The values that the loads of each wave have found.
     registers: Vec<Vec<u64>>,
-    flights: Vec<Vec<AccessInFlight>>,
+    in_flight: Vec<Vec<AccessInFlight>>,
     /// Queues by compute unit and location, first in, first out.
     queues: BTreeMap<(usize, u16), Vec<PartInFlight>>,
     /// Valid lines of the compute units' vector caches.
-    vector: BTreeMap<(usize, u16), u64>,
+    vector_lines: BTreeMap<(usize, u16), u64>,
     /// Valid lines of the shader arrays' caches.
-    array: BTreeMap<(usize, u16), u64>,
+    array_lines: BTreeMap<(usize, u16), u64>,
     /// Valid lines of the scalar caches.
-    scalar: BTreeMap<(usize, u16), u64>,
+    scalar_lines: BTreeMap<(usize, u16), u64>,
 }
 
 struct NaiveSearch<'m> {
@@ -152,125 +153,136 @@ struct NaiveSearch<'m> {
     facts: &'m FactTable,
     observed: &'m [ObservedCell],
     generation: Generation,
-    seats: &'m WaveSeats,
+    placement: &'m NaivePlacement,
     visited: HashSet<NaiveState>,
-    found: &'m mut BTreeSet<Vec<u64>>,
+    outcomes: &'m mut BTreeSet<Vec<u64>>,
     limit: usize,
 }
 
 impl NaiveSearch<'_> {
     fn initial_state(&self) -> NaiveState {
         let memory: Vec<u64> = self.machine.cells.iter().map(|cell| cell.initial).collect();
-        let warm = |places: &dyn Fn((usize, usize)) -> usize| {
-            let places: BTreeSet<usize> = self.seats.iter().flatten().map(|seat| places(*seat)).collect();
+        let initial_lines = |places: &dyn Fn((usize, usize)) -> usize| {
+            let places: BTreeSet<usize> = self.placement.iter().flatten().map(|seat| places(*seat)).collect();
             let lines = places
                 .into_iter()
                 .flat_map(|place| (0_u16..).zip(&memory).map(move |(cell, value)| ((place, cell), *value)));
             lines.collect::<BTreeMap<(usize, u16), u64>>()
         };
-        let units = warm(&|(unit, _)| unit);
+        let units = initial_lines(&|(unit, _)| unit);
         NaiveState {
-            ended: 0,
-            at: vec![0; self.machine.waves.len()],
-            arrivals: vec![0; self.machine.waves.len()],
-            registers: self.machine.waves.iter().map(|wave| vec![0; usize::from(wave.code.slots)]).collect(),
-            flights: vec![Vec::new(); self.machine.waves.len()],
+            completed_dispatches: 0,
+            next_nodes: vec![0; self.machine.waves.len()],
+            barrier_arrivals: vec![0; self.machine.waves.len()],
+            registers: self
+                .machine
+                .waves
+                .iter()
+                .map(|wave| vec![0; usize::from(wave.code.slot_count)])
+                .collect(),
+            in_flight: vec![Vec::new(); self.machine.waves.len()],
             queues: BTreeMap::new(),
-            vector: units.clone(),
-            array: if self.has_arrays() { warm(&|(_, array)| array) } else { BTreeMap::new() },
-            scalar: units,
+            vector_lines: units.clone(),
+            array_lines: if self.has_array_caches() {
+                initial_lines(&|(_, array)| array)
+            } else {
+                BTreeMap::new()
+            },
+            scalar_lines: units,
             memory,
         }
     }
 
-    fn has_arrays(&self) -> bool {
+    fn has_array_caches(&self) -> bool {
         self.generation >= Generation::Gfx10
     }
 
-    fn seat_of(&self, wave: usize) -> (usize, usize) {
-        let of = |wave: &IsaWave| self.seats.get(wave.workgroup)?.get(wave.number).copied();
-        self.machine.waves.get(wave).and_then(of).unwrap_or_default()
+    fn unit_and_array(&self, wave: usize) -> (usize, usize) {
+        let placement_of =
+            |wave: &IsaWave| self.placement.get(wave.workgroup)?.get(wave.index_in_workgroup).copied();
+        self.machine.waves.get(wave).and_then(placement_of).unwrap_or_default()
     }
 
-    fn search_from(&mut self, start: NaiveState) -> Result<(), NoAnswer> {
-        let mut open = vec![start];
-        while let Some(now) = open.pop() {
-            if self.visited.contains(&now) {
+    fn search_from(&mut self, start: NaiveState) -> Result<(), NaiveSearchError> {
+        let mut worklist = vec![start];
+        while let Some(state) = worklist.pop() {
+            if self.visited.contains(&state) {
                 continue;
             }
             if self.visited.len() >= self.limit {
-                return Err(NoAnswer::TooMany(self.limit));
+                return Err(NaiveSearchError::TooManyStates(self.limit));
             }
-            let mut next = Vec::new();
+            let mut successors = Vec::new();
             for wave in 0..self.machine.waves.len() {
-                self.program_steps(&now, wave, &mut next);
-                self.memory_steps(&now, wave, &mut next);
+                self.add_program_steps(&state, wave, &mut successors);
+                self.add_memory_steps(&state, wave, &mut successors);
             }
-            self.queue_steps(&now, &mut next);
-            self.next_dispatch(&now, &mut next);
-            if next.is_empty() {
-                self.end_state(&now)?;
+            self.add_queue_steps(&state, &mut successors);
+            self.add_next_dispatch(&state, &mut successors);
+            if successors.is_empty() {
+                self.record_final_state(&state)?;
             }
-            self.refill_steps(&now, &mut next);
-            open.append(&mut next);
-            self.visited.insert(now);
+            self.add_refill_steps(&state, &mut successors);
+            worklist.append(&mut successors);
+            self.visited.insert(state);
         }
         Ok(())
     }
 
-    fn end_state(&mut self, now: &NaiveState) -> Result<(), NoAnswer> {
-        let ended = (0..self.machine.waves.len()).all(|wave| self.has_ended(now, wave));
-        if !ended || now.flights.iter().any(|flights| !flights.is_empty()) {
-            return Err(NoAnswer::NotExecuted);
+    fn record_final_state(&mut self, state: &NaiveState) -> Result<(), NaiveSearchError> {
+        let ended = (0..self.machine.waves.len()).all(|wave| self.has_ended(state, wave));
+        if !ended || state.in_flight.iter().any(|flights| !flights.is_empty()) {
+            return Err(NaiveSearchError::NotExecuted);
         }
         let mut outcome = Vec::new();
-        for seen in self.observed {
-            let value = extract_word(now.memory.get(seen.cell).copied().unwrap_or(0), seen.place);
-            if seen.required.is_some_and(|required| required != value) {
+        for observed_cell in self.observed {
+            let value =
+                extract_word(state.memory.get(observed_cell.cell).copied().unwrap_or(0), observed_cell.word);
+            if observed_cell.required.is_some_and(|required| required != value) {
                 return Ok(());
             }
             outcome.push(value);
         }
-        self.found.insert(outcome);
+        self.outcomes.insert(outcome);
         Ok(())
     }
 
     /// After a dispatch has completed, invalidates caches as the barrier requires, and starts the next
     /// dispatch.
-    fn next_dispatch(&self, now: &NaiveState, next: &mut Vec<NaiveState>) {
-        let mut runs = (0..self.machine.waves.len()).filter(|wave| self.has_begun(now, *wave));
-        let idle = now.flights.iter().all(Vec::is_empty);
+    fn add_next_dispatch(&self, state: &NaiveState, successors: &mut Vec<NaiveState>) {
+        let mut running = (0..self.machine.waves.len()).filter(|wave| self.has_begun(state, *wave));
+        let idle = state.in_flight.iter().all(Vec::is_empty);
         if idle
-            && runs.all(|wave| self.has_ended(now, wave))
-            && let Some(barrier) = self.question.barriers.get(now.ended)
+            && running.all(|wave| self.has_ended(state, wave))
+            && let Some(barrier) = self.question.barriers.get(state.completed_dispatches)
         {
-            let mut on = now.clone();
-            on.ended += 1;
+            let mut successor = state.clone();
+            successor.completed_dispatches += 1;
             for rule in self.facts.barrier_rules(barrier) {
                 for cache in &rule.drops {
                     match cache {
-                        facts::CacheName::Vector => on.vector.clear(),
-                        facts::CacheName::Array => on.array.clear(),
-                        facts::CacheName::Scalar => on.scalar.clear(),
+                        facts::CacheName::Vector => successor.vector_lines.clear(),
+                        facts::CacheName::Array => successor.array_lines.clear(),
+                        facts::CacheName::Scalar => successor.scalar_lines.clear(),
                     }
                 }
             }
-            next.push(on);
+            successors.push(successor);
         }
     }
 
-    fn has_begun(&self, now: &NaiveState, wave: usize) -> bool {
+    fn has_begun(&self, state: &NaiveState, wave: usize) -> bool {
         let place =
             self.machine.waves.get(wave).and_then(|wave| self.question.workgroups.get(wave.workgroup));
-        place.is_some_and(|workgroup| workgroup.dispatch <= now.ended)
+        place.is_some_and(|workgroup| workgroup.dispatch <= state.completed_dispatches)
     }
 
-    fn next_node(&self, now: &NaiveState, wave: usize) -> Option<&WaveStep> {
-        self.machine.waves.get(wave)?.code.nodes.get(*now.at.get(wave)?)
+    fn next_node(&self, state: &NaiveState, wave: usize) -> Option<&WaveStep> {
+        self.machine.waves.get(wave)?.code.nodes.get(*state.next_nodes.get(wave)?)
     }
 
-    fn has_ended(&self, now: &NaiveState, wave: usize) -> bool {
-        self.has_begun(now, wave) && matches!(self.next_node(now, wave), Some(WaveStep::End) | None)
+    fn has_ended(&self, state: &NaiveState, wave: usize) -> bool {
+        self.has_begun(state, wave) && matches!(self.next_node(state, wave), Some(WaveStep::End) | None)
     }
 
     fn access_of(&self, wave: usize, access: u16) -> Option<(&IsaWave, &Access)> {
@@ -279,328 +291,352 @@ impl NaiveSearch<'_> {
     }
 
     /// Advances a wave by one step of its program.
-    fn program_steps(&self, now: &NaiveState, wave: usize, next: &mut Vec<NaiveState>) {
-        let (Some(owner), Some(node)) = (self.machine.waves.get(wave), self.next_node(now, wave)) else {
+    fn add_program_steps(&self, state: &NaiveState, wave: usize, successors: &mut Vec<NaiveState>) {
+        let (Some(owner), Some(node)) = (self.machine.waves.get(wave), self.next_node(state, wave)) else {
             return;
         };
-        if !self.has_begun(now, wave) {
+        if !self.has_begun(state, wave) {
             return;
         }
-        let mut on = now.clone();
-        let Some(at) = on.at.get_mut(wave) else { return };
+        let mut successor = state.clone();
+        let Some(at) = successor.next_nodes.get_mut(wave) else { return };
         *at += 1;
-        let flights = now.flights.get(wave).map(Vec::as_slice).unwrap_or_default();
+        let flights = state.in_flight.get(wave).map(Vec::as_slice).unwrap_or_default();
         match node {
             WaveStep::End => {}
             WaveStep::Access(access) => {
                 let Some((_, details)) = self.access_of(wave, *access) else { return };
                 if details.parts.is_empty() {
-                    next.push(on);
+                    successors.push(successor);
                     return;
                 }
                 let flight = AccessInFlight {
                     access: *access,
-                    arrived: details.way != MemoryUnit::Vector,
-                    left: (0..details.parts.len()).collect(),
+                    arrived: details.unit != MemoryUnit::Vector,
+                    remaining_parts: (0..details.parts.len()).collect(),
                 };
-                if let Some(flights) = on.flights.get_mut(wave) {
+                if let Some(flights) = successor.in_flight.get_mut(wave) {
                     flights.push(flight);
                 }
-                if details.way == MemoryUnit::Vector && self.machine.arrives_at_issue {
+                if details.unit == MemoryUnit::Vector && self.machine.arrives_at_issue {
                     // Accesses arrive at issue.
-                    self.arrival_steps(&on, wave, next);
+                    self.add_arrival_steps(&successor, wave, successors);
                 } else {
-                    next.push(on);
+                    successors.push(successor);
                 }
             }
             WaveStep::Wait { accesses, .. } => {
                 let outstanding = |access: &u16| {
-                    let waited = self.access_of(wave, *access).is_some_and(|(_, details)| details.waited);
+                    let waited =
+                        self.access_of(wave, *access).is_some_and(|(_, details)| details.waits_for_memory);
                     waited && flights.iter().any(|flight| flight.access == *access)
                 };
                 if !accesses.iter().any(outstanding) {
-                    next.push(on);
+                    successors.push(successor);
                 }
             }
-            WaveStep::Signal { .. } => {
-                if let Some(arrivals) = on.arrivals.get_mut(wave) {
+            WaveStep::BarrierSignal { .. } => {
+                if let Some(arrivals) = successor.barrier_arrivals.get_mut(wave) {
                     *arrivals += 1;
                 }
-                next.push(on);
+                successors.push(successor);
             }
-            WaveStep::Join { .. } => {
-                let own = now.arrivals.get(wave).copied().unwrap_or(0);
-                let late = |other: &usize| {
+            WaveStep::BarrierWait { .. } => {
+                let own_arrivals = state.barrier_arrivals.get(wave).copied().unwrap_or(0);
+                let is_late = |other: &usize| {
                     self.machine.waves.get(*other).is_some_and(|with| with.workgroup == owner.workgroup)
-                        && !self.has_ended(now, *other)
-                        && now.arrivals.get(*other).is_some_and(|arrivals| *arrivals < own)
+                        && !self.has_ended(state, *other)
+                        && state.barrier_arrivals.get(*other).is_some_and(|arrivals| *arrivals < own_arrivals)
                 };
-                if !(0..self.machine.waves.len()).any(|other| late(&other)) {
-                    next.push(on);
+                if !(0..self.machine.waves.len()).any(|other| is_late(&other)) {
+                    successors.push(successor);
                 }
             }
             WaveStep::Cache { cache, scope, .. } => {
                 // In the order of the wave's arrivals.
                 if flights.iter().all(|flight| flight.arrived) {
-                    self.drop_lines(&mut on, wave, *cache, *scope);
-                    next.push(on);
+                    self.invalidate_lines(&mut successor, wave, *cache, *scope);
+                    successors.push(successor);
                 }
             }
-            WaveStep::Decide { value, other } => {
-                let registers = now.registers.get(wave).map(Vec::as_slice).unwrap_or_default();
-                if owner.code.evaluate(LoadedValue::Loaded(*value), registers) == 0
-                    && let Some(at) = on.at.get_mut(wave)
+            WaveStep::BranchIfZero { value, target: other } => {
+                let registers = state.registers.get(wave).map(Vec::as_slice).unwrap_or_default();
+                if owner.code.evaluate(WaveValue::Expression(*value), registers) == 0
+                    && let Some(at) = successor.next_nodes.get_mut(wave)
                 {
                     *at = *other as usize;
                 }
-                next.push(on);
+                successors.push(successor);
             }
         }
     }
 
-    fn drop_lines(&self, now: &mut NaiveState, wave: usize, cache: CacheInstruction, scope: u8) {
-        let (unit, array) = self.seat_of(wave);
-        let vector = matches!(cache, CacheInstruction::DropVector)
-            || (cache == CacheInstruction::DropByScope && scope >= 1);
-        let arrays = matches!(cache, CacheInstruction::DropArray)
-            || (cache == CacheInstruction::DropByScope && scope >= 2);
-        if vector {
-            now.vector.retain(|(place, _), _| *place != unit);
+    fn invalidate_lines(&self, state: &mut NaiveState, wave: usize, cache: CacheInstruction, scope: u8) {
+        let (unit, array) = self.unit_and_array(wave);
+        let drops_vector_lines = matches!(cache, CacheInstruction::InvalidateVector)
+            || (cache == CacheInstruction::InvalidateByScope && scope >= 1);
+        let drops_array_lines = matches!(cache, CacheInstruction::InvalidateArray)
+            || (cache == CacheInstruction::InvalidateByScope && scope >= 2);
+        if drops_vector_lines {
+            state.vector_lines.retain(|(place, _), _| *place != unit);
         }
-        if arrays {
-            now.array.retain(|(place, _), _| *place != array);
+        if drops_array_lines {
+            state.array_lines.retain(|(place, _), _| *place != array);
         }
-        if cache == CacheInstruction::DropScalar {
-            now.scalar.retain(|(place, _), _| *place != unit);
+        if cache == CacheInstruction::InvalidateScalar {
+            state.scalar_lines.retain(|(place, _), _| *place != unit);
         }
     }
 
     /// Adds the steps of the memory system for a wave outside of queues: arrivals, scalar loads, LDS.
-    fn memory_steps(&self, now: &NaiveState, wave: usize, next: &mut Vec<NaiveState>) {
+    fn add_memory_steps(&self, state: &NaiveState, wave: usize, successors: &mut Vec<NaiveState>) {
         if !self.machine.arrives_at_issue {
-            self.arrival_steps(now, wave, next);
+            self.add_arrival_steps(state, wave, successors);
         }
-        let flights = now.flights.get(wave).map(Vec::as_slice).unwrap_or_default();
-        let way =
-            |flight: &AccessInFlight| self.access_of(wave, flight.access).map(|(_, details)| details.way);
-        for flight in flights.iter().filter(|flight| way(flight) == Some(MemoryUnit::Scalar)) {
-            self.scalar_load(now, wave, flight.access, next);
+        let flights = state.in_flight.get(wave).map(Vec::as_slice).unwrap_or_default();
+        let unit_of =
+            |flight: &AccessInFlight| self.access_of(wave, flight.access).map(|(_, details)| details.unit);
+        for flight in flights.iter().filter(|flight| unit_of(flight) == Some(MemoryUnit::Scalar)) {
+            self.add_scalar_load_steps(state, wave, flight.access, successors);
         }
-        if let Some(first) = flights.iter().find(|flight| way(flight) == Some(MemoryUnit::Lds)) {
-            let mut on = now.clone();
-            for part in first.left.clone() {
-                self.at_memory(&mut on, PartInFlight { wave, access: first.access, part });
+        if let Some(first) = flights.iter().find(|flight| unit_of(flight) == Some(MemoryUnit::Lds)) {
+            let mut successor = state.clone();
+            for part in first.remaining_parts.clone() {
+                self.perform_at_memory(&mut successor, PartInFlight { wave, access: first.access, part });
             }
-            next.push(on);
+            successors.push(successor);
         }
     }
 
     /// The oldest vector access of the wave arrives: each of its parts hits a line or enters its queue.
-    fn arrival_steps(&self, now: &NaiveState, wave: usize, next: &mut Vec<NaiveState>) {
-        let flights = now.flights.get(wave).map(Vec::as_slice).unwrap_or_default();
+    fn add_arrival_steps(&self, state: &NaiveState, wave: usize, successors: &mut Vec<NaiveState>) {
+        let flights = state.in_flight.get(wave).map(Vec::as_slice).unwrap_or_default();
         let Some(index) = flights.iter().position(|flight| !flight.arrived) else { return };
         let Some(access) = flights.get(index).map(|flight| flight.access) else { return };
-        let mut all = vec![now.clone()];
-        for now in &mut all {
-            if let Some(flight) = now.flights.get_mut(wave).and_then(|flights| flights.get_mut(index)) {
+        let mut all = vec![state.clone()];
+        for successor in &mut all {
+            if let Some(flight) = successor.in_flight.get_mut(wave).and_then(|flights| flights.get_mut(index))
+            {
                 flight.arrived = true;
             }
         }
         let Some((owner, details)) = self.access_of(wave, access) else { return };
         let cells = owner.cells.get(usize::from(access)).cloned().unwrap_or_default();
-        let (unit, _) = self.seat_of(wave);
-        for (part, (cell, what)) in cells.into_iter().zip(&details.parts).enumerate() {
-            let traveller = PartInFlight { wave, access, part };
+        let (unit, _) = self.unit_and_array(wave);
+        for (part, (cell, access_part)) in cells.into_iter().zip(&details.parts).enumerate() {
+            let part_in_flight = PartInFlight { wave, access, part };
             let mut after = Vec::new();
-            for mut now in all {
-                let line = now.vector.get(&(unit, cell)).copied();
-                let load = matches!(details.action, Action::Load { .. });
-                if let Some(value) = line.filter(|_| load && !details.skips.vector) {
-                    let mut hit = now.clone();
-                    self.complete_part(&mut hit, traveller, value);
+            for mut successor in all {
+                let line = successor.vector_lines.get(&(unit, cell)).copied();
+                let is_load = matches!(details.action, AccessAction::Load { .. });
+                if let Some(value) = line.filter(|_| is_load && !details.bypassed.vector) {
+                    let mut hit = successor.clone();
+                    self.complete_part(&mut hit, part_in_flight, value);
                     after.push(hit);
                 }
-                match (details.action, details.skips.vector) {
+                match (details.action, details.bypassed.vector) {
                     // The load missed, so no valid line remains.
-                    (Action::Load { .. }, false) => drop(now.vector.remove(&(unit, cell))),
-                    (Action::Load { .. }, true) => {}
-                    (Action::Store, false) => {
-                        let data = self.store_data(&now, wave, what.data);
-                        if let Some(line) = now.vector.get_mut(&(unit, cell)) {
-                            *line = insert_word(*line, what.place, data);
+                    (AccessAction::Load { .. }, false) => drop(successor.vector_lines.remove(&(unit, cell))),
+                    (AccessAction::Load { .. }, true) => {}
+                    (AccessAction::Store, false) => {
+                        let data = self.data_to_store(&successor, wave, access_part.data);
+                        if let Some(line) = successor.vector_lines.get_mut(&(unit, cell)) {
+                            *line = insert_word(*line, access_part.word, data);
                         }
                     }
-                    (Action::Store, true) | (Action::Atomic(_), _) => drop(now.vector.remove(&(unit, cell))),
+                    (AccessAction::Store, true) | (AccessAction::Atomic(_), _) => {
+                        successor.vector_lines.remove(&(unit, cell));
+                    }
                 }
-                now.queues.entry((unit, cell)).or_default().push(traveller);
-                after.push(now);
+                successor.queues.entry((unit, cell)).or_default().push(part_in_flight);
+                after.push(successor);
             }
             all = after;
         }
-        next.append(&mut all);
+        successors.append(&mut all);
     }
 
     /// Performs the head of each queue.
-    fn queue_steps(&self, now: &NaiveState, next: &mut Vec<NaiveState>) {
-        for (key, queue) in &now.queues {
+    fn add_queue_steps(&self, state: &NaiveState, successors: &mut Vec<NaiveState>) {
+        for (key, queue) in &state.queues {
             let Some(first) = queue.first().copied() else { continue };
             let Some((_, details)) = self.access_of(first.wave, first.access) else { continue };
-            let (unit, array) = self.seat_of(first.wave);
+            let (unit, array) = self.unit_and_array(first.wave);
             let cell = key.1;
-            let mut waiting = now.clone();
+            let mut waiting = state.clone();
             if let Some(queue) = waiting.queues.get_mut(key) {
                 queue.remove(0);
                 if queue.is_empty() {
                     waiting.queues.remove(key);
                 }
             }
-            if !matches!(details.action, Action::Load { .. }) {
-                waiting.array.remove(&(array, cell));
-                self.at_memory(&mut waiting, first);
-                next.push(waiting);
+            if !matches!(details.action, AccessAction::Load { .. }) {
+                waiting.array_lines.remove(&(array, cell));
+                self.perform_at_memory(&mut waiting, first);
+                successors.push(waiting);
                 continue;
             }
-            let hit = waiting.array.get(&(array, cell)).copied().filter(|_| !details.skips.array);
+            let hit = waiting.array_lines.get(&(array, cell)).copied().filter(|_| !details.bypassed.array);
             let memory = waiting.memory.get(usize::from(cell)).copied();
             for value in hit.into_iter().chain(memory) {
-                let mut on = waiting.clone();
-                if self.has_arrays() && !details.skips.array {
-                    on.array.insert((array, cell), value);
+                let mut successor = waiting.clone();
+                if self.has_array_caches() && !details.bypassed.array {
+                    successor.array_lines.insert((array, cell), value);
                 }
                 // A later store of this compute unit in the queue has already updated the line.
                 let stores = |other: &PartInFlight| {
                     self.access_of(other.wave, other.access)
-                        .is_some_and(|(_, details)| details.action == Action::Store)
+                        .is_some_and(|(_, details)| details.action == AccessAction::Store)
                 };
-                let newer = on.queues.get(key).is_some_and(|queue| queue.iter().any(stores));
-                if !details.skips.vector && !newer {
-                    on.vector.insert((unit, cell), value);
+                let has_later_store = successor.queues.get(key).is_some_and(|queue| queue.iter().any(stores));
+                if !details.bypassed.vector && !has_later_store {
+                    successor.vector_lines.insert((unit, cell), value);
                 }
-                self.complete_part(&mut on, first, value);
-                next.push(on);
+                self.complete_part(&mut successor, first, value);
+                successors.push(successor);
             }
         }
     }
 
     /// Another wave loads a location and refills lines that some load of these waves may hit, from the array
     /// or from memory.
-    fn refill_steps(&self, now: &NaiveState, next: &mut Vec<NaiveState>) {
-        for (cell, memory) in (0_u16..).zip(&now.memory) {
-            let found = |way: MemoryUnit, skips: fn(&Access) -> bool| {
-                let finds = |(access, cells): (&Access, &Vec<u16>)| {
-                    let is_load = access.way == way && matches!(access.action, Action::Load { .. });
+    fn add_refill_steps(&self, state: &NaiveState, successors: &mut Vec<NaiveState>) {
+        for (cell, memory) in (0_u16..).zip(&state.memory) {
+            let can_be_cached = |way: MemoryUnit, skips: fn(&Access) -> bool| {
+                let is_cached_load = |(access, cells): (&Access, &Vec<u16>)| {
+                    let is_load = access.unit == way && matches!(access.action, AccessAction::Load { .. });
                     is_load && !skips(access) && cells.contains(&cell)
                 };
-                self.machine.waves.iter().any(|wave| wave.code.accesses.iter().zip(&wave.cells).any(finds))
+                self.machine
+                    .waves
+                    .iter()
+                    .any(|wave| wave.code.accesses.iter().zip(&wave.cells).any(is_cached_load))
             };
-            let in_vector = found(MemoryUnit::Vector, |access| access.skips.vector);
-            let in_scalar = found(MemoryUnit::Scalar, |access| access.skips.scalar);
-            let in_array =
-                [MemoryUnit::Vector, MemoryUnit::Scalar].map(|way| found(way, |access| access.skips.array));
-            let in_array = self.has_arrays() && in_array.contains(&true);
-            for (unit, array) in self.seats.iter().flatten().copied().collect::<BTreeSet<_>>() {
-                let own = now.queues.get(&(unit, cell)).map(Vec::as_slice).unwrap_or_default();
-                let stored = own.iter().any(|other| {
+            let in_vector = can_be_cached(MemoryUnit::Vector, |access| access.bypassed.vector);
+            let in_scalar = can_be_cached(MemoryUnit::Scalar, |access| access.bypassed.scalar);
+            let in_array = [MemoryUnit::Vector, MemoryUnit::Scalar]
+                .map(|way| can_be_cached(way, |access| access.bypassed.array));
+            let in_array = self.has_array_caches() && in_array.contains(&true);
+            for (unit, array) in self.placement.iter().flatten().copied().collect::<BTreeSet<_>>() {
+                let unit_queue = state.queues.get(&(unit, cell)).map(Vec::as_slice).unwrap_or_default();
+                let has_pending_write = unit_queue.iter().any(|other| {
                     self.access_of(other.wave, other.access)
-                        .is_some_and(|(_, details)| !matches!(details.action, Action::Load { .. }))
+                        .is_some_and(|(_, details)| !matches!(details.action, AccessAction::Load { .. }))
                 });
-                let hit = now.array.get(&(array, cell)).copied();
+                let hit = state.array_lines.get(&(array, cell)).copied();
                 for value in hit.into_iter().chain([*memory]) {
-                    let mut filled = now.clone();
+                    let mut filled = state.clone();
                     if in_array {
-                        filled.array.insert((array, cell), value);
+                        filled.array_lines.insert((array, cell), value);
                     }
                     if in_scalar {
                         let mut scalar = filled.clone();
-                        scalar.scalar.insert((unit, cell), value);
-                        next.push(scalar);
+                        scalar.scalar_lines.insert((unit, cell), value);
+                        successors.push(scalar);
                     }
-                    if in_vector && !stored {
+                    if in_vector && !has_pending_write {
                         let mut vector = filled.clone();
-                        vector.vector.insert((unit, cell), value);
-                        next.push(vector);
+                        vector.vector_lines.insert((unit, cell), value);
+                        successors.push(vector);
                     }
-                    next.push(filled);
+                    successors.push(filled);
                 }
             }
         }
     }
 
     /// Performs a scalar load: from its cache, from the array's cache, or from memory.
-    fn scalar_load(&self, now: &NaiveState, wave: usize, access: u16, next: &mut Vec<NaiveState>) {
+    fn add_scalar_load_steps(
+        &self,
+        state: &NaiveState,
+        wave: usize,
+        access: u16,
+        successors: &mut Vec<NaiveState>,
+    ) {
         let Some((owner, details)) = self.access_of(wave, access) else { return };
         let cells = owner.cells.get(usize::from(access)).cloned().unwrap_or_default();
-        let (unit, array) = self.seat_of(wave);
+        let (unit, array) = self.unit_and_array(wave);
         for source in 0..3 {
-            let mut on = now.clone();
-            let mut any = source == 0;
+            let mut successor = state.clone();
+            let mut is_possible = source == 0;
             for (part, cell) in cells.iter().enumerate() {
-                let own = on.scalar.get(&(unit, *cell)).copied().filter(|_| !details.skips.scalar);
-                let arrays = on.array.get(&(array, *cell)).copied().filter(|_| !details.skips.array);
-                let memory = on.memory.get(usize::from(*cell)).copied().unwrap_or(0);
-                let hit = [None, own, arrays].get(source).copied().flatten();
-                any |= hit.is_some();
+                let scalar_line =
+                    successor.scalar_lines.get(&(unit, *cell)).copied().filter(|_| !details.bypassed.scalar);
+                let array_line =
+                    successor.array_lines.get(&(array, *cell)).copied().filter(|_| !details.bypassed.array);
+                let memory = successor.memory.get(usize::from(*cell)).copied().unwrap_or(0);
+                let hit = [None, scalar_line, array_line].get(source).copied().flatten();
+                is_possible |= hit.is_some();
                 let value = hit.unwrap_or(memory);
                 if source != 1 {
-                    if self.has_arrays() && !details.skips.array {
-                        on.array.insert((array, *cell), value);
+                    if self.has_array_caches() && !details.bypassed.array {
+                        successor.array_lines.insert((array, *cell), value);
                     }
-                    if !details.skips.scalar {
-                        on.scalar.insert((unit, *cell), value);
+                    if !details.bypassed.scalar {
+                        successor.scalar_lines.insert((unit, *cell), value);
                     }
                 }
-                self.complete_part(&mut on, PartInFlight { wave, access, part }, value);
+                self.complete_part(&mut successor, PartInFlight { wave, access, part }, value);
             }
-            if any {
-                next.push(on);
+            if is_possible {
+                successors.push(successor);
             }
         }
     }
 
     /// Reads, writes or modifies memory, or the local data share.
-    fn at_memory(&self, now: &mut NaiveState, who: PartInFlight) {
-        let Some((owner, details)) = self.access_of(who.wave, who.access) else { return };
-        let cell = owner.cells.get(usize::from(who.access)).and_then(|cells| cells.get(who.part)).copied();
-        let (Some(cell), Some(part)) = (cell, details.parts.get(who.part)) else { return };
-        let old = now.memory.get(usize::from(cell)).copied().unwrap_or(0);
-        let data = self.store_data(now, who.wave, part.data);
+    fn perform_at_memory(&self, state: &mut NaiveState, part_in_flight: PartInFlight) {
+        let Some((owner, details)) = self.access_of(part_in_flight.wave, part_in_flight.access) else {
+            return;
+        };
+        let cell = owner
+            .cells
+            .get(usize::from(part_in_flight.access))
+            .and_then(|cells| cells.get(part_in_flight.part))
+            .copied();
+        let (Some(cell), Some(part)) = (cell, details.parts.get(part_in_flight.part)) else { return };
+        let old = state.memory.get(usize::from(cell)).copied().unwrap_or(0);
+        let data = self.data_to_store(state, part_in_flight.wave, part.data);
         let new = match details.action {
-            Action::Load { .. } => old,
-            Action::Store => insert_word(old, part.place, data),
-            Action::Atomic(operation) => {
-                let compare = self.store_data(now, who.wave, part.compare);
+            AccessAction::Load { .. } => old,
+            AccessAction::Store => insert_word(old, part.word, data),
+            AccessAction::Atomic(operation) => {
+                let compare = self.data_to_store(state, part_in_flight.wave, part.compare);
                 insert_word(
                     old,
-                    part.place,
-                    atomic_result(operation, extract_word(old, part.place), data, compare, part.place),
+                    part.word,
+                    atomic_result(operation, extract_word(old, part.word), data, compare, part.word),
                 )
             }
         };
-        if let Some(memory) = now.memory.get_mut(usize::from(cell)) {
+        if let Some(memory) = state.memory.get_mut(usize::from(cell)) {
             *memory = new;
         }
-        self.complete_part(now, who, old);
+        self.complete_part(state, part_in_flight, old);
     }
 
     /// Completes a part of an access; a load or atomic has found `value`.
-    fn complete_part(&self, now: &mut NaiveState, who: PartInFlight, value: u64) {
-        let slot =
-            self.access_of(who.wave, who.access).and_then(|(_, details)| details.parts.get(who.part)?.slot);
+    fn complete_part(&self, state: &mut NaiveState, part_in_flight: PartInFlight, value: u64) {
+        let slot = self
+            .access_of(part_in_flight.wave, part_in_flight.access)
+            .and_then(|(_, details)| details.parts.get(part_in_flight.part)?.slot);
         if let Some(slot) = slot
-            && let Some(register) =
-                now.registers.get_mut(who.wave).and_then(|registers| registers.get_mut(usize::from(slot)))
+            && let Some(register) = state
+                .registers
+                .get_mut(part_in_flight.wave)
+                .and_then(|registers| registers.get_mut(usize::from(slot)))
         {
             *register = value;
         }
-        if let Some(flights) = now.flights.get_mut(who.wave) {
-            for flight in flights.iter_mut().filter(|flight| flight.access == who.access) {
-                flight.left.remove(&who.part);
+        if let Some(flights) = state.in_flight.get_mut(part_in_flight.wave) {
+            for flight in flights.iter_mut().filter(|flight| flight.access == part_in_flight.access) {
+                flight.remaining_parts.remove(&part_in_flight.part);
             }
-            flights.retain(|flight| !flight.left.is_empty());
+            flights.retain(|flight| !flight.remaining_parts.is_empty());
         }
     }
 
-    fn store_data(&self, now: &NaiveState, wave: usize, data: [LoadedValue; 2]) -> u64 {
+    fn data_to_store(&self, now: &NaiveState, wave: usize, data: [WaveValue; 2]) -> u64 {
         let registers = now.registers.get(wave).map(Vec::as_slice).unwrap_or_default();
         let word = |value| {
             self.machine.waves.get(wave).map_or(0, |wave| u64::from(wave.code.evaluate(value, registers)))
@@ -611,10 +647,10 @@ impl NaiveSearch<'_> {
 }
 
 /// Computes the value that an atomic of 4 or 8 bytes writes.
-fn atomic_result(operation: AtomicOpcode, old: u64, operand: u64, compare: u64, place: MemoryWord) -> u64 {
+fn atomic_result(operation: AtomicOpcode, old: u64, operand: u64, compare: u64, word: MemoryWord) -> u64 {
     use AtomicOpcode as A;
-    let narrow = |value: u64| if place.bytes == 8 { value } else { value & 0xffff_ffff };
-    let signed = |value: u64| if place.bytes == 8 { value as i64 } else { i64::from(value as u32 as i32) };
+    let narrow = |value: u64| if word.bytes == 8 { value } else { value & 0xffff_ffff };
+    let signed = |value: u64| if word.bytes == 8 { value as i64 } else { i64::from(value as u32 as i32) };
     let float = |value: u64| f32::from_bits(value as u32);
     let (operand, compare) = (narrow(operand), narrow(compare));
     narrow(match operation {

@@ -2,13 +2,13 @@
 //!
 //! Long because it is a table with a line for each mnemonic.
 
-use crate::alu::Alu;
+use crate::alu::AluOperation;
 
 /// The operation of an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Opcode {
     /// No effect on memory or registers: padding, hints, delays.
-    Nothing,
+    NoEffect,
     /// Ends the wave.
     End,
     /// A jump.
@@ -26,9 +26,9 @@ pub enum Opcode {
     /// Invalidates cache lines, or writes them back.
     Cache(CacheInstruction),
     /// Scalar arithmetic.
-    Scalar(Scalar),
+    Scalar(ScalarOperation),
     /// Vector arithmetic.
-    Vector(Vector),
+    Vector(VectorOperation),
     /// An access to memory.
     Memory(MemoryInstruction),
     /// An unknown mnemonic.
@@ -67,15 +67,15 @@ pub enum WaitCounter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CacheInstruction {
     /// `buffer_wbinvl1`, `buffer_wbinvl1_vol`, `buffer_gl0_inv`: invalidates the compute unit's vector cache.
-    DropVector,
+    InvalidateVector,
     /// `buffer_gl1_inv`: invalidates the shader array's cache.
-    DropArray,
+    InvalidateArray,
     /// `global_inv`: invalidates the caches that are narrower than its scope.
-    DropByScope,
+    InvalidateByScope,
     /// `global_wb`, `buffer_wbl2`: writes back by scope.
     WriteBack,
     /// `s_dcache_inv`: invalidates the scalar cache.
-    DropScalar,
+    InvalidateScalar,
     /// `s_dcache_wb`.
     WriteBackScalar,
 }
@@ -83,16 +83,16 @@ pub enum CacheInstruction {
 /// Scalar arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "named after the instructions")]
-pub enum Scalar {
-    /// Bitwise over one or two registers. With `flag`, scc is set if the result is nonzero.
+pub enum ScalarOperation {
+    /// Bitwise over one or two registers. With `sets_scc`, scc is set if the result is nonzero.
     Bitwise {
-        alu: Alu,
+        alu: AluOperation,
         wide: bool,
-        flag: bool,
+        sets_scc: bool,
     },
     /// `s_movk_i32` and similar. With `accumulates`, the destination is also the first operand of `alu`.
     Constant {
-        alu: Alu,
+        alu: AluOperation,
         accumulates: bool,
     },
     /// Sums and differences. scc receives the carry, or the overflow of signed ones.
@@ -103,8 +103,8 @@ pub enum Scalar {
     },
     /// Other operations on words, with their effect on scc.
     Word {
-        alu: Alu,
-        flag: SccEffect,
+        alu: AluOperation,
+        scc_effect: SccEffect,
     },
     /// Shifts of two words.
     Shift64 {
@@ -125,7 +125,7 @@ pub enum Scalar {
     },
     /// `s_and_saveexec_b64` and similar.
     SaveExec {
-        alu: Alu,
+        alu: AluOperation,
         wide: bool,
     },
 }
@@ -138,15 +138,15 @@ pub enum SccEffect {
     /// Set if the result is nonzero.
     NotZero,
     /// Set if the first operand is the result.
-    TookFirst,
+    FirstSelected,
 }
 
 /// Vector arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "named after the instructions")]
-pub enum Vector {
+pub enum VectorOperation {
     Word {
-        alu: Alu,
+        alu: AluOperation,
         reverse: bool,
     },
     /// Sums and differences with optional carry masks.
@@ -165,10 +165,10 @@ pub enum Vector {
     Compare {
         relation: CompareRelation,
         kind: CompareType,
-        execute: bool,
+        writes_exec: bool,
     },
     /// `v_mbcnt_lo_u32_b32`, `v_mbcnt_hi_u32_b32`.
-    CountBelow {
+    MaskedBitCount {
         high: bool,
     },
     ReadFirstLane,
@@ -203,20 +203,20 @@ pub struct MemoryInstruction {
     /// The path to memory.
     pub path: MemoryPath,
     /// The action.
-    pub action: Action,
+    pub action: AccessAction,
     /// Bytes of one element.
     pub bytes: u8,
     /// `ds_read2_b32` and similar: two elements, whose offsets are in units of this many elements.
-    pub pair: Option<u8>,
+    pub pair_stride: Option<u8>,
     /// True if the upper half of the register is preserved, or not stored.
-    pub half: bool,
+    pub low_half: bool,
     /// True if the upper half of the register is stored.
-    pub high: bool,
+    pub high_half: bool,
 }
 
 impl MemoryInstruction {
-    fn plain_access(path: MemoryPath, action: Action, bytes: u8) -> MemoryInstruction {
-        MemoryInstruction { path, action, bytes, pair: None, half: false, high: false }
+    fn with_defaults(path: MemoryPath, action: AccessAction, bytes: u8) -> MemoryInstruction {
+        MemoryInstruction { path, action, bytes, pair_stride: None, low_half: false, high_half: false }
     }
 
     /// Returns true unless it is a plain scalar load.
@@ -248,7 +248,7 @@ pub enum MemoryPath {
 
 /// The action of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Action {
+pub enum AccessAction {
     /// Reads; elements smaller than a word are extended.
     Load {
         /// True for sign extension.
@@ -308,7 +308,7 @@ fn control_opcode(name: &str) -> Option<Opcode> {
         | "s_setprio"
         | "s_sleep"
         | "s_version"
-        | "v_nop" => Opcode::Nothing,
+        | "v_nop" => Opcode::NoEffect,
         "s_endpgm" => Opcode::End,
         "s_branch" => Opcode::Branch(JumpCondition::Always),
         "s_cbranch_scc0" => Opcode::Branch(JumpCondition::SccZero),
@@ -331,12 +331,12 @@ fn control_opcode(name: &str) -> Option<Opcode> {
         "s_barrier_signal" => Opcode::BarrierSignal,
         "s_barrier_wait" => Opcode::BarrierWait,
         "buffer_wbinvl1" | "buffer_wbinvl1_vol" | "buffer_gl0_inv" => {
-            Opcode::Cache(CacheInstruction::DropVector)
+            Opcode::Cache(CacheInstruction::InvalidateVector)
         }
-        "buffer_gl1_inv" => Opcode::Cache(CacheInstruction::DropArray),
-        "global_inv" => Opcode::Cache(CacheInstruction::DropByScope),
+        "buffer_gl1_inv" => Opcode::Cache(CacheInstruction::InvalidateArray),
+        "global_inv" => Opcode::Cache(CacheInstruction::InvalidateByScope),
         "global_wb" => Opcode::Cache(CacheInstruction::WriteBack),
-        "s_dcache_inv" => Opcode::Cache(CacheInstruction::DropScalar),
+        "s_dcache_inv" => Opcode::Cache(CacheInstruction::InvalidateScalar),
         "s_dcache_wb" => Opcode::Cache(CacheInstruction::WriteBackScalar),
         _ => return None,
     })
@@ -354,89 +354,95 @@ fn compare_relation(name: &str) -> Option<CompareRelation> {
     })
 }
 
-fn scalar_operation(name: &str) -> Option<Scalar> {
+fn scalar_operation(name: &str) -> Option<ScalarOperation> {
     let name = name.strip_prefix("s_")?;
     if let Some(rest) = name.strip_prefix("cmp_").or_else(|| name.strip_prefix("cmpk_")) {
-        let (how, ty) = rest.split_once('_')?;
+        let (relation, ty) = rest.split_once('_')?;
         let kind = match ty {
             "i32" => CompareType::Signed,
             "u32" => CompareType::Unsigned,
             "u64" => CompareType::Unsigned64,
             _ => return None,
         };
-        return Some(Scalar::Compare { relation: compare_relation(how)?, kind });
+        return Some(ScalarOperation::Compare { relation: compare_relation(relation)?, kind });
     }
     if let Some((operation, bits)) = name.rsplit_once("_saveexec_b") {
         let alu = match operation {
-            "and" => Alu::And,
-            "or" => Alu::Or,
-            "xor" => Alu::Xor,
-            "nand" => Alu::Nand,
-            "nor" => Alu::Nor,
+            "and" => AluOperation::And,
+            "or" => AluOperation::Or,
+            "xor" => AluOperation::Xor,
+            "nand" => AluOperation::Nand,
+            "nor" => AluOperation::Nor,
             // s_andn2_saveexec: the operand and not exec.
-            "andn2" | "and_not1" => Alu::AndNot,
-            "orn2" | "or_not1" => Alu::OrNot,
+            "andn2" | "and_not1" => AluOperation::AndNot,
+            "orn2" | "or_not1" => AluOperation::OrNot,
             _ => return None,
         };
-        return Some(Scalar::SaveExec { alu, wide: is_wide_suffix(bits)? });
+        return Some(ScalarOperation::SaveExec { alu, wide: parse_width_suffix(bits)? });
     }
     if let Some((operation, bits)) = name.rsplit_once("_b") {
         let alu = match operation {
-            "mov" => Some(Alu::Mov),
-            "not" => Some(Alu::Not),
-            "and" => Some(Alu::And),
-            "or" => Some(Alu::Or),
-            "xor" => Some(Alu::Xor),
-            "nand" => Some(Alu::Nand),
-            "nor" => Some(Alu::Nor),
-            "xnor" => Some(Alu::Xnor),
-            "andn2" | "and_not1" => Some(Alu::AndNot),
-            "orn2" | "or_not1" => Some(Alu::OrNot),
+            "mov" => Some(AluOperation::Mov),
+            "not" => Some(AluOperation::Not),
+            "and" => Some(AluOperation::And),
+            "or" => Some(AluOperation::Or),
+            "xor" => Some(AluOperation::Xor),
+            "nand" => Some(AluOperation::Nand),
+            "nor" => Some(AluOperation::Nor),
+            "xnor" => Some(AluOperation::Xnor),
+            "andn2" | "and_not1" => Some(AluOperation::AndNot),
+            "orn2" | "or_not1" => Some(AluOperation::OrNot),
             _ => None,
         };
         if let Some(alu) = alu {
-            return Some(Scalar::Bitwise { alu, wide: is_wide_suffix(bits)?, flag: alu != Alu::Mov });
+            return Some(ScalarOperation::Bitwise {
+                alu,
+                wide: parse_width_suffix(bits)?,
+                sets_scc: alu != AluOperation::Mov,
+            });
         }
     }
-    let word = |alu, flag| Some(Scalar::Word { alu, flag });
-    let sum = |subtract, carry_in, signed| Some(Scalar::Sum { subtract, carry_in, signed });
+    let word = |alu, flag| Some(ScalarOperation::Word { alu, scc_effect: flag });
+    let sum = |subtract, carry_in, signed| Some(ScalarOperation::Sum { subtract, carry_in, signed });
     match name {
-        "movk_i32" => Some(Scalar::Constant { alu: Alu::Mov, accumulates: false }),
-        "addk_i32" | "addk_co_i32" => Some(Scalar::Constant { alu: Alu::Add, accumulates: true }),
-        "mulk_i32" => Some(Scalar::Constant { alu: Alu::Mul, accumulates: true }),
+        "movk_i32" => Some(ScalarOperation::Constant { alu: AluOperation::Mov, accumulates: false }),
+        "addk_i32" | "addk_co_i32" => {
+            Some(ScalarOperation::Constant { alu: AluOperation::Add, accumulates: true })
+        }
+        "mulk_i32" => Some(ScalarOperation::Constant { alu: AluOperation::Mul, accumulates: true }),
         "add_u32" | "add_co_u32" => sum(false, false, false),
         "add_i32" | "add_co_i32" => sum(false, false, true),
         "addc_u32" | "add_co_ci_u32" => sum(false, true, false),
         "sub_u32" | "sub_co_u32" => sum(true, false, false),
         "sub_i32" | "sub_co_i32" => sum(true, false, true),
         "subb_u32" | "sub_co_ci_u32" => sum(true, true, false),
-        "mul_i32" => word(Alu::Mul, SccEffect::Untouched),
-        "mul_hi_u32" => word(Alu::MulHigh, SccEffect::Untouched),
-        "min_u32" => word(Alu::MinUnsigned, SccEffect::TookFirst),
-        "max_u32" => word(Alu::MaxUnsigned, SccEffect::TookFirst),
-        "min_i32" => word(Alu::MinSigned, SccEffect::TookFirst),
-        "max_i32" => word(Alu::MaxSigned, SccEffect::TookFirst),
-        "lshl_b32" => word(Alu::ShiftLeft, SccEffect::NotZero),
-        "lshr_b32" => word(Alu::ShiftRight, SccEffect::NotZero),
-        "ashr_i32" => word(Alu::ShiftRightSigned, SccEffect::NotZero),
-        "bfe_u32" => word(Alu::ExtractUnsignedPacked, SccEffect::NotZero),
-        "bfe_i32" => word(Alu::ExtractSignedPacked, SccEffect::NotZero),
-        "bfm_b32" => word(Alu::Mask, SccEffect::Untouched),
-        "pack_ll_b32_b16" => word(Alu::PackLow, SccEffect::Untouched),
-        "sext_i32_i8" => word(Alu::SignByte, SccEffect::Untouched),
-        "sext_i32_i16" => word(Alu::SignHalf, SccEffect::Untouched),
-        "bfm_b64" => Some(Scalar::Mask64),
-        "lshl_b64" => Some(Scalar::Shift64 { left: true }),
-        "lshr_b64" => Some(Scalar::Shift64 { left: false }),
-        "cselect_b32" => Some(Scalar::Select { wide: false }),
-        "cselect_b64" => Some(Scalar::Select { wide: true }),
-        "bitcmp0_b32" => Some(Scalar::TestBit { set: false }),
-        "bitcmp1_b32" => Some(Scalar::TestBit { set: true }),
+        "mul_i32" => word(AluOperation::Mul, SccEffect::Untouched),
+        "mul_hi_u32" => word(AluOperation::MulHigh, SccEffect::Untouched),
+        "min_u32" => word(AluOperation::MinUnsigned, SccEffect::FirstSelected),
+        "max_u32" => word(AluOperation::MaxUnsigned, SccEffect::FirstSelected),
+        "min_i32" => word(AluOperation::MinSigned, SccEffect::FirstSelected),
+        "max_i32" => word(AluOperation::MaxSigned, SccEffect::FirstSelected),
+        "lshl_b32" => word(AluOperation::ShiftLeft, SccEffect::NotZero),
+        "lshr_b32" => word(AluOperation::ShiftRight, SccEffect::NotZero),
+        "ashr_i32" => word(AluOperation::ShiftRightSigned, SccEffect::NotZero),
+        "bfe_u32" => word(AluOperation::ExtractUnsignedPacked, SccEffect::NotZero),
+        "bfe_i32" => word(AluOperation::ExtractSignedPacked, SccEffect::NotZero),
+        "bfm_b32" => word(AluOperation::Mask, SccEffect::Untouched),
+        "pack_ll_b32_b16" => word(AluOperation::PackLow, SccEffect::Untouched),
+        "sext_i32_i8" => word(AluOperation::SignByte, SccEffect::Untouched),
+        "sext_i32_i16" => word(AluOperation::SignHalf, SccEffect::Untouched),
+        "bfm_b64" => Some(ScalarOperation::Mask64),
+        "lshl_b64" => Some(ScalarOperation::Shift64 { left: true }),
+        "lshr_b64" => Some(ScalarOperation::Shift64 { left: false }),
+        "cselect_b32" => Some(ScalarOperation::Select { wide: false }),
+        "cselect_b64" => Some(ScalarOperation::Select { wide: true }),
+        "bitcmp0_b32" => Some(ScalarOperation::TestBit { set: false }),
+        "bitcmp1_b32" => Some(ScalarOperation::TestBit { set: true }),
         _ => None,
     }
 }
 
-fn is_wide_suffix(bits: &str) -> Option<bool> {
+fn parse_width_suffix(bits: &str) -> Option<bool> {
     match bits {
         "32" => Some(false),
         "64" => Some(true),
@@ -444,12 +450,12 @@ fn is_wide_suffix(bits: &str) -> Option<bool> {
     }
 }
 
-fn vector_operation(name: &str) -> Option<Vector> {
+fn vector_operation(name: &str) -> Option<VectorOperation> {
     let name = name.strip_prefix("v_")?;
     let name = name.strip_prefix("dual_").unwrap_or(name);
     for (prefix, execute) in [("cmpx_", true), ("cmp_", false)] {
         if let Some(rest) = name.strip_prefix(prefix) {
-            let (how, ty) = rest.split_once('_')?;
+            let (relation, ty) = rest.split_once('_')?;
             let kind = match ty {
                 "i32" => CompareType::Signed,
                 "u32" => CompareType::Unsigned,
@@ -458,59 +464,64 @@ fn vector_operation(name: &str) -> Option<Vector> {
                 "i64" => CompareType::Signed64,
                 _ => return None,
             };
-            return Some(Vector::Compare { relation: compare_relation(how)?, kind, execute });
+            return Some(VectorOperation::Compare {
+                relation: compare_relation(relation)?,
+                kind,
+                writes_exec: execute,
+            });
         }
     }
-    let word = |alu| Some(Vector::Word { alu, reverse: false });
-    let reverse = |alu| Some(Vector::Word { alu, reverse: true });
-    let sum =
-        |subtract, reverse, carry_out, carry_in| Some(Vector::Sum { subtract, reverse, carry_out, carry_in });
+    let word = |alu| Some(VectorOperation::Word { alu, reverse: false });
+    let reverse = |alu| Some(VectorOperation::Word { alu, reverse: true });
+    let sum = |subtract, reverse, carry_out, carry_in| {
+        Some(VectorOperation::Sum { subtract, reverse, carry_out, carry_in })
+    };
     match name {
-        "mov_b32" => word(Alu::Mov),
+        "mov_b32" => word(AluOperation::Mov),
         // From GFX11 on, a half register. The other half is preserved, but no 16-bit store uses it.
-        "mov_b16" => word(Alu::LowHalf),
-        "not_b32" => word(Alu::Not),
-        "and_b32" => word(Alu::And),
-        "or_b32" => word(Alu::Or),
-        "xor_b32" => word(Alu::Xor),
-        "xnor_b32" => word(Alu::Xnor),
-        "lshlrev_b32" => reverse(Alu::ShiftLeft),
-        "lshrrev_b32" => reverse(Alu::ShiftRight),
-        "ashrrev_i32" => reverse(Alu::ShiftRightSigned),
-        "lshl_b32" => word(Alu::ShiftLeft),
-        "lshr_b32" => word(Alu::ShiftRight),
-        "ashr_i32" => word(Alu::ShiftRightSigned),
-        "mul_lo_u32" | "mul_lo_i32" => word(Alu::Mul),
-        "mul_hi_u32" => word(Alu::MulHigh),
-        "mul_u32_u24" => word(Alu::Mul24),
-        "mad_u32_u24" => word(Alu::MulAdd24),
-        "min_u32" => word(Alu::MinUnsigned),
-        "max_u32" => word(Alu::MaxUnsigned),
-        "min_i32" => word(Alu::MinSigned),
-        "max_i32" => word(Alu::MaxSigned),
-        "bfe_u32" => word(Alu::ExtractUnsigned),
-        "bfe_i32" => word(Alu::ExtractSigned),
-        "bfi_b32" => word(Alu::Insert),
-        "bfm_b32" => word(Alu::Mask),
-        "add3_u32" => word(Alu::Add3),
-        "or3_b32" => word(Alu::Or3),
-        "and_or_b32" => word(Alu::AndOr),
-        "add_lshl_u32" => word(Alu::AddShift),
-        "lshl_add_u32" => word(Alu::ShiftAdd),
-        "lshl_or_b32" => word(Alu::ShiftOr),
-        "xad_u32" => word(Alu::XorAdd),
-        "alignbit_b32" => word(Alu::AlignBit),
-        "perm_b32" => word(Alu::Permute),
-        "trunc_f32" => word(Alu::Truncate),
-        "cvt_f32_i32" => word(Alu::FloatFromSigned),
-        "cvt_f32_u32" => word(Alu::FloatFromUnsigned),
-        "cvt_i32_f32" => word(Alu::SignedFromFloat),
-        "cvt_u32_f32" => word(Alu::UnsignedFromFloat),
-        "cvt_u32_u16" => word(Alu::LowHalf),
-        "cvt_i32_i16" => word(Alu::SignHalf),
-        "add_f32" => word(Alu::FloatAdd),
-        "min_f32" | "min_num_f32" => word(Alu::FloatMin),
-        "max_f32" | "max_num_f32" => word(Alu::FloatMax),
+        "mov_b16" => word(AluOperation::LowHalf),
+        "not_b32" => word(AluOperation::Not),
+        "and_b32" => word(AluOperation::And),
+        "or_b32" => word(AluOperation::Or),
+        "xor_b32" => word(AluOperation::Xor),
+        "xnor_b32" => word(AluOperation::Xnor),
+        "lshlrev_b32" => reverse(AluOperation::ShiftLeft),
+        "lshrrev_b32" => reverse(AluOperation::ShiftRight),
+        "ashrrev_i32" => reverse(AluOperation::ShiftRightSigned),
+        "lshl_b32" => word(AluOperation::ShiftLeft),
+        "lshr_b32" => word(AluOperation::ShiftRight),
+        "ashr_i32" => word(AluOperation::ShiftRightSigned),
+        "mul_lo_u32" | "mul_lo_i32" => word(AluOperation::Mul),
+        "mul_hi_u32" => word(AluOperation::MulHigh),
+        "mul_u32_u24" => word(AluOperation::Mul24),
+        "mad_u32_u24" => word(AluOperation::MulAdd24),
+        "min_u32" => word(AluOperation::MinUnsigned),
+        "max_u32" => word(AluOperation::MaxUnsigned),
+        "min_i32" => word(AluOperation::MinSigned),
+        "max_i32" => word(AluOperation::MaxSigned),
+        "bfe_u32" => word(AluOperation::ExtractUnsigned),
+        "bfe_i32" => word(AluOperation::ExtractSigned),
+        "bfi_b32" => word(AluOperation::Insert),
+        "bfm_b32" => word(AluOperation::Mask),
+        "add3_u32" => word(AluOperation::Add3),
+        "or3_b32" => word(AluOperation::Or3),
+        "and_or_b32" => word(AluOperation::AndOr),
+        "add_lshl_u32" => word(AluOperation::AddShift),
+        "lshl_add_u32" => word(AluOperation::ShiftAdd),
+        "lshl_or_b32" => word(AluOperation::ShiftOr),
+        "xad_u32" => word(AluOperation::XorAdd),
+        "alignbit_b32" => word(AluOperation::AlignBit),
+        "perm_b32" => word(AluOperation::Permute),
+        "trunc_f32" => word(AluOperation::Truncate),
+        "cvt_f32_i32" => word(AluOperation::FloatFromSigned),
+        "cvt_f32_u32" => word(AluOperation::FloatFromUnsigned),
+        "cvt_i32_f32" => word(AluOperation::SignedFromFloat),
+        "cvt_u32_f32" => word(AluOperation::UnsignedFromFloat),
+        "cvt_u32_u16" => word(AluOperation::LowHalf),
+        "cvt_i32_i16" => word(AluOperation::SignHalf),
+        "add_f32" => word(AluOperation::FloatAdd),
+        "min_f32" | "min_num_f32" => word(AluOperation::FloatMin),
+        "max_f32" | "max_num_f32" => word(AluOperation::FloatMax),
         "add_u32" | "add_nc_u32" => sum(false, false, false, false),
         "sub_u32" | "sub_nc_u32" => sum(true, false, false, false),
         "subrev_u32" | "subrev_nc_u32" => sum(true, true, false, false),
@@ -520,27 +531,27 @@ fn vector_operation(name: &str) -> Option<Vector> {
         "addc_u32" | "addc_co_u32" | "add_co_ci_u32" => sum(false, false, true, true),
         "subb_u32" | "subb_co_u32" | "sub_co_ci_u32" => sum(true, false, true, true),
         "subbrev_u32" | "subbrev_co_u32" | "subrev_co_ci_u32" => sum(true, true, true, true),
-        "lshlrev_b64" => Some(Vector::Shift64 { left: true, reverse: true }),
-        "lshl_b64" => Some(Vector::Shift64 { left: true, reverse: false }),
-        "lshr_b64" => Some(Vector::Shift64 { left: false, reverse: false }),
-        "lshrrev_b64" => Some(Vector::Shift64 { left: false, reverse: true }),
-        "cndmask_b32" => Some(Vector::Select),
-        "mbcnt_lo_u32_b32" => Some(Vector::CountBelow { high: false }),
-        "mbcnt_hi_u32_b32" => Some(Vector::CountBelow { high: true }),
-        "readfirstlane_b32" => Some(Vector::ReadFirstLane),
+        "lshlrev_b64" => Some(VectorOperation::Shift64 { left: true, reverse: true }),
+        "lshl_b64" => Some(VectorOperation::Shift64 { left: true, reverse: false }),
+        "lshr_b64" => Some(VectorOperation::Shift64 { left: false, reverse: false }),
+        "lshrrev_b64" => Some(VectorOperation::Shift64 { left: false, reverse: true }),
+        "cndmask_b32" => Some(VectorOperation::Select),
+        "mbcnt_lo_u32_b32" => Some(VectorOperation::MaskedBitCount { high: false }),
+        "mbcnt_hi_u32_b32" => Some(VectorOperation::MaskedBitCount { high: true }),
+        "readfirstlane_b32" => Some(VectorOperation::ReadFirstLane),
         _ => None,
     }
 }
 
 fn memory_instruction(name: &str) -> Option<MemoryInstruction> {
-    let made = MemoryInstruction::plain_access;
-    let plain = |path, action, bytes| Some(made(path, action, bytes));
+    let build = MemoryInstruction::with_defaults;
+    let plain = |path, action, bytes| Some(build(path, action, bytes));
     if let Some(rest) = name.strip_prefix("ds_") {
         return lds_instruction(rest);
     }
     for (prefix, path) in [("s_buffer_load_", MemoryPath::ScalarBuffer), ("s_load_", MemoryPath::Scalar)] {
         if let Some(size) = name.strip_prefix(prefix) {
-            return plain(path, Action::Load { signed: false }, size_in_bytes(size)?);
+            return plain(path, AccessAction::Load { signed: false }, size_in_bytes(size)?);
         }
     }
     let (path, rest) = [
@@ -553,37 +564,37 @@ fn memory_instruction(name: &str) -> Option<MemoryInstruction> {
     .find_map(|(prefix, path)| name.strip_prefix(prefix).map(|rest| (path, rest)))?;
     if let Some(operation) = rest.strip_prefix("atomic_") {
         let (operation, bytes) = atomic_operation(operation)?;
-        return plain(path, Action::Atomic(operation), bytes);
+        return plain(path, AccessAction::Atomic(operation), bytes);
     }
     if path == MemoryPath::Image {
         return match rest {
-            "load" => plain(path, Action::Load { signed: false }, 4),
-            "store" => plain(path, Action::Store, 4),
+            "load" => plain(path, AccessAction::Load { signed: false }, 4),
+            "store" => plain(path, AccessAction::Store, 4),
             _ => None,
         };
     }
     let (action, size) = match (rest.strip_prefix("load_"), rest.strip_prefix("store_")) {
-        (Some(size), _) => (Action::Load { signed: false }, size),
-        (_, Some(size)) => (Action::Store, size),
+        (Some(size), _) => (AccessAction::Load { signed: false }, size),
+        (_, Some(size)) => (AccessAction::Store, size),
         _ => return None,
     };
-    let load = matches!(action, Action::Load { .. });
+    let load = matches!(action, AccessAction::Load { .. });
     match size {
         "format_x" if path == MemoryPath::Buffer => plain(MemoryPath::Texel, action, 4),
         "format_d16_x" | "d16_format_x" if path == MemoryPath::Buffer && !load => {
-            Some(MemoryInstruction { half: true, ..made(MemoryPath::Texel, action, 4) })
+            Some(MemoryInstruction { low_half: true, ..build(MemoryPath::Texel, action, 4) })
         }
         "ubyte" | "u8" if load => plain(path, action, 1),
-        "sbyte" | "i8" if load => plain(path, Action::Load { signed: true }, 1),
+        "sbyte" | "i8" if load => plain(path, AccessAction::Load { signed: true }, 1),
         "ushort" | "u16" if load => plain(path, action, 2),
-        "sshort" | "i16" if load => plain(path, Action::Load { signed: true }, 2),
+        "sshort" | "i16" if load => plain(path, AccessAction::Load { signed: true }, 2),
         "byte" | "b8" if !load => plain(path, action, 1),
         "short" | "b16" if !load => plain(path, action, 2),
         "byte_d16_hi" | "d16_hi_b8" if !load => {
-            Some(MemoryInstruction { high: true, ..made(path, action, 1) })
+            Some(MemoryInstruction { high_half: true, ..build(path, action, 1) })
         }
         "short_d16_hi" | "d16_hi_b16" if !load => {
-            Some(MemoryInstruction { high: true, ..made(path, action, 2) })
+            Some(MemoryInstruction { high_half: true, ..build(path, action, 2) })
         }
         _ => plain(path, action, size_in_bytes(size)?),
     }
@@ -651,32 +662,35 @@ fn atomic_operation(name: &str) -> Option<(AtomicOpcode, u8)> {
 
 fn lds_instruction(name: &str) -> Option<MemoryInstruction> {
     use AtomicOpcode as A;
-    let made = |action, bytes, pair| {
-        Some(MemoryInstruction { pair, ..MemoryInstruction::plain_access(MemoryPath::Lds, action, bytes) })
+    let build = |action, bytes, pair| {
+        Some(MemoryInstruction {
+            pair_stride: pair,
+            ..MemoryInstruction::with_defaults(MemoryPath::Lds, action, bytes)
+        })
     };
-    let load = Action::Load { signed: false };
+    let load = AccessAction::Load { signed: false };
     match name {
-        "read_b32" | "load_b32" => made(load, 4, None),
-        "read_b64" | "load_b64" => made(load, 8, None),
-        "read_b96" | "load_b96" => made(load, 12, None),
-        "read_b128" | "load_b128" => made(load, 16, None),
-        "read_u8" | "load_u8" => made(load, 1, None),
-        "read_u16" | "load_u16" => made(load, 2, None),
-        "read_i8" | "load_i8" => made(Action::Load { signed: true }, 1, None),
-        "read_i16" | "load_i16" => made(Action::Load { signed: true }, 2, None),
-        "write_b8" | "store_b8" => made(Action::Store, 1, None),
-        "write_b16" | "store_b16" => made(Action::Store, 2, None),
-        "write_b32" | "store_b32" => made(Action::Store, 4, None),
-        "write_b64" | "store_b64" => made(Action::Store, 8, None),
-        "write_b128" | "store_b128" => made(Action::Store, 16, None),
-        "read2_b32" | "load_2addr_b32" => made(load, 4, Some(1)),
-        "read2_b64" | "load_2addr_b64" => made(load, 8, Some(1)),
-        "read2st64_b32" | "load_2addr_stride64_b32" => made(load, 4, Some(64)),
-        "read2st64_b64" | "load_2addr_stride64_b64" => made(load, 8, Some(64)),
-        "write2_b32" | "store_2addr_b32" => made(Action::Store, 4, Some(1)),
-        "write2_b64" | "store_2addr_b64" => made(Action::Store, 8, Some(1)),
-        "write2st64_b32" | "store_2addr_stride64_b32" => made(Action::Store, 4, Some(64)),
-        "write2st64_b64" | "store_2addr_stride64_b64" => made(Action::Store, 8, Some(64)),
+        "read_b32" | "load_b32" => build(load, 4, None),
+        "read_b64" | "load_b64" => build(load, 8, None),
+        "read_b96" | "load_b96" => build(load, 12, None),
+        "read_b128" | "load_b128" => build(load, 16, None),
+        "read_u8" | "load_u8" => build(load, 1, None),
+        "read_u16" | "load_u16" => build(load, 2, None),
+        "read_i8" | "load_i8" => build(AccessAction::Load { signed: true }, 1, None),
+        "read_i16" | "load_i16" => build(AccessAction::Load { signed: true }, 2, None),
+        "write_b8" | "store_b8" => build(AccessAction::Store, 1, None),
+        "write_b16" | "store_b16" => build(AccessAction::Store, 2, None),
+        "write_b32" | "store_b32" => build(AccessAction::Store, 4, None),
+        "write_b64" | "store_b64" => build(AccessAction::Store, 8, None),
+        "write_b128" | "store_b128" => build(AccessAction::Store, 16, None),
+        "read2_b32" | "load_2addr_b32" => build(load, 4, Some(1)),
+        "read2_b64" | "load_2addr_b64" => build(load, 8, Some(1)),
+        "read2st64_b32" | "load_2addr_stride64_b32" => build(load, 4, Some(64)),
+        "read2st64_b64" | "load_2addr_stride64_b64" => build(load, 8, Some(64)),
+        "write2_b32" | "store_2addr_b32" => build(AccessAction::Store, 4, Some(1)),
+        "write2_b64" | "store_2addr_b64" => build(AccessAction::Store, 8, Some(1)),
+        "write2st64_b32" | "store_2addr_stride64_b32" => build(AccessAction::Store, 4, Some(64)),
+        "write2st64_b64" | "store_2addr_stride64_b64" => build(AccessAction::Store, 8, Some(64)),
         _ => {
             let (stem, ty) = name.rsplit_once('_')?;
             let bytes = match ty {
@@ -684,7 +698,7 @@ fn lds_instruction(name: &str) -> Option<MemoryInstruction> {
                 "u64" | "i64" | "b64" => 8,
                 _ => return None,
             };
-            let (stem, returns) = match stem.split_once("_rtn") {
+            let (stem, is_returning) = match stem.split_once("_rtn") {
                 Some((stem, "")) => (stem, true),
                 _ => (stem, false),
             };
@@ -701,10 +715,10 @@ fn lds_instruction(name: &str) -> Option<MemoryInstruction> {
                 "max" => A::MaxUnsigned,
                 "wrxchg" | "storexchg" => A::Swap,
                 // Only the returning form has the operand order that this reader expects.
-                "cmpst" | "cmpstore" if returns => A::CompareSwap,
+                "cmpst" | "cmpstore" if is_returning => A::CompareSwap,
                 _ => return None,
             };
-            made(Action::Atomic(operation), bytes, None)
+            build(AccessAction::Atomic(operation), bytes, None)
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::family::Generation;
 use crate::question::{WavePlacement, Workgroup};
 
 /// The maximum number of workgroups for which every placement is enumerated.
-const ALL_UP_TO: usize = 4;
+const MAX_EXHAUSTIVE_WORKGROUPS: usize = 4;
 
 /// The caches in which an access can hit data that another wave can change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,18 +24,18 @@ pub(crate) struct RelevantCaches {
 ///
 /// With more than four workgroups, only these: all separate, in one array or in several; all together; and
 /// each pair together.
-pub(crate) fn all_placements(
+pub(crate) fn enumerate_placements(
     generation: Generation,
     workgroups: &[Workgroup],
-    matter: RelevantCaches,
+    relevant_caches: RelevantCaches,
 ) -> Vec<WavePlacement> {
     let count = workgroups.len();
-    let apart: Vec<u8> = (0..count).map(|number| number.min(120) as u8).collect();
-    let one = vec![0; count];
-    let mut seats: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
-    if count <= ALL_UP_TO {
-        let all_units = if matter.units { set_partitions(count) } else { vec![apart] };
-        let all_arrays = if matter.arrays { set_partitions(count) } else { vec![one] };
+    let separate_units: Vec<u8> = (0..count).map(|number| number.min(120) as u8).collect();
+    let shared_unit = vec![0; count];
+    let mut assignments: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+    if count <= MAX_EXHAUSTIVE_WORKGROUPS {
+        let all_units = if relevant_caches.units { set_partitions(count) } else { vec![separate_units] };
+        let all_arrays = if relevant_caches.arrays { set_partitions(count) } else { vec![shared_unit] };
         for units in all_units {
             for array_of in &all_arrays {
                 let pairs = || units.iter().zip(array_of);
@@ -43,73 +43,81 @@ pub(crate) fn all_placements(
                     pairs().all(|(other, other_array)| unit != other || array == other_array)
                 });
                 if refined {
-                    seats.push((units.clone(), array_of.clone()));
+                    assignments.push((units.clone(), array_of.clone()));
                 }
             }
         }
     } else {
-        seats.push((apart.clone(), one.clone()));
-        if matter.arrays {
-            seats.push((apart.clone(), apart.clone()));
+        assignments.push((separate_units.clone(), shared_unit.clone()));
+        if relevant_caches.arrays {
+            assignments.push((separate_units.clone(), separate_units.clone()));
         }
-        if matter.units {
-            seats.push((one.clone(), one.clone()));
+        if relevant_caches.units {
+            assignments.push((shared_unit.clone(), shared_unit.clone()));
             for (second, first) in (1..count).flat_map(|second| (0..second).map(move |first| (second, first)))
             {
-                let mut units = apart.clone();
-                if let Some(unit) = units.get_mut(second) {
-                    *unit = first as u8;
+                let mut units = separate_units.clone();
+                if let Some(assigned_unit) = units.get_mut(second) {
+                    *assigned_unit = first as u8;
                 }
-                let array_of = if matter.arrays { units.clone() } else { one.clone() };
-                seats.push((units, array_of));
+                let array_of = if relevant_caches.arrays { units.clone() } else { shared_unit.clone() };
+                assignments.push((units, array_of));
             }
         }
     }
-    let spreads =
-        if generation.spreads_workgroups() { wave_spreads(workgroups, matter) } else { vec![Vec::new()] };
-    let mut made: Vec<WavePlacement> = Vec::new();
-    for (units, array_of) in &seats {
-        for halves in &spreads {
+    let wave_assignments = if generation.has_wgp_mode() {
+        enumerate_wave_assignments(workgroups, relevant_caches)
+    } else {
+        vec![Vec::new()]
+    };
+    let mut placements: Vec<WavePlacement> = Vec::new();
+    for (units, array_of) in &assignments {
+        for halves in &wave_assignments {
             let placement = assign_units(workgroups, units, array_of, halves);
-            if !made.contains(&placement) {
-                made.push(placement);
+            if !placements.contains(&placement) {
+                placements.push(placement);
             }
         }
     }
-    made
+    placements
 }
 
 /// The maximum number of waves of spread workgroups for which every assignment to two units is enumerated.
-const SPREAD_UP_TO: usize = 6;
+const MAX_EXHAUSTIVE_WAVES: usize = 6;
 
 /// Returns the assignments of waves to the first or second of two compute units, for each workgroup with
 /// several waves.
 ///
 /// With too many waves, only one unit and alternating units. If no cache of a compute unit matters, both
 /// units are always used.
-fn wave_spreads(workgroups: &[Workgroup], matter: RelevantCaches) -> Vec<Vec<Vec<bool>>> {
+fn enumerate_wave_assignments(
+    workgroups: &[Workgroup],
+    relevant_caches: RelevantCaches,
+) -> Vec<Vec<Vec<bool>>> {
     let several = || workgroups.iter().map(|workgroup| workgroup.waves.len()).filter(|waves| *waves > 1);
-    let every = several().sum::<usize>() <= SPREAD_UP_TO;
+    let is_exhaustive = several().sum::<usize>() <= MAX_EXHAUSTIVE_WAVES;
     let mut all: Vec<Vec<Vec<bool>>> = vec![Vec::new()];
     for workgroup in workgroups {
         let waves = workgroup.waves.len();
-        let ways: Vec<Vec<bool>> = match (waves, every) {
+        let choices: Vec<Vec<bool>> = match (waves, is_exhaustive) {
             (0 | 1, _) => vec![Vec::new()],
             (_, true) => {
                 let ways =
                     (0..1_u32 << waves).map(|way| (0..waves).map(|wave| way >> wave & 1 == 1).collect());
-                ways.filter(|way: &Vec<bool>| matter.units || way.contains(&true) && way.contains(&false))
-                    .collect()
+                ways.filter(|way: &Vec<bool>| {
+                    relevant_caches.units || way.contains(&true) && way.contains(&false)
+                })
+                .collect()
             }
             (_, false) => {
-                let turns = (0..waves).map(|wave| wave % 2 == 1).collect();
-                let one = matter.units.then(|| vec![false; waves]);
-                one.into_iter().chain([turns]).collect()
+                let alternating = (0..waves).map(|wave| wave % 2 == 1).collect();
+                let one = relevant_caches.units.then(|| vec![false; waves]);
+                one.into_iter().chain([alternating]).collect()
             }
         };
         all = all
             .iter()
-            .flat_map(|head| ways.iter().map(|way| [head.as_slice(), std::slice::from_ref(way)].concat()))
+            .flat_map(|head| choices.iter().map(|way| [head.as_slice(), std::slice::from_ref(way)].concat()))
             .collect();
     }
     all
@@ -122,20 +130,20 @@ fn assign_units(
     array_of: &[u8],
     halves: &[Vec<bool>],
 ) -> WavePlacement {
-    let seats = units.iter().copied().max().map_or(0, |most| usize::from(most) + 1);
-    let mut placement = WavePlacement { units: Vec::new(), arrays: vec![0; 2 * seats] };
-    let mut swapped: Vec<Option<bool>> = vec![None; seats];
+    let block_count = units.iter().copied().max().map_or(0, |most| usize::from(most) + 1);
+    let mut placement = WavePlacement { units: Vec::new(), arrays: vec![0; 2 * block_count] };
+    let mut swapped: Vec<Option<bool>> = vec![None; block_count];
     for (number, ((workgroup, unit), array)) in workgroups.iter().zip(units).zip(array_of).enumerate() {
         let first = 2 * usize::from(*unit);
         for half in placement.arrays.iter_mut().skip(first).take(2) {
             *half = *array;
         }
-        let mut unit_of = |wave: usize| {
+        let mut place_wave = |wave: usize| {
             let half = halves.get(number).and_then(|way| way.get(wave)).copied().unwrap_or(false);
             let swapped = swapped.get_mut(usize::from(*unit)).is_some_and(|known| *known.get_or_insert(half));
             (first + usize::from(half != swapped)) as u8
         };
-        placement.units.push((0..workgroup.waves.len()).map(&mut unit_of).collect());
+        placement.units.push((0..workgroup.waves.len()).map(&mut place_wave).collect());
     }
     placement
 }
@@ -173,23 +181,23 @@ mod tests {
         );
         let workgroup = Workgroup { kernel: 0, dispatch: 0, id: 0, wave_size: 64, waves: vec![vec![0]] };
         let several = |count| vec![workgroup.clone(); count];
-        assert_eq!(all_placements(Generation::Gfx9, &several(3), units).len(), 5);
-        assert_eq!(all_placements(Generation::Gfx10, &several(2), all).len(), 3);
-        assert_eq!(all_placements(Generation::Gfx10, &several(3), all).len(), 12);
-        assert_eq!(all_placements(Generation::Gfx10, &several(3), none).len(), 1);
-        assert_eq!(all_placements(Generation::Gfx10, &several(6), all).len(), 18);
+        assert_eq!(enumerate_placements(Generation::Gfx9, &several(3), units).len(), 5);
+        assert_eq!(enumerate_placements(Generation::Gfx10, &several(2), all).len(), 3);
+        assert_eq!(enumerate_placements(Generation::Gfx10, &several(3), all).len(), 12);
+        assert_eq!(enumerate_placements(Generation::Gfx10, &several(3), none).len(), 1);
+        assert_eq!(enumerate_placements(Generation::Gfx10, &several(6), all).len(), 18);
         let wide = Workgroup { waves: vec![vec![0], vec![0]], ..workgroup };
-        assert_eq!(all_placements(Generation::Gfx11, std::slice::from_ref(&wide), all).len(), 2);
-        assert_eq!(all_placements(Generation::Gfx11, std::slice::from_ref(&wide), none).len(), 1);
+        assert_eq!(enumerate_placements(Generation::Gfx11, std::slice::from_ref(&wide), all).len(), 2);
+        assert_eq!(enumerate_placements(Generation::Gfx11, std::slice::from_ref(&wide), none).len(), 1);
         let three = Workgroup { waves: vec![vec![0]; 3], ..wide.clone() };
-        assert_eq!(all_placements(Generation::Gfx11, std::slice::from_ref(&three), all).len(), 4);
-        assert_eq!(all_placements(Generation::Gfx11, std::slice::from_ref(&three), none).len(), 3);
+        assert_eq!(enumerate_placements(Generation::Gfx11, std::slice::from_ref(&three), all).len(), 4);
+        assert_eq!(enumerate_placements(Generation::Gfx11, std::slice::from_ref(&three), none).len(), 3);
         // Separate in one array or two, with the wide workgroup on one unit or two; and together, with the
         // single wave sharing a unit with both waves, one, or none.
         let beside = [wide.clone(), Workgroup { waves: vec![vec![0]], ..wide.clone() }];
-        assert_eq!(all_placements(Generation::Gfx11, &beside, all).len(), 2 + 2 + 4);
+        assert_eq!(enumerate_placements(Generation::Gfx11, &beside, all).len(), 2 + 2 + 4);
         let eight = Workgroup { waves: vec![vec![0]; 8], ..wide.clone() };
-        assert_eq!(all_placements(Generation::Gfx11, &[eight], all).len(), 2);
-        assert_eq!(all_placements(Generation::Gfx9, &[wide], units).len(), 1);
+        assert_eq!(enumerate_placements(Generation::Gfx11, &[eight], all).len(), 2);
+        assert_eq!(enumerate_placements(Generation::Gfx9, &[wide], units).len(), 1);
     }
 }

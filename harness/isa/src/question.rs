@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use vendor::Descriptors;
+use vendor::DescriptorLayout;
 
 use crate::facts::Profile;
 use crate::family::AmdFamily;
@@ -20,11 +20,11 @@ pub struct MachineQuestion {
     /// The barrier after each dispatch except the last.
     pub barriers: Vec<DispatchBarrier>,
     /// The initial memory; 0 elsewhere.
-    pub initial: Vec<InitialMemory>,
+    pub initial_memory: Vec<InitialMemory>,
     /// The parts of an outcome.
-    pub observed: Vec<Observed>,
+    pub observed: Vec<ObservedWord>,
     /// The allowed outcomes, with values in the order of `observed`. The explorer searches for all others.
-    pub allowed: BTreeSet<Vec<u64>>,
+    pub allowed_outcomes: BTreeSet<Vec<u64>>,
 }
 
 /// A kernel: its machine text and its resources.
@@ -35,7 +35,7 @@ pub struct MachineKernel {
     /// The descriptors of set 0.
     pub resources: Vec<Resource>,
     /// The space whose start address is in the push constants, if the kernel has one.
-    pub address: Option<MemorySpace>,
+    pub address_space: Option<MemorySpace>,
 }
 
 /// Identity of a memory region. Buffers, images and addresses with the same memory have the same number.
@@ -48,7 +48,7 @@ pub struct Resource {
     /// Its offset in the descriptor set, in bytes.
     pub offset: u32,
     /// Its memory.
-    pub shows: DescriptorTarget,
+    pub target: DescriptorTarget,
 }
 
 /// The memory of a descriptor.
@@ -69,18 +69,18 @@ pub enum DescriptorTarget {
 
 impl Resource {
     /// Returns descriptors in a driver's set layout, in binding order.
-    pub fn laid_out(shows: &[DescriptorTarget], sizes: Descriptors) -> Vec<Resource> {
+    pub fn lay_out(targets: &[DescriptorTarget], sizes: DescriptorLayout) -> Vec<Resource> {
         let mut next = 0_u32;
-        shows
+        targets
             .iter()
-            .map(|shows| {
-                let size = match shows {
+            .map(|target| {
+                let size = match target {
                     DescriptorTarget::Image { .. } => sizes.image_bytes,
                     DescriptorTarget::Buffer(_) | DescriptorTarget::Texels(_) => sizes.buffer_bytes,
                 };
                 let offset = next.next_multiple_of(size);
                 next = offset.saturating_add(size);
-                Resource { offset, shows: *shows }
+                Resource { offset, target: *target }
             })
             .collect()
     }
@@ -111,8 +111,8 @@ pub struct Workgroup {
 /// The initial value of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InitialMemory {
-    /// The place.
-    pub place: MemoryWord,
+    /// The word.
+    pub word: MemoryWord,
     /// The value.
     pub value: u64,
 }
@@ -130,10 +130,10 @@ pub struct MemoryWord {
 
 /// A part of an outcome: the final value of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Observed {
-    /// The place.
-    pub place: MemoryWord,
-    /// The value that it must have for the outcome to count; a thread that gave up a loop leaves another
+pub struct ObservedWord {
+    /// The word.
+    pub word: MemoryWord,
+    /// The value that it must have for the outcome to count; a thread that stopped a loop at its bound leaves another
     /// value.
     pub required: Option<u64>,
 }
@@ -188,7 +188,7 @@ pub struct Trace {
     /// Its events, in order.
     pub steps: Vec<TraceStep>,
     /// The exploration up to this point.
-    pub explored: Exploration,
+    pub exploration: Exploration,
 }
 
 /// The placement of waves.
@@ -212,7 +212,7 @@ pub struct TraceStep {
     /// The line of the machine text.
     pub line: u32,
     /// A description.
-    pub what: String,
+    pub description: String,
 }
 
 /// A use of a register whose load may not have returned.

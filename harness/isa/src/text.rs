@@ -30,7 +30,7 @@ pub struct MachineInstruction {
     /// Its modifiers.
     pub modifiers: OperandModifiers,
     /// The other half of a dual-issue instruction: both read before either writes.
-    pub second: Option<Box<MachineInstruction>>,
+    pub dual_half: Option<Box<MachineInstruction>>,
 }
 
 /// An operand.
@@ -99,7 +99,7 @@ pub struct OperandModifiers {
 
 impl OperandModifiers {
     /// Returns true if the flag is present.
-    pub fn has(&self, flag: &str) -> bool {
+    pub fn has_flag(&self, flag: &str) -> bool {
         self.flags.iter().any(|known| known == flag)
     }
 
@@ -109,7 +109,7 @@ impl OperandModifiers {
     }
 
     /// Returns the value as a number; 0 if it is absent, `None` if it is not a number.
-    pub fn number_of(&self, key: &str) -> Option<i64> {
+    pub fn value_as_number(&self, key: &str) -> Option<i64> {
         match self.value(key) {
             None => Some(0),
             Some(text) => parse_number(text),
@@ -125,7 +125,7 @@ pub enum MachineTextError {
     NotDisassembled(String),
     /// A line that is not a label, instruction or comment.
     #[error("line {line}: not an instruction: `{text}`")]
-    Line {
+    NotAnInstruction {
         /// From 1.
         line: u32,
         /// The line.
@@ -136,7 +136,7 @@ pub enum MachineTextError {
     Empty,
     /// A label that is defined twice.
     #[error("line {line}: label `{label}` is defined twice")]
-    Label {
+    DuplicateLabel {
         /// From 1.
         line: u32,
         /// The label.
@@ -145,7 +145,7 @@ pub enum MachineTextError {
 }
 
 /// Phrases in drivers' messages about missing disassembly.
-const APOLOGIES: &[&str] = &[
+const MISSING_DISASSEMBLY_PHRASES: &[&str] = &[
     "disassembly is not supported",
     "Shader disassembly is not",
     "(invalid instruction)",
@@ -163,44 +163,46 @@ const APOLOGIES: &[&str] = &[
 ///
 /// [`MachineTextError`] if the text was not disassembled, or a line is not machine text.
 pub fn parse(text: &str) -> Result<MachineProgram, MachineTextError> {
-    if let Some(at) = text.find(aco::HEADING) {
+    if let Some(at) = text.find(aco::PROGRAM_HEADING) {
         let skipped = text.get(..at).unwrap_or_default().lines().count();
         return aco::parse(text.get(at..).unwrap_or_default(), skipped as u32);
     }
-    if let Some(line) = text.lines().find(|line| APOLOGIES.iter().any(|phrase| line.contains(phrase))) {
+    if let Some(line) =
+        text.lines().find(|line| MISSING_DISASSEMBLY_PHRASES.iter().any(|phrase| line.contains(phrase)))
+    {
         return Err(MachineTextError::NotDisassembled(line.trim().to_owned()));
     }
     let mut program = MachineProgram { instructions: Vec::new(), labels: Vec::new() };
-    for (number, raw) in (1..).zip(text.lines()) {
-        let code = without_comment(raw).trim();
+    for (number, raw_line) in (1..).zip(text.lines()) {
+        let code = strip_comment(raw_line).trim();
         if code.is_empty() {
             continue;
         }
         if let Some(label) = code.strip_suffix(':') {
             if !is_name(label) {
-                return Err(MachineTextError::Line { line: number, text: code.to_owned() });
+                return Err(MachineTextError::NotAnInstruction { line: number, text: code.to_owned() });
             }
             program.add_label(label, number)?;
             continue;
         }
-        if let Some(times) = parse_repetition(code) {
+        if let Some(is_well_formed) = parse_repetition(code) {
             // Only padding may be abbreviated; it has no effect.
             match program.instructions.last() {
-                Some(last) if times && last.opcode == Opcode::Nothing => continue,
-                _ => return Err(MachineTextError::Line { line: number, text: code.to_owned() }),
+                Some(last) if is_well_formed && last.opcode == Opcode::NoEffect => continue,
+                _ => return Err(MachineTextError::NotAnInstruction { line: number, text: code.to_owned() }),
             }
         }
         let mut halves = code.split("::");
         let first = halves.next().unwrap_or_default();
-        let mut made = parse_instruction(first.trim(), number)?;
+        let mut instruction = parse_instruction(first.trim(), number)?;
         if let Some(second) = halves.next() {
-            made.second = Some(Box::new(parse_instruction(second.trim(), number)?));
+            instruction.dual_half = Some(Box::new(parse_instruction(second.trim(), number)?));
         }
         if halves.next().is_some() {
-            return Err(MachineTextError::Line { line: number, text: code.to_owned() });
+            return Err(MachineTextError::NotAnInstruction { line: number, text: code.to_owned() });
         }
-        made.text = code.to_owned();
-        program.instructions.push(made);
+        instruction.text = code.to_owned();
+        program.instructions.push(instruction);
     }
     if program.instructions.is_empty() {
         return Err(MachineTextError::Empty);
@@ -212,7 +214,7 @@ impl MachineProgram {
     /// Records a label before the next instruction.
     pub(crate) fn add_label(&mut self, label: &str, line: u32) -> Result<(), MachineTextError> {
         if self.labels.iter().any(|(known, _)| known == label) {
-            return Err(MachineTextError::Label { line, label: label.to_owned() });
+            return Err(MachineTextError::DuplicateLabel { line, label: label.to_owned() });
         }
         self.labels.push((label.to_owned(), self.instructions.len()));
         Ok(())
@@ -224,7 +226,7 @@ impl MachineProgram {
     }
 }
 
-fn without_comment(line: &str) -> &str {
+fn strip_comment(line: &str) -> &str {
     let line = line.split(';').next().unwrap_or_default();
     line.split("//").next().unwrap_or_default()
 }
@@ -250,16 +252,16 @@ pub(crate) fn is_mnemonic(text: &str) -> bool {
 fn parse_instruction(code: &str, line: u32) -> Result<MachineInstruction, MachineTextError> {
     let (mnemonic, rest) = code.split_once(char::is_whitespace).unwrap_or((code, ""));
     if !is_mnemonic(mnemonic) {
-        return Err(MachineTextError::Line { line, text: code.to_owned() });
+        return Err(MachineTextError::NotAnInstruction { line, text: code.to_owned() });
     }
     let opcode = Opcode::from_mnemonic(mnemonic);
     let (operands, modifiers) = match &opcode {
         // The rest of these instructions is one word.
-        Opcode::Nothing | Opcode::Unknown => {
+        Opcode::NoEffect | Opcode::Unknown => {
             (vec![MachineOperand::Name(rest.trim().to_owned())], OperandModifiers::default())
         }
-        Opcode::Waitcnt => (Vec::new(), parse_waits(rest)),
-        _ => split_operands(rest),
+        Opcode::Waitcnt => (Vec::new(), parse_wait_counts(rest)),
+        _ => parse_operands(rest),
     };
     Ok(MachineInstruction {
         line,
@@ -268,12 +270,12 @@ fn parse_instruction(code: &str, line: u32) -> Result<MachineInstruction, Machin
         opcode,
         operands,
         modifiers,
-        second: None,
+        dual_half: None,
     })
 }
 
 /// Parses `vmcnt(0) lgkmcnt(0)`, optionally with `&`; a bare number remains unknown.
-pub(crate) fn parse_waits(text: &str) -> OperandModifiers {
+pub(crate) fn parse_wait_counts(text: &str) -> OperandModifiers {
     let mut modifiers = OperandModifiers::default();
     for word in text.split(|c: char| c.is_whitespace() || c == '&').filter(|word| !word.is_empty()) {
         let counted = word.strip_suffix(')').and_then(|word| word.split_once('('));
@@ -286,10 +288,10 @@ pub(crate) fn parse_waits(text: &str) -> OperandModifiers {
 }
 
 /// Splits operands at commas; modifiers follow the last one, separated by blanks.
-fn split_operands(text: &str) -> (Vec<MachineOperand>, OperandModifiers) {
+fn parse_operands(text: &str) -> (Vec<MachineOperand>, OperandModifiers) {
     let mut operands = Vec::new();
     let mut modifiers = OperandModifiers::default();
-    let pieces = split_pieces(text);
+    let pieces = split_at_commas(text);
     for piece in &pieces {
         let mut words = piece.split_whitespace();
         let Some(first) = words.next() else {
@@ -300,19 +302,19 @@ fn split_operands(text: &str) -> (Vec<MachineOperand>, OperandModifiers) {
         };
         // `v0, off glc` and `v0, offset:4`: a modifier may also take the position of an operand.
         if is_modifier(first) {
-            modifiers.add_word(first)
+            modifiers.add_modifier(first)
         } else {
             operands.push(parse_operand(first))
         }
         for word in words {
-            modifiers.add_word(word);
+            modifiers.add_modifier(word);
         }
     }
     (operands, modifiers)
 }
 
 /// Splits at commas outside of brackets.
-fn split_pieces(text: &str) -> Vec<String> {
+fn split_at_commas(text: &str) -> Vec<String> {
     let mut pieces = vec![String::new()];
     let mut depth = 0_i32;
     for c in text.chars() {
@@ -336,13 +338,13 @@ fn split_pieces(text: &str) -> Vec<String> {
 }
 
 /// Known flags; the executing code gives them their meaning.
-const FLAGS: &[&str] = &[
+const KNOWN_FLAGS: &[&str] = &[
     "glc", "slc", "dlc", "sc0", "sc1", "nt", "addr64", "offen", "idxen", "lds", "gds", "unorm", "d16", "a16",
     "r128", "tfe", "lwe", "da",
 ];
 
 /// Known modifiers with a value.
-const VALUES: &[&str] = &[
+const KNOWN_KEYS: &[&str] = &[
     "offset",
     "offset0",
     "offset1",
@@ -358,17 +360,17 @@ const VALUES: &[&str] = &[
 ];
 
 fn is_modifier(word: &str) -> bool {
-    FLAGS.contains(&word) || word.split_once(':').is_some_and(|(key, _)| VALUES.contains(&key))
+    KNOWN_FLAGS.contains(&word) || word.split_once(':').is_some_and(|(key, _)| KNOWN_KEYS.contains(&key))
 }
 
 impl OperandModifiers {
-    pub(crate) fn add_word(&mut self, word: &str) {
-        if FLAGS.contains(&word) {
+    pub(crate) fn add_modifier(&mut self, word: &str) {
+        if KNOWN_FLAGS.contains(&word) {
             self.flags.push(word.to_owned());
             return;
         }
         match word.split_once(':') {
-            Some((key, value)) if VALUES.contains(&key) => {
+            Some((key, value)) if KNOWN_KEYS.contains(&key) => {
                 self.values.push((key.to_owned(), value.to_owned()))
             }
             _ => self.unknown.push(word.to_owned()),
@@ -411,8 +413,8 @@ pub(crate) fn parse_operand(word: &str) -> MachineOperand {
         return registers.map_or_else(|| MachineOperand::Unknown(word.to_owned()), MachineOperand::Vectors);
     }
     for (suffix, high) in [(".l", false), (".h", true)] {
-        if let Some(whole) = word.strip_suffix(suffix)
-            && let MachineOperand::Vector(RegisterRange { first, count: 1 }) = parse_operand(whole)
+        if let Some(register_name) = word.strip_suffix(suffix)
+            && let MachineOperand::Vector(RegisterRange { first, count: 1 }) = parse_operand(register_name)
         {
             return MachineOperand::Half { register: first, high };
         }
@@ -436,8 +438,8 @@ pub(crate) fn parse_operand(word: &str) -> MachineOperand {
 /// Parses `4` or `[4:7]`, for a register file of at most 256 registers.
 fn parse_registers(text: &str, base: u16) -> Option<RegisterRange> {
     let number = |text: &str| {
-        let digits = !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
-        digits.then(|| text.parse::<u16>().ok()).flatten().filter(|number| *number < 256)
+        let is_decimal = !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
+        is_decimal.then(|| text.parse::<u16>().ok()).flatten().filter(|number| *number < 256)
     };
     if let Some(inner) = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')) {
         let (first, last) = inner.split_once([':', '-']).unwrap_or((inner, inner));
@@ -455,12 +457,12 @@ pub(crate) fn parse_number(text: &str) -> Option<i64> {
     };
     let value = match digits.strip_prefix("0x") {
         Some(hexadecimal) => {
-            let sound = !hexadecimal.is_empty() && hexadecimal.chars().all(|c| c.is_ascii_hexdigit());
-            sound.then(|| u64::from_str_radix(hexadecimal, 16).ok()).flatten()? as i64
+            let is_valid = !hexadecimal.is_empty() && hexadecimal.chars().all(|c| c.is_ascii_hexdigit());
+            is_valid.then(|| u64::from_str_radix(hexadecimal, 16).ok()).flatten()? as i64
         }
         None => {
-            let sound = !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit());
-            sound.then(|| digits.parse::<i64>().ok()).flatten()?
+            let is_valid = !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit());
+            is_valid.then(|| digits.parse::<i64>().ok()).flatten()?
         }
     };
     Some(if negative { value.wrapping_neg() } else { value })

@@ -9,7 +9,7 @@ use runner::RunVariant;
 
 use crate::DocumentLanguage;
 use crate::problem::word_range;
-use crate::words::{Topic, entries};
+use crate::words::{Topic, topic_entries};
 
 /// A word that is valid at the cursor.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,13 +70,15 @@ pub fn complete(language: DocumentLanguage, text: &str, offset: usize) -> Comple
         return Completion { range: clause, candidates: clause_ids() };
     }
     let (more, candidates) = match language {
-        DocumentLanguage::Litmus => in_test(before, line),
-        DocumentLanguage::Cat => ("-", in_model(text)),
-        DocumentLanguage::Expectations if line.contains(',') => ("", topic(Topic::Status)),
-        DocumentLanguage::Expectations | DocumentLanguage::Suite if line.contains('@') => ("-", variants()),
+        DocumentLanguage::Litmus => complete_test(before, line),
+        DocumentLanguage::Cat => ("-", complete_model(text)),
+        DocumentLanguage::Expectations if line.contains(',') => ("", topic_words(Topic::Status)),
+        DocumentLanguage::Expectations | DocumentLanguage::Suite if line.contains('@') => {
+            ("-", variant_words())
+        }
         DocumentLanguage::Expectations | DocumentLanguage::Suite => ("/+.-", test_ids()),
-        DocumentLanguage::Stress => ("", topic(Topic::Stress)),
-        DocumentLanguage::Case => ("", topic(Topic::Case)),
+        DocumentLanguage::Stress => ("", topic_words(Topic::Stress)),
+        DocumentLanguage::Case => ("", topic_words(Topic::Case)),
         DocumentLanguage::Shader => ("", Vec::new()),
     };
     Completion { range: word_range(text, offset, more), candidates }
@@ -86,15 +88,15 @@ fn candidate(word: &str, meaning: &str) -> ProposedWord {
     ProposedWord { word: word.to_owned(), meaning: meaning.to_owned() }
 }
 
-fn topic(topic: Topic) -> Vec<ProposedWord> {
-    entries(topic).map(|entry| candidate(entry.word, entry.meaning)).collect()
+fn topic_words(topic: Topic) -> Vec<ProposedWord> {
+    topic_entries(topic).map(|entry| candidate(entry.word, entry.meaning)).collect()
 }
 
 fn clause_ids() -> Vec<ProposedWord> {
     clauses().iter().map(|clause| candidate(clause.id, clause.statement)).collect()
 }
 
-fn variants() -> Vec<ProposedWord> {
+fn variant_words() -> Vec<ProposedWord> {
     RunVariant::words().map(|word| candidate(word, "")).collect()
 }
 
@@ -102,19 +104,19 @@ fn test_ids() -> Vec<ProposedWord> {
     corpus::tests().iter().chain(&corpus::model_only()).map(|test| candidate(&test.id, "")).collect()
 }
 
-fn in_test(before: &str, line: &str) -> (&'static str, Vec<ProposedWord>) {
-    let litmus = |is: &dyn Fn(&str) -> bool| -> Vec<ProposedWord> {
-        entries(Topic::Litmus)
-            .filter(|entry| is(entry.word))
+fn complete_test(before: &str, line: &str) -> (&'static str, Vec<ProposedWord>) {
+    let litmus = |includes: &dyn Fn(&str) -> bool| -> Vec<ProposedWord> {
+        topic_entries(Topic::Litmus)
+            .filter(|entry| includes(entry.word))
             .map(|entry| candidate(entry.word, entry.meaning))
             .collect()
     };
     if !before.contains('{') {
-        let Some((key, value)) = line.split_once(':') else { return ("", topic(Topic::Header)) };
+        let Some((key, value)) = line.split_once(':') else { return ("", topic_words(Topic::Header)) };
         let words: Vec<&str> = value.split_whitespace().collect();
         // The word at the cursor does not count yet.
-        let done = words.len() - usize::from(!value.ends_with(' ') && !words.is_empty());
-        return match (key.trim(), done) {
+        let complete_words = words.len() - usize::from(!value.ends_with(' ') && !words.is_empty());
+        return match (key.trim(), complete_words) {
             ("expect", 0) => {
                 ("-", Model::names().iter().map(|(name, about)| candidate(name, about)).collect())
             }
@@ -134,8 +136,8 @@ fn in_test(before: &str, line: &str) -> (&'static str, Vec<ProposedWord>) {
         };
     }
     let cell = line.rsplit(['|', ';', '{', '}']).next().unwrap_or_default().trim_start();
-    let modifier = cell.rfind('.').is_some_and(|dot| !cell[dot..].contains(' '));
-    let candidates = if modifier {
+    let is_modifier = cell.rfind('.').is_some_and(|dot| !cell[dot..].contains(' '));
+    let candidates = if is_modifier {
         litmus(&|word| !INSTRUCTIONS.contains(&word) || ["sg", "wait"].contains(&word))
     } else if before.ends_with('}') || cell.is_empty() || !cell.contains(' ') {
         litmus(&|word| {
@@ -147,8 +149,8 @@ fn in_test(before: &str, line: &str) -> (&'static str, Vec<ProposedWord>) {
     ("", candidates)
 }
 
-fn in_model(text: &str) -> Vec<ProposedWord> {
-    let mut all = topic(Topic::Cat);
+fn complete_model(text: &str) -> Vec<ProposedWord> {
+    let mut all = topic_words(Topic::Cat);
     all.extend(BASE_SETS.iter().chain(BASE_RELATIONS).map(|(name, about)| candidate(name, about)));
     for line in text.lines() {
         let bare = line.trim();
@@ -168,7 +170,7 @@ mod tests {
     use super::*;
 
     /// Completes at `§`; returns the replaced text and the words.
-    fn words(language: DocumentLanguage, marked: &str) -> (String, Vec<String>) {
+    fn completed_words(language: DocumentLanguage, marked: &str) -> (String, Vec<String>) {
         let offset = marked.find('§').unwrap();
         let text = marked.replace('§', "");
         let found = complete(language, &text, offset);
@@ -196,7 +198,7 @@ mod tests {
             (Case, "gr§", "gr", Some("grid"), Some("spin")),
         ];
         for (language, text, replaced, has, lacks) in cases {
-            let (word, found) = words(language, text);
+            let (word, found) = completed_words(language, text);
             assert_eq!(word, replaced, "{text}");
             let contains = |word: &str| found.iter().any(|found| found == word);
             assert!(has.is_none_or(contains), "{text} lacks {has:?}");

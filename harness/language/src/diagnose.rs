@@ -9,7 +9,7 @@ use crate::problem::{Correction, Severity, TextProblem, line_range, word_range};
 use crate::suggest::suggest;
 use crate::words::{self, Topic};
 
-fn bytes_of(span: Span) -> std::ops::Range<usize> {
+fn span_bytes(span: Span) -> std::ops::Range<usize> {
     let start = span.offset as usize;
     start..start + span.length as usize
 }
@@ -38,7 +38,7 @@ pub fn test_problems(file: &str, text: &str) -> Vec<TextProblem> {
         Ok(test) => test,
         Err(errors) => {
             let problem = |error: &litmus::ParseError| {
-                suggest(labelled_problem(error, text), text, words::of(Topic::Litmus))
+                suggest(labelled_problem(error, text), text, words::topic_words(Topic::Litmus))
             };
             return errors.errors().iter().map(problem).collect();
         }
@@ -48,7 +48,7 @@ pub fn test_problems(file: &str, text: &str) -> Vec<TextProblem> {
     for claim in &test.metadata.expectations {
         // A claim about a model of the user is checked with `--model` only.
         if !models().any(|known| known == claim.model) {
-            let at = text.get(bytes_of(claim.span)).and_then(|line| line.find(&claim.model)).unwrap_or(0);
+            let at = text.get(span_bytes(claim.span)).and_then(|line| line.find(&claim.model)).unwrap_or(0);
             let start = claim.span.offset as usize + at;
             let message = format!("unknown shipped model `{}`", claim.model);
             let range = start..start + claim.model.len();
@@ -56,9 +56,9 @@ pub fn test_problems(file: &str, text: &str) -> Vec<TextProblem> {
             problems.push(suggest(problem, text, models()));
         }
     }
-    let known = model::clauses::clauses();
+    let all_clauses = model::clauses::clauses();
     for id in &test.metadata.clauses {
-        if known.iter().any(|clause| clause.id == id) {
+        if all_clauses.iter().any(|clause| clause.id == id) {
             continue;
         }
         let header = text.find('{').unwrap_or(text.len());
@@ -66,10 +66,10 @@ pub fn test_problems(file: &str, text: &str) -> Vec<TextProblem> {
         let message = format!("unknown clause `{id}`; `vk-litmus clauses` lists all");
         let problem =
             TextProblem::new(at..at + id.len(), Severity::Warning, "check::unknown-clause", message);
-        problems.push(suggest(problem, text, known.iter().map(|clause| clause.id)));
+        problems.push(suggest(problem, text, all_clauses.iter().map(|clause| clause.id)));
     }
     for warning in text_warnings(&test, text) {
-        let range = bytes_of(warning.span);
+        let range = span_bytes(warning.span);
         let mut problem = TextProblem::new(range, Severity::Warning, warning.code, warning.message);
         problem.corrections.extend(warning_correction(warning.code, &problem, text));
         problems.push(problem);
@@ -100,25 +100,30 @@ fn warning_correction(code: &str, problem: &TextProblem, text: &str) -> Option<C
 /// Returns the problems of a cat model. `include` returns the text of an included file by its name.
 pub fn model_problems(name: &str, text: &str, include: &dyn Fn(&str) -> Option<String>) -> Vec<TextProblem> {
     let Err(errors) = Model::from_text(name, text, include) else { return Vec::new() };
-    errors.errors.iter().map(|error| of_cat(error, text)).collect()
+    errors.errors.iter().map(|error| cat_problem(error, text)).collect()
 }
 
-fn of_cat(error: &CatError, text: &str) -> TextProblem {
+fn cat_problem(error: &CatError, text: &str) -> TextProblem {
     if error.span.source != SourceId(0) {
-        let place = format!("{}:{}:{}", error.file_name(), error.span.line, error.span.column);
+        let location = format!("{}:{}:{}", error.file_name(), error.span.line, error.span.column);
         let include = format!("\"{}\"", error.file_name());
         // An included file may include the one with the error.
         let at = text.find(&include).or_else(|| text.find("include")).unwrap_or(0);
         let line = 1 + text[..at].matches('\n').count();
         let code = error.code().map(|code| code.to_string()).unwrap_or_default();
-        return TextProblem::new(line_range(text, line), Severity::Error, &code, format!("{place}: {error}"));
+        return TextProblem::new(
+            line_range(text, line),
+            Severity::Error,
+            &code,
+            format!("{location}: {error}"),
+        );
     }
     let problem = labelled_problem(error, text);
     match &error.problem {
-        CatProblem::UnknownName { similar: Some(similar), .. } => problem.replaced_by(similar),
+        CatProblem::UnknownName { similar: Some(similar), .. } => problem.with_replacement(similar),
         CatProblem::UnknownOption { known, .. } => suggest_within(problem, text, known),
         CatProblem::UnknownOptionValue { allowed, .. } => suggest_within(problem, text, allowed),
-        CatProblem::Unexpected { .. } => suggest(problem, text, words::of(Topic::Cat)),
+        CatProblem::Unexpected { .. } => suggest(problem, text, words::topic_words(Topic::Cat)),
         _ => problem,
     }
 }

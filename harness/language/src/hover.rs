@@ -8,7 +8,7 @@ use model::{BASE_RELATIONS, BASE_SETS, Model};
 
 use crate::DocumentLanguage;
 use crate::problem::word_range;
-use crate::words::{Topic, meaning};
+use crate::words::{Topic, word_meaning};
 
 /// The meaning of a word, with the word's bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,9 +22,9 @@ pub struct Meaning {
 /// Returns the meaning of the word at a byte offset.
 pub fn hover(language: DocumentLanguage, text: &str, offset: usize) -> Option<Meaning> {
     let long = word_range(text, offset, "-.");
-    let clause = text.get(trimmed(text, long.clone())).and_then(clause_text);
+    let clause = text.get(trim_punctuation(text, long.clone())).and_then(clause_text);
     if let Some(markdown) = clause {
-        return Some(Meaning { range: trimmed(text, long), markdown });
+        return Some(Meaning { range: trim_punctuation(text, long), markdown });
     }
     let more = match language {
         DocumentLanguage::Litmus
@@ -37,24 +37,24 @@ pub fn hover(language: DocumentLanguage, text: &str, offset: usize) -> Option<Me
     let range = word_range(text, offset, more);
     let word = text.get(range.clone()).filter(|word| !word.is_empty())?;
     let markdown = match language {
-        DocumentLanguage::Litmus => of_test(text, word, &range),
-        DocumentLanguage::Cat => of_model(text, word, range.start),
-        DocumentLanguage::Expectations | DocumentLanguage::Suite => of_list(word),
-        DocumentLanguage::Stress => topic(Topic::Stress, word),
-        DocumentLanguage::Case => topic(Topic::Case, word),
+        DocumentLanguage::Litmus => test_meaning(text, word, &range),
+        DocumentLanguage::Cat => model_meaning(text, word, range.start),
+        DocumentLanguage::Expectations | DocumentLanguage::Suite => list_meaning(word),
+        DocumentLanguage::Stress => topic_text(Topic::Stress, word),
+        DocumentLanguage::Case => topic_text(Topic::Case, word),
         DocumentLanguage::Shader => None,
     };
     markdown.map(|markdown| Meaning { range, markdown })
 }
 
 /// Returns a range without the punctuation at its end.
-fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {
+fn trim_punctuation(text: &str, range: Range<usize>) -> Range<usize> {
     let word = text.get(range.clone()).unwrap_or_default();
     range.start..range.start + word.trim_end_matches(['.', '-']).len()
 }
 
-fn topic(topic: Topic, word: &str) -> Option<String> {
-    meaning(topic, word).map(|meaning| format!("**{word}**: {meaning}"))
+fn topic_text(topic: Topic, word: &str) -> Option<String> {
+    word_meaning(topic, word).map(|meaning| format!("**{word}**: {meaning}"))
 }
 
 /// Returns a clause of a specification with the statements that cite it.
@@ -77,12 +77,12 @@ fn clause_text(id: &str) -> Option<String> {
     Some(markdown)
 }
 
-fn of_test(text: &str, word: &str, range: &Range<usize>) -> Option<String> {
+fn test_meaning(text: &str, word: &str, range: &Range<usize>) -> Option<String> {
     let line = text.get(..range.start)?.rfind('\n').map_or(0, |end| end + 1);
     let before = text.get(line..range.start)?;
     let in_header = !text.get(..range.start)?.contains('{');
     if in_header && before.trim().is_empty() && text[range.end..].starts_with(':') {
-        return topic(Topic::Header, word);
+        return topic_text(Topic::Header, word);
     }
     if in_header && before.trim_start().starts_with("expect:") {
         // Names of models have hyphens.
@@ -92,12 +92,16 @@ fn of_test(text: &str, word: &str, range: &Range<usize>) -> Option<String> {
     if !in_header && let Some(location) = location_text(text, word) {
         return Some(location);
     }
-    if let Some(text) = topic(Topic::Litmus, word) {
+    if let Some(text) = topic_text(Topic::Litmus, word) {
         return Some(text);
     }
     // A vector type is one word with its component type.
     let (scalar, suffix) = word.split_at_checked(word.rfind('x')?)?;
-    Some(format!("**{word}**: {}, {}", meaning(Topic::Litmus, scalar)?, meaning(Topic::Litmus, suffix)?))
+    Some(format!(
+        "**{word}**: {}, {}",
+        word_meaning(Topic::Litmus, scalar)?,
+        word_meaning(Topic::Litmus, suffix)?
+    ))
 }
 
 fn model_text(name: &str) -> Option<String> {
@@ -107,7 +111,7 @@ fn model_text(name: &str) -> Option<String> {
 
 /// Returns the declaration of a location of the test.
 fn location_text(text: &str, name: &str) -> Option<String> {
-    if meaning(Topic::Litmus, name).is_some() {
+    if word_meaning(Topic::Litmus, name).is_some() {
         return None;
     }
     let test = litmus::parse(text, "").ok()?;
@@ -121,13 +125,13 @@ fn location_text(text: &str, name: &str) -> Option<String> {
     })
 }
 
-fn of_model(text: &str, word: &str, offset: usize) -> Option<String> {
+fn model_meaning(text: &str, word: &str, offset: usize) -> Option<String> {
     if let Some(definition) = definition(text, word, offset) {
         return Some(format!("```cat\n{definition}\n```"));
     }
     let bases = BASE_SETS.iter().chain(BASE_RELATIONS);
     let base = bases.into_iter().find(|(name, _)| *name == word);
-    base.map(|(name, about)| format!("**{name}**: {about}")).or_else(|| topic(Topic::Cat, word))
+    base.map(|(name, about)| format!("**{name}**: {about}")).or_else(|| topic_text(Topic::Cat, word))
 }
 
 /// Returns the first line of the last definition of a name at or before a byte offset.
@@ -150,8 +154,8 @@ fn definition<'t>(text: &'t str, name: &str, offset: usize) -> Option<&'t str> {
 }
 
 /// Returns the reasons of a test by its id, or the meaning of a status.
-fn of_list(word: &str) -> Option<String> {
-    if let Some(status) = topic(Topic::Status, word) {
+fn list_meaning(word: &str) -> Option<String> {
+    if let Some(status) = topic_text(Topic::Status, word) {
         return Some(status);
     }
     let id = word.split('@').next().unwrap_or(word);

@@ -56,7 +56,7 @@ impl TextProblem {
 
     /// Adds the correction that replaces the range by `text`.
     #[must_use]
-    pub fn replaced_by(mut self, text: &str) -> TextProblem {
+    pub fn with_replacement(mut self, text: &str) -> TextProblem {
         let edits = vec![(self.range.clone(), text.to_owned())];
         self.corrections.push(Correction { title: format!("Replace by `{text}`"), edits });
         self

@@ -1,6 +1,6 @@
 //! Corrections of misspelled words.
 
-use answers::similar::similar;
+use answers::similar::most_similar;
 
 use crate::problem::TextProblem;
 
@@ -12,10 +12,10 @@ pub fn suggest<'k>(
 ) -> TextProblem {
     let word = text.get(problem.range.clone()).unwrap_or_default();
     let bare = word.trim_start_matches('.');
-    match similar(bare, known) {
+    match most_similar(bare, known) {
         Some(known) => {
             let dots = &word[..word.len() - bare.len()];
-            problem.replaced_by(&format!("{dots}{known}"))
+            problem.with_replacement(&format!("{dots}{known}"))
         }
         None => problem,
     }

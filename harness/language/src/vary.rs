@@ -48,18 +48,18 @@ pub fn variations(text: &str, offset: usize) -> Vec<Variation> {
     let kind = &test.threads[usize::from(thread.0)].instructions[index].kind;
     let mut found: Vec<Variation> = Vec::new();
     for (part, varied) in single_variations(kind) {
-        let edit = (bytes_of(&test, thread, index), varied.to_text(&test, thread));
+        let edit = (instruction_range(&test, thread, index), varied.to_text(&test, thread));
         found.push(Variation { part, instruction: edit.1.clone(), edits: vec![edit] });
     }
     if let InstructionKind::Access(access) = kind {
         let others = StorageClass::ALL.into_iter().filter(|class| *class != access.place.class);
-        found.extend(others.map(|class| in_class(&test, (thread, index), access.place.location, class)));
+        found.extend(others.map(|class| change_class(&test, (thread, index), access.place.location, class)));
     }
-    let own = kind.to_text(&test, thread);
+    let original_text = kind.to_text(&test, thread);
     let is_valid = |variation: &Variation| {
-        changed_text(text, variation).is_some_and(|changed| litmus::parse(&changed, "").is_ok())
+        apply_edits(text, variation).is_some_and(|changed| litmus::parse(&changed, "").is_ok())
     };
-    found.retain(|variation| variation.instruction != own && is_valid(variation));
+    found.retain(|variation| variation.instruction != original_text && is_valid(variation));
     found.sort_by_key(|variation| variation.part);
     found.dedup();
     found
@@ -79,13 +79,13 @@ fn instruction_at(test: &Test, offset: usize) -> Option<(ThreadId, usize)> {
     })
 }
 
-fn bytes_of(test: &Test, thread: ThreadId, index: usize) -> Range<usize> {
+fn instruction_range(test: &Test, thread: ThreadId, index: usize) -> Range<usize> {
     let span = test.threads[usize::from(thread.0)].instructions[index].span;
     span.offset as usize..(span.offset + span.length) as usize
 }
 
 /// Returns the text after the edits.
-fn changed_text(text: &str, variation: &Variation) -> Option<String> {
+fn apply_edits(text: &str, variation: &Variation) -> Option<String> {
     let (mut changed, mut end) = (String::new(), 0);
     for (range, new) in &variation.edits {
         changed += text.get(end..range.start)?;
@@ -96,7 +96,7 @@ fn changed_text(text: &str, variation: &Variation) -> Option<String> {
 }
 
 /// Returns the test with all accesses of a location in another storage class.
-fn in_class(
+fn change_class(
     test: &Test,
     (thread, index): (ThreadId, usize),
     location: LocationId,
@@ -116,7 +116,7 @@ fn in_class(
             if (ThreadId(other), at) == (thread, index) {
                 varied.instruction.clone_from(&text);
             }
-            varied.edits.push((bytes_of(test, ThreadId(other), at), text));
+            varied.edits.push((instruction_range(test, ThreadId(other), at), text));
         }
     }
     varied.edits.sort_by_key(|(range, _)| range.start);
@@ -128,23 +128,27 @@ fn single_variations(kind: &InstructionKind) -> Vec<(VariedPart, InstructionKind
     let mut found = Vec::new();
     match kind {
         InstructionKind::Access(access) => {
-            for (part, strength) in strengths(access) {
+            for (part, strength) in strength_variations(access) {
                 found.push((part, InstructionKind::Access(MemoryAccess { strength, ..*access })));
             }
         }
         InstructionKind::Fence { scope, semantics } => {
             let fence = |(part, scope, semantics)| (part, InstructionKind::Fence { scope, semantics });
             let orders = |order: &Order| *order != Order::Relaxed;
-            found.extend(synchronization(*scope, *semantics, StorageClass::Buffer, orders).map(fence));
+            found.extend(
+                synchronization_variations(*scope, *semantics, StorageClass::Buffer, orders).map(fence),
+            );
         }
         InstructionKind::ControlBarrier(barrier) => {
-            for (part, memory_scope, semantics) in of_barrier(barrier.memory_scope, barrier.semantics) {
+            for (part, memory_scope, semantics) in barrier_variations(barrier.memory_scope, barrier.semantics)
+            {
                 let barrier = ControlBarrier { memory_scope, semantics, ..barrier.clone() };
                 found.push((part, InstructionKind::ControlBarrier(barrier)));
             }
         }
         InstructionKind::SplitBarrier(barrier) => {
-            for (part, memory_scope, semantics) in of_barrier(barrier.memory_scope, barrier.semantics) {
+            for (part, memory_scope, semantics) in barrier_variations(barrier.memory_scope, barrier.semantics)
+            {
                 let barrier = SplitBarrier { memory_scope, semantics, ..barrier.clone() };
                 found.push((part, InstructionKind::SplitBarrier(barrier)));
             }
@@ -160,19 +164,19 @@ fn single_variations(kind: &InstructionKind) -> Vec<(VariedPart, InstructionKind
 }
 
 /// Returns other scopes and semantics of a barrier, which has none if it is relaxed.
-fn of_barrier(
+fn barrier_variations(
     scope: Scope,
     semantics: Option<Semantics>,
 ) -> impl Iterator<Item = (VariedPart, Scope, Option<Semantics>)> {
     let semantics = semantics.unwrap_or(Semantics::RELAXED);
-    let varied = synchronization(scope, semantics, StorageClass::Buffer, |_| true);
+    let varied = synchronization_variations(scope, semantics, StorageClass::Buffer, |_| true);
     varied.map(|(part, scope, semantics)| {
         (part, scope, (semantics.order != Order::Relaxed).then_some(semantics))
     })
 }
 
 /// Returns other strengths of an access.
-fn strengths(access: &MemoryAccess) -> Vec<(VariedPart, Access)> {
+fn strength_variations(access: &MemoryAccess) -> Vec<(VariedPart, Access)> {
     let scope = access.strength.scope().unwrap_or(Scope::Device);
     let class = access.place.class;
     let mut found = Vec::new();
@@ -183,7 +187,7 @@ fn strengths(access: &MemoryAccess) -> Vec<(VariedPart, Access)> {
             AccessKind::Rmw { .. } => true,
         };
         let atomic = |(part, scope, semantics)| (part, Access::Atomic { scope, semantics });
-        found.extend(synchronization(scope, semantics, class, orders).map(atomic));
+        found.extend(synchronization_variations(scope, semantics, class, orders).map(atomic));
     }
     if let Access::Coherent { .. } = access.strength {
         found.extend(Scope::ALL.map(|scope| (VariedPart::Scope, Access::Coherent { scope })));
@@ -204,7 +208,7 @@ fn strengths(access: &MemoryAccess) -> Vec<(VariedPart, Access)> {
 }
 
 /// Returns other orders, scopes and ordered storage classes. An instruction that was relaxed orders `class`.
-fn synchronization(
+fn synchronization_variations(
     scope: Scope,
     semantics: Semantics,
     class: StorageClass,
@@ -254,24 +258,27 @@ mod tests {
         exists (P1:r0 == 1 /\\ P1:r1 == 0)\n";
 
     /// Returns the instructions of a part's variations at the start of a word.
-    fn varied(word: &str, part: VariedPart) -> Vec<String> {
+    fn variation_texts(word: &str, part: VariedPart) -> Vec<String> {
         let found = variations(TEST, TEST.find(word).unwrap());
-        let own = found.into_iter().filter(|variation| variation.part == part);
-        own.map(|variation| variation.instruction).collect()
+        let of_part = found.into_iter().filter(|variation| variation.part == part);
+        of_part.map(|variation| variation.instruction).collect()
     }
 
     #[test]
     fn parts_of_instructions_vary() {
-        assert_eq!(varied("ld.atom", VariedPart::Order), ["ld.atom.dv.sc0 r0, f"]);
-        let scopes = varied("ld.atom", VariedPart::Scope);
+        assert_eq!(variation_texts("ld.atom", VariedPart::Order), ["ld.atom.dv.sc0 r0, f"]);
+        let scopes = variation_texts("ld.atom", VariedPart::Scope);
         assert!(scopes.contains(&"ld.atom.acq.wg.sc0.semsc0 r0, f".to_owned()), "{scopes:?}");
         assert!(!scopes.contains(&"ld.atom.acq.dv.sc0.semsc0 r0, f".to_owned()), "{scopes:?}");
-        let classes = varied("ld.atom", VariedPart::OrderedClasses);
+        let classes = variation_texts("ld.atom", VariedPart::OrderedClasses);
         assert!(classes.contains(&"ld.atom.acq.dv.sc0.semsc0.semsc1 r0, f".to_owned()), "{classes:?}");
-        assert_eq!(varied("st.atom", VariedPart::Order), ["st.atom.rel.dv.sc0.semsc0 f, 1"]);
-        assert_eq!(varied("membar", VariedPart::Order), ["membar.acq.dv.semsc0", "membar.acq_rel.dv.semsc0"]);
+        assert_eq!(variation_texts("st.atom", VariedPart::Order), ["st.atom.rel.dv.sc0.semsc0 f, 1"]);
+        assert_eq!(
+            variation_texts("membar", VariedPart::Order),
+            ["membar.acq.dv.semsc0", "membar.acq_rel.dv.semsc0"]
+        );
         let strengths = ["st.nonpriv.sc0 x, 1", "st.av.dv.sc0 x, 1", "st.atom.dv.sc0 x, 1"];
-        assert_eq!(varied("st.sc0", VariedPart::Strength), strengths);
+        assert_eq!(variation_texts("st.sc0", VariedPart::Strength), strengths);
         assert_eq!(variations(TEST, TEST.find("exists").unwrap()), []);
         assert_eq!(variations("VULKAN A\n{", 3), []);
     }
@@ -295,7 +302,7 @@ mod tests {
             for instruction in parsed.threads.iter().flat_map(|thread| &thread.instructions) {
                 let at = instruction.span.offset as usize;
                 for variation in variations(test.text, at) {
-                    let changed = changed_text(test.text, &variation).unwrap();
+                    let changed = apply_edits(test.text, &variation).unwrap();
                     let changed = litmus::parse(&changed, "").unwrap();
                     let (thread, index) = instruction_at(&parsed, at).unwrap();
                     let kind = &changed.threads[usize::from(thread.0)].instructions[index].kind;

@@ -19,7 +19,7 @@ pub enum Topic {
 
 /// A word with its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Word {
+pub struct WordEntry {
     /// The word.
     pub word: &'static str,
     /// One sentence without a full stop.
@@ -27,7 +27,7 @@ pub struct Word {
 }
 
 /// Lines of a topic, a word and a meaning.
-const TABLE: &str = include_str!("words.tsv");
+const WORD_TABLE: &str = include_str!("words.tsv");
 
 impl Topic {
     /// Returns its name in the table.
@@ -44,22 +44,22 @@ impl Topic {
 }
 
 /// Returns the words of a topic with their meanings, in the order of the table.
-pub fn entries(topic: Topic) -> impl Iterator<Item = Word> {
-    TABLE.lines().filter_map(move |line| {
+pub fn topic_entries(topic: Topic) -> impl Iterator<Item = WordEntry> {
+    WORD_TABLE.lines().filter_map(move |line| {
         let mut fields = line.split('\t');
         let (name, word, meaning) = (fields.next()?, fields.next()?, fields.next()?);
-        (name == topic.name()).then_some(Word { word, meaning })
+        (name == topic.name()).then_some(WordEntry { word, meaning })
     })
 }
 
 /// Returns the words of a topic.
-pub fn of(topic: Topic) -> impl Iterator<Item = &'static str> {
-    entries(topic).map(|entry| entry.word)
+pub fn topic_words(topic: Topic) -> impl Iterator<Item = &'static str> {
+    topic_entries(topic).map(|entry| entry.word)
 }
 
 /// Returns the meaning of a word.
-pub fn meaning(topic: Topic, word: &str) -> Option<&'static str> {
-    entries(topic).find(|entry| entry.word == word).map(|entry| entry.meaning)
+pub fn word_meaning(topic: Topic, word: &str) -> Option<&'static str> {
+    topic_entries(topic).find(|entry| entry.word == word).map(|entry| entry.meaning)
 }
 
 #[cfg(test)]
@@ -75,7 +75,7 @@ mod tests {
             // Names that other tools reserve have no meaning here.
             .filter(|(group, _)| !group.starts_with("words that no location"))
             .flat_map(|(_, words)| words)
-            .filter(|word| meaning(Topic::Litmus, word).is_none())
+            .filter(|word| word_meaning(Topic::Litmus, word).is_none())
             .collect();
         assert_eq!(missing, Vec::<&str>::new());
     }
@@ -85,7 +85,8 @@ mod tests {
         for preset in runner::Stress::preset_names() {
             let text = runner::Stress::preset(preset).unwrap().to_toml().unwrap();
             let keys = text.lines().filter_map(|line| line.split_once('=')).map(|(key, _)| key.trim());
-            let missing: BTreeSet<&str> = keys.filter(|key| meaning(Topic::Stress, key).is_none()).collect();
+            let missing: BTreeSet<&str> =
+                keys.filter(|key| word_meaning(Topic::Stress, key).is_none()).collect();
             assert_eq!(missing, BTreeSet::new(), "{preset}");
         }
     }
@@ -94,10 +95,10 @@ mod tests {
     fn every_line_of_the_table_belongs_to_a_topic() {
         use Topic::{Case, Cat, Header, Litmus, Status, Stress};
         let all = [Litmus, Header, Cat, Status, Stress, Case];
-        let known: usize = all.into_iter().map(|topic| entries(topic).count()).sum();
-        assert_eq!(known, TABLE.lines().count());
+        let known: usize = all.into_iter().map(|topic| topic_entries(topic).count()).sum();
+        assert_eq!(known, WORD_TABLE.lines().count());
         for topic in all {
-            let words: Vec<&str> = of(topic).collect();
+            let words: Vec<&str> = topic_words(topic).collect();
             assert_eq!(words.len(), words.iter().collect::<BTreeSet<_>>().len(), "{topic:?} repeats a word");
         }
     }

@@ -12,15 +12,15 @@ use std::time::{Duration, Instant};
 /// The maximum number of concurrent child processes.
 const MAX_CHILDREN: usize = 4;
 /// The maximum stored length of each output.
-const MAX_OUTPUT: u64 = 16 << 20;
-/// The interval between two looks at a child.
-const POLL: Duration = Duration::from_millis(2);
+const MAX_OUTPUT_BYTES: u64 = 16 << 20;
+/// The interval between two polls of a child.
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// A flag that cancels a job; clones share it.
 #[derive(Clone, Debug, Default)]
-pub struct Cancel(Arc<AtomicBool>);
+pub struct CancelFlag(Arc<AtomicBool>);
 
-impl Cancel {
+impl CancelFlag {
     /// Requests the end of the job.
     pub fn cancel(&self) {
         self.0.store(true, Ordering::Relaxed);
@@ -45,7 +45,7 @@ impl ChildLimit {
     }
 
     /// Waits for a slot; `None` if the job is cancelled meanwhile.
-    fn take(&self, is_cancelled: &dyn Fn() -> bool) -> Option<ProcessSlot<'_>> {
+    fn acquire(&self, is_cancelled: &dyn Fn() -> bool) -> Option<ProcessSlot<'_>> {
         let mut taken = self.lock();
         while *taken >= MAX_CHILDREN {
             if is_cancelled() {
@@ -103,7 +103,7 @@ pub struct ChildCommand<'c> {
     /// Standard input; nothing if empty.
     pub input: &'c str,
     /// The time limit, from the start of the process.
-    pub limit: Duration,
+    pub time_limit: Duration,
 }
 
 /// Runs a command to its end, unless `is_cancelled` returns true.
@@ -111,12 +111,12 @@ pub struct ChildCommand<'c> {
 /// # Errors
 /// If it is cancelled, exceeds its limit, or cannot be started. In the first two cases it is killed together with
 /// the processes that it started.
-pub fn run(
+pub fn run_child(
     command: &ChildCommand<'_>,
     slots: &ChildLimit,
     is_cancelled: &dyn Fn() -> bool,
 ) -> Result<ChildOutput, ChildError> {
-    let _slot = slots.take(is_cancelled).ok_or(ChildError::Cancelled)?;
+    let _slot = slots.acquire(is_cancelled).ok_or(ChildError::Cancelled)?;
     if is_cancelled() {
         return Err(ChildError::Cancelled);
     }
@@ -142,13 +142,17 @@ pub fn run(
         if let Some(status) = child.try_wait()? {
             break status;
         }
-        let late = since.elapsed() > command.limit;
-        if late || is_cancelled() {
+        let is_late = since.elapsed() > command.time_limit;
+        if is_late || is_cancelled() {
             kill_group(&mut child);
             // The pipes close with the last process of the group; their threads end then.
-            return Err(if late { ChildError::TimedOut(command.limit) } else { ChildError::Cancelled });
+            return Err(if is_late {
+                ChildError::TimedOut(command.time_limit)
+            } else {
+                ChildError::Cancelled
+            });
         }
-        sleep(POLL);
+        sleep(POLL_INTERVAL);
     };
     drop(writer);
     let text =
@@ -161,7 +165,7 @@ fn read_pipe(pipe: impl Read + Send + 'static) -> JoinHandle<String> {
     spawn(move || {
         let mut bytes = Vec::new();
         // Output before an error is used.
-        drop(pipe.take(MAX_OUTPUT).read_to_end(&mut bytes));
+        drop(pipe.take(MAX_OUTPUT_BYTES).read_to_end(&mut bytes));
         String::from_utf8_lossy(&bytes).into_owned()
     })
 }
@@ -181,27 +185,37 @@ fn kill_group(child: &mut Child) {
 mod tests {
     use super::*;
 
-    fn shell(script: &str, input: &str, limit: Duration, cancel: &Cancel) -> Result<ChildOutput, ChildError> {
+    fn shell(
+        script: &str,
+        input: &str,
+        limit: Duration,
+        cancel: &CancelFlag,
+    ) -> Result<ChildOutput, ChildError> {
         let arguments = vec![OsStr::new("-c"), OsStr::new(script)];
-        let command =
-            ChildCommand { program: Path::new("sh"), arguments, folder: Path::new("/"), input, limit };
-        run(&command, &ChildLimit::default(), &|| cancel.is_cancelled())
+        let command = ChildCommand {
+            program: Path::new("sh"),
+            arguments,
+            folder: Path::new("/"),
+            input,
+            time_limit: limit,
+        };
+        run_child(&command, &ChildLimit::default(), &|| cancel.is_cancelled())
     }
 
     #[test]
     fn children_exit_or_are_killed() {
         let (long, short) = (Duration::from_secs(20), Duration::from_millis(50));
-        let output = shell("cat; echo no >&2; exit 3", "text", long, &Cancel::default()).unwrap();
+        let output = shell("cat; echo no >&2; exit 3", "text", long, &CancelFlag::default()).unwrap();
         assert_eq!(
             output,
             ChildOutput { code: Some(3), stdout: "text".to_owned(), stderr: "no\n".to_owned() }
         );
-        let killed = shell("kill -9 $$", "", long, &Cancel::default()).unwrap();
+        let killed = shell("kill -9 $$", "", long, &CancelFlag::default()).unwrap();
         assert_eq!(killed.code, None);
         let since = Instant::now();
-        let late = shell("sleep 30 & sleep 30", "", short, &Cancel::default());
+        let late = shell("sleep 30 & sleep 30", "", short, &CancelFlag::default());
         assert!(matches!(late, Err(ChildError::TimedOut(_))), "{late:?}");
-        let cancel = Cancel::default();
+        let cancel = CancelFlag::default();
         cancel.cancel();
         assert!(matches!(shell("sleep 30", "", long, &cancel), Err(ChildError::Cancelled)));
         assert!(since.elapsed() < Duration::from_secs(10));
@@ -209,12 +223,12 @@ mod tests {
 
     #[test]
     fn waiting_for_a_slot_can_be_cancelled() {
-        let (slots, cancel) = (ChildLimit::default(), Cancel::default());
+        let (slots, cancel) = (ChildLimit::default(), CancelFlag::default());
         let is_cancelled = || cancel.is_cancelled();
-        let taken: Vec<_> = (0..MAX_CHILDREN).map(|_| slots.take(&is_cancelled).unwrap()).collect();
+        let taken: Vec<_> = (0..MAX_CHILDREN).map(|_| slots.acquire(&is_cancelled).unwrap()).collect();
         cancel.cancel();
-        assert!(slots.take(&is_cancelled).is_none());
+        assert!(slots.acquire(&is_cancelled).is_none());
         drop(taken);
-        assert!(slots.take(&is_cancelled).is_some());
+        assert!(slots.acquire(&is_cancelled).is_some());
     }
 }

@@ -9,7 +9,7 @@ use results::expectation::ExpectationKind;
 /// `None` for documents that the server ignores.
 pub fn detect_language(path: &str, id: &str, text: &str) -> Option<DocumentLanguage> {
     let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
-    let ends = |end: &str| name.ends_with(end);
+    let has_suffix = |end: &str| name.ends_with(end);
     let in_suites = || path.rsplit(['/', '\\']).nth(1) == Some("suites");
     match id {
         "litmus" => return Some(DocumentLanguage::Litmus),
@@ -20,17 +20,17 @@ pub fn detect_language(path: &str, id: &str, text: &str) -> Option<DocumentLangu
         "vk-litmus-case" => return Some(DocumentLanguage::Case),
         _ => {}
     }
-    if ends(".litmus") || ends(".test") && is_khronos(text) {
+    if has_suffix(".litmus") || has_suffix(".test") && is_khronos(text) {
         Some(DocumentLanguage::Litmus)
-    } else if ends(".cat") {
+    } else if has_suffix(".cat") {
         Some(DocumentLanguage::Cat)
-    } else if ExpectationKind::ALL.iter().any(|kind| ends(kind.suffix())) {
+    } else if ExpectationKind::ALL.iter().any(|kind| has_suffix(kind.suffix())) {
         Some(DocumentLanguage::Expectations)
-    } else if ends(".txt") && in_suites() {
+    } else if has_suffix(".txt") && in_suites() {
         Some(DocumentLanguage::Suite)
-    } else if ends(".toml") {
-        toml(name, text)
-    } else if !ends(".spv") && is_shader(name) {
+    } else if has_suffix(".toml") {
+        detect_toml_language(name, text)
+    } else if !has_suffix(".spv") && is_shader(name) {
         Some(DocumentLanguage::Shader)
     } else {
         None
@@ -45,13 +45,13 @@ fn is_khronos(text: &str) -> bool {
 }
 
 /// Returns the language of a TOML file by its name or by keys that no other file has together.
-fn toml(name: &str, text: &str) -> Option<DocumentLanguage> {
-    let has = |key: &str| {
+fn detect_toml_language(name: &str, text: &str) -> Option<DocumentLanguage> {
+    let has_key = |key: &str| {
         text.lines().any(|line| line.strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with('=')))
     };
-    if name.ends_with(".stress.toml") || has("pairing") && has("spin") {
+    if name.ends_with(".stress.toml") || has_key("pairing") && has_key("spin") {
         Some(DocumentLanguage::Stress)
-    } else if name.ends_with(".case.toml") || has("module") && (has("grid") || has("entry")) {
+    } else if name.ends_with(".case.toml") || has_key("module") && (has_key("grid") || has_key("entry")) {
         Some(DocumentLanguage::Case)
     } else {
         None

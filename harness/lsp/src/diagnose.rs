@@ -11,7 +11,7 @@ use language::{
     suggest, test_problems, word_range,
 };
 use litmus::Suite;
-use results::expectation::{Expectations, Mistake};
+use results::expectation::{ExpectationMistake, Expectations};
 use runner::Stress;
 
 /// The largest file that a model includes or a case file names.
@@ -23,18 +23,18 @@ const MAX_SIBLING_BYTES: u64 = 1 << 24;
 /// here and no problems.
 pub fn diagnose(language: DocumentLanguage, path: &Path, text: &str) -> Vec<TextProblem> {
     let mut problems = match language {
-        DocumentLanguage::Litmus => test_problems(&name_of(path), text),
-        DocumentLanguage::Cat => of_model(path, text),
-        DocumentLanguage::Expectations => of_expectations(path, text),
-        DocumentLanguage::Suite => of_suite(path, text),
+        DocumentLanguage::Litmus => test_problems(&file_name(path), text),
+        DocumentLanguage::Cat => cat_file_problems(path, text),
+        DocumentLanguage::Expectations => expectation_problems(path, text),
+        DocumentLanguage::Suite => suite_problems(path, text),
         DocumentLanguage::Stress => {
             let error = Stress::from_toml("", text).err();
-            error.map(|error| of_toml(&error.to_string(), text, Topic::Stress)).into_iter().collect()
+            error.map(|error| toml_problem(&error.to_string(), text, Topic::Stress)).into_iter().collect()
         }
         DocumentLanguage::Case => {
             let read = |name: &str| read_sibling(path, name);
             let error = parse_case_file(text, &read).err();
-            error.map(|error| of_toml(&error.to_string(), text, Topic::Case)).into_iter().collect()
+            error.map(|error| toml_problem(&error.to_string(), text, Topic::Case)).into_iter().collect()
         }
         DocumentLanguage::Shader => Vec::new(),
     };
@@ -43,7 +43,7 @@ pub fn diagnose(language: DocumentLanguage, path: &Path, text: &str) -> Vec<Text
 }
 
 /// Returns the name of a document for messages.
-fn name_of(path: &Path) -> String {
+fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
 
@@ -58,13 +58,13 @@ fn read_sibling(path: &Path, name: &str) -> Result<Vec<u8>, String> {
     std::fs::read(&file).map_err(|error| error.to_string())
 }
 
-fn of_model(path: &Path, text: &str) -> Vec<TextProblem> {
+fn cat_file_problems(path: &Path, text: &str) -> Vec<TextProblem> {
     let include = |name: &str| read_sibling(path, name).ok().and_then(|bytes| String::from_utf8(bytes).ok());
     model_problems(&path.file_stem().unwrap_or_default().to_string_lossy(), text, &include)
 }
 
-fn of_expectations(path: &Path, text: &str) -> Vec<TextProblem> {
-    let name = name_of(path);
+fn expectation_problems(path: &Path, text: &str) -> Vec<TextProblem> {
+    let name = file_name(path);
     let file = match Expectations::parse(&name, &name, text.as_bytes()) {
         Ok(Some(file)) => file,
         Ok(None) => return Vec::new(),
@@ -76,11 +76,11 @@ fn of_expectations(path: &Path, text: &str) -> Vec<TextProblem> {
                 let message = error.mistake.to_string();
                 let problem = TextProblem::new(range, Severity::Error, "expectation::mistake", message);
                 match &error.mistake {
-                    Mistake::UnknownStatus(status) => {
+                    ExpectationMistake::UnknownStatus(status) => {
                         let within = text[problem.range.clone()].find(status.as_str()).unwrap_or(0);
                         let start = problem.range.start + within;
                         let problem = TextProblem { range: start..start + status.len(), ..problem };
-                        suggest(problem, text, words::of(Topic::Status))
+                        suggest(problem, text, words::topic_words(Topic::Status))
                     }
                     _ => problem,
                 }
@@ -108,10 +108,10 @@ fn of_expectations(path: &Path, text: &str) -> Vec<TextProblem> {
     problems
 }
 
-fn of_suite(path: &Path, text: &str) -> Vec<TextProblem> {
+fn suite_problems(path: &Path, text: &str) -> Vec<TextProblem> {
     let ids: Vec<String> = litmus::corpus::tests().into_iter().map(|test| test.id).collect();
     let selected =
-        Suite::parse(text, &name_of(path)).and_then(|suite| suite.select(ids.iter().map(String::as_str)));
+        Suite::parse(text, &file_name(path)).and_then(|suite| suite.select(ids.iter().map(String::as_str)));
     let Err(errors) = selected else { return Vec::new() };
     let problem = |error: &litmus::suite::SuiteError| {
         suggest(labelled_problem(error, text), text, ids.iter().map(String::as_str))
@@ -120,8 +120,8 @@ fn of_suite(path: &Path, text: &str) -> Vec<TextProblem> {
 }
 
 /// Converts the message of a TOML parser, or of a check after it, which names a key in backticks.
-fn of_toml(message: &str, text: &str, topic: Topic) -> TextProblem {
-    let place = message.split_once("at line ").and_then(|(_, rest)| {
+fn toml_problem(message: &str, text: &str, topic: Topic) -> TextProblem {
+    let position = message.split_once("at line ").and_then(|(_, rest)| {
         let (line, rest) = rest.split_once(", column ")?;
         let column = rest.split(|c: char| !c.is_ascii_digit()).next()?;
         Some((line.parse().ok()?, column.parse().ok()?))
@@ -137,14 +137,14 @@ fn of_toml(message: &str, text: &str, topic: Topic) -> TextProblem {
     let quoted = words.split('`').nth(1).unwrap_or_default();
     // `memory_stress.percent` is the key `percent` of a table.
     let key = quoted.rsplit('.').next().unwrap_or_default();
-    let start = match place {
+    let start = match position {
         Some((line, column)) => offset_at(text, line, column),
         None => key_offset(text, key).unwrap_or(0),
     };
     let word = word_range(text, start, "-");
     let range = if word.is_empty() { start..line_end(text, start) } else { word };
     let problem = TextProblem::new(range, Severity::Error, "toml", words.clone());
-    if words.contains("unknown") { suggest(problem, text, words::of(topic)) } else { problem }
+    if words.contains("unknown") { suggest(problem, text, words::topic_words(topic)) } else { problem }
 }
 
 fn line_end(text: &str, start: usize) -> usize {

@@ -21,12 +21,12 @@ impl DocumentText {
     /// Indexes a text.
     pub fn new(content: &str) -> DocumentText {
         let bytes = content.as_bytes();
-        let ends = |at: &usize| match bytes[*at] {
+        let is_line_end = |at: &usize| match bytes[*at] {
             b'\n' => true,
             b'\r' => bytes.get(at + 1) != Some(&b'\n'),
             _ => false,
         };
-        let lines = std::iter::once(0).chain((0..bytes.len()).filter(ends).map(|at| at + 1)).collect();
+        let lines = std::iter::once(0).chain((0..bytes.len()).filter(is_line_end).map(|at| at + 1)).collect();
         DocumentText { content: content.into(), lines }
     }
 
@@ -36,7 +36,7 @@ impl DocumentText {
     }
 
     /// Returns a line without its end; empty past the end of the text.
-    fn line(&self, line: usize) -> &str {
+    fn line_content(&self, line: usize) -> &str {
         let Some(start) = self.lines.get(line) else { return "" };
         let end = self.lines.get(line + 1).copied().unwrap_or(self.content.len());
         self.content[*start..end].trim_end_matches(['\n', '\r'])
@@ -48,7 +48,7 @@ impl DocumentText {
         let Some(start) = self.lines.get(position.line as usize) else { return self.content.len() };
         let mut units = 0;
         let mut bytes = 0;
-        for c in self.line(position.line as usize).chars() {
+        for c in self.line_content(position.line as usize).chars() {
             units += c.len_utf16();
             if units > position.character as usize {
                 break;
@@ -63,7 +63,8 @@ impl DocumentText {
         let offset = offset.min(self.content.len());
         let line = self.lines.partition_point(|start| *start <= offset).saturating_sub(1);
         let start = self.lines.get(line).copied().unwrap_or(0);
-        let before = self.line(line).char_indices().take_while(|(at, c)| start + at + c.len_utf8() <= offset);
+        let before =
+            self.line_content(line).char_indices().take_while(|(at, c)| start + at + c.len_utf8() <= offset);
         let units: usize = before.map(|(_, c)| c.len_utf16()).sum();
         Position { line: line as u32, character: units as u32 }
     }
@@ -74,15 +75,15 @@ impl DocumentText {
     }
 
     /// Returns the bytes that an edit replaces.
-    pub fn replaced(&self, change: &TextDocumentContentChangeEvent) -> Range<usize> {
+    pub fn replaced_range(&self, change: &TextDocumentContentChangeEvent) -> Range<usize> {
         let Some(range) = change.range else { return 0..self.content.len() };
         let start = self.offset_of(range.start);
         start..self.offset_of(range.end).max(start)
     }
 
     /// Returns the text after an edit.
-    pub fn edited(&self, change: &TextDocumentContentChangeEvent) -> DocumentText {
-        let replaced = self.replaced(change);
+    pub fn apply_edit(&self, change: &TextDocumentContentChangeEvent) -> DocumentText {
+        let replaced = self.replaced_range(change);
         DocumentText::new(
             &[&self.content[..replaced.start], &change.text, &self.content[replaced.end..]].concat(),
         )
@@ -105,7 +106,7 @@ pub struct Document {
 }
 
 /// Returns the path of a `file:` address; `None` for other addresses.
-pub fn path_of(address: &str) -> Option<PathBuf> {
+pub fn file_path(address: &str) -> Option<PathBuf> {
     let rest = address.strip_prefix("file://")?;
     // An authority other than this machine has no local path.
     let path = rest.strip_prefix("localhost").unwrap_or(rest);
@@ -123,8 +124,8 @@ pub fn path_of(address: &str) -> Option<PathBuf> {
     }
     let path = String::from_utf8(bytes).ok()?;
     // `/c:/x` is `c:/x` on Windows.
-    let drive = path.get(1..3).is_some_and(|drive| drive.ends_with(':') && cfg!(windows));
-    Some(PathBuf::from(if drive { &path[1..] } else { &path }))
+    let has_drive = path.get(1..3).is_some_and(|drive| drive.ends_with(':') && cfg!(windows));
+    Some(PathBuf::from(if has_drive { &path[1..] } else { &path }))
 }
 
 #[cfg(test)]
@@ -163,12 +164,12 @@ mod tests {
             Some(lsp_types::Range { start: position(from.0, from.1), end: position(to.0, to.1) })
         };
         let text = DocumentText::new("a🦀b\nc");
-        assert_eq!(text.edited(&change(range((0, 1), (0, 3)), "-")).content(), "a-b\nc");
-        assert_eq!(text.edited(&change(range((0, 4), (1, 0)), "")).content(), "a🦀bc");
-        assert_eq!(text.edited(&change(range((9, 0), (9, 9)), "!")).content(), "a🦀b\nc!");
+        assert_eq!(text.apply_edit(&change(range((0, 1), (0, 3)), "-")).content(), "a-b\nc");
+        assert_eq!(text.apply_edit(&change(range((0, 4), (1, 0)), "")).content(), "a🦀bc");
+        assert_eq!(text.apply_edit(&change(range((9, 0), (9, 9)), "!")).content(), "a🦀b\nc!");
         // A range that ends before it starts inserts.
-        assert_eq!(text.edited(&change(range((1, 0), (0, 0)), "x")).content(), "a🦀b\nxc");
-        assert_eq!(text.edited(&change(None, "new")).content(), "new");
+        assert_eq!(text.apply_edit(&change(range((1, 0), (0, 0)), "x")).content(), "a🦀b\nxc");
+        assert_eq!(text.apply_edit(&change(None, "new")).content(), "new");
     }
 
     #[test]
@@ -182,7 +183,7 @@ mod tests {
             ("file:///bad%zz", None),
         ];
         for (address, expected) in cases {
-            assert_eq!(path_of(address), expected.map(PathBuf::from), "{address}");
+            assert_eq!(file_path(address), expected.map(PathBuf::from), "{address}");
         }
     }
 }

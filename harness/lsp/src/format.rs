@@ -10,10 +10,10 @@ pub fn format(text: &str, name: &str) -> Option<String> {
         return None;
     }
     let formatted = align_table(text);
-    let solid = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
-    let same =
-        solid(text) == solid(&formatted) && litmus::parse(&formatted, name).is_ok_and(|new| new == test);
-    (same && formatted != text).then_some(formatted)
+    let without_white_space = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
+    let is_unchanged = without_white_space(text) == without_white_space(&formatted)
+        && litmus::parse(&formatted, name).is_ok_and(|new| new == test);
+    (is_unchanged && formatted != text).then_some(formatted)
 }
 
 /// Aligns the rows of the table and removes white space at the ends of lines.

@@ -9,7 +9,7 @@ use lsp_server::{Message, RequestId, ResponseError};
 use serde_json::Value;
 
 /// The stack of a job: parsers recurse as deep as their limits allow.
-const STACK: usize = 8 << 20;
+const STACK_SIZE: usize = 8 << 20;
 
 /// An analysis of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,9 +28,9 @@ pub enum LoopInput {
     /// A message of the editor.
     Message(Message),
     /// The editor closed the connection.
-    Closed,
+    ConnectionClosed,
     /// The result of an analysis; `None` if it was cancelled or failed.
-    Analysed {
+    AnalysisFinished {
         /// The document.
         address: String,
         /// The version of its text.
@@ -41,7 +41,7 @@ pub enum LoopInput {
         problems: Option<Vec<TextProblem>>,
     },
     /// The answer to a request.
-    Answered {
+    RequestAnswered {
         /// The request.
         id: RequestId,
         /// The answer.
@@ -59,22 +59,22 @@ pub struct EditorVerdict {
     /// The version of its text.
     pub version: i32,
     /// The verdict in words.
-    pub words: String,
+    pub description: String,
 }
 
-/// Runs `work` in a thread and sends its event; if it panics, sends the event of `panicked` instead.
-pub fn start(
+/// Runs `work` in a thread and sends its event; if it panics, sends the event of `on_panic` instead.
+pub fn spawn_job(
     events: &Sender<LoopInput>,
     work: impl FnOnce() -> LoopInput + Send + 'static,
-    panicked: impl FnOnce() -> LoopInput + Send + 'static,
+    on_panic: impl FnOnce() -> LoopInput + Send + 'static,
 ) {
     let sender = events.clone();
     let job = move || {
-        let event = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| panicked());
+        let event = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| on_panic());
         // The main loop has ended if nothing receives.
         drop(sender.send(event));
     };
-    if let Err(error) = Builder::new().stack_size(STACK).spawn(job) {
+    if let Err(error) = Builder::new().stack_size(STACK_SIZE).spawn(job) {
         tracing::warn!("start a thread: {error}");
     }
 }

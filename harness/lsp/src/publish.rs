@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::document::DocumentText;
 
 /// Converts a problem to a diagnostic.
-pub fn diagnostic(uri: &Uri, text: &DocumentText, problem: &TextProblem) -> Diagnostic {
+pub fn to_diagnostic(uri: &Uri, text: &DocumentText, problem: &TextProblem) -> Diagnostic {
     let related = problem.related.iter().map(|(range, message)| DiagnosticRelatedInformation {
         location: Location { uri: uri.clone(), range: text.range_of(range) },
         message: message.clone(),
@@ -32,13 +32,13 @@ pub fn diagnostic(uri: &Uri, text: &DocumentText, problem: &TextProblem) -> Diag
 }
 
 /// Returns the code actions for the problems that touch a range.
-pub fn actions<'p>(
+pub fn code_actions<'p>(
     uri: &Uri,
     text: &DocumentText,
     problems: impl IntoIterator<Item = &'p TextProblem>,
-    asked: Range,
+    requested_range: Range,
 ) -> Vec<Value> {
-    let (start, end) = (text.offset_of(asked.start), text.offset_of(asked.end));
+    let (start, end) = (text.offset_of(requested_range.start), text.offset_of(requested_range.end));
     let touched =
         problems.into_iter().filter(|problem| problem.range.start <= end && start <= problem.range.end);
     let mut actions = Vec::new();
@@ -51,7 +51,7 @@ pub fn actions<'p>(
             let action = CodeAction {
                 title: correction.title.clone(),
                 kind: Some(CodeActionKind::QUICKFIX),
-                diagnostics: Some(vec![diagnostic(uri, text, problem)]),
+                diagnostics: Some(vec![to_diagnostic(uri, text, problem)]),
                 edit: Some(WorkspaceEdit::default()),
                 is_preferred: Some(problem.corrections.len() == 1),
                 ..CodeAction::default()

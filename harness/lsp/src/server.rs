@@ -32,27 +32,27 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::child::{Cancel, ChildCommand, ChildError, ChildLimit, run};
+use crate::child::{CancelFlag, ChildCommand, ChildError, ChildLimit, run_child};
 use crate::detect::detect_language;
 use crate::diagnose::diagnose;
-use crate::document::{Document, DocumentText, path_of};
+use crate::document::{Document, DocumentText, file_path};
 use crate::format::format;
-use crate::jobs::{DocumentAnalysis, EditorVerdict, LoopInput, start};
+use crate::jobs::{DocumentAnalysis, EditorVerdict, LoopInput, spawn_job};
 use crate::publish;
 use crate::settings::EditorSettings;
 use crate::shader::ShaderJob;
-use crate::verdict::verdict;
+use crate::verdict::describe_verdict;
 
 /// The time without an edit after which a text is analysed.
 const TEXT_DELAY: Duration = Duration::from_millis(20);
 /// The time without an edit after which a shader is linted.
 const LINT_DELAY: Duration = Duration::from_millis(80);
 /// Time for starting and ending a child beyond its own limit.
-const GRACE: Duration = Duration::from_secs(2);
+const GRACE_TIME: Duration = Duration::from_secs(2);
 /// The command of the code lens above a test.
-const CHECK: &str = "vk-litmus.check";
+const CHECK_COMMAND: &str = "vk-litmus.check";
 /// The command of the code lens above a shader.
-const RACE: &str = "vk-litmus.race";
+const RACE_COMMAND: &str = "vk-litmus.race";
 
 /// An error that ends the server.
 #[derive(Debug, thiserror::Error)]
@@ -88,18 +88,18 @@ pub fn serve(program: PathBuf) -> Result<bool, ServeError> {
                 return;
             }
         }
-        drop(forward.send(LoopInput::Closed));
+        drop(forward.send(LoopInput::ConnectionClosed));
     });
     let mut server = Server::new(program, connection, events, &parameters)?;
-    let requested = server.serve(&inbox);
+    let was_requested = server.serve(&inbox);
     // The threads of the connection end with its channels.
     drop(inbox);
     drop(server);
-    if requested {
+    if was_requested {
         drop(forwarder.join());
         threads.join()?;
     }
-    Ok(requested)
+    Ok(was_requested)
 }
 
 /// Returns the capabilities of the server.
@@ -112,7 +112,7 @@ fn capabilities() -> Value {
         "codeActionProvider": { "codeActionKinds": ["quickfix"] },
         "codeLensProvider": { "resolveProvider": false },
         "documentFormattingProvider": true,
-        "executeCommandProvider": { "commands": [CHECK, RACE] },
+        "executeCommandProvider": { "commands": [CHECK_COMMAND, RACE_COMMAND] },
     })
 }
 
@@ -129,28 +129,28 @@ struct Server {
     events: Sender<LoopInput>,
     settings: EditorSettings,
     /// True if the editor refreshes code lenses on request.
-    refreshes_lenses: bool,
+    can_refresh_lenses: bool,
     /// Open documents by address.
     documents: BTreeMap<String, Document>,
     /// When analyses start.
-    due: BTreeMap<(String, DocumentAnalysis), Instant>,
+    due_times: BTreeMap<(String, DocumentAnalysis), Instant>,
     /// Analyses that run.
-    running: BTreeMap<(String, DocumentAnalysis), Cancel>,
+    running_analyses: BTreeMap<(String, DocumentAnalysis), CancelFlag>,
     /// Requests that run.
-    requests: HashMap<RequestId, Cancel>,
-    found: BTreeMap<(String, DocumentAnalysis), DocumentProblems>,
+    running_requests: HashMap<RequestId, CancelFlag>,
+    problems: BTreeMap<(String, DocumentAnalysis), DocumentProblems>,
     verdicts: BTreeMap<String, EditorVerdict>,
     slots: ChildLimit,
-    scratch: tempfile::TempDir,
+    scratch_folder: tempfile::TempDir,
     /// The number of requests to the editor.
-    sent: i32,
-    shut_down: bool,
+    sent_requests: i32,
+    is_shut_down: bool,
 }
 
 /// The answer to a request: immediate, or by a job.
 enum Reply {
-    Now(Value),
-    Later,
+    Immediate(Value),
+    Deferred,
 }
 
 impl Server {
@@ -169,23 +169,24 @@ impl Server {
             connection,
             events,
             settings: EditorSettings::default(),
-            refreshes_lenses: refreshes.and_then(Value::as_bool).unwrap_or(false),
+            can_refresh_lenses: refreshes.and_then(Value::as_bool).unwrap_or(false),
             documents: BTreeMap::new(),
-            due: BTreeMap::new(),
-            running: BTreeMap::new(),
-            requests: HashMap::new(),
-            found: BTreeMap::new(),
+            due_times: BTreeMap::new(),
+            running_analyses: BTreeMap::new(),
+            running_requests: HashMap::new(),
+            problems: BTreeMap::new(),
             verdicts: BTreeMap::new(),
             slots: ChildLimit::default(),
-            scratch: tempfile::tempdir()?,
-            sent: 0,
-            shut_down: false,
+            scratch_folder: tempfile::tempdir()?,
+            sent_requests: 0,
+            is_shut_down: false,
         };
         match settings {
             Ok(settings) => server.settings = settings,
-            Err(error) => {
-                server.show(MessageType::WARNING, format!("initializationOptions: {error}; defaults apply"))
-            }
+            Err(error) => server.show_message(
+                MessageType::WARNING,
+                format!("initializationOptions: {error}; defaults apply"),
+            ),
         }
         Ok(server)
     }
@@ -193,15 +194,15 @@ impl Server {
     /// Handles events until the editor ends the connection; returns true if it requested the end.
     fn serve(&mut self, inbox: &Receiver<LoopInput>) -> bool {
         loop {
-            self.start_due();
-            let next = self.due.values().min().map(|due| due.saturating_duration_since(Instant::now()));
+            self.start_due_analyses();
+            let next = self.due_times.values().min().map(|due| due.saturating_duration_since(Instant::now()));
             let event = match next {
                 Some(wait) => match inbox.recv_timeout(wait) {
                     Ok(event) => event,
                     Err(RecvTimeoutError::Timeout) => continue,
-                    Err(RecvTimeoutError::Disconnected) => LoopInput::Closed,
+                    Err(RecvTimeoutError::Disconnected) => LoopInput::ConnectionClosed,
                 },
-                None => inbox.recv().unwrap_or(LoopInput::Closed),
+                None => inbox.recv().unwrap_or(LoopInput::ConnectionClosed),
             };
             match event {
                 LoopInput::Message(Message::Request(request)) => self.on_request(request),
@@ -217,15 +218,15 @@ impl Server {
                     }
                 }
                 LoopInput::Message(Message::Response(_)) => {}
-                LoopInput::Closed => break,
-                LoopInput::Analysed { address, version, analysis, problems } => {
+                LoopInput::ConnectionClosed => break,
+                LoopInput::AnalysisFinished { address, version, analysis, problems } => {
                     self.on_analysed(address, version, analysis, problems);
                 }
-                LoopInput::Answered { id, answer, verdict } => self.on_answered(id, answer, verdict),
+                LoopInput::RequestAnswered { id, answer, verdict } => self.on_answered(id, answer, verdict),
             }
         }
-        self.running.values().chain(self.requests.values()).for_each(Cancel::cancel);
-        self.shut_down
+        self.running_analyses.values().chain(self.running_requests.values()).for_each(CancelFlag::cancel);
+        self.is_shut_down
     }
 
     fn send(&self, message: impl Into<Message>) {
@@ -237,40 +238,48 @@ impl Server {
         self.send(Notification::new(method.to_owned(), parameters));
     }
 
-    fn show(&self, typ: MessageType, message: String) {
+    fn show_message(&self, typ: MessageType, message: String) {
         self.notify(ShowMessage::METHOD, ShowMessageParams { typ, message });
     }
 
     fn on_request(&mut self, request: Request) {
         let id = request.id.clone();
-        let answer = if self.shut_down {
-            Err(error(ErrorCode::InvalidRequest, "the server is shutting down"))
+        let answer = if self.is_shut_down {
+            Err(response_error(ErrorCode::InvalidRequest, "the server is shutting down"))
         } else {
-            catch_unwind(AssertUnwindSafe(|| self.answer(request)))
-                .unwrap_or_else(|_| Err(error(ErrorCode::InternalError, "the request could not be handled")))
+            catch_unwind(AssertUnwindSafe(|| self.handle_request(request))).unwrap_or_else(|_| {
+                Err(response_error(ErrorCode::InternalError, "the request could not be handled"))
+            })
         };
         match answer {
-            Ok(Reply::Later) => {}
-            Ok(Reply::Now(value)) => self.send(Response::new_ok(id, value)),
+            Ok(Reply::Deferred) => {}
+            Ok(Reply::Immediate(value)) => self.send(Response::new_ok(id, value)),
             Err(error) => self.send(Response::new_err(id, error.code, error.message)),
         }
     }
 
-    fn answer(&mut self, request: Request) -> Result<Reply, ResponseError> {
+    fn handle_request(&mut self, request: Request) -> Result<Reply, ResponseError> {
         let value = match request.method.as_str() {
             Shutdown::METHOD => {
-                self.shut_down = true;
+                self.is_shut_down = true;
                 Value::Null
             }
-            HoverRequest::METHOD => json!(self.hover(&parse(request.params)?)),
-            Completion::METHOD => json!(self.complete(&parse(request.params)?)),
-            CodeActionRequest::METHOD => json!(self.actions(&parse(request.params)?)),
-            CodeLensRequest::METHOD => json!(self.lenses(&parse(request.params)?)),
-            Formatting::METHOD => json!(self.format(&parse(request.params)?)),
-            ExecuteCommand::METHOD => return self.execute(request.id, &parse(request.params)?),
-            other => return Err(error(ErrorCode::MethodNotFound, &format!("`{other}` is not supported"))),
+            HoverRequest::METHOD => json!(self.hover(&parse_parameters(request.params)?)),
+            Completion::METHOD => json!(self.complete(&parse_parameters(request.params)?)),
+            CodeActionRequest::METHOD => json!(self.code_actions(&parse_parameters(request.params)?)),
+            CodeLensRequest::METHOD => json!(self.code_lenses(&parse_parameters(request.params)?)),
+            Formatting::METHOD => json!(self.format(&parse_parameters(request.params)?)),
+            ExecuteCommand::METHOD => {
+                return self.execute_command(request.id, &parse_parameters(request.params)?);
+            }
+            other => {
+                return Err(response_error(
+                    ErrorCode::MethodNotFound,
+                    &format!("`{other}` is not supported"),
+                ));
+            }
         };
-        Ok(Reply::Now(value))
+        Ok(Reply::Immediate(value))
     }
 
     fn on_notification(&mut self, notification: Notification) -> Result<(), serde_json::Error> {
@@ -279,40 +288,40 @@ impl Server {
             DidOpenTextDocument::METHOD => {
                 let opened = serde_json::from_value::<DidOpenTextDocumentParams>(parameters)?.text_document;
                 let address = opened.uri.as_str().to_owned();
-                let file = path_of(&address);
+                let file = file_path(&address);
                 let is_file = file.is_some();
                 let path = file.unwrap_or_else(|| PathBuf::from(&address));
                 let language = detect_language(&path.to_string_lossy(), &opened.language_id, &opened.text);
                 let text = DocumentText::new(&opened.text);
                 let document = Document { version: opened.version, text, language, path, is_file };
                 self.documents.insert(address.clone(), document);
-                self.edited(&address);
-                self.saved(&address);
+                self.on_edited(&address);
+                self.on_saved(&address);
             }
             DidChangeTextDocument::METHOD => {
                 let changed: DidChangeTextDocumentParams = serde_json::from_value(parameters)?;
                 let address = changed.text_document.uri.as_str().to_owned();
                 if let Some(document) = self.documents.get_mut(&address) {
                     // Races stay until the next save, at the lines where they were found.
-                    let mut stale = self.found.get_mut(&(address.clone(), DocumentAnalysis::Race));
+                    let mut stale = self.problems.get_mut(&(address.clone(), DocumentAnalysis::Race));
                     for change in &changed.content_changes {
-                        let replaced = document.text.replaced(change);
+                        let replaced = document.text.replaced_range(change);
                         let problems = stale.iter_mut().flat_map(|found| &mut found.problems);
                         problems.for_each(|problem| problem.shift(&replaced, change.text.len()));
-                        document.text = document.text.edited(change);
+                        document.text = document.text.apply_edit(change);
                     }
                     document.version = changed.text_document.version;
-                    self.edited(&address);
+                    self.on_edited(&address);
                 }
             }
             DidSaveTextDocument::METHOD => {
                 let saved: DidSaveTextDocumentParams = serde_json::from_value(parameters)?;
-                self.saved(saved.text_document.uri.as_str());
+                self.on_saved(saved.text_document.uri.as_str());
             }
             DidCloseTextDocument::METHOD => {
                 let closed: DidCloseTextDocumentParams = serde_json::from_value(parameters)?;
                 let uri = closed.text_document.uri;
-                self.close(uri.as_str());
+                self.close_document(uri.as_str());
                 self.notify(
                     PublishDiagnostics::METHOD,
                     PublishDiagnosticsParams { uri, diagnostics: Vec::new(), version: None },
@@ -324,7 +333,7 @@ impl Server {
                     NumberOrString::Number(id) => RequestId::from(id),
                     NumberOrString::String(id) => RequestId::from(id),
                 };
-                if let Some(cancel) = self.requests.get(&id) {
+                if let Some(cancel) = self.running_requests.get(&id) {
                     cancel.cancel();
                 }
             }
@@ -334,7 +343,7 @@ impl Server {
     }
 
     /// Schedules the analyses of a changed text.
-    fn edited(&mut self, address: &str) {
+    fn on_edited(&mut self, address: &str) {
         let Some(language) = self.documents.get(address).and_then(|document| document.language) else {
             return;
         };
@@ -343,36 +352,37 @@ impl Server {
             DocumentLanguage::Shader => return,
             _ => (DocumentAnalysis::Text, TEXT_DELAY),
         };
-        self.due.insert((address.to_owned(), analysis), Instant::now() + delay);
+        self.due_times.insert((address.to_owned(), analysis), Instant::now() + delay);
     }
 
     /// Schedules the analyses of a saved file.
-    fn saved(&mut self, address: &str) {
+    fn on_saved(&mut self, address: &str) {
         let Some(document) = self.documents.get(address) else { return };
         if self.settings.race && document.is_file && document.language == Some(DocumentLanguage::Shader) {
-            self.due.insert((address.to_owned(), DocumentAnalysis::Race), Instant::now());
+            self.due_times.insert((address.to_owned(), DocumentAnalysis::Race), Instant::now());
         }
     }
 
-    fn close(&mut self, address: &str) {
+    fn close_document(&mut self, address: &str) {
         self.documents.remove(address);
         self.verdicts.remove(address);
         for analysis in [DocumentAnalysis::Text, DocumentAnalysis::Lint, DocumentAnalysis::Race] {
             let key = (address.to_owned(), analysis);
-            self.due.remove(&key);
-            self.found.remove(&key);
-            if let Some(cancel) = self.running.remove(&key) {
+            self.due_times.remove(&key);
+            self.problems.remove(&key);
+            if let Some(cancel) = self.running_analyses.remove(&key) {
                 cancel.cancel();
             }
         }
     }
 
     /// Starts the analyses whose time has come.
-    fn start_due(&mut self) {
+    fn start_due_analyses(&mut self) {
         let now = Instant::now();
-        let due: Vec<_> = self.due.iter().filter(|(_, at)| **at <= now).map(|(key, _)| key.clone()).collect();
+        let due: Vec<_> =
+            self.due_times.iter().filter(|(_, at)| **at <= now).map(|(key, _)| key.clone()).collect();
         for key in due {
-            self.due.remove(&key);
+            self.due_times.remove(&key);
             self.analyse(key.0, key.1);
         }
     }
@@ -381,17 +391,17 @@ impl Server {
     fn analyse(&mut self, address: String, analysis: DocumentAnalysis) {
         let Some(document) = self.documents.get(&address).cloned() else { return };
         let Some(language) = document.language else { return };
-        let cancel = Cancel::default();
-        if let Some(earlier) = self.running.insert((address.clone(), analysis), cancel.clone()) {
+        let cancel = CancelFlag::default();
+        if let Some(earlier) = self.running_analyses.insert((address.clone(), analysis), cancel.clone()) {
             earlier.cancel();
         }
         let version = document.version;
-        let failed = {
+        let on_panic = {
             let address = address.clone();
-            move || LoopInput::Analysed { address, version, analysis, problems: None }
+            move || LoopInput::AnalysisFinished { address, version, analysis, problems: None }
         };
         let (program, settings) = (self.program.clone(), self.settings.clone());
-        let (slots, scratch) = (self.slots.clone(), self.scratch.path().to_owned());
+        let (slots, scratch) = (self.slots.clone(), self.scratch_folder.path().to_owned());
         let work = move || {
             let job = ShaderJob {
                 program: &program,
@@ -407,9 +417,14 @@ impl Server {
                 DocumentAnalysis::Lint => job.lint(&scratch),
                 DocumentAnalysis::Race => job.race(),
             };
-            LoopInput::Analysed { address, version, analysis, problems: problems_of(problems, analysis) }
+            LoopInput::AnalysisFinished {
+                address,
+                version,
+                analysis,
+                problems: analysis_problems(problems, analysis),
+            }
         };
-        start(&self.events, work, failed);
+        spawn_job(&self.events, work, on_panic);
     }
 
     fn on_analysed(
@@ -423,25 +438,25 @@ impl Server {
         // `race` is about the saved file; the others are out of date with the next edit.
         let current = document.version == version || analysis == DocumentAnalysis::Race;
         let Some(problems) = problems.filter(|_| current) else { return };
-        self.found.insert((address.clone(), analysis), DocumentProblems { version, problems });
-        self.publish(&address);
+        self.problems.insert((address.clone(), analysis), DocumentProblems { version, problems });
+        self.publish_diagnostics(&address);
     }
 
-    fn problems_of<'s>(&'s self, address: &'s str) -> impl Iterator<Item = (i32, &'s TextProblem)> {
-        let found = self.found.iter().filter(move |((of, _), _)| of == address);
+    fn document_problems<'s>(&'s self, address: &'s str) -> impl Iterator<Item = (i32, &'s TextProblem)> {
+        let found = self.problems.iter().filter(move |((other_address, _), _)| other_address == address);
         found.flat_map(|(_, found)| found.problems.iter().map(|problem| (found.version, problem)))
     }
 
-    fn publish(&self, address: &str) {
+    fn publish_diagnostics(&self, address: &str) {
         let (Some(document), Ok(uri)) = (self.documents.get(address), Uri::from_str(address)) else { return };
         let mut diagnostics = Vec::new();
-        for (_, problem) in self.problems_of(address) {
-            let diagnostic = publish::diagnostic(&uri, &document.text, problem);
+        for (_, problem) in self.document_problems(address) {
+            let diagnostic = publish::to_diagnostic(&uri, &document.text, problem);
             // A shader that does not compile is refused by `lint` and by `race`.
-            let repeated = |known: &lsp_types::Diagnostic| {
+            let is_duplicate = |known: &lsp_types::Diagnostic| {
                 known.range == diagnostic.range && known.message == diagnostic.message
             };
-            if !diagnostics.iter().any(repeated) {
+            if !diagnostics.iter().any(is_duplicate) {
                 diagnostics.push(diagnostic);
             }
         }
@@ -474,17 +489,17 @@ impl Server {
         Some(found.candidates.into_iter().map(item).collect())
     }
 
-    fn actions(&self, parameters: &CodeActionParams) -> Option<Vec<Value>> {
+    fn code_actions(&self, parameters: &CodeActionParams) -> Option<Vec<Value>> {
         let uri = &parameters.text_document.uri;
         let document = self.documents.get(uri.as_str())?;
-        let problems = self.problems_of(uri.as_str());
+        let problems = self.document_problems(uri.as_str());
         // The ranges of an older version are no longer valid.
         let current =
             problems.filter(|(version, _)| *version == document.version).map(|(_, problem)| problem);
-        Some(publish::actions(uri, &document.text, current, parameters.range))
+        Some(publish::code_actions(uri, &document.text, current, parameters.range))
     }
 
-    fn lenses(&self, parameters: &CodeLensParams) -> Option<Vec<CodeLens>> {
+    fn code_lenses(&self, parameters: &CodeLensParams) -> Option<Vec<CodeLens>> {
         let address = parameters.text_document.uri.as_str();
         let document = self.documents.get(address)?;
         let text = document.text.content();
@@ -492,13 +507,14 @@ impl Server {
             DocumentLanguage::Litmus => {
                 let question = ["exists", "~exists", "forall", "final"];
                 let start = text.lines().position(|line| question.iter().any(|word| line.starts_with(word)));
-                ("check", CHECK, line_range(text, start.map_or(1, |line| line + 1)).start)
+                ("check", CHECK_COMMAND, line_range(text, start.map_or(1, |line| line + 1)).start)
             }
-            DocumentLanguage::Shader if document.is_file => ("race", RACE, 0),
+            DocumentLanguage::Shader if document.is_file => ("race", RACE_COMMAND, 0),
             _ => return Some(Vec::new()),
         };
         let known = self.verdicts.get(address).filter(|verdict| verdict.version == document.version);
-        let title = known.map_or_else(|| title.to_owned(), |verdict| format!("{title}: {}", verdict.words));
+        let title =
+            known.map_or_else(|| title.to_owned(), |verdict| format!("{title}: {}", verdict.description));
         let at: Position = document.text.position_of(offset);
         let command = Command { title, command: command.to_owned(), arguments: Some(vec![json!(address)]) };
         Some(vec![CodeLens { range: Range { start: at, end: at }, command: Some(command), data: None }])
@@ -516,49 +532,57 @@ impl Server {
     }
 
     /// Starts the command of a code lens.
-    fn execute(&mut self, id: RequestId, parameters: &ExecuteCommandParams) -> Result<Reply, ResponseError> {
+    fn execute_command(
+        &mut self,
+        id: RequestId,
+        parameters: &ExecuteCommandParams,
+    ) -> Result<Reply, ResponseError> {
         let address = parameters.arguments.first().and_then(Value::as_str).unwrap_or_default().to_owned();
         let document = self.documents.get(&address).cloned();
-        let document = document.ok_or_else(|| error(ErrorCode::InvalidParams, "the document is not open"))?;
+        let document =
+            document.ok_or_else(|| response_error(ErrorCode::InvalidParams, "the document is not open"))?;
         let is_check = match parameters.command.as_str() {
-            CHECK => true,
-            RACE => false,
-            other => return Err(error(ErrorCode::InvalidParams, &format!("`{other}` is not a command"))),
+            CHECK_COMMAND => true,
+            RACE_COMMAND => false,
+            other => {
+                return Err(response_error(ErrorCode::InvalidParams, &format!("`{other}` is not a command")));
+            }
         };
-        let cancel = Cancel::default();
-        self.requests.insert(id.clone(), cancel.clone());
+        let cancel = CancelFlag::default();
+        self.running_requests.insert(id.clone(), cancel.clone());
         let (program, settings, slots) = (self.program.clone(), self.settings.clone(), self.slots.clone());
-        let failed = {
+        let on_panic = {
             let id = id.clone();
             move || {
-                let answer = Err(error(ErrorCode::InternalError, "the command failed"));
-                LoopInput::Answered { id, answer, verdict: None }
+                let answer = Err(response_error(ErrorCode::InternalError, "the command failed"));
+                LoopInput::RequestAnswered { id, answer, verdict: None }
             }
         };
         let work = move || {
             let words = if is_check {
-                check(&document, &program, &settings, &slots, &cancel)
+                check_document(&document, &program, &settings, &slots, &cancel)
             } else {
-                race(&document, &program, &settings, &slots, &cancel)
+                check_races(&document, &program, &settings, &slots, &cancel)
             };
-            let verdict = words.map(|words| EditorVerdict { address, version: document.version, words });
+            let verdict =
+                words.map(|words| EditorVerdict { address, version: document.version, description: words });
             match verdict {
                 Ok(verdict) => {
-                    let answer = Ok(json!({ "verdict": verdict.words }));
-                    LoopInput::Answered { id, answer, verdict: Some(verdict) }
+                    let answer = Ok(json!({ "verdict": verdict.description }));
+                    LoopInput::RequestAnswered { id, answer, verdict: Some(verdict) }
                 }
                 Err(ChildError::Cancelled) => {
-                    let answer = Err(error(ErrorCode::RequestCanceled, "cancelled"));
-                    LoopInput::Answered { id, answer, verdict: None }
+                    let answer = Err(response_error(ErrorCode::RequestCanceled, "cancelled"));
+                    LoopInput::RequestAnswered { id, answer, verdict: None }
                 }
                 Err(other) => {
-                    let answer = Err(error(ErrorCode::RequestFailed, &other.to_string()));
-                    LoopInput::Answered { id, answer, verdict: None }
+                    let answer = Err(response_error(ErrorCode::RequestFailed, &other.to_string()));
+                    LoopInput::RequestAnswered { id, answer, verdict: None }
                 }
             }
         };
-        start(&self.events, work, failed);
-        Ok(Reply::Later)
+        spawn_job(&self.events, work, on_panic);
+        Ok(Reply::Deferred)
     }
 
     fn on_answered(
@@ -567,24 +591,24 @@ impl Server {
         answer: Result<Value, ResponseError>,
         verdict: Option<EditorVerdict>,
     ) {
-        self.requests.remove(&id);
+        self.running_requests.remove(&id);
         match answer {
             Ok(value) => self.send(Response::new_ok(id, value)),
             Err(error) => self.send(Response::new_err(id, error.code, error.message)),
         }
         let Some(verdict) = verdict else { return };
-        self.show(MessageType::INFO, verdict.words.clone());
+        self.show_message(MessageType::INFO, verdict.description.clone());
         self.verdicts.insert(verdict.address.clone(), verdict);
-        if self.refreshes_lenses {
-            self.sent += 1;
-            let id = RequestId::from(self.sent);
+        if self.can_refresh_lenses {
+            self.sent_requests += 1;
+            let id = RequestId::from(self.sent_requests);
             self.send(Request { id, method: CodeLensRefresh::METHOD.to_owned(), params: Value::Null });
         }
     }
 }
 
 /// Returns the problems of an analysis; one for a child that failed, none for one that was cancelled.
-fn problems_of(
+fn analysis_problems(
     problems: Result<Vec<TextProblem>, ChildError>,
     analysis: DocumentAnalysis,
 ) -> Option<Vec<TextProblem>> {
@@ -604,12 +628,12 @@ fn problems_of(
 }
 
 /// Checks the text of a test; returns the verdict in words.
-fn check(
+fn check_document(
     document: &Document,
     program: &std::path::Path,
     settings: &EditorSettings,
     slots: &ChildLimit,
-    cancel: &Cancel,
+    cancel: &CancelFlag,
 ) -> Result<String, ChildError> {
     let limit = settings.check_limit();
     let seconds = format!("{}s", limit.as_secs());
@@ -617,18 +641,23 @@ fn check(
         ["check", "--format", "json", "--timeout", &seconds, "-"].map(std::ffi::OsStr::new).into();
     let folder = document.path.parent().filter(|_| document.is_file).unwrap_or(std::path::Path::new("."));
     let folder = if folder.is_dir() { folder } else { std::path::Path::new(".") };
-    let command =
-        ChildCommand { program, arguments, folder, input: document.text.content(), limit: limit + GRACE };
-    Ok(verdict(&run(&command, slots, &|| cancel.is_cancelled())?))
+    let command = ChildCommand {
+        program,
+        arguments,
+        folder,
+        input: document.text.content(),
+        time_limit: limit + GRACE_TIME,
+    };
+    Ok(describe_verdict(&run_child(&command, slots, &|| cancel.is_cancelled())?))
 }
 
 /// Checks a saved shader for races; returns the number of findings in words.
-fn race(
+fn check_races(
     document: &Document,
     program: &std::path::Path,
     settings: &EditorSettings,
     slots: &ChildLimit,
-    cancel: &Cancel,
+    cancel: &CancelFlag,
 ) -> Result<String, ChildError> {
     let job = ShaderJob {
         program,
@@ -647,10 +676,11 @@ fn race(
     })
 }
 
-fn parse<T: DeserializeOwned>(parameters: Value) -> Result<T, ResponseError> {
-    serde_json::from_value(parameters).map_err(|cause| error(ErrorCode::InvalidParams, &cause.to_string()))
+fn parse_parameters<T: DeserializeOwned>(parameters: Value) -> Result<T, ResponseError> {
+    serde_json::from_value(parameters)
+        .map_err(|cause| response_error(ErrorCode::InvalidParams, &cause.to_string()))
 }
 
-fn error(code: ErrorCode, message: &str) -> ResponseError {
+fn response_error(code: ErrorCode, message: &str) -> ResponseError {
     ResponseError { code: code as i32, message: message.to_owned(), data: None }
 }

@@ -10,15 +10,15 @@ use language::{Correction, Severity, TextProblem, line_range, offset_at};
 use results::wire::{FindingRecord, MendRecord};
 use serde::Deserialize;
 
-use crate::child::{Cancel, ChildCommand, ChildError, ChildLimit, ChildOutput, run};
+use crate::child::{CancelFlag, ChildCommand, ChildError, ChildLimit, ChildOutput, run_child};
 use crate::settings::EditorSettings;
 
 /// The time limit of `lint`, compiling included.
 const LINT_LIMIT: Duration = Duration::from_secs(10);
 /// Time for compiling, and for ending a run that reached its limit.
-const GRACE: Duration = Duration::from_secs(10);
+const GRACE_TIME: Duration = Duration::from_secs(10);
 /// Extensions of languages without included files.
-const WITHOUT_INCLUDES: [&str; 2] = ["spvasm", "wgsl"];
+const EXTENSIONS_WITHOUT_INCLUDES: [&str; 2] = ["spvasm", "wgsl"];
 
 /// The fields of an answer of `lint` or `race` that an editor shows.
 #[derive(Debug, Deserialize)]
@@ -46,11 +46,11 @@ pub struct ShaderJob<'s> {
     /// The limit of child processes.
     pub slots: &'s ChildLimit,
     /// Ends the job early.
-    pub cancel: &'s Cancel,
+    pub cancel: &'s CancelFlag,
 }
 
 impl ShaderJob<'_> {
-    fn name(&self) -> &OsStr {
+    fn file_name(&self) -> &OsStr {
         self.path.file_name().unwrap_or(self.path.as_os_str())
     }
 
@@ -60,17 +60,17 @@ impl ShaderJob<'_> {
     /// If the job is cancelled, or the child cannot run.
     pub fn lint(&self, scratch: &Path) -> Result<Vec<TextProblem>, ChildError> {
         let folder = tempfile::tempdir_in(scratch)?;
-        fs::write(folder.path().join(self.name()), self.text)?;
+        fs::write(folder.path().join(self.file_name()), self.text)?;
         let mut arguments: Vec<&OsStr> = ["lint", "--format", "json"].map(OsStr::new).into();
         let extension = self.path.extension().and_then(OsStr::to_str).unwrap_or_default();
-        if !WITHOUT_INCLUDES.contains(&extension) {
-            let own = self.path.parent().filter(|_| self.is_file).map(Path::as_os_str);
-            for include in own.into_iter().chain(self.settings.include.iter().map(OsStr::new)) {
+        if !EXTENSIONS_WITHOUT_INCLUDES.contains(&extension) {
+            let own_folder = self.path.parent().filter(|_| self.is_file).map(Path::as_os_str);
+            for include in own_folder.into_iter().chain(self.settings.include.iter().map(OsStr::new)) {
                 arguments.extend([OsStr::new("-I"), include]);
             }
         }
-        let output = self.run(arguments, folder.path(), LINT_LIMIT)?;
-        Ok(self.problems(&output))
+        let output = self.run_program(arguments, folder.path(), LINT_LIMIT)?;
+        Ok(self.parse_problems(&output))
     }
 
     /// Checks the saved file for races.
@@ -93,8 +93,8 @@ impl ShaderJob<'_> {
             arguments.extend([OsStr::new("--case"), case.as_os_str()]);
         }
         let folder = self.path.parent().unwrap_or(Path::new(""));
-        let output = self.run(arguments, folder, limit * 2 + GRACE)?;
-        Ok(self.problems(&output))
+        let output = self.run_program(arguments, folder, limit * 2 + GRACE_TIME)?;
+        Ok(self.parse_problems(&output))
     }
 
     /// Returns the case file of the shader, if there is one.
@@ -105,26 +105,28 @@ impl ShaderJob<'_> {
         [PathBuf::from(long), short].into_iter().find(|case| case.is_file())
     }
 
-    fn run<'a>(
+    fn run_program<'a>(
         &'a self,
         mut arguments: Vec<&'a OsStr>,
         folder: &Path,
         limit: Duration,
     ) -> Result<ChildOutput, ChildError> {
-        arguments.extend([OsStr::new("--"), self.name()]);
-        let command = ChildCommand { program: self.program, arguments, folder, input: "", limit };
-        run(&command, self.slots, &|| self.cancel.is_cancelled())
+        arguments.extend([OsStr::new("--"), self.file_name()]);
+        let command = ChildCommand { program: self.program, arguments, folder, input: "", time_limit: limit };
+        run_child(&command, self.slots, &|| self.cancel.is_cancelled())
     }
 
     /// Converts the output of a child to problems.
-    fn problems(&self, output: &ChildOutput) -> Vec<TextProblem> {
-        let name = self.name().to_string_lossy();
+    fn parse_problems(&self, output: &ChildOutput) -> Vec<TextProblem> {
+        let name = self.file_name().to_string_lossy();
         let answers: Vec<EditorAnswer> =
             output.stdout.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
         if answers.is_empty() {
             return match output.code {
                 Some(0) => Vec::new(),
-                Some(_) => vec![refusal(&unwrapped(&output.stderr), &name, self.text, Severity::Error)],
+                Some(_) => {
+                    vec![refusal_problem(&unwrap_report(&output.stderr), &name, self.text, Severity::Error)]
+                }
                 None => {
                     let message = "the analysis of this shader crashed".to_owned();
                     vec![TextProblem::new(line_range(self.text, 1), Severity::Warning, "crash", message)]
@@ -133,7 +135,7 @@ impl ShaderJob<'_> {
         }
         let mut problems = Vec::new();
         for answer in &answers {
-            problems.extend(answer.findings.iter().map(|finding| found(finding, &name, self.text)));
+            problems.extend(answer.findings.iter().map(|finding| finding_problem(finding, &name, self.text)));
             let severity = match answer.verdict.as_str() {
                 "refused" => Severity::Error,
                 _ => Severity::Information,
@@ -141,7 +143,7 @@ impl ShaderJob<'_> {
             if answer.findings.is_empty()
                 && let Some(why) = &answer.why
             {
-                problems.push(refusal(why, &name, self.text, severity));
+                problems.push(refusal_problem(why, &name, self.text, severity));
             }
         }
         problems.sort_by_key(|problem| problem.range.start);
@@ -151,14 +153,14 @@ impl ShaderJob<'_> {
 }
 
 /// Returns the text of an error as it was before a report wrapped and marked its lines.
-fn unwrapped(stderr: &str) -> String {
+fn unwrap_report(stderr: &str) -> String {
     let lines = stderr.lines().map(|line| line.trim().trim_start_matches(['×', '│', '╰', '─', '▶', ' ']));
     lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
 /// Returns the problem for a refused shader, at the first line that the message names.
-fn refusal(message: &str, name: &str, text: &str, severity: Severity) -> TextProblem {
-    let place = message.match_indices(name).find_map(|(at, _)| {
+fn refusal_problem(message: &str, name: &str, text: &str, severity: Severity) -> TextProblem {
+    let position = message.match_indices(name).find_map(|(at, _)| {
         let rest = message[at + name.len()..].strip_prefix([':', '('])?;
         let digits =
             |text: &str| text.split(|c: char| !c.is_ascii_digit()).next().and_then(|n| n.parse().ok());
@@ -167,7 +169,7 @@ fn refusal(message: &str, name: &str, text: &str, severity: Severity) -> TextPro
         let column: Option<usize> = after.strip_prefix(':').and_then(digits);
         Some((line, column))
     });
-    let range = match place {
+    let range = match position {
         Some((line, Some(column))) => {
             let start = offset_at(text, line, column);
             start..line_range(text, line).end.max(start)
@@ -176,7 +178,7 @@ fn refusal(message: &str, name: &str, text: &str, severity: Severity) -> TextPro
         None => line_range(text, 1),
     };
     let message = message.trim();
-    let message = match place {
+    let message = match position {
         // The editor shows the place itself.
         Some((line, _)) => message.strip_prefix(&format!("{name}:{line}:")).unwrap_or(message).trim_start(),
         None => message,
@@ -185,12 +187,12 @@ fn refusal(message: &str, name: &str, text: &str, severity: Severity) -> TextPro
 }
 
 /// Converts a finding to a problem at its first place in this document.
-fn found(finding: &FindingRecord, name: &str, text: &str) -> TextProblem {
-    let here = |file: &Option<String>| {
+fn finding_problem(finding: &FindingRecord, name: &str, text: &str) -> TextProblem {
+    let is_this_document = |file: &Option<String>| {
         file.as_deref().is_none_or(|file| file.rsplit(['/', '\\']).next() == Some(name))
     };
     let severity = if finding.kind.starts_with("lint:") { Severity::Warning } else { Severity::Error };
-    let mut places = finding.at.iter().filter(|place| here(&place.file));
+    let mut places = finding.at.iter().filter(|place| is_this_document(&place.file));
     let mut message = finding.message.clone();
     let range = match places.next() {
         Some(place) => line_range(text, place.line.unwrap_or(1) as usize),
@@ -211,17 +213,17 @@ fn found(finding: &FindingRecord, name: &str, text: &str) -> TextProblem {
     for change in &finding.mend {
         message = format!("{message}\nFix: line {}: {}", change.line.unwrap_or(1), change.text);
     }
-    let corrections = correction(&finding.mend, here, text).into_iter().collect();
+    let corrections = fix_correction(&finding.mend, is_this_document, text).into_iter().collect();
     TextProblem { related, corrections, ..TextProblem::new(range, severity, &finding.kind, message) }
 }
 
 /// Returns the edits of a fix whose changes all insert code before or after lines of this document.
-fn correction(
+fn fix_correction(
     changes: &[MendRecord],
-    here: impl Fn(&Option<String>) -> bool,
+    is_this_document: impl Fn(&Option<String>) -> bool,
     text: &str,
 ) -> Option<Correction> {
-    let FixEdits { title, edits } = fix_edits(changes, here, text)?;
+    let FixEdits { title, edits } = fix_edits(changes, is_this_document, text)?;
     let edits = edits.into_iter().map(|CodeEdit { range, code }| (range, code));
     Some(Correction { title, edits: edits.collect() })
 }
@@ -233,7 +235,7 @@ mod tests {
     const TEXT: &str = "void main() {\n    tile[i] = x;\n    y = tile[j];\n}\n";
 
     fn finding(json: &str) -> TextProblem {
-        found(&serde_json::from_str(json).unwrap(), "k.comp", TEXT)
+        finding_problem(&serde_json::from_str(json).unwrap(), "k.comp", TEXT)
     }
 
     #[test]
@@ -274,9 +276,9 @@ mod tests {
             ("k.comp:99: beyond", "", "beyond"),
         ];
         for (message, at, shown) in cases {
-            let problem = refusal(message, "k.comp", TEXT, Severity::Error);
+            let problem = refusal_problem(message, "k.comp", TEXT, Severity::Error);
             assert_eq!((&TEXT[problem.range.clone()], problem.message.as_str()), (at, shown));
         }
-        assert_eq!(unwrapped("  × k.comp:2: a\n  │ b\n\n"), "k.comp:2: a\nb");
+        assert_eq!(unwrap_report("  × k.comp:2: a\n  │ b\n\n"), "k.comp:2: a\nb");
     }
 }

@@ -6,7 +6,7 @@ use crate::child::ChildOutput;
 
 /// The fields of an answer that the line shows.
 #[derive(Debug, Deserialize)]
-struct CheckAnswer {
+struct EditorCheckAnswer {
     model: String,
     race: String,
     queries: Vec<CheckQuery>,
@@ -26,10 +26,10 @@ struct RejectedTest {
 }
 
 /// Returns the verdict in words from the output of `check --format json`.
-pub fn verdict(output: &ChildOutput) -> String {
+pub fn describe_verdict(output: &ChildOutput) -> String {
     let first = output.stdout.lines().next().unwrap_or_default();
-    if let Ok(answer) = serde_json::from_str::<CheckAnswer>(first) {
-        let mut parts: Vec<String> = answer.queries.iter().map(query).collect();
+    if let Ok(answer) = serde_json::from_str::<EditorCheckAnswer>(first) {
+        let mut parts: Vec<String> = answer.queries.iter().map(describe_query).collect();
         parts.push(match answer.race.as_str() {
             "free" => "no data race".to_owned(),
             "racy" => "data race: undefined".to_owned(),
@@ -41,11 +41,11 @@ pub fn verdict(output: &ChildOutput) -> String {
     if let Ok(rejected) = serde_json::from_str::<RejectedTest>(first) {
         return format!("line {}: {}", rejected.line, rejected.error);
     }
-    let said = output.stderr.lines().find(|line| !line.trim().is_empty()).unwrap_or("no answer");
-    said.trim_start_matches([' ', '×']).to_owned()
+    let message = output.stderr.lines().find(|line| !line.trim().is_empty()).unwrap_or("no answer");
+    message.trim_start_matches([' ', '×']).to_owned()
 }
 
-fn query(query: &CheckQuery) -> String {
+fn describe_query(query: &CheckQuery) -> String {
     let word = match (query.text.starts_with("exists"), query.holds) {
         (_, None) => "unanswered",
         (true, Some(true)) => "allowed",
@@ -85,10 +85,10 @@ mod tests {
             (r#"{"file":"-","error":"no","line":3,"column":1}"#.to_owned(), "line 3: no"),
         ];
         for (stdout, expected) in cases {
-            assert_eq!(verdict(&ChildOutput { stdout, ..ChildOutput::default() }), expected);
+            assert_eq!(describe_verdict(&ChildOutput { stdout, ..ChildOutput::default() }), expected);
         }
         let stderr = "\n  × no such model\n".to_owned();
-        assert_eq!(verdict(&ChildOutput { stderr, ..ChildOutput::default() }), "no such model");
-        assert_eq!(verdict(&ChildOutput::default()), "no answer");
+        assert_eq!(describe_verdict(&ChildOutput { stderr, ..ChildOutput::default() }), "no such model");
+        assert_eq!(describe_verdict(&ChildOutput::default()), "no answer");
     }
 }

@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 
 use litmus::{AccessKind, Operand, Test};
 use model::progress::{Fairness, PROGRESS_GUARANTEES, ProgressLimits, ProgressModel, check_termination};
-use model::{Budget, Model, Options, OutcomeQuestion, allows, answer_queries, naive, predict};
+use model::{
+    Budget, Model, OutcomeChecker, PredictOptions, answer_queries, is_outcome_allowed, naive, predict,
+};
 
 #[path = "figures/families.rs"]
 mod families;
@@ -21,10 +23,10 @@ fn main() {
     }
     let only: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
     let wanted = |name: &str| only.is_empty() || only.iter().any(|o| name.contains(o.as_str()));
-    let yardstick = yardstick();
-    println!("yardstick (10,000 dependent multiplications): {}\n", micros(yardstick));
+    let yardstick = measure_yardstick();
+    println!("yardstick (10,000 dependent multiplications): {}\n", format_duration(yardstick));
     if let Some(id) = only.iter().find_map(|o| o.strip_prefix("profile:")) {
-        let (test, model) = (corpus(id), shipped("vulkan"));
+        let (test, model) = (corpus_test(id), shipped_model("vulkan"));
         let start = Instant::now();
         let mut times = 0;
         while start.elapsed() < Duration::from_secs(3) {
@@ -36,50 +38,50 @@ fn main() {
         return;
     }
     if wanted("small") {
-        small_tests(yardstick);
+        print_small_tests(yardstick);
     }
     if wanted("outcome") {
-        given_outcomes(yardstick);
+        print_given_outcomes(yardstick);
     }
     if wanted("peers") {
-        peers(yardstick);
+        print_peers(yardstick);
     }
     if wanted("large") {
-        large_tests(yardstick);
+        print_large_tests(yardstick);
     }
     if wanted("progress") {
-        progress(yardstick);
+        print_progress(yardstick);
     }
     if wanted("refute") {
-        refutations(yardstick);
+        print_refutations(yardstick);
     }
     if wanted("locks") {
-        locks(yardstick);
+        print_locks(yardstick);
     }
     if wanted("growth") {
-        growth(yardstick);
+        print_growth(yardstick);
         families::print(yardstick);
     }
 }
 
 /// Returns a stop function with a limit of three seconds.
-fn patience() -> impl Fn() -> bool + Sync {
+fn stop_after_three_seconds() -> impl Fn() -> bool + Sync {
     let since = Instant::now();
     move || since.elapsed() >= Duration::from_secs(3)
 }
 
 /// Returns the shipped model with this name.
-fn shipped(name: &str) -> Model {
+fn shipped_model(name: &str) -> Model {
     Model::shipped(name).unwrap().unwrap()
 }
 
-fn corpus(id: &str) -> Test {
+fn corpus_test(id: &str) -> Test {
     let entry = litmus::corpus::tests().into_iter().find(|entry| entry.id == *id).unwrap();
     litmus::parse(entry.text, &entry.id).unwrap()
 }
 
 /// Returns the median time of one call, over samples of at least 100 µs each.
-fn median(mut call: impl FnMut()) -> Duration {
+fn measure_median(mut call: impl FnMut()) -> Duration {
     let start = Instant::now();
     call();
     let once = start.elapsed().max(Duration::from_nanos(50));
@@ -102,8 +104,8 @@ fn median(mut call: impl FnMut()) -> Duration {
 }
 
 /// Returns the time for a fixed amount of work.
-fn yardstick() -> Duration {
-    median(|| {
+fn measure_yardstick() -> Duration {
+    measure_median(|| {
         let mut x = black_box(0x9E37_79B9_7F4A_7C15_u64);
         for _ in 0..10_000 {
             x = x.wrapping_mul(0x2545_F491_4F6C_DD1D) ^ (x >> 29);
@@ -112,7 +114,7 @@ fn yardstick() -> Duration {
     })
 }
 
-fn micros(time: Duration) -> String {
+fn format_duration(time: Duration) -> String {
     let micros = time.as_secs_f64() * 1e6;
     match micros {
         m if m < 100.0 => format!("{m:.2} µs"),
@@ -125,28 +127,28 @@ fn ratio(a: Duration, b: Duration) -> f64 {
     a.as_secs_f64() / b.as_secs_f64()
 }
 
-const NO_LIMIT: Options = Options { budget: Budget::UNLIMITED, unroll: 1 };
+const NO_LIMIT: PredictOptions = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
 
-fn small_tests(yardstick: Duration) {
+fn print_small_tests(yardstick: Duration) {
     println!(
         "{:<28} {:>12} {:>12} {:>14} {:>8}",
         "test (vulkan)", "predict", "/yardstick", "naive", "naive/"
     );
-    let model = shipped("vulkan");
+    let model = shipped_model("vulkan");
     for id in ["mp/MP+rlx-rlx", "mp/MP+rel-acq", "sb/SB+rlx-rlx", "isa2/ISA2+rel-acqrel-acq", "iriw/IRIW+rlx"]
     {
-        let test = corpus(id);
-        let time = median(|| {
-            black_box(predict(&test, &model, &Options::default()).unwrap());
+        let test = corpus_test(id);
+        let time = measure_median(|| {
+            black_box(predict(&test, &model, &PredictOptions::default()).unwrap());
         });
-        let slow = median(|| {
+        let slow = measure_median(|| {
             black_box(naive::enumerate(&test, &model, 1, u64::MAX).unwrap());
         });
         println!(
             "{id:<28} {:>12} {:>12.2} {:>14} {:>8.0}",
-            micros(time),
+            format_duration(time),
             ratio(time, yardstick),
-            micros(slow),
+            format_duration(slow),
             ratio(slow, time)
         );
     }
@@ -154,8 +156,8 @@ fn small_tests(yardstick: Duration) {
 }
 
 /// Measures the time from a parsed test to a verdict on forward progress, for each progress model.
-fn progress(yardstick: Duration) {
-    let vulkan = shipped("vulkan");
+fn print_progress(yardstick: Duration) {
+    let vulkan = shipped_model("vulkan");
     println!(
         "{:<28} {:>9} {:>12} {:>12} {:>12}",
         "progress (vulkan, weak)", "verdicts", "median", "worst", "/yardstick"
@@ -203,31 +205,31 @@ fn progress(yardstick: Duration) {
         println!(
             "{name:<28} {:>9} {:>12} {:>12} {:>12.2}",
             times.len(),
-            micros(median),
-            micros(times[times.len() - 1]),
+            format_duration(median),
+            format_duration(times[times.len() - 1]),
             ratio(median, yardstick)
         );
     }
     println!();
 }
 
-fn given_outcomes(yardstick: Duration) {
+fn print_given_outcomes(yardstick: Duration) {
     println!(
         "{:<28} {:>9} {:>12} {:>12} {:>12}",
         "one outcome (vulkan)", "outcomes", "median", "worst", "/yardstick"
     );
-    let model = shipped("vulkan");
+    let model = shipped_model("vulkan");
     for id in ["mp/MP+rlx-rlx", "mp/MP+rel-acq", "sb/SB+rlx-rlx", "isa2/ISA2+rel-acqrel-acq", "iriw/IRIW+rlx"]
     {
-        let test = corpus(id);
+        let test = corpus_test(id);
         let prediction = predict(&test, &model, &NO_LIMIT).unwrap();
-        let question = OutcomeQuestion::new(&test, &model, &NO_LIMIT).unwrap();
+        let question = OutcomeChecker::new(&test, &model, &NO_LIMIT).unwrap();
         let mut times: Vec<Duration> = prediction
             .outcomes
             .keys()
             .map(|outcome| {
-                median(|| {
-                    black_box(question.allows(outcome, &NO_LIMIT));
+                measure_median(|| {
+                    black_box(question.is_allowed(outcome, &NO_LIMIT));
                 })
             })
             .collect();
@@ -236,20 +238,20 @@ fn given_outcomes(yardstick: Duration) {
         println!(
             "{id:<28} {:>9} {:>12} {:>12} {:>12.2}",
             times.len(),
-            micros(middle),
-            micros(times[times.len() - 1]),
+            format_duration(middle),
+            format_duration(times[times.len() - 1]),
             ratio(middle, yardstick)
         );
         let outcome = prediction.outcomes.keys().next().unwrap();
-        let cold = median(|| {
-            black_box(allows(&test, &model, outcome, &NO_LIMIT).unwrap());
+        let cold = measure_median(|| {
+            black_box(is_outcome_allowed(&test, &model, outcome, &NO_LIMIT).unwrap());
         });
-        println!("{:<28} {:>9} {:>12}", "  with its preparation", 1, micros(cold));
+        println!("{:<28} {:>9} {:>12}", "  with its preparation", 1, format_duration(cold));
     }
     println!();
 }
 
-fn peers(yardstick: Duration) {
+fn print_peers(yardstick: Duration) {
     let Some(folder) = std::env::var_os("VK_LITMUS_CORPORA").map(PathBuf::from) else {
         println!("peers' rows: skipped, VK_LITMUS_CORPORA is not set\n");
         return;
@@ -258,7 +260,7 @@ fn peers(yardstick: Duration) {
     for (peer, chains, nochains) in
         [("dat3m", "dartagnan", "dartagnan-nochains"), ("khronos", "khronos-alloy", "khronos-alloy-nochains")]
     {
-        let (with, without) = (shipped(chains), shipped(nochains));
+        let (with, without) = (shipped_model(chains), shipped_model(nochains));
         let table = std::fs::read_to_string(folder.join(peer).join("verdicts.csv")).unwrap();
         let mut times: Vec<(Duration, String)> = Vec::new();
         for line in table.lines().skip(1) {
@@ -270,11 +272,11 @@ fn peers(yardstick: Duration) {
             let time = if let Some(khronos) = &mut test.khronos {
                 let index: usize = check.split('-').nth(1).unwrap().parse().unwrap();
                 khronos.queries = vec![khronos.queries[index].clone()];
-                median_of_few(|| {
+                measure_median_of_seven(|| {
                     black_box(answer_queries(&test, model, Some(model), &NO_LIMIT).unwrap());
                 })
             } else {
-                median_of_few(|| {
+                measure_median_of_seven(|| {
                     black_box(predict(&test, model, &NO_LIMIT).unwrap());
                 })
             };
@@ -286,17 +288,17 @@ fn peers(yardstick: Duration) {
         println!(
             "{peer}: {} rows, {} together, median {}",
             times.len(),
-            micros(sum),
-            micros(times[times.len() / 2].0)
+            format_duration(sum),
+            format_duration(times[times.len() / 2].0)
         );
         for (time, name) in times.iter().rev().take(8) {
-            println!("    {:>12} {name}", micros(*time));
+            println!("    {:>12} {name}", format_duration(*time));
         }
     }
-    println!("all peers' rows: {} ({:.0} yardsticks)\n", micros(total), ratio(total, yardstick));
+    println!("all peers' rows: {} ({:.0} yardsticks)\n", format_duration(total), ratio(total, yardstick));
 }
 
-fn median_of_few(mut call: impl FnMut()) -> Duration {
+fn measure_median_of_seven(mut call: impl FnMut()) -> Duration {
     call();
     let mut samples: Vec<Duration> = (0..7)
         .map(|_| {
@@ -310,9 +312,9 @@ fn median_of_few(mut call: impl FnMut()) -> Duration {
 }
 
 /// A deterministic random number generator.
-struct Numbers(u64);
+struct Xorshift64(u64);
 
-impl Numbers {
+impl Xorshift64 {
     fn below(&mut self, bound: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -323,7 +325,7 @@ impl Numbers {
 
 /// The kind of accesses in a generated test.
 #[derive(Clone, Copy, PartialEq)]
-enum Style {
+enum AccessStyle {
     Relaxed,
     Synchronizing,
     Plain,
@@ -332,13 +334,13 @@ enum Style {
 
 /// Returns a test with `threads` threads in separate workgroups, with `accesses` accesses each to `locations`
 /// locations.
-fn generated(
+fn generate_test(
     threads: usize,
     accesses: usize,
     locations: u64,
     writes: usize,
-    style: Style,
-    numbers: &mut Numbers,
+    style: AccessStyle,
+    numbers: &mut Xorshift64,
 ) -> Test {
     let total = threads * accesses;
     let mut is_write: Vec<bool> = (0..total).map(|i| i < writes).collect();
@@ -351,17 +353,18 @@ fn generated(
         let thread = i % threads;
         let name = ["x", "y", "z", "u", "v", "w"][numbers.below(locations) as usize];
         let style = match style {
-            Style::Mixed => [Style::Relaxed, Style::Synchronizing, Style::Plain][numbers.below(3) as usize],
+            AccessStyle::Mixed => [AccessStyle::Relaxed, AccessStyle::Synchronizing, AccessStyle::Plain]
+                [numbers.below(3) as usize],
             style => style,
         };
         value += 1;
         let register = columns[thread].len();
         columns[thread].push(match (write, style) {
-            (true, Style::Relaxed) => format!("st.atom.dv.sc0 {name}, {value}"),
-            (true, Style::Synchronizing) => format!("st.atom.rel.dv.sc0.semsc0 {name}, {value}"),
+            (true, AccessStyle::Relaxed) => format!("st.atom.dv.sc0 {name}, {value}"),
+            (true, AccessStyle::Synchronizing) => format!("st.atom.rel.dv.sc0.semsc0 {name}, {value}"),
             (true, _) => format!("st.av.dv.sc0 {name}, {value}"),
-            (false, Style::Relaxed) => format!("ld.atom.dv.sc0 r{register}, {name}"),
-            (false, Style::Synchronizing) => format!("ld.atom.acq.dv.sc0.semsc0 r{register}, {name}"),
+            (false, AccessStyle::Relaxed) => format!("ld.atom.dv.sc0 r{register}, {name}"),
+            (false, AccessStyle::Synchronizing) => format!("ld.atom.acq.dv.sc0.semsc0 r{register}, {name}"),
             (false, _) => format!("ld.vis.dv.sc0 r{register}, {name}"),
         });
     }
@@ -387,28 +390,28 @@ fn generated(
     litmus::parse(&text, "generated").unwrap()
 }
 
-fn large_tests(yardstick: Duration) {
+fn print_large_tests(yardstick: Duration) {
     println!("four threads of five accesses, two locations, twelve writes; cut off after 3 s");
     println!(
         "{:<16} {:<14} {:>5} {:>12} {:>12} {:>12} {:>12} {:>8}",
         "model", "accesses", "tests", "median", "90th of 100", "worst", "/yardstick", "cut off"
     );
     for name in ["vulkan", "dartagnan", "khronos-alloy", "tso", "sc"] {
-        let model = shipped(name);
+        let model = shipped_model(name);
         for (style, word, tests) in [
-            (Style::Mixed, "mixed", 40),
-            (Style::Relaxed, "relaxed", 10),
-            (Style::Synchronizing, "synchronizing", 10),
-            (Style::Plain, "plain", 10),
+            (AccessStyle::Mixed, "mixed", 40),
+            (AccessStyle::Relaxed, "relaxed", 10),
+            (AccessStyle::Synchronizing, "synchronizing", 10),
+            (AccessStyle::Plain, "plain", 10),
         ] {
-            let mut numbers = Numbers(0x1234_5678_9ABC_DEF1);
+            let mut numbers = Xorshift64(0x1234_5678_9ABC_DEF1);
             let mut times = Vec::new();
             let mut cut = 0;
             for _ in 0..tests {
-                let test = generated(4, 5, 2, 12, style, &mut numbers);
+                let test = generate_test(4, 5, 2, 12, style, &mut numbers);
                 model.prepare(&test).unwrap();
-                let stop = patience();
-                let options = Options { budget: Budget::until(&stop), unroll: 1 };
+                let stop = stop_after_three_seconds();
+                let options = PredictOptions { budget: Budget::until(&stop), unroll: 1 };
                 let start = Instant::now();
                 let prediction = black_box(predict(&test, &model, &options).unwrap());
                 times.push(start.elapsed());
@@ -418,9 +421,9 @@ fn large_tests(yardstick: Duration) {
             let middle = times[times.len() / 2];
             println!(
                 "{name:<16} {word:<14} {tests:>5} {:>12} {:>12} {:>12} {:>12.0} {cut:>8}",
-                micros(middle),
-                micros(times[times.len() * 9 / 10]),
-                micros(times[times.len() - 1]),
+                format_duration(middle),
+                format_duration(times[times.len() * 9 / 10]),
+                format_duration(times[times.len() - 1]),
                 ratio(middle, yardstick)
             );
         }
@@ -430,28 +433,31 @@ fn large_tests(yardstick: Duration) {
 
 /// Conditions in search spaces that are too large to list. Half of the reads must return values of one
 /// interleaving, except for two reads, so the answer is no and hard to find.
-fn refutations(yardstick: Duration) {
+fn print_refutations(yardstick: Duration) {
     println!("questions in large spaces, vulkan, half of the accesses writes; cut off after 60 s");
     println!(
         "{:>8} {:>9} {:>9} {:<14} {:>5} {:>12} {:>12} {:>12} {:>8}",
         "threads", "accesses", "locations", "kind", "tests", "median", "worst", "/yardstick", "cut off"
     );
-    let model = shipped("vulkan");
+    let model = shipped_model("vulkan");
     for (threads, accesses, locations) in [(8, 2, 2), (8, 4, 2), (6, 8, 2), (4, 16, 2), (4, 6, 4)] {
-        for (style, word) in [(Style::Synchronizing, "synchronizing"), (Style::Relaxed, "relaxed")] {
-            let mut numbers = Numbers(0x5EED_1234_ABCD_0001);
+        for (style, word) in
+            [(AccessStyle::Synchronizing, "synchronizing"), (AccessStyle::Relaxed, "relaxed")]
+        {
+            let mut numbers = Xorshift64(0x5EED_1234_ABCD_0001);
             let mut cut = 0;
             let mut times: Vec<Duration> = (0..5)
                 .map(|_| {
                     let writes = threads * accesses / 2;
-                    let mut test = generated(threads, accesses, locations, writes, style, &mut numbers);
-                    ask_much(&mut test, &mut numbers);
+                    let mut test = generate_test(threads, accesses, locations, writes, style, &mut numbers);
+                    set_hard_condition(&mut test, &mut numbers);
                     model.prepare(&test).unwrap();
                     let start = Instant::now();
                     let stop = || start.elapsed() >= Duration::from_secs(60);
-                    let options = Options { budget: Budget::until(&stop), unroll: 1 };
-                    let says = predict(&test, &model, &options).unwrap();
-                    cut += usize::from(says.race == litmus::Race::Unknown || says.meets.is_none());
+                    let options = PredictOptions { budget: Budget::until(&stop), unroll: 1 };
+                    let prediction = predict(&test, &model, &options).unwrap();
+                    cut +=
+                        usize::from(prediction.race == litmus::Race::Unknown || prediction.meets.is_none());
                     start.elapsed()
                 })
                 .collect();
@@ -460,8 +466,8 @@ fn refutations(yardstick: Duration) {
             println!(
                 "{threads:>8} {accesses:>9} {locations:>9} {word:<14} {:>5} {:>12} {:>12} {:>12.0} {cut:>8}",
                 times.len(),
-                micros(middle),
-                micros(worst),
+                format_duration(middle),
+                format_duration(worst),
                 ratio(worst, yardstick)
             );
         }
@@ -469,8 +475,8 @@ fn refutations(yardstick: Duration) {
     println!();
 }
 
-/// Replaces the condition of a test of loads and stores as described in [`refutations`].
-fn ask_much(test: &mut Test, numbers: &mut Numbers) {
+/// Replaces the condition of a test of loads and stores as described in [`print_refutations`].
+fn set_hard_condition(test: &mut Test, numbers: &mut Xorshift64) {
     let mut memory = vec![0; test.locations.len()];
     let mut next = vec![0; test.threads.len()];
     let mut terms: Vec<(String, usize, i64)> = Vec::new();
@@ -514,13 +520,13 @@ fn ask_much(test: &mut Test, numbers: &mut Numbers) {
 
 /// Locks around counters: are increments lost, and do they race? The threads add the same number, so that
 /// they are symmetric, or different numbers.
-fn locks(yardstick: Duration) {
+fn print_locks(yardstick: Duration) {
     println!("locks around a counter, vulkan, one workgroup a thread; cut off after 60 s");
     println!(
         "{:<18} {:>8} {:<6} {:>12} {:>12} {:<8}",
         "lock", "threads", "alike", "time", "/yardstick", "answered"
     );
-    let model = shipped("vulkan");
+    let model = shipped_model("vulkan");
     let compare_exchange: (&[&str], &[&str]) = (
         &["LC00:", "rmw.atom.acq.dv.sc0.semsc0.semvis.cas r0, l, 0, 1", "bne r0, 0, LC00"],
         &["st.atom.rel.dv.sc0.semsc0.semav l, 0"],
@@ -552,19 +558,19 @@ fn locks(yardstick: Duration) {
             let sum = if alike { threads } else { (1 << threads) - 1 };
             let text = format!(
                 "VULKAN lock\n{{ x = 0; l = 0; n = 0; }}\n{}exists (x != {sum})\n",
-                families::table(&columns)
+                families::format_program_table(&columns)
             );
             let test = litmus::parse(&text, "lock").unwrap();
             model.prepare(&test).unwrap();
             let start = Instant::now();
             let stop = || start.elapsed() >= Duration::from_secs(60);
-            let options = Options { budget: Budget::until(&stop), unroll: 1 };
-            let says = predict(&test, &model, &options).unwrap();
+            let options = PredictOptions { budget: Budget::until(&stop), unroll: 1 };
+            let prediction = predict(&test, &model, &options).unwrap();
             let time = start.elapsed();
-            let answered = says.race == litmus::Race::Free && says.meets == Some(false);
+            let answered = prediction.race == litmus::Race::Free && prediction.meets == Some(false);
             println!(
                 "{name:<18} {threads:>8} {alike:<6} {:>12} {:>12.0} {answered:<8}",
-                micros(time),
+                format_duration(time),
                 ratio(time, yardstick)
             );
         }
@@ -572,27 +578,28 @@ fn locks(yardstick: Duration) {
     println!();
 }
 
-fn growth(yardstick: Duration) {
+fn print_growth(yardstick: Duration) {
     println!("growth under vulkan: median of 15 mixed tests, two locations, half of the accesses writes");
     println!(
         "{:>8} {:>9} {:>8} {:>12} {:>12} {:>12}",
         "threads", "accesses", "events", "median", "worst", "/yardstick"
     );
-    let model = shipped("vulkan");
+    let model = shipped_model("vulkan");
     for threads in [2usize, 3, 4, 6, 8] {
         for accesses in [1usize, 2, 3, 4, 5, 6] {
             let total = threads * accesses;
             if total > 24 {
                 continue;
             }
-            let mut numbers = Numbers(0xABCD_EF01_2345_6789);
+            let mut numbers = Xorshift64(0xABCD_EF01_2345_6789);
             let mut times: Vec<Duration> = (0..15)
                 .map(|_| {
-                    let test = generated(threads, accesses, 2, total / 2, Style::Mixed, &mut numbers);
+                    let test =
+                        generate_test(threads, accesses, 2, total / 2, AccessStyle::Mixed, &mut numbers);
                     model.prepare(&test).unwrap();
-                    let stop = patience();
-                    let options = Options { budget: Budget::until(&stop), unroll: 1 };
-                    median_of_one(|| {
+                    let stop = stop_after_three_seconds();
+                    let options = PredictOptions { budget: Budget::until(&stop), unroll: 1 };
+                    measure_shorter_of_two(|| {
                         black_box(predict(&test, &model, &options).unwrap());
                     })
                 })
@@ -602,8 +609,8 @@ fn growth(yardstick: Duration) {
             println!(
                 "{threads:>8} {accesses:>9} {:>8} {:>12} {:>12} {:>12.1}",
                 total + 2,
-                micros(middle),
-                micros(times[times.len() - 1]),
+                format_duration(middle),
+                format_duration(times[times.len() - 1]),
                 ratio(middle, yardstick)
             );
         }
@@ -612,7 +619,7 @@ fn growth(yardstick: Duration) {
 }
 
 /// Returns the shorter time of two calls, or the time of the only call if it takes long.
-fn median_of_one(mut call: impl FnMut()) -> Duration {
+fn measure_shorter_of_two(mut call: impl FnMut()) -> Duration {
     let start = Instant::now();
     call();
     let first = start.elapsed();

@@ -17,10 +17,10 @@ pub(crate) struct Activity<M: Matrix> {
     /// Pairs whose effect stays within one location.
     local: Vec<CatValue<M>>,
     /// The first node that depends on a choice.
-    fixed: usize,
-    /// For each node from `fixed` on: true if its pairs within a location follow from its operands' pairs
-    /// there.
-    within: Vec<bool>,
+    first_dynamic: usize,
+    /// For each node from `first_dynamic` on: true if its pairs within a location follow from its operands'
+    /// pairs there.
+    stays_in_location: Vec<bool>,
     /// For each axiom: true if it can be checked location by location.
     pub(crate) axiom_is_local: Vec<bool>,
 }
@@ -29,24 +29,26 @@ impl<M: Matrix> Activity<M> {
     /// Computes the activity of all nodes, given their bounds. `same_location` is the base relation `loc`.
     pub(crate) fn new(prepared: &PreparedPlan, bounds: &Bounds<M>, same_location: &M) -> Activity<M> {
         let n = bounds.n;
-        let (plan, fixed) = (&prepared.plan, prepared.fixed);
+        let (plan, first_dynamic) = (&prepared.plan, prepared.first_dynamic);
         let empty: Vec<CatValue<M>> =
-            plan.nodes[fixed..].iter().map(|node| CatValue::new_empty(node.kind(), n)).collect();
+            plan.nodes[first_dynamic..].iter().map(|node| CatValue::new_empty(node.kind(), n)).collect();
         let mut activity = Activity {
             global: empty.clone(),
             local: empty,
-            fixed,
-            within: Vec::new(),
+            first_dynamic,
+            stays_in_location: Vec::new(),
             axiom_is_local: Vec::new(),
         };
-        let within = same_location.optional(n);
-        activity.within =
-            plan.nodes[fixed..].iter().map(|node| stays_within(*node, bounds, &within)).collect();
+        let same_location_pairs = same_location.optional(n);
+        activity.stays_in_location = plan.nodes[first_dynamic..]
+            .iter()
+            .map(|node| operator_stays_in_location(*node, bounds, &same_location_pairs))
+            .collect();
         for axiom in &plan.axioms {
             let node = axiom.node;
-            let open = open_part(bounds, node);
+            let open = open_pairs(bounds, node);
             let stays = match bounds.may(node) {
-                CatValue::Relation(may) => may.is_subset(&within),
+                CatValue::Relation(may) => may.is_subset(&same_location_pairs),
                 CatValue::Set(_) => false,
             };
             // Over events without a location, an irreflexive or acyclic relation is either static or global.
@@ -59,25 +61,25 @@ impl<M: Matrix> Activity<M> {
                 }
                 (_, open) => open,
             };
-            activity.add(node, open, local);
+            activity.add_active(node, open, local);
         }
         for size in &plan.sizes {
-            let open = open_part(bounds, size.node);
-            activity.add(size.node, open, false);
+            let open = open_pairs(bounds, size.node);
+            activity.add_active(size.node, open, false);
         }
         // A group of recursive definitions is one step: if any member is active, all are.
-        for index in (fixed..plan.nodes.len()).rev() {
+        for index in (first_dynamic..plan.nodes.len()).rev() {
             let id = NodeId(index as u32);
-            let slot = index - fixed;
+            let slot = index - first_dynamic;
             if let Some(group) = plan.groups.iter().find(|group| group.nodes.end as usize == index + 1) {
                 let range = group.nodes.start as usize..group.nodes.end as usize;
                 let used = range.clone().any(|i| activity.is_active(NodeId(i as u32)));
                 if used {
                     for i in range {
-                        activity.global[i - fixed] = open_part(bounds, NodeId(i as u32));
+                        activity.global[i - first_dynamic] = open_pairs(bounds, NodeId(i as u32));
                         // The fixpoint may compose across locations, so all of its activity counts
                         // as global.
-                        activity.local[i - fixed] = CatValue::new_empty(plan.nodes[i].kind(), n);
+                        activity.local[i - first_dynamic] = CatValue::new_empty(plan.nodes[i].kind(), n);
                     }
                 }
             }
@@ -86,16 +88,16 @@ impl<M: Matrix> Activity<M> {
                 let active = if local { &activity.local[slot] } else { &activity.global[slot] };
                 if !active.is_empty() {
                     let active = active.clone();
-                    activity.flow(bounds, &within, node, &active, local);
+                    activity.propagate_to_operands(bounds, &same_location_pairs, node, &active, local);
                 }
             }
         }
         activity
     }
 
-    fn add(&mut self, node: NodeId, active: CatValue<M>, local: bool) {
+    fn add_active(&mut self, node: NodeId, active: CatValue<M>, local: bool) {
         // Nodes that depend only on the program are never active.
-        let Some(index) = node.to_index().checked_sub(self.fixed) else { return };
+        let Some(index) = node.to_index().checked_sub(self.first_dynamic) else { return };
         let slot = if local { &mut self.local[index] } else { &mut self.global[index] };
         match (slot, active) {
             (CatValue::Set(old), CatValue::Set(new)) => *old = old.union(new),
@@ -105,23 +107,30 @@ impl<M: Matrix> Activity<M> {
     }
 
     /// Propagates the activity of a node to its operands.
-    fn flow(&mut self, bounds: &Bounds<M>, within: &M, node: Node, active: &CatValue<M>, local: bool) {
+    fn propagate_to_operands(
+        &mut self,
+        bounds: &Bounds<M>,
+        same_location_pairs: &M,
+        node: Node,
+        active: &CatValue<M>,
+        local: bool,
+    ) {
         let may =
             |id: NodeId| -> M { bounds.may(id).as_relation().cloned().unwrap_or_else(|| M::empty(bounds.n)) };
-        let mut send = |id: NodeId, wanted: CatValue<M>, local: bool| {
+        let mut send = |id: NodeId, active: CatValue<M>, local: bool| {
             // Such nodes depend on no choice: none of their pairs is open.
-            if id.to_index() < self.fixed {
+            if id.to_index() < self.first_dynamic {
                 return;
             }
-            let open = match (open_part(bounds, id), wanted) {
-                (CatValue::Set(open), CatValue::Set(wanted)) => CatValue::Set(open.intersection(wanted)),
-                (CatValue::Relation(open), CatValue::Relation(wanted)) => {
-                    CatValue::Relation(open.intersection(&wanted))
+            let open = match (open_pairs(bounds, id), active) {
+                (CatValue::Set(open), CatValue::Set(active)) => CatValue::Set(open.intersection(active)),
+                (CatValue::Relation(open), CatValue::Relation(active)) => {
+                    CatValue::Relation(open.intersection(&active))
                 }
                 (open, _) => open,
             };
             if !open.is_empty() {
-                self.add(id, open, local);
+                self.add_active(id, open, local);
             }
         };
         match (node, active) {
@@ -135,11 +144,11 @@ impl<M: Matrix> Activity<M> {
             (Node::SetComplement(a), CatValue::Set(set)) => send(a, CatValue::Set(*set), local),
             (Node::Domain(a), CatValue::Set(set)) => {
                 let rows = may(a).restrict_rows(*set);
-                send(a, CatValue::Relation(rows), local && may(a).is_subset(within));
+                send(a, CatValue::Relation(rows), local && may(a).is_subset(same_location_pairs));
             }
             (Node::Range(a), CatValue::Set(set)) => {
                 let columns = may(a).restrict_columns(*set);
-                send(a, CatValue::Relation(columns), local && may(a).is_subset(within));
+                send(a, CatValue::Relation(columns), local && may(a).is_subset(same_location_pairs));
             }
             (
                 Node::Union(a, b) | Node::Intersection(a, b) | Node::Difference(a, b),
@@ -158,7 +167,8 @@ impl<M: Matrix> Activity<M> {
                 let (left, right) = (may(a), may(b));
                 // A local result has both ends in one location. If one step stays in its location,
                 // so does the other.
-                let stays = local && (left.is_subset(within) || right.is_subset(within));
+                let stays =
+                    local && (left.is_subset(same_location_pairs) || right.is_subset(same_location_pairs));
                 // A step (x, z) of `a` matters if `b` may continue from z to the end of an active
                 // pair that starts at x.
                 send(a, CatValue::Relation(pairs.compose(&right.transpose())), stays);
@@ -166,7 +176,7 @@ impl<M: Matrix> Activity<M> {
             }
             (Node::Plus(a) | Node::Star(a) | Node::Immediate(a), CatValue::Relation(pairs)) => {
                 let step = may(a);
-                let stays = local && step.is_subset(within);
+                let stays = local && step.is_subset(same_location_pairs);
                 // A step matters if possible steps before and after it complete an active pair.
                 let around = step.star(bounds.n).transpose();
                 send(a, CatValue::Relation(around.compose(pairs).compose(&around)), stays);
@@ -193,30 +203,31 @@ impl<M: Matrix> Activity<M> {
 
     /// Returns true if the node is active, globally or locally.
     pub(crate) fn is_active(&self, node: NodeId) -> bool {
-        self.part(node, true).is_some_and(|part| !part.is_empty())
-            || self.part(node, false).is_some_and(|part| !part.is_empty())
+        self.active_pairs(node, true).is_some_and(|part| !part.is_empty())
+            || self.active_pairs(node, false).is_some_and(|part| !part.is_empty())
     }
 
     /// Returns true if the node's pairs within a location follow from its operands' pairs there, for every
     /// choice. A node that composes across locations must be evaluated on all events, even if none of its
     /// pairs is active.
-    pub(crate) fn stays_within(&self, node: NodeId) -> bool {
+    pub(crate) fn stays_in_location(&self, node: NodeId) -> bool {
         node.to_index()
-            .checked_sub(self.fixed)
-            .and_then(|index| self.within.get(index))
+            .checked_sub(self.first_dynamic)
+            .and_then(|index| self.stays_in_location.get(index))
             .copied()
             .unwrap_or(false)
     }
 
     /// Returns the local or global active pairs of a node; `None` for static nodes.
-    pub(crate) fn part(&self, node: NodeId, local: bool) -> Option<&CatValue<M>> {
-        let index = node.to_index().checked_sub(self.fixed)?;
+    pub(crate) fn active_pairs(&self, node: NodeId, local: bool) -> Option<&CatValue<M>> {
+        let index = node.to_index().checked_sub(self.first_dynamic)?;
         if local { self.local.get(index) } else { self.global.get(index) }
     }
 }
 
-fn stays_within<M: Matrix>(node: Node, bounds: &Bounds<M>, within: &M) -> bool {
-    let inside = |id: NodeId| bounds.may(id).as_relation().is_some_and(|may| may.is_subset(within));
+fn operator_stays_in_location<M: Matrix>(node: Node, bounds: &Bounds<M>, same_location_pairs: &M) -> bool {
+    let inside =
+        |id: NodeId| bounds.may(id).as_relation().is_some_and(|may| may.is_subset(same_location_pairs));
     match node {
         Node::Sequence(a, b) => inside(a) || inside(b),
         Node::Plus(a) | Node::Star(a) | Node::Immediate(a) | Node::Domain(a) | Node::Range(a) => inside(a),
@@ -226,7 +237,7 @@ fn stays_within<M: Matrix>(node: Node, bounds: &Bounds<M>, within: &M) -> bool {
 }
 
 /// Returns the pairs of a node that its bounds leave open.
-fn open_part<M: Matrix>(bounds: &Bounds<M>, node: NodeId) -> CatValue<M> {
+fn open_pairs<M: Matrix>(bounds: &Bounds<M>, node: NodeId) -> CatValue<M> {
     match (bounds.may(node), bounds.must(node)) {
         (CatValue::Set(may), CatValue::Set(must)) => CatValue::Set(may.difference(*must)),
         (CatValue::Relation(may), CatValue::Relation(must)) => CatValue::Relation(may.difference(must)),

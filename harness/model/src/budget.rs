@@ -16,10 +16,10 @@ pub struct Budget<'b> {
 
 impl<'b> Budget<'b> {
     /// A budget without limit.
-    pub const UNLIMITED: Budget<'static> = Budget::steps(u64::MAX);
+    pub const UNLIMITED: Budget<'static> = Budget::from_steps(u64::MAX);
 
     /// A budget of at most `steps` steps.
-    pub const fn steps(steps: u64) -> Budget<'static> {
+    pub const fn from_steps(steps: u64) -> Budget<'static> {
         Budget { steps, stop: None }
     }
 
@@ -30,7 +30,7 @@ impl<'b> Budget<'b> {
     }
 
     /// Returns this budget with a lower limit of at most `steps` steps.
-    pub fn at_most(self, steps: u64) -> Budget<'b> {
+    pub fn with_step_limit(self, steps: u64) -> Budget<'b> {
         Budget { steps: self.steps.min(steps), ..self }
     }
 }
@@ -38,14 +38,14 @@ impl<'b> Budget<'b> {
 impl Default for Budget<'_> {
     /// Sufficient for hand-written tests: a few seconds at most.
     fn default() -> Self {
-        Budget::steps(500_000)
+        Budget::from_steps(500_000)
     }
 }
 
 impl fmt::Debug for Budget<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("Budget");
-        shown.field("steps", &self.steps).field("stop", &self.stop.is_some()).finish()
+        let mut debug = f.debug_struct("Budget");
+        debug.field("steps", &self.steps).field("stop", &self.stop.is_some()).finish()
     }
 }
 
@@ -63,9 +63,9 @@ pub struct BudgetTracker<'b> {
 impl<'b> BudgetTracker<'b> {
     /// Starts with the whole budget.
     pub fn new(budget: Budget<'b>) -> BudgetTracker<'b> {
-        let purse = BudgetTracker { budget, spent: Cell::new(0) };
-        purse.poll_stop();
-        purse
+        let tracker = BudgetTracker { budget, spent: Cell::new(0) };
+        tracker.poll_stop();
+        tracker
     }
 
     /// Spends steps; returns true if the budget is exhausted.
@@ -96,7 +96,7 @@ impl<'b> BudgetTracker<'b> {
 
     /// Runs a search with at most `steps` of the remaining budget, and subtracts the steps that it used.
     pub fn attempt<T>(&self, steps: u64, search: impl FnOnce(&BudgetTracker<'b>) -> T) -> T {
-        let attempt = BudgetTracker::new(self.remaining().at_most(steps));
+        let attempt = BudgetTracker::new(self.remaining().with_step_limit(steps));
         let result = search(&attempt);
         self.spend(attempt.spent.get());
         result
@@ -104,7 +104,7 @@ impl<'b> BudgetTracker<'b> {
 
     /// Returns the part of the budget that is left.
     pub fn remaining(&self) -> Budget<'b> {
-        self.budget.at_most(self.budget.steps.saturating_sub(self.spent.get()))
+        self.budget.with_step_limit(self.budget.steps.saturating_sub(self.spent.get()))
     }
 
     fn poll_stop(&self) {

@@ -18,30 +18,30 @@ use certificate::{
 use litmus::{Outcome, Prediction, Race, Test, Undefinedness, Value};
 
 use self::derive::derive_structure;
-use self::search::{Finds, Goal, ProofSearch, Stop};
+use self::search::{FoundExecutions, ProofFailure, ProofGoal, ProofSearch};
 use crate::budget::BudgetTracker;
 use crate::combinations::for_each_skeleton;
 use crate::constants::value_domain;
-use crate::growing::predict_growing;
+use crate::iterative_deepening::predict_with_growing_bound;
 use crate::matrix::{Matrix8, Matrix16, Matrix32, Matrix64, Matrix128, Matrix256};
 use crate::prepared::PreparedPlan;
 use crate::skeleton::Skeleton;
-use crate::{Model, Options, PredictError};
+use crate::{Model, PredictError, PredictOptions};
 
 /// Limit of event structures of a certificate.
 const MAX_STRUCTURES: usize = 1 << 12;
 /// Limit of allowed outcomes of a certificate.
 const MAX_OUTCOMES: usize = 1 << 12;
 
-/// The reason that an answer has no certificate.
+/// An error of [`certify`] or [`derive_structures`].
 #[derive(Debug, thiserror::Error)]
-pub enum NotCertified {
+pub enum CertifyError {
     /// The model cannot judge the test.
     #[error(transparent)]
     Prediction(#[from] PredictError),
     /// The budget ran out.
     #[error("the time limit was reached")]
-    Budget,
+    BudgetExhausted,
     /// The test has too many event structures or outcomes.
     #[error("the test has more than {limit} {what}")]
     TooMany {
@@ -52,7 +52,7 @@ pub enum NotCertified {
     },
     /// The proof contradicts the prediction of the engine: one of the two is wrong.
     #[error("the proof and the prediction differ in {what}")]
-    Differs {
+    PredictionMismatch {
         /// The part of the answer.
         what: String,
     },
@@ -86,35 +86,35 @@ pub struct TrustedData {
 pub fn derive_structures(
     test: &Test,
     model: &Model,
-    options: &Options<'_>,
-) -> Result<TrustedData, NotCertified> {
-    let purse = BudgetTracker::new(options.budget);
-    Ok(trusted_data(test, &skeletons(test, model, options.unroll, &purse)?))
+    options: &PredictOptions<'_>,
+) -> Result<TrustedData, CertifyError> {
+    let tracker = BudgetTracker::new(options.budget);
+    Ok(derive_trusted_data(test, &collect_structures(test, model, options.unroll, &tracker)?))
 }
 
-fn trusted_data(test: &Test, skeletons: &[Skeleton]) -> TrustedData {
+fn derive_trusted_data(test: &Test, skeletons: &[Skeleton]) -> TrustedData {
     TrustedData {
         domain: value_domain(test).iter().map(|value| value.0).collect(),
         structures: skeletons.iter().map(derive_structure).collect(),
     }
 }
 
-fn skeletons(
+fn collect_structures(
     test: &Test,
     model: &Model,
     bound: u32,
-    purse: &BudgetTracker<'_>,
-) -> Result<Vec<Skeleton>, NotCertified> {
+    tracker: &BudgetTracker<'_>,
+) -> Result<Vec<Skeleton>, CertifyError> {
     let mut all = Vec::new();
     for_each_skeleton(test, model.semantic(), bound, &mut |skeleton| {
         all.push(skeleton);
-        Ok(all.len() <= MAX_STRUCTURES && !purse.spend(1))
+        Ok(all.len() <= MAX_STRUCTURES && !tracker.spend(1))
     })?;
-    if purse.is_exhausted() {
-        return Err(NotCertified::Budget);
+    if tracker.is_exhausted() {
+        return Err(CertifyError::BudgetExhausted);
     }
     if all.len() > MAX_STRUCTURES {
-        return Err(NotCertified::TooMany { what: "combinations of paths", limit: MAX_STRUCTURES });
+        return Err(CertifyError::TooMany { what: "combinations of paths", limit: MAX_STRUCTURES });
     }
     Ok(all)
 }
@@ -127,7 +127,7 @@ pub fn model_text(model: &Model) -> ModelText {
     ModelText { name: model.name().to_owned(), text: text(0), includes: includes.collect() }
 }
 
-/// Predicts a test, with a loop bound that grows as in [`predict_growing`], and proves the prediction.
+/// Predicts a test, with a growing loop bound ([`predict_with_growing_bound`]), and proves the prediction.
 ///
 /// # Errors
 ///
@@ -135,27 +135,33 @@ pub fn model_text(model: &Model) -> ModelText {
 pub fn certify(
     certified: CertifiedTest<'_>,
     model: &Model,
-    options: &Options<'_>,
-) -> Result<Certificate, NotCertified> {
+    options: &PredictOptions<'_>,
+) -> Result<Certificate, CertifyError> {
     let test = certified.test;
-    let prediction = predict_growing(test, model, options)?;
-    let purse = BudgetTracker::new(options.budget);
+    let prediction = predict_with_growing_bound(test, model, options)?;
+    let tracker = BudgetTracker::new(options.budget);
     let compiled = model.compiled_for(test)?;
-    let skeletons = skeletons(test, model, prediction.bound, &purse)?;
-    let TrustedData { domain, structures } = trusted_data(test, &skeletons);
-    let free = model.semantic().values_free.then_some(domain.as_slice());
+    let skeletons = collect_structures(test, model, prediction.bound, &tracker)?;
+    let TrustedData { domain, structures } = derive_trusted_data(test, &skeletons);
+    let thin_air_values = model.semantic().values_free.then_some(domain.as_slice());
     let groups = flag_groups(&compiled.plan);
-    let mut finds = Finds::new(test, MAX_OUTCOMES);
+    let mut found = FoundExecutions::new(test, MAX_OUTCOMES);
     let mut proofs = Vec::with_capacity(skeletons.len());
     for (index, (skeleton, structure)) in skeletons.iter().zip(&structures).enumerate() {
-        let prepared = compiled.prepared(skeleton);
-        let subject =
-            Subject { index, skeleton, structure, prepared: &prepared, domain: free, groups: &groups };
-        proofs.push(subject.prove(&mut finds, &purse)?);
+        let prepared = compiled.prepare_plan(skeleton);
+        let prover = StructureProver {
+            index,
+            skeleton,
+            structure,
+            prepared: &prepared,
+            domain: thin_air_values,
+            groups: &groups,
+        };
+        proofs.push(prover.prove(&mut found, &tracker)?);
     }
-    let Finds { allowed, raised, .. } = finds;
+    let FoundExecutions { allowed, raised, .. } = found;
     check_prediction(test, &prediction, &allowed, &raised)?;
-    let forbidden = prediction.outcomes.iter().filter(|(_, says)| !says.allowed);
+    let forbidden = prediction.outcomes.iter().filter(|(_, predicted)| !predicted.allowed);
     let values = |outcome: &Outcome| outcome.0.iter().map(|value| value.0).collect();
     Ok(Certificate {
         schema: SCHEMA.to_owned(),
@@ -184,14 +190,14 @@ pub fn certify(
 /// The groups of flags that a model defines.
 fn flag_groups(plan: &crate::cat::CompiledModel) -> Vec<FlagGroup> {
     let mut groups: Vec<FlagGroup> =
-        plan.axioms.iter().filter(|axiom| axiom.flag).map(search::group_of).collect();
+        plan.axioms.iter().filter(|axiom| axiom.flag).map(search::flag_group).collect();
     groups.sort_unstable();
     groups.dedup();
     groups
 }
 
 /// An event structure to prove claims about.
-struct Subject<'a> {
+struct StructureProver<'a> {
     index: usize,
     skeleton: &'a Skeleton,
     structure: &'a Structure,
@@ -200,46 +206,47 @@ struct Subject<'a> {
     groups: &'a [FlagGroup],
 }
 
-impl Subject<'_> {
+impl StructureProver<'_> {
     fn prove(
         &self,
-        finds: &mut Finds<'_>,
-        purse: &BudgetTracker<'_>,
-    ) -> Result<StructureProof, NotCertified> {
+        found: &mut FoundExecutions<'_>,
+        tracker: &BudgetTracker<'_>,
+    ) -> Result<StructureProof, CertifyError> {
         match self.skeleton.len() {
-            0..=8 => self.prove_with::<Matrix8>(finds, purse),
-            9..=16 => self.prove_with::<Matrix16>(finds, purse),
-            17..=32 => self.prove_with::<Matrix32>(finds, purse),
-            33..=64 => self.prove_with::<Matrix64>(finds, purse),
-            65..=128 => self.prove_with::<Matrix128>(finds, purse),
-            _ => self.prove_with::<Matrix256>(finds, purse),
+            0..=8 => self.prove_with_matrix::<Matrix8>(found, tracker),
+            9..=16 => self.prove_with_matrix::<Matrix16>(found, tracker),
+            17..=32 => self.prove_with_matrix::<Matrix32>(found, tracker),
+            33..=64 => self.prove_with_matrix::<Matrix64>(found, tracker),
+            65..=128 => self.prove_with_matrix::<Matrix128>(found, tracker),
+            _ => self.prove_with_matrix::<Matrix256>(found, tracker),
         }
     }
 
-    fn prove_with<M: crate::matrix::Matrix>(
+    fn prove_with_matrix<M: crate::matrix::Matrix>(
         &self,
-        finds: &mut Finds<'_>,
-        purse: &BudgetTracker<'_>,
-    ) -> Result<StructureProof, NotCertified> {
+        found: &mut FoundExecutions<'_>,
+        tracker: &BudgetTracker<'_>,
+    ) -> Result<StructureProof, CertifyError> {
         let mut search =
-            ProofSearch::<M>::new(self.skeleton, self.structure, self.prepared, self.domain, purse)?;
+            ProofSearch::<M>::new(self.skeleton, self.structure, self.prepared, self.domain, tracker)?;
         let mut claims = Vec::new();
-        let mut goals: Vec<Goal> = self.groups.iter().map(|group| Goal::Unflagged(*group)).collect();
+        let mut goals: Vec<ProofGoal> =
+            self.groups.iter().map(|group| ProofGoal::Unflagged(*group)).collect();
         if self.skeleton.terminated {
-            goals.insert(0, Goal::Outcomes);
+            goals.insert(0, ProofGoal::Outcomes);
         }
         for goal in goals {
             let claim = match goal {
-                Goal::Outcomes => ProvedClaim::Outcomes,
-                Goal::Unflagged(group) if finds.raised.contains_key(&group) => continue,
-                Goal::Unflagged(group) => ProvedClaim::Unflagged(group),
+                ProofGoal::Outcomes => ProvedClaim::Outcomes,
+                ProofGoal::Unflagged(group) if found.raised.contains_key(&group) => continue,
+                ProofGoal::Unflagged(group) => ProvedClaim::Unflagged(group),
             };
-            match search.prove(goal, self.index, finds) {
+            match search.prove(goal, self.index, found) {
                 Ok(step) => claims.push((claim, step)),
-                Err(Stop::Raised) => {}
-                Err(Stop::Budget) => return Err(NotCertified::Budget),
-                Err(Stop::Outcomes) => {
-                    return Err(NotCertified::TooMany { what: "allowed outcomes", limit: MAX_OUTCOMES });
+                Err(ProofFailure::FlagRaised) => {}
+                Err(ProofFailure::BudgetExhausted) => return Err(CertifyError::BudgetExhausted),
+                Err(ProofFailure::TooManyOutcomes) => {
+                    return Err(CertifyError::TooMany { what: "allowed outcomes", limit: MAX_OUTCOMES });
                 }
             }
         }
@@ -253,11 +260,11 @@ fn check_prediction(
     prediction: &Prediction,
     allowed: &BTreeMap<Vec<u64>, Execution>,
     raised: &BTreeMap<FlagGroup, Execution>,
-) -> Result<(), NotCertified> {
-    let differs = |what: String| Err(NotCertified::Differs { what });
+) -> Result<(), CertifyError> {
+    let differs = |what: String| Err(CertifyError::PredictionMismatch { what });
     let values = |outcome: &Outcome| -> Vec<u64> { outcome.0.iter().map(|value: &Value| value.0).collect() };
     if prediction.complete {
-        let listed = prediction.outcomes.iter().filter(|(_, says)| says.allowed);
+        let listed = prediction.outcomes.iter().filter(|(_, predicted)| predicted.allowed);
         let listed: Vec<Vec<u64>> = listed.map(|(outcome, _)| values(outcome)).collect();
         let differing = listed
             .iter()

@@ -16,7 +16,7 @@ pub(crate) struct ReadChoice {
 }
 
 /// Returns the value of a static base.
-pub(crate) fn base_value<M: Matrix>(
+pub(crate) fn static_base_value<M: Matrix>(
     plan: &CompiledModel,
     skeleton: &Skeleton,
     kind: NodeKind,
@@ -48,7 +48,7 @@ pub(crate) fn rf_must<M: Matrix>(n: usize, reads: &[ReadChoice]) -> M {
 }
 
 /// Returns the must and may bounds of `co`: initial writes first, in the order of their names.
-pub(crate) fn initial_order<M: Matrix>(skeleton: &Skeleton) -> (M, M) {
+pub(crate) fn co_bounds<M: Matrix>(skeleton: &Skeleton) -> (M, M) {
     let n = skeleton.len();
     let (mut must, mut may) = (M::empty(n), M::empty(n));
     for (i, first) in skeleton.events.iter().enumerate() {
@@ -81,7 +81,7 @@ pub(crate) fn initial_order<M: Matrix>(skeleton: &Skeleton) -> (M, M) {
 }
 
 /// Restricts `rf` to the candidates of a read.
-pub(crate) fn limit_read<M: Matrix>(bounds: &mut Bounds<M>, rf: NodeId, choice: &ReadChoice) {
+pub(crate) fn restrict_read<M: Matrix>(bounds: &mut Bounds<M>, rf: NodeId, choice: &ReadChoice) {
     let n = bounds.n;
     if let Some(may) = bounds.may_relation(rf) {
         (0..n).filter(|write| !choice.candidates.contains(write)).for_each(|w| may.remove(w, choice.read));
@@ -92,7 +92,7 @@ pub(crate) fn limit_read<M: Matrix>(bounds: &mut Bounds<M>, rf: NodeId, choice: 
 }
 
 /// Restricts `rf` so that `read` reads from `write`.
-pub(crate) fn fix_read<M: Matrix>(bounds: &mut Bounds<M>, rf: NodeId, read: usize, write: usize) {
+pub(crate) fn fix_read_source<M: Matrix>(bounds: &mut Bounds<M>, rf: NodeId, read: usize, write: usize) {
     let n = bounds.n;
     if let Some(may) = bounds.may_relation(rf) {
         for source in 0..n {
@@ -107,7 +107,12 @@ pub(crate) fn fix_read<M: Matrix>(bounds: &mut Bounds<M>, rf: NodeId, read: usiz
 }
 
 /// Restricts `co` so that `write` comes before all of `remaining`.
-pub(crate) fn fix_next<M: Matrix>(bounds: &mut Bounds<M>, co: NodeId, write: usize, remaining: &[usize]) {
+pub(crate) fn fix_next_write<M: Matrix>(
+    bounds: &mut Bounds<M>,
+    co: NodeId,
+    write: usize,
+    remaining: &[usize],
+) {
     if let Some(may) = bounds.may_relation(co) {
         for &later in remaining {
             may.remove(later, write);
@@ -131,7 +136,7 @@ pub(crate) fn may_read<M: Matrix>(
 }
 
 /// Returns true if one write certainly precedes another.
-pub(crate) fn comes_first<M: Matrix>(
+pub(crate) fn must_precede<M: Matrix>(
     prepared: &PreparedPlan,
     bounds: &Bounds<M>,
     one: usize,
@@ -142,16 +147,16 @@ pub(crate) fn comes_first<M: Matrix>(
 
 /// Returns true if some completion may satisfy the axiom, or raise the flag. Exact once every relevant choice
 /// is made.
-pub(crate) fn axiom_possible<M: Matrix>(axiom: &Axiom, bounds: &Bounds<M>) -> bool {
+pub(crate) fn is_axiom_possible<M: Matrix>(axiom: &Axiom, bounds: &Bounds<M>) -> bool {
     if axiom.negated {
         // A non-emptiness axiom fails only if no pair is possible.
-        return !has_plain_value(axiom.kind, bounds.may(axiom.node));
+        return !satisfies_axiom_kind(axiom.kind, bounds.may(axiom.node));
     }
-    has_plain_value(axiom.kind, bounds.must(axiom.node))
+    satisfies_axiom_kind(axiom.kind, bounds.must(axiom.node))
 }
 
 /// Returns true if some completion may have the size.
-pub(crate) fn size_possible<M: Matrix>(size: &PlanSize, bounds: &Bounds<M>) -> bool {
+pub(crate) fn is_size_possible<M: Matrix>(size: &PlanSize, bounds: &Bounds<M>) -> bool {
     let count = |value: &CatValue<M>| match value {
         CatValue::Set(set) => set.len(),
         CatValue::Relation(relation) => relation.len(),
@@ -162,7 +167,7 @@ pub(crate) fn size_possible<M: Matrix>(size: &PlanSize, bounds: &Bounds<M>) -> b
     (count(must)..=count(may)).any(|n| size.comparison.holds_for(n, size.number))
 }
 
-fn has_plain_value<M: Matrix>(kind: AxiomKind, value: &CatValue<M>) -> bool {
+fn satisfies_axiom_kind<M: Matrix>(kind: AxiomKind, value: &CatValue<M>) -> bool {
     match (kind, value) {
         (AxiomKind::Acyclic, CatValue::Relation(relation)) => relation.is_acyclic(),
         (AxiomKind::Irreflexive, CatValue::Relation(relation)) => relation.is_irreflexive(),

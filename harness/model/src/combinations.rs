@@ -3,12 +3,12 @@
 use litmus::{Test, ThreadId};
 
 use crate::PredictError;
-use crate::path::{Path, paths};
+use crate::path::{ThreadPath, enumerate_paths};
 use crate::skeleton::{Semantic, Skeleton, skeletons};
 use crate::supported::check_supported;
 
-/// All skeletons of a test.
-pub(crate) fn all_skeletons(
+/// Collects the event structures of a test.
+pub(crate) fn collect_skeletons(
     test: &Test,
     semantic: Semantic,
     unroll: u32,
@@ -27,7 +27,7 @@ pub(crate) fn for_each_skeleton(
     unroll: u32,
     visit: &mut impl FnMut(Skeleton) -> Result<bool, PredictError>,
 ) -> Result<(), PredictError> {
-    let paths = supported_paths(test, semantic, unroll)?;
+    let paths = enumerate_thread_paths(test, semantic, unroll)?;
     let observables = test.observables();
     for_each_combination(&paths, &mut |_, combination| {
         for skeleton in skeletons(test, &observables, combination, semantic)? {
@@ -40,25 +40,26 @@ pub(crate) fn for_each_skeleton(
 }
 
 /// Returns the paths of each thread.
-pub(crate) fn supported_paths(
+pub(crate) fn enumerate_thread_paths(
     test: &Test,
     semantic: Semantic,
     unroll: u32,
-) -> Result<Vec<Vec<Path>>, PredictError> {
+) -> Result<Vec<Vec<ThreadPath>>, PredictError> {
     check_supported(test, semantic)?;
     (0..test.threads.len())
-        .map(|thread| paths(test, ThreadId(thread as u16), unroll, semantic.knows_text))
+        .map(|thread| enumerate_paths(test, ThreadId(thread as u16), unroll, semantic.knows_text))
         .collect()
 }
 
 /// Visits every combination of one path per thread, with the path indices, while `visit` returns true.
 pub(crate) fn for_each_combination(
-    all: &[Vec<Path>],
-    visit: &mut impl FnMut(&[usize], &[&Path]) -> Result<bool, PredictError>,
+    all: &[Vec<ThreadPath>],
+    visit: &mut impl FnMut(&[usize], &[&ThreadPath]) -> Result<bool, PredictError>,
 ) -> Result<(), PredictError> {
     let mut chosen = vec![0usize; all.len()];
     loop {
-        let combination: Vec<&Path> = all.iter().zip(&chosen).map(|(paths, index)| &paths[*index]).collect();
+        let combination: Vec<&ThreadPath> =
+            all.iter().zip(&chosen).map(|(paths, index)| &paths[*index]).collect();
         if !visit(&chosen, &combination)? {
             return Ok(());
         }

@@ -14,7 +14,7 @@ mod strengthen;
 use litmus::{Condition, Question, QuestionKind, Race, Span, Test};
 
 use crate::budget::BudgetTracker;
-use crate::{Budget, Model, Options, PredictError, predict, predict_growing};
+use crate::{Budget, Model, PredictError, PredictOptions, predict, predict_with_growing_bound};
 use examine::ExecutionSearch;
 use fix::FixGoal;
 
@@ -352,10 +352,10 @@ pub fn explain_outcome(
     options: &ExplainOptions,
 ) -> Result<Explanation, PredictError> {
     let (asked, condition) = with_asked_outcome(test, options);
-    let verdict = Options { budget: options.verdict, unroll: options.unroll.unwrap_or(1).max(1) };
+    let verdict = PredictOptions { budget: options.verdict, unroll: options.unroll.unwrap_or(1).max(1) };
     let prediction = match options.unroll {
         Some(_) => predict(&asked, model, &verdict)?,
-        None => predict_growing(&asked, model, &verdict)?,
+        None => predict_with_growing_bound(&asked, model, &verdict)?,
     };
     let purse = BudgetTracker::new(options.budget);
     let mut search = ExecutionSearch::new(&asked, model, options, prediction.bound, &purse)?;

@@ -8,14 +8,14 @@ use std::rc::Rc;
 use litmus::Outcome;
 
 use crate::PredictError;
-use crate::combine::{ExecutionGoal, Findings, OutcomeCollector, OutcomeStatus};
-use crate::few::BruteForce;
+use crate::brute_force::BruteForce;
 use crate::flags::Flags;
 use crate::matrix::Matrix;
+use crate::outcome_collector::{ExecutionGoal, Findings, OutcomeCollector, OutcomeStatus};
 use crate::prepared::PreparedPlan;
-use crate::refute::{Domains, GoalEvidence, Refuter, is_refutable, known};
-use crate::sat::Batsat;
-use crate::search::{LeafVisitor, Search, SearchLeaf, StaticBounds, step_weight};
+use crate::sat::BatsatSolver;
+use crate::sat_encoding::{EventDomains, GoalEvidence, SatEncoding, grounded_flags, is_encodable};
+use crate::search::{LeafVisitor, SearchLeaf, SkeletonSearch, StaticBounds, step_weight};
 use crate::skeleton::Skeleton;
 use crate::symmetry::ConditionOrbit;
 
@@ -25,7 +25,7 @@ pub struct ExplorationStrategy {
     /// If set, evaluates few executions one by one.
     pub brute_force: bool,
     /// Step limit of the search for all executions, before it falls back to single queries.
-    pub steps: u64,
+    pub search_steps: u64,
     /// Step limit of the search for one answer, before it falls back to the SAT solver.
     pub decide_steps: u64,
     /// Step limit, per pair of symmetric threads, of the search with ordered threads. It pays off only for
@@ -56,7 +56,7 @@ impl ExplorationStrategy {
     /// Every strategy, each with the limit at which it is fastest.
     pub const FULL: ExplorationStrategy = ExplorationStrategy {
         brute_force: true,
-        steps: 20_000,
+        search_steps: 20_000,
         decide_steps: 2_000,
         ordered_steps: 4,
         lists_outcomes: true,
@@ -104,110 +104,120 @@ pub(crate) struct ExplorationResult {
 pub(crate) fn explore_skeleton<M: Matrix>(
     skeleton: &Skeleton,
     prepared: &PreparedPlan,
-    combiner: &OutcomeCollector<'_>,
-    ways: ExplorationStrategy,
+    collector: &OutcomeCollector<'_>,
+    strategy: ExplorationStrategy,
     findings: &mut Findings,
 ) -> Result<ExplorationResult, PredictError> {
     // Counted from zero: a sum that has saturated would hide further executions.
     let before = std::mem::take(&mut findings.consistent_executions);
-    let asked = explore_uncounted::<M>(skeleton, prepared, combiner, ways, findings);
+    let result = explore_uncounted::<M>(skeleton, prepared, collector, strategy, findings);
     let has_some = findings.consistent_executions > 0;
     findings.consistent_executions = findings.consistent_executions.saturating_add(before);
-    let asked = asked?;
-    Ok(ExplorationResult { has_execution: asked.has_execution || has_some, ..asked })
+    let result = result?;
+    Ok(ExplorationResult { has_execution: result.has_execution || has_some, ..result })
 }
 
-/// Adds the findings of the executions; returns true if uncounted executions may exist.
+/// As [`explore_skeleton`], without a separate count of the consistent executions.
 fn explore_uncounted<M: Matrix>(
     skeleton: &Skeleton,
     prepared: &PreparedPlan,
-    combiner: &OutcomeCollector<'_>,
-    ways: ExplorationStrategy,
+    collector: &OutcomeCollector<'_>,
+    strategy: ExplorationStrategy,
     findings: &mut Findings,
 ) -> Result<ExplorationResult, PredictError> {
-    let one = |has_some| ExplorationResult {
+    let result_with = |has_some| ExplorationResult {
         has_execution: has_some,
-        covers_orbit: combiner.alike.preserves_condition,
+        covers_orbit: collector.symmetry_breaking.preserves_condition,
     };
     // `None` if the structure is not small enough for the exact enumeration.
-    if ways.brute_force
-        && let Some(few) = BruteForce::<M>::new(skeleton, prepared, combiner)?
+    if strategy.brute_force
+        && let Some(brute_force) = BruteForce::<M>::new(skeleton, prepared, collector)?
     {
-        few.add_findings(skeleton, prepared, combiner, findings);
-        return Ok(one(false));
+        brute_force.add_findings(skeleton, prepared, collector, findings);
+        return Ok(result_with(false));
     }
-    combiner.add_candidates(findings);
+    collector.add_candidates(findings);
     if findings.timed_out {
-        return Ok(one(true));
+        return Ok(result_with(true));
     }
-    let ground = StaticBounds::<M>::new(skeleton, prepared)?;
+    let static_bounds = StaticBounds::<M>::new(skeleton, prepared)?;
     if findings.unlisted
-        && let Some(explored) = explore_in_order(skeleton, prepared, &ground, combiner, ways, findings)
+        && let Some(explored) =
+            explore_ordered_threads(skeleton, prepared, &static_bounds, collector, strategy, findings)
     {
         return Ok(explored);
     }
-    let mut questions = ExecutionQueries::new(skeleton, prepared, &ground, combiner, ways.decide_steps);
+    let mut queries =
+        ExecutionQueries::new(skeleton, prepared, &static_bounds, collector, strategy.decide_steps);
     // Without a list of outcomes, the exhaustive search is too expensive from the start.
-    let one_by_one = combiner.plain || questions.domains.is_some();
+    let one_by_one = collector.has_independent_values || queries.domains.is_some();
     if !findings.unlisted || !one_by_one {
-        let mut search =
-            Search::new(skeleton, prepared, &ground, skeleton.observed_storages(), combiner.purse);
+        let mut search = SkeletonSearch::new(
+            skeleton,
+            prepared,
+            &static_bounds,
+            skeleton.observed_storages(),
+            collector.tracker,
+        );
         if one_by_one {
-            search.limit(ways.steps);
+            search.set_step_limit(strategy.search_steps);
         }
-        let complete = search.run(&mut combiner.findings_visitor(findings));
+        let complete = search.run(&mut collector.findings_visitor(findings));
         // If the search ended at the purse and not at its step limit, no other strategy has budget
         // left either.
-        if complete || !search.gave_up() {
+        if complete || !search.reached_step_limit() {
             findings.timed_out |= !complete;
-            return Ok(one(findings.unlisted));
+            return Ok(result_with(findings.unlisted));
         }
-        if let Some(explored) = explore_in_order(skeleton, prepared, &ground, combiner, ways, findings) {
+        if let Some(explored) =
+            explore_ordered_threads(skeleton, prepared, &static_bounds, collector, strategy, findings)
+        {
             return Ok(explored);
         }
     }
     // From here on executions are not counted.
-    let conflicts = questions.domains.is_some();
+    let conflicts = queries.domains.is_some();
     let mut raised = vec![(findings.grounded, GoalEvidence::Grounded)];
-    let any = questions.find_match(ExecutionGoal::Any, None);
-    if any == Some(GoalEvidence::Never) {
-        return Ok(one(false));
+    let any = queries.find_match(ExecutionGoal::Any, None);
+    if any == Some(GoalEvidence::NoExecution) {
+        return Ok(result_with(false));
     }
     let mut timed_out = any.is_none();
-    let mut ask = |sought: ExecutionGoal<'_>, raised: Option<&mut Vec<(Flags, GoalEvidence)>>| {
-        let shown = questions.find_match(sought, raised);
-        timed_out |= shown.is_none();
-        shown.unwrap_or(GoalEvidence::Never)
+    let mut query = |goal: ExecutionGoal<'_>, raised: Option<&mut Vec<(Flags, GoalEvidence)>>| {
+        let evidence = queries.find_match(goal, raised);
+        timed_out |= evidence.is_none();
+        evidence.unwrap_or(GoalEvidence::NoExecution)
     };
-    ask(ExecutionGoal::InFilter, Some(&mut raised));
-    for (flags, shown) in raised {
-        findings.raise_flags(flags, shown == GoalEvidence::OutOfThinAir);
+    query(ExecutionGoal::InFilter, Some(&mut raised));
+    for (flags, evidence) in raised {
+        findings.raise_flags(flags, evidence == GoalEvidence::OutOfThinAir);
     }
     if skeleton.terminated {
         findings.has_match =
-            findings.has_match || ask(ExecutionGoal::ConditionIs(true), None) != GoalEvidence::Never;
+            findings.has_match || query(ExecutionGoal::ConditionIs(true), None) != GoalEvidence::NoExecution;
         // A conjunction is violated if one of its conjuncts is. Under thread symmetry the whole condition is
         // invariant, but a single conjunct may not be.
-        let parts = combiner.conjunct_count().filter(|_| !(conflicts && combiner.alike.can_break_symmetry()));
+        let parts = collector
+            .conjunct_count()
+            .filter(|_| !(conflicts && collector.symmetry_breaking.can_break_symmetry()));
         findings.has_mismatch = findings.has_mismatch
             || match parts {
-                Some(parts) => {
-                    (0..parts).any(|part| ask(ExecutionGoal::Violates(part), None) != GoalEvidence::Never)
-                }
-                None => ask(ExecutionGoal::ConditionIs(false), None) != GoalEvidence::Never,
+                Some(parts) => (0..parts)
+                    .any(|part| query(ExecutionGoal::Violates(part), None) != GoalEvidence::NoExecution),
+                None => query(ExecutionGoal::ConditionIs(false), None) != GoalEvidence::NoExecution,
             };
         if !findings.unlisted {
-            let open = findings.outcomes.iter().filter(|(_, standing)| *standing != OutcomeStatus::Allowed);
+            let open = findings.outcomes.iter().filter(|(_, status)| *status != OutcomeStatus::Allowed);
             let mut open: Vec<Outcome> = open.map(|(outcome, _)| outcome.clone()).collect();
             if open.len() > MAX_OUTCOME_QUERIES {
                 findings.unlisted = true;
                 open.clear();
             }
             for outcome in open {
-                match questions.find_match(ExecutionGoal::Outcome(&outcome), None) {
-                    Some(GoalEvidence::Never) => {}
-                    Some(shown) => {
-                        findings.outcomes.record_allowed(outcome, shown == GoalEvidence::OutOfThinAir)
+                match queries.find_match(ExecutionGoal::Outcome(&outcome), None) {
+                    Some(GoalEvidence::NoExecution) => {}
+                    Some(evidence) => {
+                        findings.outcomes.record_allowed(outcome, evidence == GoalEvidence::OutOfThinAir)
                     }
                     // Earlier answers stay valid.
                     None => {
@@ -219,7 +229,7 @@ fn explore_uncounted<M: Matrix>(
         }
     }
     findings.timed_out |= timed_out;
-    Ok(one(true))
+    Ok(result_with(true))
 }
 
 /// Adds the findings of the executions in which symmetric threads are ordered, for every variant of the
@@ -232,30 +242,37 @@ fn explore_uncounted<M: Matrix>(
 /// satisfies the condition, its symmetric image satisfies the permuted condition. So all variants of the
 /// condition on the ordered executions cover the condition on all executions. Races do not depend on thread
 /// names. Neither does the filter, since only swaps that preserve it are used.
-fn explore_in_order<M: Matrix>(
+fn explore_ordered_threads<M: Matrix>(
     skeleton: &Skeleton,
     prepared: &PreparedPlan,
-    ground: &StaticBounds<M>,
-    combiner: &OutcomeCollector<'_>,
-    ways: ExplorationStrategy,
+    static_bounds: &StaticBounds<M>,
+    collector: &OutcomeCollector<'_>,
+    strategy: ExplorationStrategy,
     findings: &mut Findings,
 ) -> Option<ExplorationResult> {
-    let tellings = combiner.condition_orbit.filter(|_| !combiner.alike.ordered_writes.is_empty())?;
+    let condition_orbit =
+        collector.condition_orbit.filter(|_| !collector.symmetry_breaking.ordered_writes.is_empty())?;
     // The ordered search visits one execution per orbit, so it cannot list or count outcomes.
-    if !findings.unlisted || findings.needs_full_order || ways.ordered_steps == 0 {
+    if !findings.unlisted || findings.needs_full_order || strategy.ordered_steps == 0 {
         return None;
     }
-    let mut search = Search::new(skeleton, prepared, ground, skeleton.observed_storages(), combiner.purse);
-    search.in_order(&combiner.alike.ordered_writes);
+    let mut search = SkeletonSearch::new(
+        skeleton,
+        prepared,
+        static_bounds,
+        skeleton.observed_storages(),
+        collector.tracker,
+    );
+    search.set_write_order(&collector.symmetry_breaking.ordered_writes);
     // There is one pair for two neighbours of a row, so a row has one more thread than pairs.
-    let threads = combiner.alike.ordered_writes.len() as u64 + 1;
-    search.limit(ways.ordered_steps.saturating_mul(threads * threads));
-    let mut goal = OrderedVisitor { combiner, tellings, findings, found: false, timed_out: false };
-    let complete = search.run(&mut goal);
-    let OrderedVisitor { found, timed_out, .. } = goal;
+    let threads = collector.symmetry_breaking.ordered_writes.len() as u64 + 1;
+    search.set_step_limit(strategy.ordered_steps.saturating_mul(threads * threads));
+    let mut visitor = OrderedVisitor { collector, condition_orbit, findings, found: false, timed_out: false };
+    let complete = search.run(&mut visitor);
+    let OrderedVisitor { found, timed_out, .. } = visitor;
     let answered = complete && !timed_out;
     if !answered {
-        findings.timed_out |= !search.gave_up();
+        findings.timed_out |= !search.reached_step_limit();
         findings.needs_full_order = true;
     }
     (answered || findings.timed_out)
@@ -265,8 +282,8 @@ fn explore_in_order<M: Matrix>(
 
 /// Visitor that collects all findings of the executions with ordered threads.
 struct OrderedVisitor<'f, 'c, 'a> {
-    combiner: &'c OutcomeCollector<'a>,
-    tellings: &'c ConditionOrbit,
+    collector: &'c OutcomeCollector<'a>,
+    condition_orbit: &'c ConditionOrbit,
     findings: &'f mut Findings,
     /// True if a consistent execution was found.
     found: bool,
@@ -274,31 +291,32 @@ struct OrderedVisitor<'f, 'c, 'a> {
 }
 
 impl LeafVisitor for OrderedVisitor<'_, '_, '_> {
-    fn wants_executions(&mut self, flags: Flags, reads_from: &[Option<u16>]) -> bool {
+    fn needs_executions(&mut self, flags: Flags, reads_from: &[Option<u16>]) -> bool {
         let findings = &self.findings;
         // Each query stops at its first answer. A leaf is visited only while a match, a mismatch or
         // a flag is open.
-        let answered = !self.combiner.skeleton.terminated || findings.has_match && findings.has_mismatch;
+        let answered = !self.collector.skeleton.terminated || findings.has_match && findings.has_mismatch;
         (!self.found || !answered || findings.grounded.lacks_any_of(flags))
-            && !self.combiner.breaks_path(reads_from)
+            && !self.collector.violates_path_constraints(reads_from)
     }
 
-    fn take_leaf(&mut self, leaf: SearchLeaf, most: u64) -> u64 {
-        let OrderedVisitor { combiner, tellings, findings, found, timed_out } = self;
-        let looked_at = combiner.outcomes(&leaf, most, &mut |outcome, thin_air| {
+    fn visit_executions(&mut self, leaf: SearchLeaf, max_executions: u64) -> u64 {
+        let OrderedVisitor { collector, condition_orbit, findings, found, timed_out } = self;
+        let visited = collector.for_each_outcome(&leaf, max_executions, &mut |outcome, thin_air| {
             *found = true;
-            if combiner.is_goal_met(ExecutionGoal::InFilter, outcome) {
-                findings.raise_flags(leaf.flagged, thin_air);
-                if combiner.skeleton.terminated {
-                    let says = |wanted| tellings.any_variant_is(&combiner.condition, outcome, wanted);
-                    findings.has_match = findings.has_match || says(true);
-                    findings.has_mismatch = findings.has_mismatch || says(false);
+            if collector.is_goal_met(ExecutionGoal::InFilter, outcome) {
+                findings.raise_flags(leaf.flags, thin_air);
+                if collector.skeleton.terminated {
+                    let some_variant_is =
+                        |wanted| condition_orbit.any_variant_is(&collector.condition, outcome, wanted);
+                    findings.has_match = findings.has_match || some_variant_is(true);
+                    findings.has_mismatch = findings.has_mismatch || some_variant_is(false);
                 }
             }
             true
         });
-        *timed_out |= looked_at.is_none();
-        looked_at.unwrap_or(most)
+        *timed_out |= visited.is_none();
+        visited.unwrap_or(max_executions)
     }
 }
 
@@ -306,30 +324,40 @@ impl LeafVisitor for OrderedVisitor<'_, '_, '_> {
 pub(crate) struct ExecutionQueries<'a, M: Matrix> {
     skeleton: &'a Skeleton,
     prepared: &'a PreparedPlan,
-    ground: &'a StaticBounds<M>,
-    combiner: &'a OutcomeCollector<'a>,
+    static_bounds: &'a StaticBounds<M>,
+    collector: &'a OutcomeCollector<'a>,
     /// Step limit of the search, before it falls back to the SAT solver.
-    alone: u64,
+    search_steps: u64,
     /// The value domains of the SAT encoding, if it applies.
-    domains: Option<Rc<Domains>>,
+    domains: Option<Rc<EventDomains>>,
     /// The SAT encoding, built for the first query that needs it.
-    refuter: Option<Refuter<'a, M, Batsat<'a>>>,
+    encoding: Option<SatEncoding<'a, M, BatsatSolver<'a>>>,
 }
 
 impl<'a, M: Matrix> ExecutionQueries<'a, M> {
     pub(crate) fn new(
         skeleton: &'a Skeleton,
         prepared: &'a PreparedPlan,
-        ground: &'a StaticBounds<M>,
-        combiner: &'a OutcomeCollector<'a>,
-        alone: u64,
+        static_bounds: &'a StaticBounds<M>,
+        collector: &'a OutcomeCollector<'a>,
+        search_steps: u64,
     ) -> ExecutionQueries<'a, M> {
-        let domains = is_refutable(prepared, ground)
-            .then(|| Domains::new(skeleton, &ground.reads, &combiner.rules, &combiner.rmw_chains))
+        let domains = is_encodable(prepared, static_bounds)
+            .then(|| {
+                EventDomains::new(skeleton, &static_bounds.reads, &collector.rules, &collector.rmw_chains)
+            })
             .flatten()
-            .filter(|domains| domains.can_ask(skeleton, combiner));
+            .filter(|domains| domains.can_encode_goals(skeleton, collector));
         let domains = domains.map(Rc::new);
-        ExecutionQueries { skeleton, prepared, ground, combiner, alone, domains, refuter: None }
+        ExecutionQueries {
+            skeleton,
+            prepared,
+            static_bounds,
+            collector,
+            search_steps,
+            domains,
+            encoding: None,
+        }
     }
 
     /// Finds the strongest evidence for an execution that meets the goal; `None` if the budget ran out first.
@@ -338,78 +366,85 @@ impl<'a, M: Matrix> ExecutionQueries<'a, M> {
     /// evidence.
     pub(crate) fn find_match(
         &mut self,
-        sought: ExecutionGoal<'_>,
+        goal: ExecutionGoal<'_>,
         mut raised: Option<&mut Vec<(Flags, GoalEvidence)>>,
     ) -> Option<GoalEvidence> {
-        let ExecutionQueries { skeleton, prepared, ground, combiner, .. } = *self;
+        let ExecutionQueries { skeleton, prepared, static_bounds, collector, .. } = *self;
         let mut found = false;
         // If values depend on each other, the search enumerates too many of them.
-        if combiner.plain || self.domains.is_none() {
+        if collector.has_independent_values || self.domains.is_none() {
             let observed = skeleton.observed_storages();
-            let mut search = Search::new(skeleton, prepared, ground, observed, combiner.purse);
-            if combiner.plain {
-                let Some((reads, alike)) = combiner.restrict_sources(&ground.reads, sought) else {
-                    return Some(GoalEvidence::Never);
+            let mut search =
+                SkeletonSearch::new(skeleton, prepared, static_bounds, observed, collector.tracker);
+            if collector.has_independent_values {
+                let Some((reads, alike)) = collector.restrict_sources(&static_bounds.reads, goal) else {
+                    return Some(GoalEvidence::NoExecution);
                 };
                 search.restrict_reads(reads, alike);
                 if self.domains.is_some() {
                     // A long search is not worth its steps if the matrices are wide.
                     let events = skeleton.len();
-                    search.limit((self.alone / step_weight(events)).max(2 * events as u64));
+                    search.set_step_limit((self.search_steps / step_weight(events)).max(2 * events as u64));
                 }
             }
-            let mut flags = raised.as_deref().map(|raised| known(raised));
-            let mut goal =
-                FirstMatch { combiner, sought, flags: flags.as_mut(), found: false, timed_out: false };
-            let complete = search.run(&mut goal);
-            let timed_out = goal.timed_out;
-            found = goal.found;
+            let mut flags = raised.as_deref().map(|raised| grounded_flags(raised));
+            let mut visitor =
+                FirstMatch { collector, goal, flags: flags.as_mut(), found: false, timed_out: false };
+            let complete = search.run(&mut visitor);
+            let timed_out = visitor.timed_out;
+            found = visitor.found;
             // Flags found before the limit stay valid, so the SAT solver need not look for them
             // again.
             if let (Some(raised), Some(flags), true) = (raised.as_deref_mut(), flags, found) {
                 raised.push((flags, GoalEvidence::Grounded));
             }
-            let shown = if found { GoalEvidence::Grounded } else { GoalEvidence::Never };
+            let evidence = if found { GoalEvidence::Grounded } else { GoalEvidence::NoExecution };
             if complete && !timed_out || found && raised.is_none() {
-                return Some(shown);
+                return Some(evidence);
             }
             // The purse is exhausted; the SAT solver would have no budget either.
-            if !search.gave_up() {
-                return found.then_some(shown);
+            if !search.reached_step_limit() {
+                return found.then_some(evidence);
             }
         }
         let domains = self.domains.clone()?;
-        let refuter = self.refuter.get_or_insert_with(|| {
-            Refuter::new(combiner, prepared, ground, domains, Batsat::new(combiner.purse))
+        let encoding = self.encoding.get_or_insert_with(|| {
+            SatEncoding::new(
+                collector,
+                prepared,
+                static_bounds,
+                domains,
+                BatsatSolver::new(collector.tracker),
+            )
         });
-        let shown = refuter.ask(combiner, sought, raised)?;
-        Some(if found { GoalEvidence::Grounded } else { shown })
+        let evidence = encoding.find_evidence(collector, goal, raised)?;
+        Some(if found { GoalEvidence::Grounded } else { evidence })
     }
 }
 
 struct FirstMatch<'c, 'a, 'f> {
-    combiner: &'c OutcomeCollector<'a>,
-    sought: ExecutionGoal<'c>,
+    collector: &'c OutcomeCollector<'a>,
+    goal: ExecutionGoal<'c>,
     flags: Option<&'f mut Flags>,
     found: bool,
     timed_out: bool,
 }
 
 impl LeafVisitor for FirstMatch<'_, '_, '_> {
-    fn wants_executions(&mut self, flags: Flags, reads_from: &[Option<u16>]) -> bool {
+    fn needs_executions(&mut self, flags: Flags, reads_from: &[Option<u16>]) -> bool {
         let open = match &self.flags {
             Some(raised) => raised.lacks_any_of(flags),
             None => !self.found,
         };
-        open && self.combiner.partial_match(self.sought, reads_from, &[]) != Some(false)
+        open && self.collector.evaluate_goal(self.goal, reads_from, &[]) != Some(false)
     }
 
-    fn take_leaf(&mut self, leaf: SearchLeaf, _: u64) -> u64 {
-        match self.combiner.leaf_meets_goal(&leaf, self.sought) {
+    fn visit_executions(&mut self, leaf: SearchLeaf, _: u64) -> u64 {
+        match self.collector.leaf_meets_goal(&leaf, self.goal) {
             Some(true) => {
                 self.found = true;
                 if let Some(raised) = &mut self.flags {
-                    raised.add(leaf.flagged);
+                    raised.add(leaf.flags);
                 }
             }
             Some(false) => {}

@@ -13,7 +13,7 @@ pub(crate) struct StructureFacts {
     /// Tags that some event has.
     tags: u64,
     /// Storage classes of accesses, as bits.
-    classes: u8,
+    storage_classes: u8,
     /// Bit m: some event has the storage-class semantics m.
     semantics: u16,
     relations: u16,
@@ -32,8 +32,8 @@ impl StructureFacts {
     /// Some workgroups share a queue family.
     const WORKGROUPS: u16 = 1 << 7;
 
-    pub(crate) fn of(skeleton: &Skeleton) -> StructureFacts {
-        let mut facts = StructureFacts { tags: 0, classes: 0, semantics: 0, relations: 0 };
+    pub(crate) fn from_skeleton(skeleton: &Skeleton) -> StructureFacts {
+        let mut facts = StructureFacts { tags: 0, storage_classes: 0, semantics: 0, relations: 0 };
         let mut note = |fact: u16, holds: bool| facts.relations |= if holds { fact } else { 0 };
         note(StructureFacts::SYSTEM_SYNC, !skeleton.system_sync.is_empty());
         note(StructureFacts::MEETINGS, !skeleton.meetings.is_empty());
@@ -44,10 +44,10 @@ impl StructureFacts {
         let mut last = Owner::Initial;
         for event in &skeleton.events {
             facts.tags |= event.tags.bits();
-            facts.classes |= event.tags.classes;
+            facts.storage_classes |= event.tags.classes;
             // One bit for each set of storage classes that occurs.
             facts.semantics |= 1u16.checked_shl(u32::from(event.tags.semantics)).unwrap_or(0);
-            if event.stored.as_ref().is_some_and(|stored| stored.known().is_none()) {
+            if event.stored.as_ref().is_some_and(|stored| stored.known_value().is_none()) {
                 facts.relations |= StructureFacts::DATA;
             }
             if let (Some(storage), Some(reference)) = (event.storage, event.reference) {
@@ -86,11 +86,11 @@ impl StructureFacts {
     }
 
     /// Returns the known value of a base; `mask` is the argument of an indexed set.
-    pub(crate) fn known(&self, name: &str, mask: Option<u8>) -> KnownBase<'static> {
+    pub(crate) fn known_base(&self, name: &str, mask: Option<u8>) -> KnownBase<'static> {
         let empty_unless = |holds: bool| if holds { KnownBase::Nothing } else { KnownBase::Empty };
         let relation = |fact: u16| empty_unless(self.relations & fact != 0);
         match (name, mask) {
-            ("SC", Some(mask)) => empty_unless(self.classes & mask != 0),
+            ("SC", Some(mask)) => empty_unless(self.storage_classes & mask != 0),
             ("SEM", Some(mask)) => empty_unless(
                 (0..16u8).any(|semantics| self.semantics & (1 << semantics) != 0 && semantics & mask == mask),
             ),

@@ -7,7 +7,7 @@ use crate::cat::{Axiom, CompiledModel};
 /// The flags that an execution raises.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Flags {
-    /// It races.
+    /// The execution races.
     pub(crate) race: bool,
     /// The execution is undefined as a whole.
     pub(crate) undefined: bool,
@@ -37,7 +37,7 @@ impl Flags {
     }
 
     /// Returns true if the execution races or is undefined as a whole.
-    pub(crate) fn is_race(&self) -> bool {
+    pub(crate) fn has_race(&self) -> bool {
         self.race || self.undefined
     }
 

@@ -3,7 +3,7 @@
 use litmus::{Khronos, ScalarType, Value};
 
 use crate::skeleton::{Event, Owner, Skeleton, Tags};
-use crate::symbolic::Symbolic;
+use crate::symbolic::SymbolicValue;
 
 /// Returns the forced reads-from edges: a write and a read through one name with equal values, and the
 /// initial state for a read of 0.
@@ -16,22 +16,22 @@ pub(crate) fn forced_reads(skeleton: &Skeleton, khronos: &Khronos) -> Vec<(u16, 
         if !target.tags.has(Tags::R) {
             continue;
         }
-        let wanted = khronos.read_value(usize::from(thread.0), usize::from(instruction));
+        let read_value = khronos.read_value(usize::from(thread.0), usize::from(instruction));
         let is_initial = |event: &Event| event.tags.has(Tags::IW) && event.storage == target.storage;
         // If every name has an initial write, use the write of the name itself.
         let initial = skeleton.events.iter().position(|e| is_initial(e) && e.reference == target.reference);
         let initial = initial.or_else(|| skeleton.events.iter().position(is_initial));
         for (write, source) in skeleton.events.iter().enumerate() {
-            let meant = if source.tags.has(Tags::IW) {
-                wanted == 0 && initial == Some(write)
+            let is_forced = if source.tags.has(Tags::IW) {
+                read_value == 0 && initial == Some(write)
             } else {
                 let scalar = ScalarType::default();
                 source.tags.has(Tags::W)
                     && source.reference == target.reference
-                    && source.stored.as_ref().and_then(Symbolic::known)
-                        == Some(Value::from_constant(wanted, scalar))
+                    && source.stored.as_ref().and_then(SymbolicValue::known_value)
+                        == Some(Value::from_constant(read_value, scalar))
             };
-            if meant {
+            if is_forced {
                 forced.push((read as u16, write as u16));
             }
         }

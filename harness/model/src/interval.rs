@@ -14,27 +14,32 @@ use crate::prepared::PreparedPlan;
 pub(crate) struct Bounds<M: Matrix> {
     /// Pairs that every completion contains.
     must: Vec<CatValue<M>>,
-    /// Pairs that some completion may contain. Before node `fixed` both bounds are equal.
+    /// Pairs that some completion may contain. Before node `first_dynamic` both bounds are equal.
     may: Vec<CatValue<M>>,
-    fixed: usize,
+    first_dynamic: usize,
     /// Number of events.
     pub(crate) n: usize,
 }
 
 /// The bounds of a node to evaluate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct NodeQuery {
+pub(crate) struct RequestedBounds {
     pub(crate) node: NodeId,
     pub(crate) must: bool,
     pub(crate) may: bool,
 }
 
 impl<M: Matrix> Bounds<M> {
-    /// Everything empty.
+    /// Creates bounds in which every node is empty.
     pub(crate) fn new(prepared: &PreparedPlan, n: usize) -> Bounds<M> {
         let empty = |nodes: &[Node]| nodes.iter().map(|node| CatValue::new_empty(node.kind(), n)).collect();
         let nodes = &prepared.plan.nodes;
-        Bounds { must: empty(nodes), may: empty(&nodes[prepared.fixed..]), fixed: prepared.fixed, n }
+        Bounds {
+            must: empty(nodes),
+            may: empty(&nodes[prepared.first_dynamic..]),
+            first_dynamic: prepared.first_dynamic,
+            n,
+        }
     }
 
     /// Returns the pairs that every completion contains.
@@ -48,7 +53,7 @@ impl<M: Matrix> Bounds<M> {
     pub(crate) fn may(&self, node: NodeId) -> &CatValue<M> {
         let index = node.to_index();
         // Static nodes store one value for both bounds.
-        if index < self.fixed { &self.must[index] } else { &self.may[index - self.fixed] }
+        if index < self.first_dynamic { &self.must[index] } else { &self.may[index - self.first_dynamic] }
     }
 
     /// Returns the lower bound of a relation, mutably.
@@ -61,22 +66,22 @@ impl<M: Matrix> Bounds<M> {
 
     /// Returns the upper bound of a relation that depends on a choice, mutably.
     pub(crate) fn may_relation(&mut self, node: NodeId) -> Option<&mut M> {
-        match self.may.get_mut(node.to_index().checked_sub(self.fixed)?)? {
+        match self.may.get_mut(node.to_index().checked_sub(self.first_dynamic)?)? {
             CatValue::Relation(relation) => Some(relation),
             CatValue::Set(_) => None,
         }
     }
 
     /// Sets the value of a static node.
-    pub(crate) fn set_fixed(&mut self, node: NodeId, value: CatValue<M>) {
+    pub(crate) fn set_static(&mut self, node: NodeId, value: CatValue<M>) {
         self.must[node.to_index()] = value;
     }
 
     pub(crate) fn set(&mut self, node: NodeId, must: CatValue<M>, may: CatValue<M>) {
         let index = node.to_index();
         self.must[index] = must;
-        if index >= self.fixed {
-            self.may[index - self.fixed] = may;
+        if index >= self.first_dynamic {
+            self.may[index - self.first_dynamic] = may;
         }
     }
 
@@ -95,7 +100,7 @@ impl<M: Matrix> Bounds<M> {
 
     /// Evaluates all nodes except the bases, which must be set.
     pub(crate) fn evaluate_all(&mut self, plan: &CompiledModel) {
-        let fixed = self.fixed;
+        let first_dynamic = self.first_dynamic;
         let mut index = 0;
         while index < plan.nodes.len() {
             let node = plan.nodes[index];
@@ -109,12 +114,12 @@ impl<M: Matrix> Bounds<M> {
                 }
                 node => {
                     let n = self.n;
-                    if index < fixed {
+                    if index < first_dynamic {
                         if let Some(value) = apply_node_with(node, |id| self.must.get(id.to_index()), n) {
                             self.must[index] = value;
                         }
                     } else {
-                        self.apply(NodeId(index as u32), node, true, true);
+                        self.evaluate_node(NodeId(index as u32), node, true, true);
                     }
                 }
             }
@@ -124,9 +129,9 @@ impl<M: Matrix> Bounds<M> {
 
     /// Evaluates the wanted bounds, in order. Their operands must be set or evaluated; groups are evaluated
     /// as a whole.
-    pub(crate) fn evaluate(&mut self, plan: &CompiledModel, wanted: &[NodeQuery]) {
+    pub(crate) fn evaluate(&mut self, plan: &CompiledModel, requested: &[RequestedBounds]) {
         let mut skip: Range<u32> = 0..0;
-        for &NodeQuery { node: id, must, may } in wanted {
+        for &RequestedBounds { node: id, must, may } in requested {
             if skip.contains(&id.0) {
                 continue;
             }
@@ -137,7 +142,7 @@ impl<M: Matrix> Bounds<M> {
                     self.evaluate_group(plan, group);
                     skip = group.nodes.clone();
                 }
-                node => self.apply(id, node, must, may),
+                node => self.evaluate_node(id, node, must, may),
             }
         }
     }
@@ -157,7 +162,7 @@ impl<M: Matrix> Bounds<M> {
         }
         loop {
             for id in inner.clone() {
-                self.apply(NodeId(id as u32), plan.nodes[id], true, true);
+                self.evaluate_node(NodeId(id as u32), plan.nodes[id], true, true);
             }
             let mut changed = false;
             for (member, body) in (start..).zip(&group.bodies) {
@@ -175,7 +180,7 @@ impl<M: Matrix> Bounds<M> {
     }
 
     #[inline]
-    fn apply(&mut self, id: NodeId, node: Node, must: bool, may: bool) {
+    fn evaluate_node(&mut self, id: NodeId, node: Node, must: bool, may: bool) {
         let n = self.n;
         let (lower, upper) = (|id| Some(self.must(id)), |id| Some(self.may(id)));
         let set = |value: &CatValue<M>| value.as_set().unwrap_or_else(M::Set::empty);
@@ -227,37 +232,37 @@ impl<M: Matrix> Bounds<M> {
             self.must[index] = value;
         }
         if let Some(value) = new_may
-            && index >= self.fixed
+            && index >= self.first_dynamic
         {
-            self.may[index - self.fixed] = value;
+            self.may[index - self.first_dynamic] = value;
         }
     }
 }
 
 /// Returns the nodes to evaluate again after each choice so that the bounds of `roots` are up to date, in
 /// order. Only nodes for which `open` is true can change.
-pub(crate) fn wanted_for(
+pub(crate) fn nodes_to_evaluate(
     prepared: &PreparedPlan,
-    roots: impl IntoIterator<Item = NodeQuery>,
+    roots: impl IntoIterator<Item = RequestedBounds>,
     open: impl Fn(NodeId) -> bool,
-) -> Vec<NodeQuery> {
+) -> Vec<RequestedBounds> {
     let plan = &prepared.plan;
-    let mut wanted = vec![(false, false); plan.nodes.len()];
+    let mut requested = vec![(false, false); plan.nodes.len()];
     for root in roots {
-        let slot = &mut wanted[root.node.to_index()];
+        let slot = &mut requested[root.node.to_index()];
         *slot = (slot.0 | root.must, slot.1 | root.may);
     }
-    for index in (prepared.fixed..plan.nodes.len()).rev() {
+    for index in (prepared.first_dynamic..plan.nodes.len()).rev() {
         // A group is evaluated as a whole. Nodes are visited from the last to the first, so the end
         // of its range comes first.
         if let Some(group) = plan.groups.iter().find(|group| group.nodes.end as usize == index + 1) {
             let range = group.nodes.start as usize..group.nodes.end as usize;
-            if wanted[range.clone()].iter().any(|(must, may)| *must || *may) {
-                wanted[range].fill((true, true));
-                group.bodies.iter().for_each(|body| wanted[body.to_index()] = (true, true));
+            if requested[range.clone()].iter().any(|(must, may)| *must || *may) {
+                requested[range].fill((true, true));
+                group.bodies.iter().for_each(|body| requested[body.to_index()] = (true, true));
             }
         }
-        let (must, may) = wanted[index];
+        let (must, may) = requested[index];
         if !must && !may {
             continue;
         }
@@ -270,12 +275,16 @@ pub(crate) fn wanted_for(
                 Node::Immediate(_) => (true, true),
                 _ => (must, may),
             };
-            let slot = &mut wanted[operand.to_index()];
+            let slot = &mut requested[operand.to_index()];
             *slot = (slot.0 | must, slot.1 | may);
         }
     }
-    (prepared.fixed..plan.nodes.len())
-        .map(|index| NodeQuery { node: NodeId(index as u32), must: wanted[index].0, may: wanted[index].1 })
+    (prepared.first_dynamic..plan.nodes.len())
+        .map(|index| RequestedBounds {
+            node: NodeId(index as u32),
+            must: requested[index].0,
+            may: requested[index].1,
+        })
         .filter(|w| (w.must || w.may) && open(w.node))
         .filter(|w| !matches!(plan.node_at(w.node), Node::BaseSet(_) | Node::BaseRelation(_)))
         .collect()

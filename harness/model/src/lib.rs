@@ -8,14 +8,14 @@
 //! relations that the program alone decides. The model's plan is evaluated on an event structure to lower and
 //! upper bounds of every relation (`interval`). A backward analysis finds the choices of reads-from and
 //! modification order that matter, and those that matter only within a location (`activity`). The search
-//! chooses the global ones (`search`), solves each location alone (`local`) and combines the solutions to
-//! outcomes (`combine`). If this takes too long, a query is encoded (`refute`) for a SAT solver (`sat`).
+//! chooses the global ones (`search`), solves each location (`location_solver`) and combines the solutions to
+//! outcomes (`outcome_collector`). If this is too slow, queries are encoded (`sat_encoding`) for SAT (`sat`).
 //!
 //! `naive` is a brute-force oracle for the tests. `sequential` executes the program operationally and
 //! determines which outcomes are weak.
 //!
 //! ```
-//! use model::{Model, Options, predict};
+//! use model::{Model, PredictOptions, predict};
 //!
 //! let test = litmus::parse(
 //!     r#"VULKAN SB
@@ -28,14 +28,14 @@
 //! )
 //! .map_err(|errors| errors.to_string())?;
 //! let vulkan = Model::shipped("vulkan").ok_or("no such model")?.map_err(|errors| errors.to_string())?;
-//! let prediction = predict(&test, &vulkan, &Options::default()).map_err(|error| error.to_string())?;
+//! let prediction = predict(&test, &vulkan, &PredictOptions::default()).map_err(|error| error.to_string())?;
 //! assert_eq!(prediction.meets, Some(true));
 //! assert_eq!(prediction.race, litmus::Race::Free);
 //! # Ok::<(), String>(())
 //! ```
 
 mod activity;
-mod allows;
+mod brute_force;
 mod budget;
 pub mod cat;
 mod cells;
@@ -43,23 +43,21 @@ pub mod certify;
 mod choice;
 pub mod clauses;
 mod combinations;
-mod combine;
+mod complete_prediction;
 mod conflict;
 mod constants;
 mod error;
 mod explain;
 mod explore;
 mod facts;
-mod few;
 mod flags;
 mod forced;
-mod growing;
 #[cfg(feature = "testing")]
 pub mod internals;
 mod interval;
-mod line;
+mod iterative_deepening;
 mod liveness;
-mod local;
+mod location_solver;
 pub mod matrix;
 mod model;
 pub mod mutation;
@@ -67,31 +65,33 @@ mod mutual_order;
 #[cfg(feature = "testing")]
 pub mod naive;
 mod narrow;
+mod outcome_checker;
+mod outcome_collector;
 mod path;
 mod predict;
 mod prepared;
 pub mod progress;
 mod queries;
 mod quick;
-mod refute;
+mod rmw_chain;
 mod sat;
+mod sat_encoding;
 mod search;
 mod sequential;
-mod settle;
 mod skeleton;
-mod stored;
-mod supply;
+mod spin_loop;
+mod storage_values;
 mod supported;
 mod symbolic;
 mod symmetry;
 pub mod synthesis;
 mod system;
 mod valuation;
-mod wait;
+mod value_supply;
 mod wgsl;
 
-pub use allows::{OutcomeQuestion, allows};
 pub use budget::Budget;
+pub use complete_prediction::complete_prediction;
 pub use error::PredictError;
 pub use explain::{
     BrokenAxiom, ConsistentExecution, ConsistentExecutions, EventId, EventOwner, ExplainOptions,
@@ -99,9 +99,9 @@ pub use explain::{
     InstructionChange, Mend, Minimality, StatementLocation, UninitialisedRead, explain_outcome,
     list_consistent_executions, list_witness_executions,
 };
-pub use growing::predict_growing;
+pub use iterative_deepening::predict_with_growing_bound;
 pub use model::Model;
-pub use predict::{Options, Summary, decide, predict, verdict};
+pub use outcome_checker::{OutcomeChecker, is_outcome_allowed};
+pub use predict::{PredictOptions, PredictionSummary, predict, predict_summary, predict_without_outcomes};
 pub use queries::answer_queries;
-pub use settle::settle;
 pub use skeleton::{BASE_RELATIONS, BASE_SETS, MAX_EVENTS, MAX_THREADS};

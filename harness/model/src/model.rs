@@ -19,10 +19,10 @@ use crate::cat::{self, CatErrors, ClassFamilies, CompiledModel, Membership, Voca
 use crate::cells::Extent;
 use crate::combinations::for_each_skeleton;
 use crate::flags::Flags;
-use crate::prepared::Compiled;
+use crate::prepared::ModelPlans;
 use crate::quick::QuickMap;
 use crate::skeleton::{BASE_RELATIONS, BASE_SETS, Semantic};
-use crate::supported::{Extension, extension, scopes};
+use crate::supported::{LanguageExtension, instruction_scopes, required_extension};
 use crate::system::TestFeatures;
 
 /// Limit of prepared event structures per test; further ones have the same facts.
@@ -72,7 +72,7 @@ pub struct Model {
     /// True for a shipped model without changes.
     shipped: bool,
     /// Compiled plans by the features of a test: its storage classes in the low bits, its [`TestFeatures`] above.
-    compiled: Mutex<QuickMap<u16, Arc<Compiled>>>,
+    compiled: Mutex<QuickMap<u16, Arc<ModelPlans>>>,
 }
 
 impl Model {
@@ -197,12 +197,13 @@ impl Model {
     pub fn prepare(&self, test: &Test) -> Result<(), PredictError> {
         let compiled = self.compiled_for(test)?;
         let queries = test.khronos.iter().flat_map(|khronos| &khronos.queries);
-        let asked: Vec<Arc<Compiled>> = queries.filter_map(|query| compiled.query(&query.terms)).collect();
+        let asked: Vec<Arc<ModelPlans>> =
+            queries.filter_map(|query| compiled.plans_for_query(&query.terms)).collect();
         let mut rest = PREPARED;
         for_each_skeleton(test, self.semantic(), 1, &mut |skeleton| {
-            compiled.prepared(&skeleton);
+            compiled.prepare_plan(&skeleton);
             for query in &asked {
-                query.prepared(&skeleton);
+                query.prepare_plan(&skeleton);
             }
             rest -= 1;
             Ok(rest > 0)
@@ -221,7 +222,7 @@ impl Model {
     }
 
     /// Returns the model compiled for the storage classes of a test.
-    pub(crate) fn compiled_for(&self, test: &Test) -> Result<Arc<Compiled>, PredictError> {
+    pub(crate) fn compiled_for(&self, test: &Test) -> Result<Arc<ModelPlans>, PredictError> {
         if !self.judges(test.dialect) {
             return Err(PredictError::ForeignModel {
                 test: language_name(language_of(test.dialect)),
@@ -236,9 +237,9 @@ impl Model {
         &self,
         classes: StorageClassSet,
         features: TestFeatures,
-    ) -> Result<Arc<Compiled>, PredictError> {
+    ) -> Result<Arc<ModelPlans>, PredictError> {
         // The four storage classes occupy the low bits.
-        let kind = u16::from(classes.0) | (features.bits() << 4);
+        let kind = u16::from(classes.0) | (features.to_bits() << 4);
         if let Ok(known) = self.compiled.lock()
             && let Some(compiled) = known.get(&kind)
         {
@@ -253,7 +254,7 @@ impl Model {
             let why = "`asmo=transitive` without a definition of `asmo`";
             return Err(PredictError::NotAvailable { what: why.to_owned() });
         }
-        let compiled = Arc::new(Compiled::new(plan, vocabulary, families));
+        let compiled = Arc::new(ModelPlans::new(plan, vocabulary, families));
         // Another thread may have compiled the same kind meanwhile; both results are equal.
         if let Ok(mut known) = self.compiled.lock() {
             known.insert(kind, compiled.clone());
@@ -314,7 +315,7 @@ fn vocabulary() -> Vocabulary {
 /// Returns the storage classes and masks that a program with these classes distinguishes, and its absent
 /// features.
 fn families(classes: StorageClassSet, features: TestFeatures) -> ClassFamilies {
-    let absent = features.absent().map(str::to_owned).collect();
+    let absent = features.absent_bases().map(str::to_owned).collect();
     ClassFamilies { absent, ..ClassFamilies::from_classes(classes.iter().map(|class| class.index() as u8)) }
 }
 
@@ -322,7 +323,9 @@ fn families(classes: StorageClassSet, features: TestFeatures) -> ClassFamilies {
 fn features_of(test: &Test) -> TestFeatures {
     // A name of a part of a storage shows that part if it is observed.
     let narrow = |observable: &Observable| match observable {
-        Observable::Location(location, component) => !Extent::of_component(test, *location, *component).whole,
+        Observable::Location(location, component) => {
+            !Extent::from_component(test, *location, *component).is_whole
+        }
         Observable::Register(..) => false,
     };
     let aliases = test.locations.iter().any(|location| matches!(location.init, LocationInit::AliasOf(_)));
@@ -337,15 +340,15 @@ fn features_of(test: &Test) -> TestFeatures {
         for instruction in &thread.instructions {
             let kind = &instruction.kind;
             features.vectors |= kind.access().is_some_and(MemoryAccess::is_vector);
-            match extension(test, kind) {
-                Some(Extension::Api) => features.hosts = true,
-                Some(Extension::ShaderCall) => features.calls = true,
-                Some(Extension::Interlock) => features.interlock = true,
-                Some(Extension::Part) => features.parts = true,
-                Some(Extension::SplitBarrier) => features.split_barriers = true,
+            match required_extension(test, kind) {
+                Some(LanguageExtension::Api) => features.hosts = true,
+                Some(LanguageExtension::ShaderCall) => features.calls = true,
+                Some(LanguageExtension::Interlock) => features.interlock = true,
+                Some(LanguageExtension::Part) => features.parts = true,
+                Some(LanguageExtension::SplitBarrier) => features.split_barriers = true,
                 None => {}
             }
-            for scope in scopes(kind) {
+            for scope in instruction_scopes(kind) {
                 features.calls |= scope == Scope::ShaderCall;
                 features.interlock |= scope == Scope::FragmentInterlock;
             }

@@ -8,7 +8,7 @@ use litmus::{Race, Test};
 use crate::cat::ast::{CatExpression, ExpressionKind, StatementKind};
 use crate::cat::source::{CatSpan, SourceText};
 use crate::clauses::file_name;
-use crate::{Model, Options, Summary, verdict};
+use crate::{Model, PredictOptions, PredictionSummary, predict_summary};
 
 /// One change of one statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ pub enum Difference {
 
 impl Difference {
     /// Compares two verdicts of one test; `None` if they agree or one is unknown.
-    pub fn between(first: &Summary, second: &Summary) -> Option<Difference> {
+    pub fn between(first: &PredictionSummary, second: &PredictionSummary) -> Option<Difference> {
         match (first.race, second.race) {
             (Race::Unknown, _) | (_, Race::Unknown) => None,
             (Race::Free, Race::Free) => (first.allowed != second.allowed).then_some(Difference::Outcome),
@@ -221,12 +221,12 @@ pub fn mutants(model: &Model, only: &dyn Fn(&str) -> bool) -> Vec<Mutant> {
 /// with the tests.
 pub fn killer<'t, T>(
     mutant: &Model,
-    tests: impl IntoIterator<Item = (T, &'t Test, &'t Summary)>,
-    options: &Options,
+    tests: impl IntoIterator<Item = (T, &'t Test, &'t PredictionSummary)>,
+    options: &PredictOptions,
 ) -> Option<(T, Difference)> {
     tests.into_iter().find_map(|(key, test, expected)| {
         // A test that the mutant cannot answer does not distinguish it.
-        let shown = verdict(test, mutant, options).ok()?;
+        let shown = predict_summary(test, mutant, options).ok()?;
         Difference::between(expected, &shown).map(|difference| (key, difference))
     })
 }

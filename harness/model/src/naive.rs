@@ -9,12 +9,12 @@ use std::collections::HashSet;
 use litmus::{LocationId, Outcome, QueryTerm, Race, SatisfiabilityLine, Test, Undefinedness};
 
 use crate::cat::{self, BaseProvider, CompiledModel};
-use crate::combinations::all_skeletons;
-use crate::combine::{Findings, OutcomeStatus};
+use crate::combinations::collect_skeletons;
 use crate::flags::Flags;
 use crate::matrix::{Matrix, Matrix16, Matrix64, Matrix256};
+use crate::outcome_collector::{Findings, OutcomeStatus};
 use crate::skeleton::{Semantic, Skeleton, Tags};
-use crate::valuation::{Valuation, ValueDomain, constraints_met, final_value, valuations};
+use crate::valuation::{Valuation, ValueDomain, enumerate_valuations, final_value, satisfies_constraints};
 use crate::{Model, PredictError};
 
 /// The answer of the oracle.
@@ -45,7 +45,7 @@ pub fn enumerate(
     unroll: u32,
     limit: u64,
 ) -> Result<Option<NaiveAnswer>, PredictError> {
-    enumerate_as(test, model, unroll, limit, false)
+    enumerate_with_vectors(test, model, unroll, limit, false)
 }
 
 /// As [`enumerate`], with a whole vector access as one operation, like the parts of a scalar access.
@@ -55,16 +55,16 @@ pub fn enumerate(
 /// # Errors
 ///
 /// As for [`predict`](crate::predict).
-pub fn enumerate_whole(
+pub fn enumerate_whole_vectors(
     test: &Test,
     model: &Model,
     unroll: u32,
     limit: u64,
 ) -> Result<Option<NaiveAnswer>, PredictError> {
-    enumerate_as(test, model, unroll, limit, true)
+    enumerate_with_vectors(test, model, unroll, limit, true)
 }
 
-fn enumerate_as(
+fn enumerate_with_vectors(
     test: &Test,
     model: &Model,
     unroll: u32,
@@ -72,31 +72,35 @@ fn enumerate_as(
     vectors_whole: bool,
 ) -> Result<Option<NaiveAnswer>, PredictError> {
     let mut found = Findings::default();
-    let mut left = limit;
+    let mut remaining = limit;
     let plan = if vectors_whole { model.plan_for_all(test)? } else { model.plan_for(test)? };
     // The engine splits locations only as far as the test's accesses distinguish them; the oracle splits
     // every byte.
     let semantic = Semantic { cells_of_bytes: true, vectors_whole, ..model.semantic() };
-    for skeleton in all_skeletons(test, semantic, unroll)? {
+    for skeleton in collect_skeletons(test, semantic, unroll)? {
         let done = match skeleton.len() {
-            0..=16 => enumerate_one::<Matrix16>(test, model, &plan, &skeleton, &mut left, &mut found)?,
-            17..=64 => enumerate_one::<Matrix64>(test, model, &plan, &skeleton, &mut left, &mut found)?,
-            _ => enumerate_one::<Matrix256>(test, model, &plan, &skeleton, &mut left, &mut found)?,
+            0..=16 => {
+                enumerate_skeleton::<Matrix16>(test, model, &plan, &skeleton, &mut remaining, &mut found)?
+            }
+            17..=64 => {
+                enumerate_skeleton::<Matrix64>(test, model, &plan, &skeleton, &mut remaining, &mut found)?
+            }
+            _ => enumerate_skeleton::<Matrix256>(test, model, &plan, &skeleton, &mut remaining, &mut found)?,
         };
         if !done {
             return Ok(None);
         }
     }
     let raised = found.raised;
-    let of = |is: &dyn Fn(OutcomeStatus) -> bool| {
-        let those = found.outcomes.iter().filter(|(_, standing)| is(*standing));
-        those.map(|(outcome, _)| outcome.clone()).collect()
+    let outcomes_with = |is: &dyn Fn(OutcomeStatus) -> bool| {
+        let matching = found.outcomes.iter().filter(|(_, standing)| is(*standing));
+        matching.map(|(outcome, _)| outcome.clone()).collect()
     };
     Ok(Some(NaiveAnswer {
-        allowed: of(&|standing| standing.is_allowed()),
-        thin_air: of(&|standing| standing == OutcomeStatus::OutOfThinAir),
-        race: if raised.is_race() { Race::Racy } else { Race::Free },
-        race_thin_air: raised.is_race() && !found.grounded.is_race(),
+        allowed: outcomes_with(&|standing| standing.is_allowed()),
+        thin_air: outcomes_with(&|standing| standing == OutcomeStatus::OutOfThinAir),
+        race: if raised.has_race() { Race::Racy } else { Race::Free },
+        race_thin_air: raised.has_race() && !found.grounded.has_race(),
         uninitialised_read: raised.uninitialised,
         level: raised.undefinedness(&plan, true),
     }))
@@ -130,21 +134,25 @@ impl<M: Matrix> BaseProvider<M> for NaiveExecution<'_, M> {
 /// # Errors
 ///
 /// As for [`predict`](crate::predict).
-pub fn exists(
+pub fn has_execution(
     test: &Test,
     model: &Model,
     query: &SatisfiabilityLine,
     limit: u64,
 ) -> Result<Option<bool>, PredictError> {
     let plan = model.plan_for(test)?;
-    let mut left = limit;
+    let mut remaining = limit;
     let mut found = false;
-    for skeleton in all_skeletons(test, model.semantic(), 1)? {
+    for skeleton in collect_skeletons(test, model.semantic(), 1)? {
         let meets = &mut Some(false);
         let done = match skeleton.len() {
-            0..=16 => meets_one::<Matrix16>(test, model, &plan, query, &skeleton, &mut left, meets)?,
-            17..=64 => meets_one::<Matrix64>(test, model, &plan, query, &skeleton, &mut left, meets)?,
-            _ => meets_one::<Matrix256>(test, model, &plan, query, &skeleton, &mut left, meets)?,
+            0..=16 => {
+                query_skeleton::<Matrix16>(test, model, &plan, query, &skeleton, &mut remaining, meets)?
+            }
+            17..=64 => {
+                query_skeleton::<Matrix64>(test, model, &plan, query, &skeleton, &mut remaining, meets)?
+            }
+            _ => query_skeleton::<Matrix256>(test, model, &plan, query, &skeleton, &mut remaining, meets)?,
         };
         match (done, *meets) {
             (true, Some(meets)) => found |= meets,
@@ -154,21 +162,21 @@ pub fn exists(
     Ok(Some(found))
 }
 
-fn meets_one<M: Matrix>(
+fn query_skeleton<M: Matrix>(
     test: &Test,
     model: &Model,
     plan: &CompiledModel,
     query: &SatisfiabilityLine,
     skeleton: &Skeleton,
-    left: &mut u64,
+    remaining: &mut u64,
     meets: &mut Option<bool>,
 ) -> Result<bool, PredictError> {
     let n = skeleton.len();
-    for_each_execution::<M>(test, model, skeleton, left, &mut |execution, _, _| {
+    for_each_execution::<M>(test, model, skeleton, remaining, &mut |execution, _, _| {
         let nodes = cat::evaluate_model(plan, execution, n)
             .map_err(|missing| PredictError::UnknownBase { name: missing.name })?;
         // Facts hold in every execution, the other axioms in consistent ones.
-        let kept = |fact: bool| {
+        let satisfies = |fact: bool| {
             plan.axioms.iter().enumerate().all(|(index, axiom)| {
                 axiom.flag
                     || plan.facts.contains(&index) != fact
@@ -179,10 +187,10 @@ fn meets_one<M: Matrix>(
             let node = names.iter().find_map(|name| plan.find_definition(name))?;
             nodes[node.to_index()].as_relation().map(Matrix::len)
         };
-        let mut all = kept(true);
+        let mut all = satisfies(true);
         for term in &query.terms {
             let met = match term {
-                QueryTerm::Consistent => Some(kept(false)),
+                QueryTerm::Consistent => Some(satisfies(false)),
                 QueryTerm::Races(comparison, number) => {
                     size(&["dr", "race"]).map(|size| comparison.holds_for(size, *number))
                 }
@@ -200,16 +208,16 @@ fn meets_one<M: Matrix>(
     })
 }
 
-fn enumerate_one<M: Matrix>(
+fn enumerate_skeleton<M: Matrix>(
     test: &Test,
     model: &Model,
     plan: &CompiledModel,
     skeleton: &Skeleton,
-    left: &mut u64,
+    remaining: &mut u64,
     found: &mut Findings,
 ) -> Result<bool, PredictError> {
     let n = skeleton.len();
-    for_each_execution::<M>(test, model, skeleton, left, &mut |execution, values, last_write| {
+    for_each_execution::<M>(test, model, skeleton, remaining, &mut |execution, values, last_write| {
         let nodes = cat::evaluate_model(plan, execution, n)
             .map_err(|missing| PredictError::UnknownBase { name: missing.name })?;
         let axioms = |flag: bool| plan.axioms.iter().filter(move |axiom| axiom.flag == flag);
@@ -224,11 +232,11 @@ fn enumerate_one<M: Matrix>(
             let outcome = Outcome(
                 finals.map(|observed| final_value(skeleton, observed, values, &last_write)).collect(),
             );
-            let kept = test
+            let is_in_filter = test
                 .filter
                 .as_ref()
                 .is_none_or(|filter| outcome.meets_condition(test, &test.observables(), filter));
-            if kept {
+            if is_in_filter {
                 found.raise_flags(flagged, *thin_air);
             }
             // An execution in which some thread does not end can race, but has no final state.
@@ -241,7 +249,7 @@ fn enumerate_one<M: Matrix>(
 }
 
 /// Callback for one execution, the possible values of its reads, and the last write of each storage.
-type Visit<'v, M> = dyn FnMut(
+type VisitCandidate<'v, M> = dyn FnMut(
         &NaiveExecution<'_, M>,
         &[Valuation],
         &dyn Fn(LocationId) -> Option<u16>,
@@ -253,8 +261,8 @@ fn for_each_execution<M: Matrix>(
     test: &Test,
     model: &Model,
     skeleton: &Skeleton,
-    left: &mut u64,
-    visit: &mut Visit<'_, M>,
+    remaining: &mut u64,
+    visit: &mut VisitCandidate<'_, M>,
 ) -> Result<bool, PredictError> {
     let n = skeleton.len();
     let reads: Vec<usize> = (0..n).filter(|&e| skeleton.events[e].tags.has(Tags::R)).collect();
@@ -298,18 +306,18 @@ fn for_each_execution<M: Matrix>(
                 rf[*read] = Some(write as u16);
                 rf_matrix.insert(write, *read);
             }
-            let values: Vec<_> = valuations(skeleton, &rf, out_of_thin_air, &domain)
+            let values: Vec<_> = enumerate_valuations(skeleton, &rf, out_of_thin_air, &domain)
                 .into_iter()
-                .filter(|shown| constraints_met(skeleton, &shown.values))
+                .filter(|shown| satisfies_constraints(skeleton, &shown.values))
                 .collect();
             // Values depend only on reads-from: if there is none, no modification order adds one.
             if !values.is_empty() {
                 let mut chosen_co = vec![0; orders.len()];
                 loop {
-                    if *left == 0 {
+                    if *remaining == 0 {
                         return Ok(false);
                     }
-                    *left -= 1;
+                    *remaining -= 1;
                     let mut co = M::empty(n);
                     for (choices, index) in orders.iter().zip(&chosen_co) {
                         let order: &Vec<usize> = &choices[*index];

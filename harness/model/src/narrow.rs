@@ -13,13 +13,13 @@ use crate::prepared::PreparedPlan;
 
 /// Result of narrowing the bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Narrowed {
-    /// Nothing.
-    Not,
-    /// They are narrower.
-    Further,
-    /// Some read has no source left.
-    Empty,
+pub(crate) enum NarrowResult {
+    /// No bound changed.
+    Unchanged,
+    /// Some bounds are narrower.
+    Narrower,
+    /// No consistent execution is within the bounds.
+    Contradiction,
 }
 
 /// Removes the pairs of `rf` and `co` that would violate an axiom.
@@ -30,30 +30,30 @@ pub(crate) fn narrow<M: Matrix>(
     prepared: &PreparedPlan,
     bounds: &mut Bounds<M>,
     reads: &[ReadChoice],
-) -> Narrowed {
+) -> NarrowResult {
     let forbidden = forbidden_pairs(prepared, bounds);
-    let mut narrowed = Narrowed::Not;
+    let mut narrowed = NarrowResult::Unchanged;
     let n = bounds.n;
     for &id in &prepared.rf {
-        let Some(out) = forbidden.get(id.to_index()).and_then(Option::as_ref) else { continue };
+        let Some(excluded) = forbidden.get(id.to_index()).and_then(Option::as_ref) else { continue };
         let Some(may) = bounds.may_relation(id) else { continue };
-        if out.intersection(may).is_empty() {
+        if excluded.intersection(may).is_empty() {
             continue;
         }
-        *may = may.difference(out);
+        *may = may.difference(excluded);
         // A certain edge is excluded: no consistent execution is left.
-        if bounds.must(id).as_relation().is_some_and(|must| !out.intersection(must).is_empty()) {
-            return Narrowed::Empty;
+        if bounds.must(id).as_relation().is_some_and(|must| !excluded.intersection(must).is_empty()) {
+            return NarrowResult::Contradiction;
         }
         let Some(may) = bounds.may(id).as_relation() else { continue };
-        narrowed = Narrowed::Further;
+        narrowed = NarrowResult::Narrower;
         let sources = may.transpose();
         for choice in reads {
-            let left = sources.row(choice.read);
-            match left.iter().next() {
-                None => return Narrowed::Empty,
+            let remaining = sources.row(choice.read);
+            match remaining.iter().next() {
+                None => return NarrowResult::Contradiction,
                 // The only source that is left is certain.
-                Some(write) if left.len() == 1 => {
+                Some(write) if remaining.len() == 1 => {
                     if let Some(must) = bounds.must_relation(id) {
                         must.insert(write, choice.read);
                     }
@@ -63,21 +63,21 @@ pub(crate) fn narrow<M: Matrix>(
         }
     }
     for &id in &prepared.co {
-        let Some(out) = forbidden.get(id.to_index()).and_then(Option::as_ref) else { continue };
+        let Some(excluded) = forbidden.get(id.to_index()).and_then(Option::as_ref) else { continue };
         let Some(may) = bounds.may(id).as_relation().cloned() else { continue };
         // If one write cannot precede another, the other precedes it.
-        let turned = out.intersection(&may).transpose().intersection(&may);
-        if turned.is_empty() {
+        let inverse = excluded.intersection(&may).transpose().intersection(&may);
+        if inverse.is_empty() {
             continue;
         }
-        order(bounds, id, &turned, n);
-        narrowed = Narrowed::Further;
+        add_certain_order(bounds, id, &inverse, n);
+        narrowed = NarrowResult::Narrower;
     }
     narrowed
 }
 
 /// Adds certain pairs to an order of writes.
-pub(crate) fn order<M: Matrix>(bounds: &mut Bounds<M>, co: NodeId, pairs: &M, n: usize) {
+pub(crate) fn add_certain_order<M: Matrix>(bounds: &mut Bounds<M>, co: NodeId, pairs: &M, n: usize) {
     let Some(must) = bounds.must_relation(co) else { return };
     // A pair of a total order implies its transitive consequences, and each certain pair excludes
     // its inverse.
@@ -93,7 +93,7 @@ fn forbidden_pairs<M: Matrix>(prepared: &PreparedPlan, bounds: &Bounds<M>) -> Ve
     let (plan, n) = (&prepared.plan, bounds.n);
     let mut forbidden: Vec<Option<M>> = vec![None; plan.nodes.len()];
     let add = |forbidden: &mut Vec<Option<M>>, id: NodeId, pairs: M| {
-        if id.to_index() < prepared.fixed || pairs.is_empty() {
+        if id.to_index() < prepared.first_dynamic || pairs.is_empty() {
             return;
         }
         match &mut forbidden[id.to_index()] {
@@ -112,20 +112,20 @@ fn forbidden_pairs<M: Matrix>(prepared: &PreparedPlan, bounds: &Bounds<M>) -> Ve
         add(&mut forbidden, axiom.node, pairs);
     }
     // Users come after their operands, so all exclusions of a node are known when it is reached.
-    for index in (prepared.fixed..plan.nodes.len()).rev() {
-        let Some(out) = forbidden[index].take() else { continue };
+    for index in (prepared.first_dynamic..plan.nodes.len()).rev() {
+        let Some(excluded) = forbidden[index].take() else { continue };
         let must = |id: NodeId| bounds.must(id).as_relation();
         match plan.nodes[index] {
-            Node::BaseRelation(_) => forbidden[index] = Some(out),
+            Node::BaseRelation(_) => forbidden[index] = Some(excluded),
             Node::Union(a, b) => {
-                add(&mut forbidden, a, out.clone());
-                add(&mut forbidden, b, out);
+                add(&mut forbidden, a, excluded.clone());
+                add(&mut forbidden, b, excluded);
             }
             // A pair must leave one side if it is certain in the other.
             Node::Intersection(a, b) => {
                 for (one, other) in [(a, b), (b, a)] {
                     if let Some(certain) = must(other) {
-                        add(&mut forbidden, one, out.intersection(certain));
+                        add(&mut forbidden, one, excluded.intersection(certain));
                     }
                 }
             }
@@ -133,36 +133,36 @@ fn forbidden_pairs<M: Matrix>(prepared: &PreparedPlan, bounds: &Bounds<M>) -> Ve
             // excluded. Requiring a pair of the second operand excludes nothing.
             Node::Difference(a, b) => {
                 if let Some(possible) = bounds.may(b).as_relation() {
-                    add(&mut forbidden, a, out.difference(possible));
+                    add(&mut forbidden, a, excluded.difference(possible));
                 }
             }
-            Node::Inverse(a) => add(&mut forbidden, a, out.transpose()),
-            Node::Optional(a) => add(&mut forbidden, a, out),
+            Node::Inverse(a) => add(&mut forbidden, a, excluded.transpose()),
+            Node::Optional(a) => add(&mut forbidden, a, excluded),
             // `a` must not contain a step to an event from which `b` certainly leads to an excluded
             // end, and symmetrically.
             Node::Sequence(a, b) => {
                 if let Some(certain) = must(b) {
-                    add(&mut forbidden, a, out.compose(&certain.transpose()));
+                    add(&mut forbidden, a, excluded.compose(&certain.transpose()));
                 }
                 if let Some(certain) = must(a) {
-                    add(&mut forbidden, b, certain.transpose().compose(&out));
+                    add(&mut forbidden, b, certain.transpose().compose(&excluded));
                 }
             }
             // A step is excluded if certain steps before and after it complete an excluded path.
             Node::Plus(a) | Node::Star(a) => {
                 if let Some(certain) = must(a) {
                     let around = certain.star(n).transpose();
-                    add(&mut forbidden, a, around.compose(&out).compose(&around));
+                    add(&mut forbidden, a, around.compose(&excluded).compose(&around));
                 }
             }
             Node::RestrictRows(set, pairs) => {
                 if let Some(certain) = bounds.must(set).as_set() {
-                    add(&mut forbidden, pairs, out.restrict_rows(certain));
+                    add(&mut forbidden, pairs, excluded.restrict_rows(certain));
                 }
             }
             Node::RestrictColumns(pairs, set) => {
                 if let Some(certain) = bounds.must(set).as_set() {
-                    add(&mut forbidden, pairs, out.restrict_columns(certain));
+                    add(&mut forbidden, pairs, excluded.restrict_columns(certain));
                 }
             }
             // No backward rule for sets, complements and fixpoints.

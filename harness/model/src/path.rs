@@ -2,7 +2,7 @@
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
-mod repeated;
+mod repeated_iterations;
 
 use litmus::{
     Access, AccessKind, BranchRelation, Compute, Flow, Id, InstructionKind, LabelId, LocationId,
@@ -10,28 +10,28 @@ use litmus::{
     StorageClass, Test, ThreadId,
 };
 
-use self::repeated::{LoopFacts, RepeatedTurns};
+use self::repeated_iterations::{LoopFacts, RepeatedIterations};
 use crate::PredictError;
 use crate::cells::Extent;
-use crate::symbolic::{Constraint, LocalRead, Symbolic};
+use crate::symbolic::{Constraint, ReadIndex, SymbolicValue};
 
 /// One path of a thread.
 #[derive(Clone, Debug)]
-pub struct Path {
+pub struct ThreadPath {
     pub(crate) steps: Vec<ThreadStep>,
     /// Conditions under which control takes this path.
-    pub(crate) constraints: Vec<Constraint<LocalRead>>,
+    pub(crate) constraints: Vec<Constraint<ReadIndex>>,
     /// Values of all registers at the end.
-    pub(crate) registers: Vec<Symbolic<LocalRead>>,
+    pub(crate) registers: Vec<SymbolicValue<ReadIndex>>,
     /// False if a loop ended the path: at the loop bound, or because no further iteration can change
     /// anything.
     pub terminated: bool,
     /// True if the loop bound ended the path, so that longer paths were not visited.
-    pub(crate) cut: bool,
+    pub(crate) truncated: bool,
     /// Reads that a branch, an await or an address depends on, even if no event follows.
-    pub(crate) decisive: Vec<LocalRead>,
+    pub(crate) decisive_reads: Vec<ReadIndex>,
     /// The taken branches, by instruction.
-    pub(crate) skipped: Vec<u16>,
+    pub(crate) taken_branches: Vec<u16>,
 }
 
 /// The path of a thread as far as it is chosen: this path, or this or a later one.
@@ -63,20 +63,20 @@ pub(crate) struct ThreadStep {
     /// True if an unspecified invocation of the subgroup performs the step (cooperative access).
     pub(crate) cooperative: bool,
     /// True for a further component of the preceding step's vector access.
-    pub(crate) continues: bool,
+    pub(crate) is_continuation: bool,
     /// Reads that its address depends on.
-    pub(crate) address: Vec<LocalRead>,
+    pub(crate) address: Vec<ReadIndex>,
     /// Reads that the step is control-dependent on.
-    pub(crate) control: Vec<LocalRead>,
+    pub(crate) control: Vec<ReadIndex>,
 }
 
 /// The operation of a step.
 #[derive(Clone, Debug)]
 pub(crate) enum StepKind {
     Read(StepAccess),
-    Write(StepAccess, Symbolic<LocalRead>),
+    Write(StepAccess, SymbolicValue<ReadIndex>),
     /// The read half comes first; `None` where a compare-exchange fails and writes nothing.
-    Rmw(StepAccess, Option<Symbolic<LocalRead>>),
+    Rmw(StepAccess, Option<SymbolicValue<ReadIndex>>),
     Fence(Scope, Semantics),
     /// The index refers to the instruction, which holds the barrier.
     ControlBarrier,
@@ -86,14 +86,14 @@ pub(crate) enum StepKind {
     ///
     /// Its result counts as a read of the thread, even if other lanes read the inputs. The value is the
     /// lane's own operand.
-    Subgroup(Option<Symbolic<LocalRead>>),
+    Subgroup(Option<SymbolicValue<ReadIndex>>),
     /// An operation of the API, a shader call or an end of an interlocked section; the instruction holds it.
     System,
 }
 
 impl StepKind {
     /// Returns true if the result counts as a read of the thread.
-    pub(crate) fn reads(&self) -> bool {
+    pub(crate) fn is_read(&self) -> bool {
         matches!(self, StepKind::Read(_) | StepKind::Rmw(..) | StepKind::Subgroup(_))
     }
 }
@@ -111,61 +111,67 @@ pub(crate) struct StepAccess {
 const MAX_PATHS: usize = 4096;
 
 /// Enumerates the paths of a thread; each back edge is taken less than `unroll` times, apart from redundant
-/// turns ([`repeated`]).
-pub fn paths(
+/// iterations ([`repeated_iterations`]).
+pub fn enumerate_paths(
     test: &Test,
     thread: ThreadId,
     unroll: u32,
     knows_text: bool,
-) -> Result<Vec<Path>, PredictError> {
-    paths_observing(test, thread, unroll, &vec![true; test.thread(thread).registers.len()], knows_text)
+) -> Result<Vec<ThreadPath>, PredictError> {
+    enumerate_observed_paths(
+        test,
+        thread,
+        unroll,
+        &vec![true; test.thread(thread).registers.len()],
+        knows_text,
+    )
 }
 
-/// As [`paths`], for an observer of these registers of the thread alone.
+/// As [`enumerate_paths`], for an observer of these registers of the thread alone.
 ///
 /// A loop iteration may change the other registers and still be left out, unless later code reads them.
-pub(crate) fn paths_observing(
+pub(crate) fn enumerate_observed_paths(
     test: &Test,
     thread: ThreadId,
     unroll: u32,
     observed: &[bool],
     knows_text: bool,
-) -> Result<Vec<Path>, PredictError> {
+) -> Result<Vec<ThreadPath>, PredictError> {
     let registers: Vec<_> = (0..test.thread(thread).registers.len())
-        .map(|r| Symbolic::Known(test.initial_register(thread, RegisterId(r as u16))))
+        .map(|r| SymbolicValue::Known(test.initial_register(thread, RegisterId(r as u16))))
         .collect();
     let length = test.thread(thread).instructions.len();
     let instructions = &test.thread(thread).instructions;
     let jumps = instructions.iter().any(|i| matches!(i.kind, InstructionKind::Flow(_)));
     let loops = if jumps { LoopFacts::new(test, thread, observed, knows_text) } else { LoopFacts::default() };
-    let mut walker = PathWalker { test, thread, unroll, loops, done: Vec::new() };
-    let start = Path {
+    let mut enumerator = PathEnumerator { test, thread, unroll, loops, finished_paths: Vec::new() };
+    let start = ThreadPath {
         steps: Vec::with_capacity(length),
         constraints: Vec::new(),
         registers,
         terminated: true,
-        cut: false,
-        decisive: Vec::new(),
-        skipped: Vec::new(),
+        truncated: false,
+        decisive_reads: Vec::new(),
+        taken_branches: Vec::new(),
     };
-    walker.walk(PartialPath {
-        at: 0,
+    enumerator.enumerate_from(PartialPath {
+        next_instruction: 0,
         path: start,
         reads: 0,
         executed: vec![0; length],
         jumps: vec![0; if jumps { length } else { 0 }],
-        heads: Vec::new(),
-        repeated: Vec::new(),
+        loop_heads: Vec::new(),
+        repeated_iterations: Vec::new(),
         comparisons: Comparisons::default(),
         control: Vec::new(),
     })?;
-    walker.done.retain(is_feasible);
-    Ok(walker.done)
+    enumerator.finished_paths.retain(is_feasible);
+    Ok(enumerator.finished_paths)
 }
 
 /// Returns true if control may take the path, as far as single reads decide: the constraints on one read must
 /// be compatible.
-fn is_feasible(path: &Path) -> bool {
+fn is_feasible(path: &ThreadPath) -> bool {
     let pinned = path.constraints.iter().filter_map(|constraint| {
         let equal = match constraint.relation {
             BranchRelation::Equal => constraint.holds,
@@ -176,7 +182,7 @@ fn is_feasible(path: &Path) -> bool {
             | BranchRelation::GreaterOrEqual => false,
         };
         match (&constraint.left, &constraint.right) {
-            (Symbolic::Read(read), Symbolic::Known(value)) | (Symbolic::Known(value), Symbolic::Read(read))
+            (SymbolicValue::Read(read), SymbolicValue::Known(value)) | (SymbolicValue::Known(value), SymbolicValue::Read(read))
                 // A number with the same value in every type.
                 if equal && constraint.scalar.bits() >= 32 && value.0 < 1 << 31 =>
             {
@@ -186,78 +192,78 @@ fn is_feasible(path: &Path) -> bool {
         }
     });
     pinned.into_iter().all(|(pinned, value)| {
-        let meets = |other: &Constraint<LocalRead>| {
-            other.met(&mut |read| (read == pinned).then_some(value)) != Some(false)
+        let meets = |other: &Constraint<ReadIndex>| {
+            other.is_satisfied(&mut |read| (read == pinned).then_some(value)) != Some(false)
         };
         path.constraints.iter().all(meets)
     })
 }
 
-struct PathWalker<'a> {
+struct PathEnumerator<'a> {
     test: &'a Test,
     thread: ThreadId,
     unroll: u32,
     loops: LoopFacts,
-    done: Vec<Path>,
+    finished_paths: Vec<ThreadPath>,
 }
 
 #[derive(Clone)]
 struct PartialPath {
-    at: usize,
-    path: Path,
-    reads: LocalRead,
+    next_instruction: usize,
+    path: ThreadPath,
+    reads: ReadIndex,
     executed: Vec<u16>,
     jumps: Vec<u32>,
     /// The state at the last visit of each label.
-    heads: Vec<Head>,
-    /// The redundant turns of each loop.
-    repeated: Vec<RepeatedTurns>,
+    loop_heads: Vec<LoopHead>,
+    /// The redundant iterations of each loop.
+    repeated_iterations: Vec<RepeatedIterations>,
     comparisons: Comparisons,
     /// Reads that decide if control reaches the code before an instruction (control dependencies).
-    control: Vec<(usize, Vec<LocalRead>)>,
+    control: Vec<(usize, Vec<ReadIndex>)>,
 }
 
 /// The state of a path at a loop head.
 #[derive(Clone)]
-struct Head {
-    at: usize,
+struct LoopHead {
+    label: usize,
     steps: usize,
-    registers: Vec<Symbolic<LocalRead>>,
+    registers: Vec<SymbolicValue<ReadIndex>>,
     comparisons: Comparisons,
 }
 
 /// The comparison that last assigned each condition register.
 #[derive(Clone, Default)]
-struct Comparisons(Vec<(RegisterId, Constraint<LocalRead>)>);
+struct Comparisons(Vec<(RegisterId, Constraint<ReadIndex>)>);
 
 impl Comparisons {
-    fn of(&self, register: RegisterId) -> Option<&Constraint<LocalRead>> {
+    fn comparison_of(&self, register: RegisterId) -> Option<&Constraint<ReadIndex>> {
         self.0.iter().find(|(known, _)| *known == register).map(|(_, comparison)| comparison)
     }
 
-    fn assign(&mut self, register: RegisterId, comparison: Constraint<LocalRead>) {
+    fn assign(&mut self, register: RegisterId, comparison: Constraint<ReadIndex>) {
         self.0.retain(|(known, _)| *known != register);
         self.0.push((register, comparison));
     }
 }
 
-impl PathWalker<'_> {
-    fn walk(&mut self, start: PartialPath) -> Result<(), PredictError> {
+impl PathEnumerator<'_> {
+    fn enumerate_from(&mut self, start: PartialPath) -> Result<(), PredictError> {
         let thread = self.test.thread(self.thread);
         let mut open = Vec::new();
         let mut next = Some(start);
         while let Some(mut state) = next {
-            while let Some(instruction) = thread.instructions.get(state.at) {
-                let at = state.at;
-                state.at += 1;
+            while let Some(instruction) = thread.instructions.get(state.next_instruction) {
+                let at = state.next_instruction;
+                state.next_instruction += 1;
                 if !self.execute(&mut state, at, &instruction.kind, &mut open)? {
                     break;
                 }
-                if open.len() + self.done.len() > MAX_PATHS {
+                if open.len() + self.finished_paths.len() > MAX_PATHS {
                     return Err(PredictError::TooManyPaths { thread: thread.number, bound: MAX_PATHS });
                 }
             }
-            self.done.push(state.path);
+            self.finished_paths.push(state.path);
             next = open.pop();
         }
         Ok(())
@@ -274,27 +280,28 @@ impl PathWalker<'_> {
         match kind {
             InstructionKind::Access(access) => self.execute_access(state, at, access, open),
             InstructionKind::Fence { scope, semantics } => {
-                state.push(at, StepKind::Fence(*scope, *semantics));
+                state.push_step(at, StepKind::Fence(*scope, *semantics));
             }
-            InstructionKind::ControlBarrier(_) => state.push(at, StepKind::ControlBarrier),
-            InstructionKind::SplitBarrier(_) => state.push(at, StepKind::SplitBarrier),
+            InstructionKind::ControlBarrier(_) => state.push_step(at, StepKind::ControlBarrier),
+            InstructionKind::SplitBarrier(_) => state.push_step(at, StepKind::SplitBarrier),
             InstructionKind::Subgroup(operation) => {
-                let brought = operation.value.map(|operand| value(state, operand, ScalarType::default()));
-                let result = Symbolic::Read(state.reads);
+                let input =
+                    operation.value.map(|operand| operand_value(state, operand, ScalarType::default()));
+                let result = SymbolicValue::Read(state.reads);
                 state.assign(operation.destination, |_| result);
-                state.push(at, StepKind::Subgroup(brought));
+                state.push_step(at, StepKind::Subgroup(input));
             }
             InstructionKind::System(_) | InstructionKind::ShaderCall(_) | InstructionKind::Interlock(_) => {
-                state.push(at, StepKind::System);
+                state.push_step(at, StepKind::System);
             }
-            InstructionKind::Compute(compute) => self.compute(state, compute),
-            InstructionKind::Flow(flow) => return self.go_on(state, at, flow, open),
+            InstructionKind::Compute(compute) => self.execute_compute(state, compute),
+            InstructionKind::Flow(flow) => return self.execute_flow(state, at, flow, open),
         }
         Ok(true)
     }
 
     /// Follows a label or jump; false if the path ends.
-    fn go_on(
+    fn execute_flow(
         &mut self,
         state: &mut PartialPath,
         at: usize,
@@ -303,25 +310,26 @@ impl PathWalker<'_> {
     ) -> Result<bool, PredictError> {
         match flow {
             Flow::Label(_) => {
-                state.pass(at);
+                state.record_loop_head(at);
                 Ok(true)
             }
-            Flow::Goto(target) => self.jump(state, at, *target),
+            Flow::Goto(target) => self.take_jump(state, at, *target),
             Flow::Branch { relation, left, right, target } => {
                 let scalar = self.operand_type(*left).max_width(self.operand_type(*right));
-                let (left, right) = (value(state, *left, scalar), value(state, *right, scalar));
+                let (left, right) =
+                    (operand_value(state, *left, scalar), operand_value(state, *right, scalar));
                 let taken = Constraint { relation: *relation, holds: true, left, right, scalar };
                 self.branch(state, at, *target, taken, open)
             }
             Flow::BranchIf { condition, target } => {
                 // A register that no comparison has assigned is 0.
-                let Some(comparison) = state.comparisons.of(*condition).cloned() else {
+                let Some(comparison) = state.comparisons.comparison_of(*condition).cloned() else {
                     return Ok(true);
                 };
                 // The code up to the branch target executes only if the branch is not taken, so it
                 // is control-dependent on these reads.
-                let reads = reads_of([&comparison.left, &comparison.right]);
-                state.decide(&reads, self.position(*target)?);
+                let reads = collect_reads([&comparison.left, &comparison.right]);
+                state.add_control_dependency(&reads, self.label_position(*target)?);
                 self.branch(state, at, *target, comparison, open)
             }
         }
@@ -333,25 +341,25 @@ impl PathWalker<'_> {
         state: &mut PartialPath,
         at: usize,
         target: LabelId,
-        taken: Constraint<LocalRead>,
+        taken: Constraint<ReadIndex>,
         open: &mut Vec<PartialPath>,
     ) -> Result<bool, PredictError> {
-        match taken.met(&mut |_| None) {
+        match taken.is_satisfied(&mut |_| None) {
             Some(false) => Ok(true),
             Some(true) => {
-                state.path.skipped.push(at as u16);
-                self.jump(state, at, target)
+                state.path.taken_branches.push(at as u16);
+                self.take_jump(state, at, target)
             }
             None => {
                 // Both outcomes are paths. The taken one is stored, the other one continues in
                 // place.
                 let mut jumped = state.clone();
-                jumped.path.skipped.push(at as u16);
+                jumped.path.taken_branches.push(at as u16);
                 jumped.path.constraints.push(taken.clone());
-                if self.jump(&mut jumped, at, target)? {
+                if self.take_jump(&mut jumped, at, target)? {
                     open.push(jumped);
                 } else {
-                    self.done.push(jumped.path);
+                    self.finished_paths.push(jumped.path);
                 }
                 state.path.constraints.push(Constraint { holds: false, ..taken });
                 Ok(true)
@@ -359,15 +367,15 @@ impl PathWalker<'_> {
         }
     }
 
-    fn compute(&self, state: &mut PartialPath, compute: &Compute) {
+    fn execute_compute(&self, state: &mut PartialPath, compute: &Compute) {
         match compute {
             Compute::Compare { destination, relation, left, right } => {
                 let scalar = ScalarType::default();
                 let comparison = Constraint {
                     relation: *relation,
                     holds: true,
-                    left: value(state, *left, scalar),
-                    right: value(state, *right, scalar),
+                    left: operand_value(state, *left, scalar),
+                    right: operand_value(state, *right, scalar),
                     scalar: UNSIGNED,
                 };
                 // A comparison is stored unevaluated: only `BranchIf` reads a condition register.
@@ -375,13 +383,14 @@ impl PathWalker<'_> {
             }
             Compute::Move { destination, value: moved } => {
                 state.path.registers[usize::from(destination.0)] =
-                    value(state, *moved, ScalarType::default());
+                    operand_value(state, *moved, ScalarType::default());
             }
             Compute::Arithmetic { destination, operation, left, right } => {
                 let scalar = self.test.register_type(self.thread, *destination);
-                let (left, right) = (value(state, *left, scalar), value(state, *right, scalar));
+                let (left, right) =
+                    (operand_value(state, *left, scalar), operand_value(state, *right, scalar));
                 state.path.registers[usize::from(destination.0)] =
-                    Symbolic::operation(*operation, scalar, left, right);
+                    SymbolicValue::new_operation(*operation, scalar, left, right);
             }
         }
     }
@@ -395,8 +404,8 @@ impl PathWalker<'_> {
         open: &mut Vec<PartialPath>,
     ) {
         let address = access.place.address.map_or(Vec::new(), |register| {
-            let reads = reads_of([&state.path.registers[usize::from(register.0)]]);
-            state.path.decisive.extend(&reads);
+            let reads = collect_reads([&state.path.registers[usize::from(register.0)]]);
+            state.path.decisive_reads.extend(&reads);
             reads
         });
         for (index, lane) in access.lanes().enumerate() {
@@ -407,7 +416,7 @@ impl PathWalker<'_> {
                     // The instruction was executed once, so the counter is reset.
                     state.executed[at] -= 1;
                     step.occurrence -= 1;
-                    step.continues = true;
+                    step.is_continuation = true;
                 }
             }
         }
@@ -419,7 +428,7 @@ impl PathWalker<'_> {
         state: &mut PartialPath,
         at: usize,
         access: &MemoryAccess,
-        address: &[LocalRead],
+        address: &[ReadIndex],
         open: &mut Vec<PartialPath>,
     ) {
         let (test, place, scalar) = (self.test, &access.place, access.place.scalar_type(self.test));
@@ -427,45 +436,50 @@ impl PathWalker<'_> {
             location: place.location,
             class: place.class,
             access,
-            extent: Extent::of(test, place),
+            extent: Extent::from_place(test, place),
         };
         let own = memory(access.strength);
-        let stored =
-            |state: &PartialPath, operand| narrowed(test, value(state, operand, scalar), operand, scalar);
-        let seen = Symbolic::Read(state.reads);
-        let to_register =
-            |register, seen| Symbolic::extended(seen, scalar, test.register_type(self.thread, register));
+        let stored_value = |state: &PartialPath, operand| {
+            truncate_to_access(test, operand_value(state, operand, scalar), operand, scalar)
+        };
+        let read_value = SymbolicValue::Read(state.reads);
+        let to_register = |register, read_value| {
+            SymbolicValue::extend(read_value, scalar, test.register_type(self.thread, register))
+        };
         match access.kind {
             AccessKind::Load(destinations) => {
                 let register = destinations.first();
-                state.path.registers[usize::from(register.0)] = to_register(register, seen);
-                state.push_with(at, StepKind::Read(own), address);
+                state.path.registers[usize::from(register.0)] = to_register(register, read_value);
+                state.push_addressed_step(at, StepKind::Read(own), address);
             }
             AccessKind::Store(values) => {
-                let written = stored(state, values.first());
-                state.push_with(at, StepKind::Write(own, written), address);
+                let written = stored_value(state, values.first());
+                state.push_addressed_step(at, StepKind::Write(own, written), address);
             }
             AccessKind::Await { destination, value: awaited } => {
-                let awaited = value(state, awaited, scalar);
-                state.push_with(at, StepKind::Read(own), address);
+                let awaited = operand_value(state, awaited, scalar);
+                state.push_addressed_step(at, StepKind::Read(own), address);
                 // Everything after an await executes only if the await succeeds.
-                state.decide(&reads_of([&seen, &awaited]), usize::MAX);
+                state.add_control_dependency(&collect_reads([&read_value, &awaited]), usize::MAX);
                 state.path.constraints.push(Constraint {
                     relation: BranchRelation::Equal,
                     holds: true,
-                    left: seen.clone(),
+                    left: read_value.clone(),
                     right: awaited,
                     scalar: UNSIGNED,
                 });
-                state.path.registers[usize::from(destination.0)] = to_register(destination, seen);
+                state.path.registers[usize::from(destination.0)] = to_register(destination, read_value);
             }
             AccessKind::Rmw { destination, operation } => {
                 let written = match operation {
-                    RmwOperation::Exchange(operand) => stored(state, operand),
-                    RmwOperation::Fetch(operation, operand) => {
-                        Symbolic::operation(operation, scalar, seen.clone(), value(state, operand, scalar))
-                    }
-                    RmwOperation::CompareExchange { value: operand, .. } => stored(state, operand),
+                    RmwOperation::Exchange(operand) => stored_value(state, operand),
+                    RmwOperation::Fetch(operation, operand) => SymbolicValue::new_operation(
+                        operation,
+                        scalar,
+                        read_value.clone(),
+                        operand_value(state, operand, scalar),
+                    ),
+                    RmwOperation::CompareExchange { value: operand, .. } => stored_value(state, operand),
                 };
                 let mut succeeds = None;
                 if let RmwOperation::CompareExchange { compare, unequal, .. } = operation {
@@ -477,33 +491,33 @@ impl PathWalker<'_> {
                     let equal = Constraint {
                         relation: BranchRelation::Equal,
                         holds: true,
-                        left: seen.clone(),
-                        right: value(state, compare, scalar),
+                        left: read_value.clone(),
+                        right: operand_value(state, compare, scalar),
                         scalar,
                     };
                     // Success and failure are separate paths, since failure has neither a write nor
                     // the same semantics.
                     let mut failed = state.clone();
-                    failed.push_with(at, StepKind::Rmw(memory(strength), None), address);
-                    failed.assign(destination, |register| to_register(register, seen.clone()));
+                    failed.push_addressed_step(at, StepKind::Rmw(memory(strength), None), address);
+                    failed.assign(destination, |register| to_register(register, read_value.clone()));
                     failed.path.constraints.push(Constraint { holds: false, ..equal.clone() });
                     open.push(failed);
                     succeeds = Some(equal);
                 }
-                state.assign(destination, |register| to_register(register, seen));
-                state.push_with(at, StepKind::Rmw(own, Some(written)), address);
+                state.assign(destination, |register| to_register(register, read_value));
+                state.push_addressed_step(at, StepKind::Rmw(own, Some(written)), address);
                 state.path.constraints.extend(succeeds);
             }
         }
     }
 
     /// Takes a jump; false if the loop bound ends the path.
-    fn jump(&self, state: &mut PartialPath, at: usize, target: LabelId) -> Result<bool, PredictError> {
-        let position = self.position(target)?;
+    fn take_jump(&self, state: &mut PartialPath, at: usize, target: LabelId) -> Result<bool, PredictError> {
+        let position = self.label_position(target)?;
         if position <= at {
-            let is_cut = match state.redundant_turn(position, &self.loops) {
-                Some(uses) if state.repeat_turn(position, &uses) => None,
-                // Turns that change nothing represent the loop completely, so the path is not cut.
+            let is_cut = match state.redundant_iteration_uses(position, &self.loops) {
+                Some(uses) if state.repeat_iteration(position, &uses) => None,
+                // Iterations that change nothing represent the loop completely, so the path is not cut.
                 Some(_) => Some(false),
                 None => {
                     state.jumps[at] += 1;
@@ -512,16 +526,16 @@ impl PathWalker<'_> {
             };
             if let Some(is_cut) = is_cut {
                 state.path.terminated = false;
-                state.path.cut = is_cut;
+                state.path.truncated = is_cut;
                 return Ok(false);
             }
         }
-        state.at = position;
+        state.next_instruction = position;
         Ok(true)
     }
 
     /// Returns the position of a label.
-    fn position(&self, target: LabelId) -> Result<usize, PredictError> {
+    fn label_position(&self, target: LabelId) -> Result<usize, PredictError> {
         let instructions = &self.test.thread(self.thread).instructions;
         let position = instructions.iter().position(|i| i.kind == InstructionKind::Flow(Flow::Label(target)));
         position.ok_or(PredictError::NoEntry(NoEntry { of: LabelId::OF, index: target.index() }))
@@ -537,10 +551,10 @@ impl PathWalker<'_> {
 
 impl PartialPath {
     /// Records the state at a label.
-    fn pass(&mut self, at: usize) {
-        self.heads.retain(|head| head.at != at);
-        self.heads.push(Head {
-            at,
+    fn record_loop_head(&mut self, at: usize) {
+        self.loop_heads.retain(|head| head.label != at);
+        self.loop_heads.push(LoopHead {
+            label: at,
             steps: self.path.steps.len(),
             registers: self.path.registers.clone(),
             comparisons: self.comparisons.clone(),
@@ -550,7 +564,7 @@ impl PartialPath {
     fn assign(
         &mut self,
         destination: Option<RegisterId>,
-        value: impl FnOnce(RegisterId) -> Symbolic<LocalRead>,
+        value: impl FnOnce(RegisterId) -> SymbolicValue<ReadIndex>,
     ) {
         if let Some(destination) = destination {
             self.path.registers[usize::from(destination.0)] = value(destination);
@@ -558,20 +572,20 @@ impl PartialPath {
     }
 
     /// Makes the following steps, up to the instruction at `end`, control-dependent on `reads`.
-    fn decide(&mut self, reads: &[LocalRead], end: usize) {
-        self.path.decisive.extend(reads);
+    fn add_control_dependency(&mut self, reads: &[ReadIndex], end: usize) {
+        self.path.decisive_reads.extend(reads);
         self.control.push((end, reads.to_vec()));
     }
 
-    fn push(&mut self, at: usize, kind: StepKind) {
-        self.push_with(at, kind, &[]);
+    fn push_step(&mut self, at: usize, kind: StepKind) {
+        self.push_addressed_step(at, kind, &[]);
     }
 
-    fn push_with(&mut self, at: usize, kind: StepKind, address: &[LocalRead]) {
-        self.reads += LocalRead::from(kind.reads());
+    fn push_addressed_step(&mut self, at: usize, kind: StepKind, address: &[ReadIndex]) {
+        self.reads += ReadIndex::from(kind.is_read());
         let occurrence = self.executed[at];
         self.executed[at] += 1;
-        let mut control: Vec<LocalRead> =
+        let mut control: Vec<ReadIndex> =
             self.control.iter().filter(|(end, _)| at < *end).flat_map(|(_, reads)| reads.clone()).collect();
         control.sort_unstable();
         control.dedup();
@@ -580,7 +594,7 @@ impl PartialPath {
             occurrence,
             kind,
             cooperative: false,
-            continues: false,
+            is_continuation: false,
             address: address.to_vec(),
             control,
         });
@@ -591,7 +605,7 @@ impl PartialPath {
 const UNSIGNED: ScalarType = ScalarType::U64;
 
 /// Returns the reads that values depend on, without duplicates.
-fn reads_of<const N: usize>(values: [&Symbolic<LocalRead>; N]) -> Vec<LocalRead> {
+fn collect_reads<const N: usize>(values: [&SymbolicValue<ReadIndex>; N]) -> Vec<ReadIndex> {
     let mut reads = Vec::new();
     for value in values {
         value.for_each_read(&mut |read| reads.push(read));
@@ -601,26 +615,26 @@ fn reads_of<const N: usize>(values: [&Symbolic<LocalRead>; N]) -> Vec<LocalRead>
     reads
 }
 
-fn value(state: &PartialPath, operand: Operand, scalar: ScalarType) -> Symbolic<LocalRead> {
+fn operand_value(state: &PartialPath, operand: Operand, scalar: ScalarType) -> SymbolicValue<ReadIndex> {
     match operand {
-        Operand::Constant(constant) => Symbolic::Known(litmus::Value::from_constant(constant, scalar)),
+        Operand::Constant(constant) => SymbolicValue::Known(litmus::Value::from_constant(constant, scalar)),
         Operand::Register(register) => state.path.registers[usize::from(register.0)].clone(),
     }
 }
 
 /// Returns the stored value: the low bytes if a register may be wider than the access.
-fn narrowed(
+fn truncate_to_access(
     test: &Test,
-    value: Symbolic<LocalRead>,
+    value: SymbolicValue<ReadIndex>,
     operand: Operand,
     scalar: ScalarType,
-) -> Symbolic<LocalRead> {
+) -> SymbolicValue<ReadIndex> {
     let wider = |other: ScalarType| other.bits() > scalar.bits();
     match operand {
         Operand::Register(_)
             if wider(ScalarType::default()) || test.locations.iter().any(|l| wider(l.scalar_type())) =>
         {
-            value.part(0, scalar.bits() / 8)
+            value.extract_bytes(0, scalar.bits() / 8)
         }
         Operand::Constant(_) | Operand::Register(_) => value,
     }

@@ -10,37 +10,37 @@ use litmus::{
 };
 
 use crate::budget::BudgetTracker;
-use crate::combinations::{for_each_combination, supported_paths};
-use crate::combine::{ExecutionCounts, Findings, OutcomeCollector, OutcomeStatus, ValueRules};
+use crate::combinations::{enumerate_thread_paths, for_each_combination};
 use crate::explore::{ExplorationStrategy, explore_skeleton};
 use crate::flags::Flags;
-use crate::line::CounterLocations;
 use crate::matrix::{Matrix8, Matrix16, Matrix32, Matrix64, Matrix128, Matrix256};
-use crate::path::{Path, PathChoice, paths_observing};
-use crate::prepared::Compiled;
+use crate::outcome_collector::{ExecutionCounts, Findings, OutcomeCollector, OutcomeStatus, ValueRules};
+use crate::path::{PathChoice, ThreadPath, enumerate_observed_paths};
+use crate::prepared::ModelPlans;
 use crate::quick::{QuickMap, QuickSet};
+use crate::rmw_chain::CounterLocations;
 use crate::search::step_weight;
 use crate::sequential::{SequentialMachine, Turns};
 use crate::skeleton::{Semantic, skeletons};
-use crate::supply::ValueSupply;
+use crate::spin_loop::SpinLoopReduction;
 use crate::supported::check_supported;
-use crate::symmetry::{ConditionOrbit, Symmetry};
+use crate::symmetry::{ConditionOrbit, ThreadSymmetry};
 use crate::valuation::ValueDomain;
-use crate::wait::SpinLoopReduction;
+use crate::value_supply::ValueSupply;
 use crate::{Budget, Model, PredictError};
 
 /// Options of a prediction.
 #[derive(Clone, Copy, Debug)]
-pub struct Options<'b> {
+pub struct PredictOptions<'b> {
     /// If exceeded, the answer is partial: race `Unknown`, `complete` false.
     pub budget: Budget<'b>,
     /// Limit of executions of a loop body, at least 1.
     pub unroll: u32,
 }
 
-impl Default for Options<'_> {
+impl Default for PredictOptions<'_> {
     fn default() -> Self {
-        Options { budget: Budget::default(), unroll: 1 }
+        PredictOptions { budget: Budget::default(), unroll: 1 }
     }
 }
 
@@ -49,7 +49,7 @@ impl Default for Options<'_> {
 /// # Errors
 ///
 /// If the test exceeds the limits (256 events, 64 threads) or uses features that the model does not define.
-pub fn predict(test: &Test, model: &Model, options: &Options) -> Result<Prediction, PredictError> {
+pub fn predict(test: &Test, model: &Model, options: &PredictOptions) -> Result<Prediction, PredictError> {
     predict_with_strategy(test, model, options, ExplorationStrategy::FULL)
 }
 
@@ -60,7 +60,11 @@ pub fn predict(test: &Test, model: &Model, options: &Options) -> Result<Predicti
 /// # Errors
 ///
 /// As for [`predict`].
-pub fn decide(test: &Test, model: &Model, options: &Options) -> Result<Prediction, PredictError> {
+pub fn predict_without_outcomes(
+    test: &Test,
+    model: &Model,
+    options: &PredictOptions,
+) -> Result<Prediction, PredictError> {
     predict_with_strategy(test, model, options, ExplorationStrategy::DECIDE_ONLY)
 }
 
@@ -68,10 +72,10 @@ pub fn decide(test: &Test, model: &Model, options: &Options) -> Result<Predictio
 pub fn predict_with_strategy(
     test: &Test,
     model: &Model,
-    options: &Options,
-    ways: ExplorationStrategy,
+    options: &PredictOptions,
+    strategy: ExplorationStrategy,
 ) -> Result<Prediction, PredictError> {
-    predict_with_tracker(test, model, options.unroll.max(1), ways, &BudgetTracker::new(options.budget))
+    predict_with_tracker(test, model, options.unroll.max(1), strategy, &BudgetTracker::new(options.budget))
 }
 
 /// [`predict`] with the remaining budget of a tracker.
@@ -79,22 +83,23 @@ pub(crate) fn predict_with_tracker(
     test: &Test,
     model: &Model,
     unroll: u32,
-    ways: ExplorationStrategy,
-    purse: &BudgetTracker<'_>,
+    strategy: ExplorationStrategy,
+    tracker: &BudgetTracker<'_>,
 ) -> Result<Prediction, PredictError> {
     let compiled = model.compiled_for(test)?;
     let observables = test.observables();
-    let mut findings = find_outcomes(test, model, &compiled, &observables, unroll, ways, purse)?;
-    let exhausted = !findings.timed_out && findings.cut_combinations == 0;
-    let answer = |found: bool| (found || exhausted).then_some(found);
-    let (outcomes, listed) = if ways.prefers_decision && !findings.timed_out {
+    let mut findings = find_outcomes(test, model, &compiled, &observables, unroll, strategy, tracker)?;
+    let is_exhaustive = !findings.timed_out && findings.truncated_combinations == 0;
+    let answer = |found: bool| (found || is_exhaustive).then_some(found);
+    let (outcomes, listed) = if strategy.prefers_decision && !findings.timed_out {
         // The list is secondary here, so it gets a part of the budget, and is left out if that does
         // not suffice.
-        let (outcomes, listed) =
-            purse.attempt(ways.listing_steps, |purse| list(test, &observables, &mut findings, unroll, purse));
+        let (outcomes, listed) = tracker.attempt(strategy.listing_steps, |tracker| {
+            list_outcomes(test, &observables, &mut findings, unroll, tracker)
+        });
         if listed { (outcomes, listed) } else { (BTreeMap::new(), listed) }
     } else {
-        list(test, &observables, &mut findings, unroll, purse)
+        list_outcomes(test, &observables, &mut findings, unroll, tracker)
     };
     Ok(Prediction {
         model: model.name().to_owned(),
@@ -102,27 +107,27 @@ pub(crate) fn predict_with_tracker(
         outcomes,
         race: race_status(&findings),
         // If the search was cut short, another race may exist.
-        race_thin_air: exhausted && race_status(&findings) == Race::Racy && !findings.grounded.is_race(),
+        race_thin_air: is_exhaustive && race_status(&findings) == Race::Racy && !findings.grounded.has_race(),
         uninitialised_read: if test.has_undefined() {
             answer(findings.raised.uninitialised)
         } else {
             Some(false)
         },
         bound: unroll,
-        truncated_runs: findings.cut_combinations,
+        truncated_runs: findings.truncated_combinations,
         runs: findings.path_combinations,
-        level: findings.raised.undefinedness(&compiled.plan, exhausted),
+        level: findings.raised.undefinedness(&compiled.plan, is_exhaustive),
         candidate_executions: findings.candidate_executions,
         consistent_executions: findings.consistent_executions,
         meets: test.question.as_ref().and_then(|_| answer(findings.has_match)),
         misses: test.question.as_ref().and_then(|_| answer(findings.has_mismatch)),
-        complete: listed && findings.cut_combinations == 0,
+        complete: listed && findings.truncated_combinations == 0,
     })
 }
 
 /// The results that distinguish models on a test: less than a [`Prediction`], and faster to compute.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Summary {
+pub struct PredictionSummary {
     /// Race status of the program. If it is `Unknown`, time ran out and the other results are not final.
     pub race: Race,
     /// The level of undefinedness of HSA.
@@ -136,8 +141,12 @@ pub struct Summary {
 /// # Errors
 ///
 /// As for [`predict`].
-pub fn verdict(test: &Test, model: &Model, options: &Options) -> Result<Summary, PredictError> {
-    let purse = BudgetTracker::new(options.budget);
+pub fn predict_summary(
+    test: &Test,
+    model: &Model,
+    options: &PredictOptions,
+) -> Result<PredictionSummary, PredictError> {
+    let tracker = BudgetTracker::new(options.budget);
     let compiled = model.compiled_for(test)?;
     let findings = find_outcomes(
         test,
@@ -146,20 +155,20 @@ pub fn verdict(test: &Test, model: &Model, options: &Options) -> Result<Summary,
         &test.observables(),
         options.unroll.max(1),
         ExplorationStrategy::FULL,
-        &purse,
+        &tracker,
     )?;
-    let known = !findings.timed_out && !findings.unlisted && findings.cut_combinations == 0;
-    let (race, level) = (race_status(&findings), findings.raised.undefinedness(&compiled.plan, known));
-    let allowed = findings.outcomes.into_iter().filter(|(_, standing)| standing.is_allowed());
-    Ok(Summary {
-        race: if known { race } else { Race::Unknown },
+    let is_final = !findings.timed_out && !findings.unlisted && findings.truncated_combinations == 0;
+    let (race, level) = (race_status(&findings), findings.raised.undefinedness(&compiled.plan, is_final));
+    let allowed = findings.outcomes.into_iter().filter(|(_, status)| status.is_allowed());
+    Ok(PredictionSummary {
+        race: if is_final { race } else { Race::Unknown },
         level,
         allowed: allowed.map(|(outcome, _)| outcome).collect(),
     })
 }
 
 fn race_status(findings: &Findings) -> Race {
-    match (findings.raised.is_race(), findings.timed_out || findings.cut_combinations > 0) {
+    match (findings.raised.has_race(), findings.timed_out || findings.truncated_combinations > 0) {
         (true, _) => Race::Racy,
         (false, false) => Race::Free,
         (false, true) => Race::Unknown,
@@ -182,39 +191,42 @@ const MAX_LISTED_SPIN_COMBINATIONS: usize = 1 << 6;
 fn find_outcomes(
     test: &Test,
     model: &Model,
-    compiled: &Compiled,
+    compiled: &ModelPlans,
     observables: &[Observable],
     unroll: u32,
-    ways: ExplorationStrategy,
-    purse: &BudgetTracker<'_>,
+    strategy: ExplorationStrategy,
+    tracker: &BudgetTracker<'_>,
 ) -> Result<Findings, PredictError> {
-    let find = |ways, purse: &BudgetTracker<'_>| {
-        find_with_strategy(test, model, compiled, observables, unroll, ways, purse)
+    let find = |strategy, tracker: &BudgetTracker<'_>| {
+        find_with_strategy(test, model, compiled, observables, unroll, strategy, tracker)
     };
-    if !ways.lists_outcomes || !ways.decides_first {
-        return find(ways, purse);
+    if !strategy.lists_outcomes || !strategy.decides_first {
+        return find(strategy, tracker);
     }
-    let decision = ways.without_list();
+    let decision = strategy.without_list();
     let weight = step_weight(event_count(test, unroll));
-    let listed = purse.attempt(ways.first_listing_steps / weight, |purse| find(ways, purse))?;
+    let listed = tracker.attempt(strategy.first_listing_steps / weight, |tracker| find(strategy, tracker))?;
     if !listed.timed_out {
-        if listed.cut_combinations == 0 || !ways.prefers_decision {
+        if listed.truncated_combinations == 0 || !strategy.prefers_decision {
             return Ok(listed);
         }
         // The loop bound cut the listed runs. Some reductions decide without any bound.
-        let decided = purse.attempt(ways.first_listing_steps / weight, |purse| find(decision, purse))?;
+        let decided =
+            tracker.attempt(strategy.first_listing_steps / weight, |tracker| find(decision, tracker))?;
         return Ok(if decided.is_unbounded() { decided } else { listed });
     }
-    let mut decided = find(decision, purse)?;
+    let mut decided = find(decision, tracker)?;
     if decided.timed_out {
         // The findings of an incomplete search are definite, because it found them in executions.
         decided.add_definite(&listed);
         return Ok(decided);
     }
-    let steps = if ways.prefers_decision { ways.listing_steps / weight } else { ways.listing_steps };
-    let listed = purse.attempt(steps, |purse| find(ways, purse))?;
-    let is_shorter =
-        ways.prefers_decision && !decided.ended_early && listed.cut_combinations > decided.cut_combinations;
+    let steps =
+        if strategy.prefers_decision { strategy.listing_steps / weight } else { strategy.listing_steps };
+    let listed = tracker.attempt(steps, |tracker| find(strategy, tracker))?;
+    let is_shorter = strategy.prefers_decision
+        && !decided.ended_early
+        && listed.truncated_combinations > decided.truncated_combinations;
     Ok(if listed.timed_out || is_shorter { decided } else { listed })
 }
 
@@ -233,16 +245,16 @@ fn event_count(test: &Test, unroll: u32) -> usize {
 fn find_with_strategy(
     test: &Test,
     model: &Model,
-    compiled: &Compiled,
+    compiled: &ModelPlans,
     observables: &[Observable],
     unroll: u32,
-    ways: ExplorationStrategy,
-    purse: &BudgetTracker<'_>,
+    strategy: ExplorationStrategy,
+    tracker: &BudgetTracker<'_>,
 ) -> Result<Findings, PredictError> {
     let semantic = model.semantic();
     let domain = ValueDomain::new(test);
-    let paths = if ways.lists_outcomes {
-        supported_paths(test, semantic, unroll)?
+    let paths = if strategy.lists_outcomes {
+        enumerate_thread_paths(test, semantic, unroll)?
     } else {
         check_supported(test, semantic)?;
         // Paths that differ only in registers that no condition names need no separate exploration.
@@ -250,50 +262,51 @@ fn find_with_strategy(
         let threads = observed.iter().enumerate();
         threads
             .map(|(thread, observed)| {
-                paths_observing(test, ThreadId(thread as u16), unroll, observed, semantic.knows_text)
+                enumerate_observed_paths(test, ThreadId(thread as u16), unroll, observed, semantic.knows_text)
             })
             .collect::<Result<_, _>>()?
     };
-    let asked = PredictionContext { compiled, ways, purse, semantic, domain: &domain };
-    let alike = PathReductions::new(test, &paths, &asked);
-    let waits =
-        if ways.spin_loops && semantic.knows_text { SpinLoopReduction::new(test, &paths) } else { None };
-    let finder = PathExplorer::new(test, observables, &asked, &alike);
-    let mut findings = Findings { unlisted: !ways.lists_outcomes, ..Findings::default() };
-    let PathReductions { symmetry, lines, supply } = &alike;
+    let context = PredictionContext { compiled, strategy, tracker, semantic, domain: &domain };
+    let reductions = PathReductions::new(test, &paths, &context);
+    let spin_loops =
+        if strategy.spin_loops && semantic.knows_text { SpinLoopReduction::new(test, &paths) } else { None };
+    let explorer = PathExplorer::new(test, observables, &context, &reductions);
+    let mut findings = Findings { unlisted: !strategy.lists_outcomes, ..Findings::default() };
+    let PathReductions { symmetry, counter_locations, supply } = &reductions;
     let combinations = paths.iter().fold(1usize, |product, paths| product.saturating_mul(paths.len()));
     // A list needs at least one step for each combination.
-    if ways.lists_outcomes && purse.has_less_than(combinations as u64) {
+    if strategy.lists_outcomes && tracker.has_less_than(combinations as u64) {
         findings.timed_out = true;
         return Ok(findings);
     }
-    let is_asymmetric = symmetry.is_empty() && !lines.can_exclude_paths() && waits.is_none();
+    let is_irreducible =
+        symmetry.is_empty() && !counter_locations.can_exclude_paths() && spin_loops.is_none();
     // No reduction applies: each combination once.
-    if is_asymmetric && (ways.lists_outcomes || supply.is_empty()) {
+    if is_irreducible && (strategy.lists_outcomes || supply.is_empty()) {
         for_each_combination(&paths, &mut |chosen, combination| {
-            finder.explore_combination(chosen, combination, &mut findings)?;
-            Ok(finder.has_open_question(&mut findings))
+            explorer.explore_combination(chosen, combination, &mut findings)?;
+            Ok(explorer.has_open_question(&mut findings))
         })?;
         return Ok(findings);
     }
-    findings.unlisted |=
-        combinations > if waits.is_some() { MAX_LISTED_SPIN_COMBINATIONS } else { MAX_LISTED_COMBINATIONS };
+    findings.unlisted |= combinations
+        > if spin_loops.is_some() { MAX_LISTED_SPIN_COMBINATIONS } else { MAX_LISTED_COMBINATIONS };
     if !findings.unlisted {
         // The counts of the first combination of each orbit, if it lists no outcome.
         let mut first: QuickMap<Vec<usize>, ExecutionCounts> = QuickMap::default();
         for_each_combination(&paths, &mut |chosen, combination| {
-            let alike = symmetry.orbit_representative(chosen);
-            if let Some(known) = first.get(&alike)
-                && !known.terminated
+            let representative = symmetry.orbit_representative(chosen);
+            if let Some(counts) = first.get(&representative)
+                && !counts.terminated
             {
-                if purse.spend(1) {
+                if tracker.spend(1) {
                     findings.timed_out = true;
                 }
-                findings.add_counts(*known, 1);
+                findings.add_counts(*counts, 1);
                 return Ok(!findings.timed_out);
             }
-            let (counts, _) = finder.explore_combination(chosen, combination, &mut findings)?;
-            first.insert(alike, counts);
+            let (counts, _) = explorer.explore_combination(chosen, combination, &mut findings)?;
+            first.insert(representative, counts);
             Ok(!findings.timed_out && !findings.unlisted)
         })?;
         if !findings.unlisted {
@@ -303,51 +316,63 @@ fn find_with_strategy(
         // need no list.
         findings = Findings { unlisted: true, timed_out: findings.timed_out, ..Findings::default() };
     }
-    let Some(waits) = waits else {
-        finder.explore_representatives(&paths, &|taken| !supply.can_continue(taken), &mut findings)?;
+    let Some(spin_loops) = spin_loops else {
+        explorer.explore_representatives(&paths, &|taken| !supply.can_continue(taken), &mut findings)?;
         return Ok(findings);
     };
     // Two searches: for races, at most one thread has left its spin loop; for final states, all
-    // have. See the proof in `wait`.
-    let unasked = Test { question: None, ..test.clone() };
+    // have. See the proof in `spin_loop`.
+    let without_question = Test { question: None, ..test.clone() };
     let mut races = Findings { unlisted: true, ..Findings::default() };
-    let alike = PathReductions::new(&unasked, &waits.stuck_paths, &asked);
-    let before = PathExplorer::new(&unasked, &[], &asked, &alike);
-    before.explore_representatives(&waits.stuck_paths, &|taken| waits.can_choose(taken), &mut races)?;
+    let reductions = PathReductions::new(&without_question, &spin_loops.stuck_paths, &context);
+    let stuck_explorer = PathExplorer::new(&without_question, &[], &context, &reductions);
+    stuck_explorer.explore_representatives(
+        &spin_loops.stuck_paths,
+        &|taken| spin_loops.needs_exploration(taken),
+        &mut races,
+    )?;
     findings.add_races(&races);
     if test.question.is_some() && !findings.timed_out {
-        let alike = PathReductions::new(test, &waits.exited_paths, &asked);
-        let behind = PathExplorer::new(test, observables, &asked, &alike);
-        behind.explore_representatives(&waits.exited_paths, &|_| true, &mut findings)?;
+        let reductions = PathReductions::new(test, &spin_loops.exited_paths, &context);
+        let exited_explorer = PathExplorer::new(test, observables, &context, &reductions);
+        exited_explorer.explore_representatives(&spin_loops.exited_paths, &|_| true, &mut findings)?;
     }
     Ok(findings)
 }
 
 /// The inputs shared by all explorations of a test.
 struct PredictionContext<'a> {
-    compiled: &'a Compiled,
-    ways: ExplorationStrategy,
-    purse: &'a BudgetTracker<'a>,
+    compiled: &'a ModelPlans,
+    strategy: ExplorationStrategy,
+    tracker: &'a BudgetTracker<'a>,
     semantic: Semantic,
     domain: &'a ValueDomain<'a>,
 }
 
 /// The reductions of a test's path combinations: thread symmetry, counter locations and the supply of values.
 struct PathReductions {
-    symmetry: Symmetry,
-    lines: CounterLocations,
+    symmetry: ThreadSymmetry,
+    counter_locations: CounterLocations,
     supply: ValueSupply,
 }
 
 impl PathReductions {
-    fn new(test: &Test, paths: &[Vec<Path>], asked: &PredictionContext<'_>) -> PathReductions {
-        let PredictionContext { ways, semantic, .. } = *asked;
-        let symmetric = ways.symmetry && test.threads.len() >= MIN_SYMMETRIC_THREADS;
-        let lines = ways.rmw_chains && semantic.knows_text;
+    fn new(test: &Test, paths: &[Vec<ThreadPath>], context: &PredictionContext<'_>) -> PathReductions {
+        let PredictionContext { strategy, semantic, .. } = *context;
+        let uses_symmetry = strategy.symmetry && test.threads.len() >= MIN_SYMMETRIC_THREADS;
+        let uses_rmw_chains = strategy.rmw_chains && semantic.knows_text;
         PathReductions {
-            symmetry: if symmetric { Symmetry::new(test, paths, semantic) } else { Symmetry::default() },
-            lines: if lines { CounterLocations::new(test, paths) } else { CounterLocations::default() },
-            supply: if ways.value_supply {
+            symmetry: if uses_symmetry {
+                ThreadSymmetry::new(test, paths, semantic)
+            } else {
+                ThreadSymmetry::default()
+            },
+            counter_locations: if uses_rmw_chains {
+                CounterLocations::new(test, paths)
+            } else {
+                CounterLocations::default()
+            },
+            supply: if strategy.value_supply {
                 ValueSupply::new(test, paths, semantic.knows_text)
             } else {
                 ValueSupply::default()
@@ -359,14 +384,14 @@ impl PathReductions {
 /// Explores the path combinations of a test.
 struct PathExplorer<'a> {
     test: &'a Test,
-    compiled: &'a Compiled,
+    compiled: &'a ModelPlans,
     observables: &'a [Observable],
-    ways: ExplorationStrategy,
-    purse: &'a BudgetTracker<'a>,
+    strategy: ExplorationStrategy,
+    tracker: &'a BudgetTracker<'a>,
     semantic: Semantic,
     domain: &'a ValueDomain<'a>,
-    symmetry: &'a Symmetry,
-    lines: &'a CounterLocations,
+    symmetry: &'a ThreadSymmetry,
+    counter_locations: &'a CounterLocations,
     supply: &'a ValueSupply,
     condition_orbit: Option<ConditionOrbit>,
 }
@@ -375,24 +400,25 @@ impl<'a> PathExplorer<'a> {
     fn new(
         test: &'a Test,
         observables: &'a [Observable],
-        asked: &PredictionContext<'a>,
-        alike: &'a PathReductions,
+        context: &PredictionContext<'a>,
+        reductions: &'a PathReductions,
     ) -> PathExplorer<'a> {
-        let PredictionContext { compiled, ways, purse, semantic, domain } = *asked;
-        let PathReductions { symmetry, lines, supply } = alike;
-        let tellings = if symmetry.is_empty() { None } else { symmetry.condition_orbit(test, observables) };
+        let PredictionContext { compiled, strategy, tracker, semantic, domain } = *context;
+        let PathReductions { symmetry, counter_locations, supply } = reductions;
+        let condition_orbit =
+            if symmetry.is_empty() { None } else { symmetry.condition_orbit(test, observables) };
         PathExplorer {
             test,
             compiled,
             observables,
-            ways,
-            purse,
+            strategy,
+            tracker,
             semantic,
             domain,
             symmetry,
-            lines,
+            counter_locations,
             supply,
-            condition_orbit: tellings,
+            condition_orbit,
         }
     }
 
@@ -414,89 +440,95 @@ impl<'a> PathExplorer<'a> {
     fn explore_combination(
         &self,
         chosen: &[usize],
-        combination: &[&Path],
+        combination: &[&ThreadPath],
         findings: &mut Findings,
     ) -> Result<(ExecutionCounts, bool), PredictError> {
         let before = findings.to_counts();
-        let (mut terminated, mut of_all) = (false, true);
-        if self.purse.spend(1) {
+        let (mut terminated, mut covers_orbit) = (false, true);
+        if self.tracker.spend(1) {
             findings.timed_out = true;
-            return Ok((findings.to_counts().difference_from(before, terminated), of_all));
+            return Ok((findings.to_counts().difference_from(before, terminated), covers_orbit));
         }
-        let PathExplorer { semantic, ways, .. } = *self;
+        let PathExplorer { semantic, strategy, .. } = *self;
         let taken: Vec<PathChoice> = chosen.iter().map(|path| PathChoice::Path(*path)).collect();
-        let may_take = self.lines.can_choose(&taken) && self.supply.has_sources(&taken);
+        let is_feasible =
+            self.counter_locations.has_distinct_reads(&taken) && self.supply.has_sources(&taken);
         for skeleton in skeletons(self.test, self.observables, combination, semantic)? {
             terminated |= skeleton.terminated;
             let rules = ValueRules { out_of_thin_air: semantic.values_free, domain: self.domain };
-            let alike = self.symmetry.breaking_for(chosen, &skeleton);
-            let combiner = OutcomeCollector::new(self.test, self.observables, &skeleton, rules, self.purse)
-                .with_symmetry(alike, self.condition_orbit.as_ref())
-                .with_rmw_chains(self.lines);
-            if !may_take {
+            let symmetry_breaking = self.symmetry.symmetry_breaking_for(chosen, &skeleton);
+            let collector =
+                OutcomeCollector::new(self.test, self.observables, &skeleton, rules, self.tracker)
+                    .with_symmetry(symmetry_breaking, self.condition_orbit.as_ref())
+                    .with_rmw_chains(self.counter_locations);
+            if !is_feasible {
                 // No execution of this combination is consistent, but its outcomes count as
                 // candidates.
-                combiner.add_candidates(findings);
+                collector.add_candidates(findings);
                 continue;
             }
-            let prepared = self.compiled.prepared(&skeleton);
+            let prepared = self.compiled.prepare_plan(&skeleton);
             let explored = match skeleton.len() {
                 // The smallest matrix that holds all events.
-                0..=8 => explore_skeleton::<Matrix8>(&skeleton, &prepared, &combiner, ways, findings),
-                9..=16 => explore_skeleton::<Matrix16>(&skeleton, &prepared, &combiner, ways, findings),
-                17..=32 => explore_skeleton::<Matrix32>(&skeleton, &prepared, &combiner, ways, findings),
-                33..=64 => explore_skeleton::<Matrix64>(&skeleton, &prepared, &combiner, ways, findings),
-                65..=128 => explore_skeleton::<Matrix128>(&skeleton, &prepared, &combiner, ways, findings),
-                _ => explore_skeleton::<Matrix256>(&skeleton, &prepared, &combiner, ways, findings),
+                0..=8 => explore_skeleton::<Matrix8>(&skeleton, &prepared, &collector, strategy, findings),
+                9..=16 => explore_skeleton::<Matrix16>(&skeleton, &prepared, &collector, strategy, findings),
+                17..=32 => explore_skeleton::<Matrix32>(&skeleton, &prepared, &collector, strategy, findings),
+                33..=64 => explore_skeleton::<Matrix64>(&skeleton, &prepared, &collector, strategy, findings),
+                65..=128 => {
+                    explore_skeleton::<Matrix128>(&skeleton, &prepared, &collector, strategy, findings)
+                }
+                _ => explore_skeleton::<Matrix256>(&skeleton, &prepared, &collector, strategy, findings),
             };
             let explored = explored?;
-            of_all &= explored.covers_orbit || !skeleton.terminated;
+            covers_orbit &= explored.covers_orbit || !skeleton.terminated;
             let runs = u64::from(explored.has_execution);
             findings.path_combinations = findings.path_combinations.saturating_add(runs);
-            findings.cut_combinations =
-                findings.cut_combinations.saturating_add(if skeleton.cut { runs } else { 0 });
+            findings.truncated_combinations =
+                findings.truncated_combinations.saturating_add(if skeleton.cut { runs } else { 0 });
             if findings.timed_out {
                 break;
             }
         }
-        Ok((findings.to_counts().difference_from(before, terminated), of_all))
+        Ok((findings.to_counts().difference_from(before, terminated), covers_orbit))
     }
 
     /// Explores all path combinations, of each orbit only the first if its result holds for the whole orbit.
     ///
-    /// Outcomes are not listed. Combinations for which `wanted` returns false are skipped.
+    /// Outcomes are not listed. Combinations for which `is_relevant` returns false are skipped.
     fn explore_representatives(
         &self,
-        paths: &[Vec<Path>],
-        wanted: &dyn Fn(&[PathChoice]) -> bool,
+        paths: &[Vec<ThreadPath>],
+        is_relevant: &dyn Fn(&[PathChoice]) -> bool,
         findings: &mut Findings,
     ) -> Result<(), PredictError> {
-        let path = |chosen: &[usize]| -> Vec<&Path> {
+        let path = |chosen: &[usize]| -> Vec<&ThreadPath> {
             paths.iter().zip(chosen).filter_map(|(paths, index)| paths.get(*index)).collect()
         };
-        let many: Vec<usize> = paths.iter().map(Vec::len).collect();
+        let path_counts: Vec<usize> = paths.iter().map(Vec::len).collect();
         let symmetry = self.symmetry;
-        let mut known: QuickMap<Vec<usize>, ExecutionCounts> = QuickMap::default();
+        let mut explored: QuickMap<Vec<usize>, ExecutionCounts> = QuickMap::default();
         // Excluded combinations are not counted: there may be too many of them to visit.
-        let may_take = |taken: &[PathChoice]| {
-            wanted(taken) && self.lines.can_choose(taken) && self.supply.has_sources(taken)
+        let is_included = |taken: &[PathChoice]| {
+            is_relevant(taken)
+                && self.counter_locations.has_distinct_reads(taken)
+                && self.supply.has_sources(taken)
         };
-        symmetry.for_each_representative(&many, &may_take, &mut |chosen, alike| {
+        symmetry.for_each_representative(&path_counts, &is_included, &mut |chosen, orbit_size| {
             if symmetry.is_empty() {
                 self.explore_combination(chosen, &path(chosen), findings)?;
                 return Ok(self.has_open_question(findings));
             }
             let first = symmetry.orbit_representative(chosen);
-            if let Some(known) = known.get(&first) {
-                findings.timed_out |= self.purse.spend(1);
-                findings.add_counts(*known, alike);
+            if let Some(counts) = explored.get(&first) {
+                findings.timed_out |= self.tracker.spend(1);
+                findings.add_counts(*counts, orbit_size);
                 return Ok(!findings.timed_out);
             }
-            let (counts, of_all) = self.explore_combination(chosen, &path(chosen), findings)?;
+            let (counts, covers_orbit) = self.explore_combination(chosen, &path(chosen), findings)?;
             // The first of the orbit has counted itself.
-            findings.add_counts(counts, alike - 1);
-            known.insert(first, counts);
-            if of_all || !self.has_open_question(findings) {
+            findings.add_counts(counts, orbit_size - 1);
+            explored.insert(first, counts);
+            if covers_orbit || !self.has_open_question(findings) {
                 return Ok(self.has_open_question(findings));
             }
             // The condition distinguishes these combinations, and only one of them was checked.
@@ -516,12 +548,12 @@ impl<'a> PathExplorer<'a> {
 }
 
 /// Returns the outcomes with their status, and if the list is complete; empty if there are too many to list.
-fn list(
+fn list_outcomes(
     test: &Test,
     observables: &[Observable],
     findings: &mut Findings,
     unroll: u32,
-    purse: &BudgetTracker<'_>,
+    tracker: &BudgetTracker<'_>,
 ) -> (BTreeMap<Outcome, PredictedOutcome>, bool) {
     if findings.unlisted {
         return (BTreeMap::new(), false);
@@ -530,15 +562,15 @@ fn list(
     let found = std::mem::take(&mut findings.outcomes);
     let wanted = (|outcome: &Outcome| found.contains(outcome), found.len());
     let (sequential, knows_weak) = if test.has_blocks() {
-        sequentially_consistent(test, observables, unroll, purse)
+        find_sc_outcomes(test, observables, unroll, tracker)
     } else {
-        machine.outcomes(Turns::Interleaved, wanted, purse)
+        machine.outcomes(Turns::Interleaved, wanted, tracker)
     };
-    let (serial, knows_serial) = machine.outcomes(Turns::Serial, wanted, purse);
-    let outcomes = found.into_iter().map(|(outcome, standing)| {
-        let says = PredictedOutcome {
-            allowed: standing.is_allowed(),
-            thin_air: standing == OutcomeStatus::OutOfThinAir,
+    let (serial, knows_serial) = machine.outcomes(Turns::Serial, wanted, tracker);
+    let outcomes = found.into_iter().map(|(outcome, status)| {
+        let predicted = PredictedOutcome {
+            allowed: status.is_allowed(),
+            thin_air: status == OutcomeStatus::OutOfThinAir,
             // A search that was cut short marks nothing as weak or interleaved.
             weak: knows_weak && !sequential.contains(&outcome),
             serial: !knows_serial || serial.contains(&outcome),
@@ -547,7 +579,7 @@ fn list(
                 .as_ref()
                 .is_some_and(|filter| !outcome.meets_condition(test, observables, filter)),
         };
-        (outcome, says)
+        (outcome, predicted)
     });
     (outcomes.collect(), !findings.timed_out)
 }
@@ -555,19 +587,19 @@ fn list(
 /// Returns the sequentially consistent outcomes, and if they are complete.
 ///
 /// Used if lanes may reconverge in several ways, since the sequential machine reconverges them immediately.
-fn sequentially_consistent(
+fn find_sc_outcomes(
     test: &Test,
     observables: &[Observable],
     unroll: u32,
-    purse: &BudgetTracker<'_>,
+    tracker: &BudgetTracker<'_>,
 ) -> (QuickSet<Outcome>, bool) {
     let found = Model::shipped("sc").and_then(Result::ok).and_then(|model| {
         let compiled = model.compiled_for(test).ok()?;
-        find_outcomes(test, &model, &compiled, observables, unroll, ExplorationStrategy::FULL, purse).ok()
+        find_outcomes(test, &model, &compiled, observables, unroll, ExplorationStrategy::FULL, tracker).ok()
     });
     let Some(findings) = found else { return (QuickSet::default(), false) };
     let complete = !findings.timed_out && !findings.unlisted;
-    let allowed = findings.outcomes.into_iter().filter(|(_, standing)| standing.is_allowed());
+    let allowed = findings.outcomes.into_iter().filter(|(_, status)| status.is_allowed());
     (allowed.map(|(outcome, _)| outcome).collect(), complete)
 }
 

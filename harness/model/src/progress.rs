@@ -34,7 +34,7 @@ pub use promise::{
     ProgressSemantics, ThreadStatus,
 };
 
-use crate::{Budget, Model, Options, PredictError};
+use crate::{Budget, Model, PredictError, PredictOptions};
 use axioms::SpinAnswer;
 use code::{ProgressCode, ProgressOperation};
 use graph::{FairComponent, StateGraph, Transition};
@@ -99,8 +99,8 @@ impl<'b> ProgressLimits<'b> {
         ProgressLimits { budget, ..ProgressLimits::default() }
     }
 
-    fn predict_options(&self) -> Options<'b> {
-        Options { budget: self.budget, unroll: 1 }
+    fn predict_options(&self) -> PredictOptions<'b> {
+        PredictOptions { budget: self.budget, unroll: 1 }
     }
 }
 

@@ -3,13 +3,13 @@
 use litmus::Test;
 
 use crate::budget::BudgetTracker;
-use crate::combinations::all_skeletons;
+use crate::combinations::collect_skeletons;
 use crate::matrix::{Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix128, Matrix256};
 use crate::prepared::PreparedPlan;
-use crate::search::{Search, StaticBounds};
+use crate::search::{SkeletonSearch, StaticBounds};
 use crate::skeleton::Skeleton;
-use crate::valuation::is_plain;
-use crate::{Model, Options, PredictError};
+use crate::valuation::has_independent_values;
+use crate::{Model, PredictError, PredictOptions};
 
 /// Checks each query of a `.test` file: SATISFIABLE if some execution meets its terms, NOSOLUTION if none
 /// does.
@@ -28,9 +28,9 @@ pub fn answer_queries(
     test: &Test,
     model: &Model,
     without_chains: Option<&Model>,
-    options: &Options,
+    options: &PredictOptions,
 ) -> Result<Vec<Option<bool>>, PredictError> {
-    let purse = BudgetTracker::new(options.budget);
+    let tracker = BudgetTracker::new(options.budget);
     let Some(khronos) = &test.khronos else { return Ok(Vec::new()) };
     khronos
         .queries
@@ -39,14 +39,16 @@ pub fn answer_queries(
             let Some(model) = (if query.without_chains { without_chains } else { Some(model) }) else {
                 return Ok(None);
             };
-            let Some(compiled) = model.compiled_for(test)?.query(&query.terms) else { return Ok(None) };
+            let Some(compiled) = model.compiled_for(test)?.plans_for_query(&query.terms) else {
+                return Ok(None);
+            };
             let mut answer = Some(false);
-            for skeleton in all_skeletons(test, model.semantic(), options.unroll.max(1))? {
-                if !is_plain(&skeleton) || !skeleton.constraints.is_empty() {
+            for skeleton in collect_skeletons(test, model.semantic(), options.unroll.max(1))? {
+                if !has_independent_values(&skeleton) || !skeleton.constraints.is_empty() {
                     let what = "queries about a program with value-dependent control flow".to_owned();
                     return Err(PredictError::NotAvailable { what });
                 }
-                match satisfiable(&skeleton, &compiled.prepared(&skeleton), &purse)? {
+                match is_satisfiable(&skeleton, &compiled.prepare_plan(&skeleton), &tracker)? {
                     Some(true) => {
                         answer = Some(true);
                         break;
@@ -60,26 +62,26 @@ pub fn answer_queries(
         .collect()
 }
 
-fn satisfiable(
+fn is_satisfiable(
     skeleton: &Skeleton,
     plan: &PreparedPlan,
-    purse: &BudgetTracker<'_>,
+    tracker: &BudgetTracker<'_>,
 ) -> Result<Option<bool>, PredictError> {
     match skeleton.len() {
-        0..=8 => search::<Matrix8>(skeleton, plan, purse),
-        9..=16 => search::<Matrix16>(skeleton, plan, purse),
-        17..=32 => search::<Matrix32>(skeleton, plan, purse),
-        33..=64 => search::<Matrix64>(skeleton, plan, purse),
-        65..=128 => search::<Matrix128>(skeleton, plan, purse),
-        _ => search::<Matrix256>(skeleton, plan, purse),
+        0..=8 => search_with_matrix::<Matrix8>(skeleton, plan, tracker),
+        9..=16 => search_with_matrix::<Matrix16>(skeleton, plan, tracker),
+        17..=32 => search_with_matrix::<Matrix32>(skeleton, plan, tracker),
+        33..=64 => search_with_matrix::<Matrix64>(skeleton, plan, tracker),
+        65..=128 => search_with_matrix::<Matrix128>(skeleton, plan, tracker),
+        _ => search_with_matrix::<Matrix256>(skeleton, plan, tracker),
     }
 }
 
-fn search<M: Matrix>(
+fn search_with_matrix<M: Matrix>(
     skeleton: &Skeleton,
     plan: &PreparedPlan,
-    purse: &BudgetTracker<'_>,
+    tracker: &BudgetTracker<'_>,
 ) -> Result<Option<bool>, PredictError> {
-    let ground = StaticBounds::<M>::new(skeleton, plan)?;
-    Ok(Search::new(skeleton, plan, &ground, Vec::new(), purse).satisfiable())
+    let static_bounds = StaticBounds::<M>::new(skeleton, plan)?;
+    Ok(SkeletonSearch::new(skeleton, plan, &static_bounds, Vec::new(), tracker).is_satisfiable())
 }

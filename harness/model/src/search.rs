@@ -17,14 +17,14 @@ use crate::activity::Activity;
 use crate::budget::BudgetTracker;
 use crate::cat::CatValue;
 use crate::choice::{
-    ReadChoice, axiom_possible, base_value, comes_first, fix_next, fix_read, initial_order, limit_read,
-    may_read, rf_may, rf_must, size_possible,
+    ReadChoice, co_bounds, fix_next_write, fix_read_source, is_axiom_possible, is_size_possible, may_read,
+    must_precede, restrict_read, rf_may, rf_must, static_base_value,
 };
 use crate::flags::Flags;
-use crate::interval::{Bounds, NodeQuery, wanted_for};
-use crate::local::{LocalPlan, LocalProblem, Solution};
+use crate::interval::{Bounds, RequestedBounds, nodes_to_evaluate};
+use crate::location_solver::{LocalPlan, LocalProblem, LocationSolution};
 use crate::matrix::{Bits, Matrix};
-use crate::narrow::{Narrowed, narrow, order};
+use crate::narrow::{NarrowResult, add_certain_order, narrow};
 use crate::prepared::PreparedPlan;
 use crate::quick::QuickMap;
 use crate::skeleton::Skeleton;
@@ -42,30 +42,30 @@ pub(crate) fn step_weight(events: usize) -> u64 {
 /// The consistent executions that share one set of global choices.
 pub(crate) struct SearchLeaf {
     /// The flags that they raise.
-    pub(crate) flagged: Flags,
+    pub(crate) flags: Flags,
     /// The solutions of each accessed storage, each non-empty.
-    pub(crate) locations: Vec<Arc<Vec<Solution>>>,
+    pub(crate) locations: Vec<Arc<Vec<LocationSolution>>>,
 }
 
 /// Receives the executions that a search finds, and prunes it.
 pub(crate) trait LeafVisitor {
     /// Returns false to skip executions that raise at most these flags and extend these reads-from edges,
     /// indexed by event.
-    fn wants_executions(&mut self, flags: Flags, reads_from: &[Option<u16>]) -> bool;
+    fn needs_executions(&mut self, flags: Flags, reads_from: &[Option<u16>]) -> bool;
 
-    /// Receives a group of consistent executions and returns the number that it visited, at most `most`.
-    fn take_leaf(&mut self, leaf: SearchLeaf, most: u64) -> u64;
+    /// Receives a group of consistent executions. Returns the number visited, at most `max_executions`.
+    fn visit_executions(&mut self, leaf: SearchLeaf, max_executions: u64) -> u64;
 }
 
 /// Stops at any consistent execution.
 struct AnyExecution(bool);
 
 impl LeafVisitor for AnyExecution {
-    fn wants_executions(&mut self, _: Flags, _: &[Option<u16>]) -> bool {
+    fn needs_executions(&mut self, _: Flags, _: &[Option<u16>]) -> bool {
         !self.0
     }
 
-    fn take_leaf(&mut self, _: SearchLeaf, _: u64) -> u64 {
+    fn visit_executions(&mut self, _: SearchLeaf, _: u64) -> u64 {
         self.0 = true;
         1
     }
@@ -77,7 +77,7 @@ pub(crate) struct StaticBounds<M: Matrix> {
     pub(crate) bounds: Bounds<M>,
     activity: Activity<M>,
     /// The bounds to evaluate after each choice.
-    wanted: Vec<NodeQuery>,
+    requested: Vec<RequestedBounds>,
     local: LocalPlan,
     /// Every read with all writes that it may read from.
     pub(crate) reads: Vec<ReadChoice>,
@@ -85,28 +85,28 @@ pub(crate) struct StaticBounds<M: Matrix> {
 }
 
 /// The search for the consistent executions of a skeleton.
-pub(crate) struct Search<'a, M: Matrix> {
+pub(crate) struct SkeletonSearch<'a, M: Matrix> {
     skeleton: &'a Skeleton,
     prepared: &'a PreparedPlan,
-    ground: &'a StaticBounds<M>,
+    static_bounds: &'a StaticBounds<M>,
     /// Every read with the writes to try.
     reads: Cow<'a, [ReadChoice]>,
     /// The chosen source of each read.
     reads_from: Vec<Option<u16>>,
     /// Storages whose last write must be distinguished.
-    observed: Vec<LocationId>,
+    observed_storages: Vec<LocationId>,
     /// If set, one solution of a location represents all that agree in the last write.
     any_solution: bool,
     /// If set, only executions in which the first write of each pair precedes the second.
-    set_write_order: &'a [(usize, usize)],
-    purse: &'a BudgetTracker<'a>,
-    memo: QuickMap<(usize, Vec<M>), Arc<Vec<Solution>>>,
+    write_order: &'a [(usize, usize)],
+    tracker: &'a BudgetTracker<'a>,
+    memo: QuickMap<(usize, Vec<M>), Arc<Vec<LocationSolution>>>,
     /// If set, the locations may have to be solved more than once.
-    branches: bool,
+    has_branches: bool,
     steps: u64,
     /// Step limit of the search.
-    set_step_limit: u64,
-    gave_up: bool,
+    step_limit: u64,
+    reached_step_limit: bool,
     timed_out: bool,
 }
 
@@ -128,115 +128,115 @@ impl<M: Matrix> StaticBounds<M> {
             .filter(|&event| skeleton.events[event].tags.has(crate::skeleton::Tags::R))
             .map(|read| ReadChoice { read, candidates: skeleton.candidates(read) })
             .collect();
-        for &(id, base) in &prepared.leaves {
-            let value = base_value::<M>(plan, skeleton, plan.node_at(id).kind(), base)?;
-            bounds.set_fixed(id, value);
+        for &(id, base) in &prepared.static_bases {
+            let value = static_base_value::<M>(plan, skeleton, plan.node_at(id).kind(), base)?;
+            bounds.set_static(id, value);
         }
         for &id in &prepared.rf {
             bounds.set(id, CatValue::Relation(rf_must(n, &reads)), CatValue::Relation(rf_may(n, &reads)));
         }
         for &id in &prepared.co {
-            let (must, may) = initial_order(skeleton);
+            let (must, may) = co_bounds(skeleton);
             bounds.set(id, CatValue::Relation(must), CatValue::Relation(may));
         }
         bounds.evaluate_all(plan);
         let same_location: M = skeleton.base_relation("loc").unwrap_or_else(|| M::empty(n));
         let activity = Activity::new(prepared, &bounds, &same_location);
         let local = LocalPlan::new(prepared, &activity);
-        let asked = plan.axioms.iter().map(|axiom| NodeQuery {
+        let axioms = plan.axioms.iter().map(|axiom| RequestedBounds {
             node: axiom.node,
             must: !axiom.negated,
             may: axiom.negated,
         });
-        let both = |node| NodeQuery { node, must: true, may: true };
+        let both = |node| RequestedBounds { node, must: true, may: true };
         let sizes = plan.sizes.iter().map(|size| both(size.node));
         let constants = local.constants.iter().map(|id| both(*id));
-        let wanted = wanted_for(prepared, asked.chain(sizes).chain(constants), |id| activity.is_active(id));
-        Ok(StaticBounds { bounds, activity, wanted, local, reads, storages: skeleton.storages() })
+        let requested =
+            nodes_to_evaluate(prepared, axioms.chain(sizes).chain(constants), |id| activity.is_active(id));
+        Ok(StaticBounds { bounds, activity, requested, local, reads, storages: skeleton.storages() })
     }
 }
 
-impl<'a, M: Matrix> Search<'a, M> {
-    /// Creates a search for all executions; `observed` are the storages whose last write must be
+impl<'a, M: Matrix> SkeletonSearch<'a, M> {
+    /// Creates a search for all executions; `observed_storages` are those whose last write must be
     /// distinguished.
     pub(crate) fn new(
         skeleton: &'a Skeleton,
         prepared: &'a PreparedPlan,
-        ground: &'a StaticBounds<M>,
-        observed: Vec<LocationId>,
-        purse: &'a BudgetTracker<'a>,
-    ) -> Search<'a, M> {
-        Search {
+        static_bounds: &'a StaticBounds<M>,
+        observed_storages: Vec<LocationId>,
+        tracker: &'a BudgetTracker<'a>,
+    ) -> SkeletonSearch<'a, M> {
+        SkeletonSearch {
             skeleton,
             prepared,
-            ground,
-            reads: Cow::Borrowed(&ground.reads),
+            static_bounds,
+            reads: Cow::Borrowed(&static_bounds.reads),
             reads_from: vec![None; skeleton.len()],
-            observed,
+            observed_storages,
             any_solution: false,
-            set_write_order: &[],
-            purse,
+            write_order: &[],
+            tracker,
             memo: QuickMap::default(),
-            branches: true,
+            has_branches: true,
             steps: 0,
-            set_step_limit: u64::MAX,
-            gave_up: false,
+            step_limit: u64::MAX,
+            reached_step_limit: false,
             timed_out: false,
         }
     }
 
     /// Restricts each read to some of its writes, in the order of [`StaticBounds::reads`].
     ///
-    /// If `alike` is set, all of them lead to the same results, and one solution of a location represents all
+    /// If `any_solution` is set, all lead to the same results, and one solution of a location represents all
     /// that agree in its last write.
-    pub(crate) fn restrict_reads(&mut self, reads: Vec<ReadChoice>, alike: bool) {
+    pub(crate) fn restrict_reads(&mut self, reads: Vec<ReadChoice>, any_solution: bool) {
         self.reads = Cow::Owned(reads);
-        self.any_solution = alike;
+        self.any_solution = any_solution;
     }
 
     /// Restricts the search to executions in which the first write of each pair precedes the second.
     ///
     /// The writes are ordered before any other choice. After each choice the bounds of the reads are
     /// [narrowed](crate::narrow), since each RMW reads from its predecessor.
-    pub(crate) fn in_order(&mut self, pairs: &'a [(usize, usize)]) {
-        self.set_write_order = pairs;
+    pub(crate) fn set_write_order(&mut self, pairs: &'a [(usize, usize)]) {
+        self.write_order = pairs;
     }
 
     /// Sets the step limit of the search.
-    pub(crate) fn limit(&mut self, steps: u64) {
-        self.set_step_limit = steps;
+    pub(crate) fn set_step_limit(&mut self, steps: u64) {
+        self.step_limit = steps;
     }
 
     /// Returns true if the search ended at its step limit.
-    pub(crate) fn gave_up(&self) -> bool {
-        self.gave_up && !self.timed_out
+    pub(crate) fn reached_step_limit(&self) -> bool {
+        self.reached_step_limit && !self.timed_out
     }
 
     /// Passes every wanted group of consistent executions to the visitor; false if the budget or step limit
     /// was exceeded.
-    pub(crate) fn run(&mut self, goal: &mut impl LeafVisitor) -> bool {
+    pub(crate) fn run(&mut self, visitor: &mut impl LeafVisitor) -> bool {
         // On an infeasible path, some read has no candidates.
         if self.reads.iter().any(|choice| choice.candidates.is_empty()) {
             return true;
         }
         let mut steps = Vec::new();
-        let mut first: Vec<LocationId> = self
-            .set_write_order
-            .iter()
-            .filter_map(|(write, _)| self.skeleton.events[*write].storage)
-            .collect();
-        first.sort_unstable();
-        first.dedup();
-        steps.extend(first.iter().map(|storage| SearchStep::Order(self.ordered_writes(*storage, false))));
+        let mut ordered_storages: Vec<LocationId> =
+            self.write_order.iter().filter_map(|(write, _)| self.skeleton.events[*write].storage).collect();
+        ordered_storages.sort_unstable();
+        ordered_storages.dedup();
+        steps.extend(
+            ordered_storages.iter().map(|storage| SearchStep::Order(self.ordered_writes(*storage, false))),
+        );
         // Only reads whose source has an effect beyond their location become steps.
         // `solve_location` chooses the others.
         for (index, choice) in self.reads.iter().enumerate() {
             let mut column = M::Set::empty();
             column.insert(choice.read);
             let active = self.prepared.rf.iter().any(|id| {
-                self.ground
+                self.static_bounds
                     .activity
-                    .part(*id, false)
+                    .active_pairs(*id, false)
                     .and_then(CatValue::as_relation)
                     .is_some_and(|pairs| !pairs.restrict_columns(column).is_empty())
             });
@@ -246,42 +246,42 @@ impl<'a, M: Matrix> Search<'a, M> {
                 _ => {}
             }
         }
-        for &storage in &self.ground.storages {
+        for &storage in &self.static_bounds.storages {
             let writes = self.ordered_writes(storage, true);
-            if !writes.is_empty() && !first.contains(&storage) {
+            if !writes.is_empty() && !ordered_storages.contains(&storage) {
                 // If any pair of the location's order matters globally, the whole order is chosen.
                 steps.push(SearchStep::Order(self.ordered_writes(storage, false)));
             }
         }
-        let mut bounds = self.ground.bounds.clone();
+        let mut bounds = self.static_bounds.bounds.clone();
         if let Cow::Owned(reads) = &self.reads {
-            for (choice, all) in reads.iter().zip(&self.ground.reads) {
+            for (choice, all) in reads.iter().zip(&self.static_bounds.reads) {
                 if choice.candidates.len() == all.candidates.len() {
                     continue;
                 }
                 for id in &self.prepared.rf {
-                    limit_read(&mut bounds, *id, choice);
+                    restrict_read(&mut bounds, *id, choice);
                 }
             }
-            bounds.evaluate(&self.prepared.plan, &self.ground.wanted);
+            bounds.evaluate(&self.prepared.plan, &self.static_bounds.requested);
         }
         // Without global choices there is one leaf, so a memo of solved locations would never be
         // read.
-        self.branches = !steps.is_empty();
-        if !self.set_write_order.is_empty() {
+        self.has_branches = !steps.is_empty();
+        if !self.write_order.is_empty() {
             let n = bounds.n;
-            let pairs = M::from_pairs(n, self.set_write_order.iter().copied());
-            self.prepared.co.iter().for_each(|id| order(&mut bounds, *id, &pairs, n));
-            bounds.evaluate(&self.prepared.plan, &self.ground.wanted);
+            let pairs = M::from_pairs(n, self.write_order.iter().copied());
+            self.prepared.co.iter().for_each(|id| add_certain_order(&mut bounds, *id, &pairs, n));
+            bounds.evaluate(&self.prepared.plan, &self.static_bounds.requested);
         }
         if self.narrow_and_check(&mut bounds) {
-            self.descend(&steps, &mut bounds, goal);
+            self.descend(&steps, &mut bounds, visitor);
         }
-        !self.timed_out && !self.gave_up
+        !self.timed_out && !self.reached_step_limit
     }
 
     /// Returns true if a consistent execution exists; `None` if the budget ran out first.
-    pub(crate) fn satisfiable(&mut self) -> Option<bool> {
+    pub(crate) fn is_satisfiable(&mut self) -> Option<bool> {
         let mut first = AnyExecution(false);
         let complete = self.run(&mut first);
         (first.0 || complete).then_some(first.0)
@@ -293,13 +293,14 @@ impl<'a, M: Matrix> Search<'a, M> {
         for id in &self.prepared.co {
             for (local, wanted) in [(false, true), (true, !global_only)] {
                 if wanted
-                    && let Some(pairs) = self.ground.activity.part(*id, local).and_then(CatValue::as_relation)
+                    && let Some(pairs) =
+                        self.static_bounds.activity.active_pairs(*id, local).and_then(CatValue::as_relation)
                 {
                     involved = involved.union(pairs.domain()).union(pairs.range());
                 }
             }
         }
-        let observed = !global_only && self.observed.contains(&storage);
+        let observed = !global_only && self.observed_storages.contains(&storage);
         (0..self.skeleton.len())
             .filter(|&event| {
                 let e = &self.skeleton.events[event];
@@ -311,59 +312,59 @@ impl<'a, M: Matrix> Search<'a, M> {
             .collect()
     }
 
-    fn descend(&mut self, steps: &[SearchStep], bounds: &mut Bounds<M>, goal: &mut impl LeafVisitor) {
-        if self.out_of_time() {
+    fn descend(&mut self, steps: &[SearchStep], bounds: &mut Bounds<M>, visitor: &mut impl LeafVisitor) {
+        if self.spend_step() {
             return;
         }
-        let flags = self.raised(bounds);
-        if !goal.wants_executions(flags, &self.reads_from) {
+        let flags = self.possible_flags(bounds);
+        if !visitor.needs_executions(flags, &self.reads_from) {
             return;
         }
         let Some((step, rest)) = steps.split_first() else {
-            self.visit_leaf(bounds, flags, goal);
+            self.visit_leaf(bounds, flags, visitor);
             return;
         };
         let prepared = self.prepared;
         match step {
             SearchStep::ReadsFrom(index) => {
                 let ReadChoice { read, mut candidates } = self.reads[*index].clone();
-                if !self.set_write_order.is_empty() {
+                if !self.write_order.is_empty() {
                     // Narrowing after earlier choices may have excluded candidates.
                     candidates.retain(|write| may_read(prepared, bounds, *write, read));
                     if candidates.len() == 1 {
                         // Chosen already.
-                        self.descend(rest, bounds, goal);
+                        self.descend(rest, bounds, visitor);
                         return;
                     }
                 }
                 let saved = self.save(bounds);
                 for write in candidates {
                     for id in &prepared.rf {
-                        fix_read(bounds, *id, read, write);
+                        fix_read_source(bounds, *id, read, write);
                     }
-                    bounds.evaluate(&prepared.plan, &self.ground.wanted);
+                    bounds.evaluate(&prepared.plan, &self.static_bounds.requested);
                     if self.narrow_and_check(bounds) {
                         self.reads_from[read] = Some(write as u16);
-                        self.descend(rest, bounds, goal);
+                        self.descend(rest, bounds, visitor);
                         self.reads_from[read] = None;
                     }
                     self.restore(bounds, &saved);
                 }
             }
-            SearchStep::Order(writes) => self.order(writes, rest, bounds, goal),
+            SearchStep::Order(writes) => self.order_writes(writes, rest, bounds, visitor),
         }
     }
 
     /// Orders the writes of one storage one by one.
-    fn order(
+    fn order_writes(
         &mut self,
         open: &[usize],
         rest: &[SearchStep],
         bounds: &mut Bounds<M>,
-        goal: &mut impl LeafVisitor,
+        visitor: &mut impl LeafVisitor,
     ) {
         if open.is_empty() {
-            self.descend(rest, bounds, goal);
+            self.descend(rest, bounds, visitor);
             return;
         }
         let prepared = self.prepared;
@@ -374,32 +375,32 @@ impl<'a, M: Matrix> Search<'a, M> {
             // A write that another remaining write certainly precedes cannot be next.
             if remaining
                 .iter()
-                .any(|other| !self.set_write_order.is_empty() && comes_first(prepared, bounds, *other, write))
+                .any(|other| !self.write_order.is_empty() && must_precede(prepared, bounds, *other, write))
             {
                 continue;
             }
-            if self.out_of_time() {
+            if self.spend_step() {
                 return;
             }
             let mut possible = true;
             // If the order already implies that `write` is next, the bounds do not change: neither
             // evaluation nor restoring is needed.
-            let mut placed = remaining.is_empty();
-            if !self.set_write_order.is_empty() {
-                placed |= remaining.iter().all(|other| comes_first(prepared, bounds, write, *other));
+            let mut is_implied = remaining.is_empty();
+            if !self.write_order.is_empty() {
+                is_implied |= remaining.iter().all(|other| must_precede(prepared, bounds, write, *other));
             }
-            if !placed {
+            if !is_implied {
                 for id in &prepared.co {
-                    fix_next(bounds, *id, write, &remaining);
+                    fix_next_write(bounds, *id, write, &remaining);
                 }
-                bounds.evaluate(&prepared.plan, &self.ground.wanted);
+                bounds.evaluate(&prepared.plan, &self.static_bounds.requested);
                 possible = self.narrow_and_check(bounds)
-                    && goal.wants_executions(self.raised(bounds), &self.reads_from);
+                    && visitor.needs_executions(self.possible_flags(bounds), &self.reads_from);
             }
             if possible {
-                self.order(&remaining, rest, bounds, goal);
+                self.order_writes(&remaining, rest, bounds, visitor);
             }
-            if !placed {
+            if !is_implied {
                 self.restore(bounds, &saved);
             }
         }
@@ -409,7 +410,7 @@ impl<'a, M: Matrix> Search<'a, M> {
     ///
     /// If writes are ordered, the bounds are narrowed first, and reads with one source left are recorded.
     fn narrow_and_check(&mut self, bounds: &mut Bounds<M>) -> bool {
-        if self.set_write_order.is_empty() {
+        if self.write_order.is_empty() {
             return self.is_possible(bounds);
         }
         // To a fixpoint: each excluded choice may make further pairs certain, and these may violate
@@ -419,20 +420,21 @@ impl<'a, M: Matrix> Search<'a, M> {
                 return false;
             }
             match narrow(self.prepared, bounds, &self.reads) {
-                Narrowed::Empty => return false,
-                Narrowed::Further => bounds.evaluate(&self.prepared.plan, &self.ground.wanted),
-                Narrowed::Not => break,
+                NarrowResult::Contradiction => return false,
+                NarrowResult::Narrower => bounds.evaluate(&self.prepared.plan, &self.static_bounds.requested),
+                NarrowResult::Unchanged => break,
             }
         }
-        self.note_sources(bounds);
+        self.record_sources(bounds);
         true
     }
 
     /// Records the source of each read that has one candidate left.
-    fn note_sources(&mut self, bounds: &Bounds<M>) {
+    fn record_sources(&mut self, bounds: &Bounds<M>) {
         for ReadChoice { read, candidates } in self.reads.iter() {
-            let mut left = candidates.iter().filter(|write| may_read(self.prepared, bounds, **write, *read));
-            self.reads_from[*read] = match (left.next(), left.next()) {
+            let mut remaining =
+                candidates.iter().filter(|write| may_read(self.prepared, bounds, **write, *read));
+            self.reads_from[*read] = match (remaining.next(), remaining.next()) {
                 (Some(write), None) => Some(*write as u16),
                 _ => None,
             };
@@ -448,84 +450,85 @@ impl<'a, M: Matrix> Search<'a, M> {
     fn restore(&mut self, bounds: &mut Bounds<M>, [rf, co]: &[Vec<(CatValue<M>, CatValue<M>)>; 2]) {
         bounds.restore(&self.prepared.rf, rf);
         bounds.restore(&self.prepared.co, co);
-        if !self.set_write_order.is_empty() {
-            self.note_sources(bounds);
+        if !self.write_order.is_empty() {
+            self.record_sources(bounds);
         }
     }
 
     /// Spends a step; returns true if none is left.
-    fn out_of_time(&mut self) -> bool {
-        self.timed_out |= self.purse.spend(1);
+    fn spend_step(&mut self) -> bool {
+        self.timed_out |= self.tracker.spend(1);
         self.steps = self.steps.saturating_add(1);
-        self.gave_up |= self.steps > self.set_step_limit;
-        self.timed_out || self.gave_up
+        self.reached_step_limit |= self.steps > self.step_limit;
+        self.timed_out || self.reached_step_limit
     }
 
     /// Returns true if the certain pairs violate no axiom.
     fn is_possible(&self, bounds: &Bounds<M>) -> bool {
         let plan = &self.prepared.plan;
-        plan.axioms.iter().filter(|axiom| !axiom.flag).all(|axiom| axiom_possible(axiom, bounds))
-            && plan.sizes.iter().all(|size| size_possible(size, bounds))
+        plan.axioms.iter().filter(|axiom| !axiom.flag).all(|axiom| is_axiom_possible(axiom, bounds))
+            && plan.sizes.iter().all(|size| is_size_possible(size, bounds))
     }
 
     /// Returns the flags that may be raised. Exact once every relevant choice is made.
-    fn raised(&self, bounds: &Bounds<M>) -> Flags {
+    fn possible_flags(&self, bounds: &Bounds<M>) -> Flags {
         let mut flags = Flags::default();
         for axiom in self.prepared.plan.axioms.iter().filter(|axiom| axiom.flag) {
-            if axiom_possible(axiom, bounds) {
+            if is_axiom_possible(axiom, bounds) {
                 flags.raise_axiom(axiom);
             }
         }
         flags
     }
 
-    fn visit_leaf(&mut self, bounds: &Bounds<M>, flagged: Flags, goal: &mut impl LeafVisitor) {
-        let mut locations = Vec::with_capacity(self.ground.storages.len());
-        for index in 0..self.ground.storages.len() {
+    fn visit_leaf(&mut self, bounds: &Bounds<M>, flags: Flags, visitor: &mut impl LeafVisitor) {
+        let mut locations = Vec::with_capacity(self.static_bounds.storages.len());
+        for index in 0..self.static_bounds.storages.len() {
             let solutions = self.solve_location(index, bounds);
             // Locations are independent here, so one without a solution excludes the whole leaf.
-            if self.timed_out || self.gave_up || solutions.is_empty() {
+            if self.timed_out || self.reached_step_limit || solutions.is_empty() {
                 return;
             }
             locations.push(solutions);
         }
-        let left = self.set_step_limit.saturating_sub(self.steps);
-        self.steps = self.steps.saturating_add(goal.take_leaf(SearchLeaf { flagged, locations }, left));
-        self.gave_up |= self.steps > self.set_step_limit;
+        let remaining = self.step_limit.saturating_sub(self.steps);
+        self.steps =
+            self.steps.saturating_add(visitor.visit_executions(SearchLeaf { flags, locations }, remaining));
+        self.reached_step_limit |= self.steps > self.step_limit;
     }
 
-    fn solve_location(&mut self, index: usize, bounds: &Bounds<M>) -> Arc<Vec<Solution>> {
-        let storage = self.ground.storages[index];
+    fn solve_location(&mut self, index: usize, bounds: &Bounds<M>) -> Arc<Vec<LocationSolution>> {
+        let storage = self.static_bounds.storages[index];
         let problem = LocalProblem::new(
             self.prepared,
-            &self.ground.local,
+            &self.static_bounds.local,
             self.skeleton,
             bounds,
-            &self.ground.activity,
+            &self.static_bounds.activity,
             &self.reads,
             storage,
             self.ordered_writes(storage, false),
-            self.observed.contains(&storage),
+            self.observed_storages.contains(&storage),
             self.any_solution,
         );
         // Different global choices often leave a location with the same inputs, so its solutions
         // are shared between leaves.
-        let key = self.branches.then(|| (index, problem.inputs()));
+        let key = self.has_branches.then(|| (index, problem.memo_key()));
         if let Some(key) = &key
-            && let Some(known) = self.memo.get(key)
+            && let Some(cached) = self.memo.get(key)
         {
-            return known.clone();
+            return cached.clone();
         }
-        let left = self.set_step_limit.saturating_sub(self.steps);
-        let solved = problem.solve(self.purse, left);
-        self.steps = self.steps.saturating_add(solved.steps);
-        if !solved.complete {
+        let remaining = self.step_limit.saturating_sub(self.steps);
+        let result = problem.solve(self.tracker, remaining);
+        self.steps = self.steps.saturating_add(result.steps);
+        if !result.complete {
             // An incomplete solution ended either at the step limit of this search or of the whole budget.
             // The caller falls back to other strategies only after the former.
-            self.gave_up |= solved.steps > left;
-            self.timed_out |= solved.steps <= left;
+            self.reached_step_limit |= result.steps > remaining;
+            self.timed_out |= result.steps <= remaining;
         }
-        let solutions = solved.solutions;
+        let solutions = result.solutions;
         let solutions = Arc::new(solutions);
         if let Some(key) = key {
             self.memo.insert(key, solutions.clone());

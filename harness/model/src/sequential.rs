@@ -270,7 +270,7 @@ impl<'a> SequentialMachine<'a> {
                         self.register(state, usize::from(thread.0), *register)
                     }
                     Observable::Location(location, component) => {
-                        self.read(state, Extent::of_component(self.test, *location, *component))
+                        self.read(state, Extent::from_component(self.test, *location, *component))
                     }
                 })
                 .collect(),

@@ -15,7 +15,7 @@ use litmus::{LocationId, Placement, Scope, SplitHalf, ThreadId};
 
 use crate::cat::options::Tangling;
 use crate::cells::Extent;
-use crate::symbolic::{Constraint, Symbolic};
+use crate::symbolic::{Constraint, SymbolicValue};
 
 pub(crate) use barriers::MAX_QUORUM_BARRIERS;
 pub(crate) use build::skeletons;
@@ -57,8 +57,8 @@ pub struct Semantic {
     /// shipped Vulkan models ([`crate::symmetry`]) and unknown for others.
     pub placed_by_scope: bool,
     /// The model is a shipped Vulkan model, for which further reductions are proved: values along counters
-    /// ([`crate::line`]), reordering of adjacent reads ([`crate::symmetry`]), and threads that only read
-    /// after a loop ([`crate::wait`]).
+    /// ([`crate::rmw_chain`]), reordering of adjacent reads ([`crate::symmetry`]), and threads that only read
+    /// after a loop ([`crate::spin_loop`]).
     pub knows_text: bool,
 }
 
@@ -86,7 +86,7 @@ pub(crate) struct Event {
     /// Index into the thread's instructions.
     pub(crate) instruction: Option<u16>,
     pub(crate) tags: Tags,
-    /// The storage accessed, by its name, or a cell of it (`Piece::cell`).
+    /// The storage accessed, by its name, or a cell of it (`AccessPiece::cell`).
     pub(crate) storage: Option<LocationId>,
     /// The name through which it is accessed.
     pub(crate) reference: Option<LocationId>,
@@ -94,7 +94,7 @@ pub(crate) struct Event {
     /// texts with explicit layouts (VK-LOC-06, VK-REF-05).
     block: Option<LocationId>,
     /// Value stored by a write, as an expression over the reads by event number.
-    pub(crate) stored: Option<Symbolic<u16>>,
+    pub(crate) stored: Option<SymbolicValue<u16>>,
     /// Extent of the whole operation; the event is the part of it in its cell.
     pub(crate) extent: Option<Extent>,
     /// First event of the same operation; the event itself if it is the only one.
@@ -110,7 +110,7 @@ pub(crate) struct Event {
 #[derive(Clone, Debug)]
 pub(crate) enum FinalValue {
     /// An expression over reads by event number.
-    Expression(Symbolic<u16>),
+    Expression(SymbolicValue<u16>),
     /// The last write to a storage in `co`.
     LastWrite(LocationId),
 }

@@ -35,13 +35,13 @@ pub(crate) fn check_supported(test: &Test, semantic: Semantic) -> Result<(), Pre
     if instructions.filter(|instruction| has_quorum(&instruction.kind)).count() > MAX_QUORUM_BARRIERS {
         return refuse("more than 20 named barriers with a quorum");
     }
-    let mut extended = false;
+    let mut uses_extension = false;
     for thread in &test.threads {
-        let host = thread.place == ThreadPlace::Host;
-        if host && !semantic.whole_language {
+        let is_host = thread.place == ThreadPlace::Host;
+        if is_host && !semantic.whole_language {
             return refuse("host threads under this model");
         }
-        extended |= host;
+        uses_extension |= is_host;
         let cooperative = thread
             .instructions
             .iter()
@@ -55,17 +55,17 @@ pub(crate) fn check_supported(test: &Test, semantic: Semantic) -> Result<(), Pre
             if cooperative && !is_uniform_in_subgroup(kind) {
                 return refuse("cooperative accesses in a thread that branches, calls, or names a quorum");
             }
-            let extension = extension(test, kind);
-            extended |= extension.is_some();
-            if let Some(what) = wgsl::refusal(kind).filter(|_| semantic.only_wgsl) {
+            let extension = required_extension(test, kind);
+            uses_extension |= extension.is_some();
+            if let Some(what) = wgsl::refusal_reason(kind).filter(|_| semantic.only_wgsl) {
                 return refuse(what);
             }
             if let Some(what) = extension.filter(|_| !semantic.whole_language) {
-                return refuse(what.refusal());
+                return refuse(what.refusal_reason());
             }
-            for scope in scopes(kind) {
+            for scope in instruction_scopes(kind) {
                 match scope {
-                    Scope::CrossDevice if test.dialect != Dialect::Hsa && !host => {
+                    Scope::CrossDevice if test.dialect != Dialect::Hsa && !is_host => {
                         return refuse("cross-device scope in a shader");
                     }
                     Scope::ShaderCall | Scope::FragmentInterlock if !semantic.whole_language => {
@@ -86,7 +86,7 @@ pub(crate) fn check_supported(test: &Test, semantic: Semantic) -> Result<(), Pre
     if semantic.whole_language {
         check_one_class_per_name(test)?;
     }
-    match extended.then(|| system::refusal(test)).flatten() {
+    match uses_extension.then(|| system::refusal_reason(test)).flatten() {
         Some(what) => refuse(what),
         None => Ok(()),
     }
@@ -128,15 +128,15 @@ fn is_uniform_in_subgroup(kind: &InstructionKind) -> bool {
 /// Returns true if the access covers neither a whole location nor a whole vector component.
 fn is_partial(test: &Test, access: &MemoryAccess) -> bool {
     if access.is_vector() {
-        access.lanes().any(|lane| !Extent::of(test, &lane.place).whole)
+        access.lanes().any(|lane| !Extent::from_place(test, &lane.place).is_whole)
     } else {
-        !Extent::of(test, &access.place).whole
+        !Extent::from_place(test, &access.place).is_whole
     }
 }
 
 /// A feature that only models of the complete language support.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Extension {
+pub(crate) enum LanguageExtension {
     /// Access masks and host operations.
     Api,
     /// Shader calls.
@@ -149,27 +149,27 @@ pub(crate) enum Extension {
     SplitBarrier,
 }
 
-impl Extension {
+impl LanguageExtension {
     /// Returns the text with which the feature is refused.
-    pub(crate) fn refusal(self) -> &'static str {
+    pub(crate) fn refusal_reason(self) -> &'static str {
         match self {
-            Extension::Api => "access masks and operations of the host under this model",
-            Extension::ShaderCall => "shader calls under this model",
-            Extension::Interlock => "interlocked sections under this model",
-            Extension::Part => "accesses to a part of a location under this model",
-            Extension::SplitBarrier => "split barriers under this model",
+            LanguageExtension::Api => "access masks and operations of the host under this model",
+            LanguageExtension::ShaderCall => "shader calls under this model",
+            LanguageExtension::Interlock => "interlocked sections under this model",
+            LanguageExtension::Part => "accesses to a part of a location under this model",
+            LanguageExtension::SplitBarrier => "split barriers under this model",
         }
     }
 }
 
 /// Returns the feature that an instruction needs beyond the common language.
-pub(crate) fn extension(test: &Test, kind: &InstructionKind) -> Option<Extension> {
+pub(crate) fn required_extension(test: &Test, kind: &InstructionKind) -> Option<LanguageExtension> {
     match kind {
-        InstructionKind::Access(access) => is_partial(test, access).then_some(Extension::Part),
-        InstructionKind::System(operation) => (!operation.is_unmasked()).then_some(Extension::Api),
-        InstructionKind::ShaderCall(_) => Some(Extension::ShaderCall),
-        InstructionKind::Interlock(_) => Some(Extension::Interlock),
-        InstructionKind::SplitBarrier(_) => Some(Extension::SplitBarrier),
+        InstructionKind::Access(access) => is_partial(test, access).then_some(LanguageExtension::Part),
+        InstructionKind::System(operation) => (!operation.is_unmasked()).then_some(LanguageExtension::Api),
+        InstructionKind::ShaderCall(_) => Some(LanguageExtension::ShaderCall),
+        InstructionKind::Interlock(_) => Some(LanguageExtension::Interlock),
+        InstructionKind::SplitBarrier(_) => Some(LanguageExtension::SplitBarrier),
         InstructionKind::Fence { .. }
         | InstructionKind::ControlBarrier(_)
         | InstructionKind::Subgroup(_)
@@ -179,6 +179,6 @@ pub(crate) fn extension(test: &Test, kind: &InstructionKind) -> Option<Extension
 }
 
 /// Returns the scopes of an instruction: its memory scope and its execution scope.
-pub(crate) fn scopes(kind: &InstructionKind) -> impl Iterator<Item = Scope> {
+pub(crate) fn instruction_scopes(kind: &InstructionKind) -> impl Iterator<Item = Scope> {
     kind.memory_scope().into_iter().chain(kind.execution_scope())
 }

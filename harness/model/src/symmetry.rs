@@ -21,8 +21,8 @@
 //! that has semantics, or is an API operation or a shader call; and pairs that begin at a write, to find an
 //! availability operation.
 
-mod names;
-mod tellings;
+mod condition_orbit;
+mod name_matching;
 
 use std::collections::BTreeMap;
 
@@ -31,9 +31,9 @@ use litmus::{
     Scope, Semantics, StorageClassSet, Term, Test, ThreadId, ThreadPlace,
 };
 
-use self::names::{IgnoredNames, NameMatching};
-pub(crate) use self::tellings::{ConditionOrbit, comparisons, observed};
-use crate::path::{Path, PathChoice, StepKind};
+pub(crate) use self::condition_orbit::{ConditionOrbit, for_each_comparison, observed_indices};
+use self::name_matching::{IgnoredParts, NameMatching};
+use crate::path::{PathChoice, StepKind, ThreadPath};
 use crate::quick::QuickSet;
 use crate::skeleton::{Owner, Semantic, Skeleton, Tags};
 
@@ -42,16 +42,16 @@ const MAX_COMPARED_STEPS: usize = 4_000;
 
 /// The symmetries of a test, as generating swaps.
 #[derive(Debug, Default)]
-pub struct Symmetry {
+pub struct ThreadSymmetry {
     /// The generating swaps.
-    pub swaps: Vec<Swap>,
+    pub swaps: Vec<BlockSwap>,
     /// True if every swap preserves the condition of the question.
     pub preserves_condition: bool,
 }
 
 /// Two blocks of threads that may be swapped, thread by thread.
 #[derive(Debug)]
-pub struct Swap {
+pub struct BlockSwap {
     /// The threads of the two blocks.
     pub blocks: [Vec<usize>; 2],
     /// The memory names that are swapped with them, in both directions.
@@ -67,13 +67,13 @@ pub(crate) struct SymmetryBreaking {
     pub(crate) preserves_condition: bool,
 }
 
-impl Symmetry {
+impl ThreadSymmetry {
     /// Finds the symmetries of a test whose threads have these paths. Parts that the model ignores are not
     /// compared.
-    pub fn new(test: &Test, paths: &[Vec<Path>], semantic: Semantic) -> Symmetry {
-        let mut symmetry = Symmetry { swaps: Vec::new(), preserves_condition: true };
+    pub fn new(test: &Test, paths: &[Vec<ThreadPath>], semantic: Semantic) -> ThreadSymmetry {
+        let mut symmetry = ThreadSymmetry { swaps: Vec::new(), preserves_condition: true };
         // A lane's number can be observed, so lanes are never swapped.
-        let is_plain = |path: &Path| {
+        let is_plain = |path: &ThreadPath| {
             path.steps.iter().all(|step| !matches!(step.kind, StepKind::System | StepKind::Subgroup(_)))
         };
         let plain = test.system_sync.is_empty() && test.khronos.is_none();
@@ -108,7 +108,7 @@ impl Symmetry {
             &|thread| [places[thread].queue_family, places[thread].workgroup, 0, 0],
             &|thread| [places[thread].queue_family, 0, 0, 0],
         ];
-        let aside = IgnoredNames::new(test, paths, semantic);
+        let ignored = IgnoredParts::new(test, paths, semantic);
         for (level, key) in keys.iter().enumerate() {
             let mut units: BTreeMap<[u32; 4], Vec<usize>> = BTreeMap::new();
             (0..places.len()).for_each(|thread| units.entry(key(thread)).or_default().push(thread));
@@ -117,7 +117,7 @@ impl Symmetry {
             for unit in units.into_values() {
                 let parent = keys.get(level + 1).and_then(|key| Some(key(*unit.first()?)));
                 let swap = classes.iter_mut().filter(|(other, _)| *other == parent).find_map(|(_, last)| {
-                    let swap = find_swap(test, paths, (&places, &aside), last, &unit)?;
+                    let swap = find_swap(test, paths, (&places, &ignored), last, &unit)?;
                     // Swaps of neighbours in a chain generate all permutations of it, so each unit
                     // is compared with one other only.
                     *last = unit.clone();
@@ -131,7 +131,7 @@ impl Symmetry {
         }
         let observed: Vec<Observable> = test.observables();
         symmetry.swaps.retain(|swap| {
-            swap.preserves_condition(test.filter.as_ref()) && swap.preserves_observed(&observed)
+            swap.preserves_condition(test.filter.as_ref()) && swap.preserves_observables(&observed)
         });
         let condition = test.question.as_ref().map(|question| &question.condition);
         symmetry.preserves_condition = symmetry.swaps.iter().all(|swap| swap.preserves_condition(condition));
@@ -144,9 +144,9 @@ impl Symmetry {
     }
 
     /// Returns chains of threads, each interchangeable with its predecessor.
-    fn interchangeable_rows(&self) -> Vec<Vec<usize>> {
+    fn interchangeable_chains(&self) -> Vec<Vec<usize>> {
         let mut rows: Vec<Vec<usize>> = Vec::new();
-        for Swap { blocks, .. } in &self.swaps {
+        for BlockSwap { blocks, .. } in &self.swaps {
             if let [[left], [right]] = blocks.each_ref().map(Vec::as_slice) {
                 match rows.iter_mut().find(|row| row.last() == Some(left)) {
                     Some(row) => row.push(*right),
@@ -160,15 +160,15 @@ impl Symmetry {
     /// Visits one representative of each orbit under swaps of single threads, with the orbit's size, while
     /// `visit` returns true.
     ///
-    /// `many` is the number of paths of each thread; `may_take` excludes combinations.
+    /// `path_counts` has the number of paths of each thread; `is_included` excludes combinations.
     pub(crate) fn for_each_representative<E>(
         &self,
-        many: &[usize],
-        may_take: &dyn Fn(&[PathChoice]) -> bool,
+        path_counts: &[usize],
+        is_included: &dyn Fn(&[PathChoice]) -> bool,
         visit: &mut impl FnMut(&[usize], u64) -> Result<bool, E>,
     ) -> Result<(), E> {
-        let mut rows = self.interchangeable_rows();
-        for thread in 0..many.len() {
+        let mut rows = self.interchangeable_chains();
+        for thread in 0..path_counts.len() {
             if !rows.iter().flatten().any(|known| *known == thread) {
                 rows.push(vec![thread]);
             }
@@ -178,13 +178,14 @@ impl Symmetry {
             .flat_map(|row| row.iter().enumerate().map(|(at, thread)| (*thread, at + 1 == row.len())))
             .collect();
         // Each thread in turn takes a path; later threads of its row take the same path or a later one.
-        let mut taken = vec![PathChoice::From(0); many.len()];
+        let mut taken = vec![PathChoice::From(0); path_counts.len()];
         let mut at = 0;
         let mut next = 0;
         loop {
             let Some(&(thread, ends)) = order.get(at) else {
                 let chosen: Vec<usize> = taken.iter().map(|taken| taken.first_path()).collect();
-                let count = rows.iter().fold(1u64, |all, row| all.saturating_mul(count_orders(row, &chosen)));
+                let count =
+                    rows.iter().fold(1u64, |all, row| all.saturating_mul(count_assignments(row, &chosen)));
                 if !visit(&chosen, count)? || at == 0 {
                     return Ok(());
                 }
@@ -193,14 +194,14 @@ impl Symmetry {
                 next = chosen[order[at].0] + 1;
                 continue;
             };
-            let behind: Vec<usize> = match rows.iter().find(|row| row.contains(&thread)) {
+            let later_threads: Vec<usize> = match rows.iter().find(|row| row.contains(&thread)) {
                 Some(row) => row.iter().copied().skip_while(|other| *other != thread).skip(1).collect(),
                 None => Vec::new(),
             };
-            let path = (next..many[thread]).find(|path| {
+            let path = (next..path_counts[thread]).find(|path| {
                 taken[thread] = PathChoice::Path(*path);
-                behind.iter().for_each(|other| taken[*other] = PathChoice::From(*path));
-                may_take(&taken)
+                later_threads.iter().for_each(|other| taken[*other] = PathChoice::From(*path));
+                is_included(&taken)
             });
             match path {
                 Some(path) => {
@@ -211,7 +212,7 @@ impl Symmetry {
                 }
                 None => {
                     taken[thread] = PathChoice::From(0);
-                    behind.iter().for_each(|other| taken[*other] = PathChoice::From(0));
+                    later_threads.iter().for_each(|other| taken[*other] = PathChoice::From(0));
                     let Some(before) = at.checked_sub(1) else { return Ok(()) };
                     at = before;
                     next = taken[order[at].0].first_path() + 1;
@@ -233,7 +234,7 @@ impl Symmetry {
             if !visit(&chosen)? {
                 return Ok(());
             }
-            for Swap { blocks: [left, right], .. } in &self.swaps {
+            for BlockSwap { blocks: [left, right], .. } in &self.swaps {
                 let mut other = chosen.clone();
                 left.iter().zip(right).for_each(|(a, b)| other.swap(*a, *b));
                 if known.insert(other.clone()) {
@@ -250,7 +251,7 @@ impl Symmetry {
         let mut changed = true;
         while changed {
             changed = false;
-            for Swap { blocks: [left, right], .. } in &self.swaps {
+            for BlockSwap { blocks: [left, right], .. } in &self.swaps {
                 let paths = |block: &[usize]| block.iter().map(|thread| first[*thread]).collect::<Vec<_>>();
                 if paths(right) < paths(left) {
                     left.iter().zip(right).for_each(|(a, b)| first.swap(*a, *b));
@@ -262,9 +263,9 @@ impl Symmetry {
     }
 
     /// Returns the symmetry breaking of an event structure whose threads take these paths.
-    pub(crate) fn breaking_for(&self, chosen: &[usize], skeleton: &Skeleton) -> SymmetryBreaking {
+    pub(crate) fn symmetry_breaking_for(&self, chosen: &[usize], skeleton: &Skeleton) -> SymmetryBreaking {
         let mut ordered = Vec::new();
-        for Swap { blocks: [left, right], names } in &self.swaps {
+        for BlockSwap { blocks: [left, right], names } in &self.swaps {
             // If the blocks take different paths, the swap leads to another event structure and
             // orders nothing in this one.
             if !left.iter().zip(right).all(|(a, b)| chosen[*a] == chosen[*b]) {
@@ -278,27 +279,27 @@ impl Symmetry {
             let pairs = events(left.first()).into_iter().zip(events(right.first()));
             // One write to a name that the swap leaves in place. An RMW is preferred, since each RMW of a
             // chain reads from its predecessor.
-            let stays = pairs.filter(|(a, b)| {
+            let candidates = pairs.filter(|(a, b)| {
                 let (a, b) = (&skeleton.events[*a], &skeleton.events[*b]);
                 let stays = a.reference.is_some_and(|name| !names.contains_key(&name));
                 a.tags.has(Tags::W) && stays && a.storage == b.storage
             });
-            let stays: Vec<(usize, usize)> = stays.collect();
-            let modifies = stays.iter().find(|(a, _)| skeleton.events[*a].tags.has(Tags::RMW));
-            ordered.extend(modifies.or(stays.first()));
+            let candidates: Vec<(usize, usize)> = candidates.collect();
+            let rmw = candidates.iter().find(|(a, _)| skeleton.events[*a].tags.has(Tags::RMW));
+            ordered.extend(rmw.or(candidates.first()));
         }
         SymmetryBreaking { ordered_writes: ordered, preserves_condition: self.preserves_condition }
     }
 }
 
 /// Counts the distinct assignments of the chosen paths to the threads of a row.
-fn count_orders(row: &[usize], chosen: &[usize]) -> u64 {
+fn count_assignments(row: &[usize], chosen: &[usize]) -> u64 {
     let mut paths: Vec<usize> = row.iter().map(|thread| chosen[*thread]).collect();
     paths.sort_unstable();
     // Multinomial coefficient: equal paths take some of the remaining positions.
     let (mut orders, mut places) = (1u128, 0u128);
-    for alike in paths.chunk_by(|a, b| a == b) {
-        for taken in 1..=alike.len() as u128 {
+    for equal_paths in paths.chunk_by(|a, b| a == b) {
+        for taken in 1..=equal_paths.len() as u128 {
             places += 1;
             orders = orders.saturating_mul(places) / taken;
         }
@@ -313,9 +314,9 @@ impl SymmetryBreaking {
     }
 }
 
-impl Swap {
+impl BlockSwap {
     /// Returns true if both or none of two swapped names are observed.
-    fn preserves_observed(&self, observed: &[Observable]) -> bool {
+    fn preserves_observables(&self, observed: &[Observable]) -> bool {
         observed.iter().all(|observable| match observable {
             Observable::Location(name, component) => {
                 let other = *self.names.get(name).unwrap_or(name);
@@ -371,11 +372,16 @@ impl Swap {
 
 /// Returns a condition over substituted terms as text, independent of the order of conjuncts and disjuncts.
 fn canonical_form(condition: &Condition, term: &dyn Fn(&Term) -> Term) -> String {
-    fn parts(condition: &Condition, and: bool, term: &dyn Fn(&Term) -> Term, all: &mut Vec<String>) {
+    fn collect_operands(
+        condition: &Condition,
+        and: bool,
+        term: &dyn Fn(&Term) -> Term,
+        all: &mut Vec<String>,
+    ) {
         match (condition, and) {
             (Condition::And(left, right), true) | (Condition::Or(left, right), false) => {
-                parts(left, and, term, all);
-                parts(right, and, term, all);
+                collect_operands(left, and, term, all);
+                collect_operands(right, and, term, all);
             }
             _ => all.push(canonical_form(condition, term)),
         }
@@ -394,7 +400,7 @@ fn canonical_form(condition: &Condition, term: &dyn Fn(&Term) -> Term) -> String
         Condition::And(..) | Condition::Or(..) => {
             let and = matches!(condition, Condition::And(..));
             let mut all = Vec::new();
-            parts(condition, and, term, &mut all);
+            collect_operands(condition, and, term, &mut all);
             // A chain of one connective means the same in every order and nesting.
             all.sort_unstable();
             format!("{}({})", if and { "and" } else { "or" }, all.join(", "))
@@ -406,15 +412,15 @@ fn canonical_form(condition: &Condition, term: &dyn Fn(&Term) -> Term) -> String
 /// Returns the swap of two blocks of threads if it is a symmetry of the program.
 fn find_swap(
     test: &Test,
-    paths: &[Vec<Path>],
-    (places, aside): (&[Placement], &IgnoredNames),
+    paths: &[Vec<ThreadPath>],
+    (places, ignored): (&[Placement], &IgnoredParts),
     left: &[usize],
     right: &[usize],
-) -> Option<Swap> {
+) -> Option<BlockSwap> {
     if left.len() != right.len() || group_membership(places, left) != group_membership(places, right) {
         return None;
     }
-    let mut names = NameMatching::new(test, aside);
+    let mut names = NameMatching::new(test, ignored);
     for thread in 0..paths.len() {
         let other = |from: &[usize], to: &[usize]| {
             from.iter().position(|t| *t == thread).and_then(|at| to.get(at).copied())
@@ -430,33 +436,33 @@ fn find_swap(
     names.match_runs()?;
     let moved: BTreeMap<LocationId, LocationId> =
         names.swapped.iter().filter(|(from, to)| from != to).map(|(from, to)| (*from, *to)).collect();
-    let alone = |name: &LocationId| {
+    let has_one_name = |name: &LocationId| {
         let names = (0..test.locations.len()).map(|index| LocationId(index as u16));
         names.filter(|other| test.storage_of(*other) == test.storage_of(*name)).count() == 1
     };
     // The declarations must be interchangeable too. An aliased name also has other names, which the
     // swap would have to move.
-    let alike = |(from, to): (&LocationId, &LocationId)| {
-        let known = |name: LocationId| {
+    let is_interchangeable = |(from, to): (&LocationId, &LocationId)| {
+        let attributes = |name: LocationId| {
             let Location { reference, scalar, components, host, noncoherent, .. } = test.location(name);
             (reference, scalar, components, host, noncoherent)
         };
         let value = |name, component| (test.is_undefined(name), test.initial_value(name, component));
         let components = 0..test.location(*from).components;
-        known(*from) == known(*to)
-            && alone(from)
+        attributes(*from) == attributes(*to)
+            && has_one_name(from)
             && components.into_iter().all(|component| value(*from, component) == value(*to, component))
     };
     let blocks = [left.to_vec(), right.to_vec()];
-    moved.iter().all(alike).then_some(Swap { blocks, names: moved })
+    moved.iter().all(is_interchangeable).then_some(BlockSwap { blocks, names: moved })
 }
 
 /// Returns the narrowest scope for which thread placement matters: invocation scope if an instruction
 /// observes placement.
-fn narrowest_scope(test: &Test, paths: &[Vec<Path>]) -> Scope {
+fn narrowest_scope(test: &Test, paths: &[Vec<ThreadPath>]) -> Scope {
     let mut narrowest = Scope::CrossDevice;
     let mut classes: Vec<StorageClassSet> = Vec::new();
-    let mut note = |scope: Scope, semantics: Option<&Semantics>| {
+    let mut add_scope = |scope: Scope, semantics: Option<&Semantics>| {
         narrowest = match scope {
             // These scopes contain parts of subgroups and workgroups.
             Scope::ShaderCall | Scope::FragmentInterlock => Scope::Invocation,
@@ -473,21 +479,21 @@ fn narrowest_scope(test: &Test, paths: &[Vec<Path>]) -> Scope {
                 StepKind::Read(memory) | StepKind::Write(memory, _) | StepKind::Rmw(memory, _) => {
                     match &memory.access {
                         Access::Private | Access::NonPrivate => {}
-                        Access::Coherent { scope } => note(*scope, None),
-                        Access::Atomic { scope, semantics } => note(*scope, Some(semantics)),
+                        Access::Coherent { scope } => add_scope(*scope, None),
+                        Access::Atomic { scope, semantics } => add_scope(*scope, Some(semantics)),
                     }
                 }
-                StepKind::Fence(scope, semantics) => note(*scope, Some(semantics)),
+                StepKind::Fence(scope, semantics) => add_scope(*scope, Some(semantics)),
                 StepKind::ControlBarrier | StepKind::SplitBarrier => {
                     match instructions.get(usize::from(step.instruction)).map(|i| &i.kind) {
                         Some(InstructionKind::ControlBarrier(barrier)) => {
-                            note(barrier.execution_scope, None);
-                            note(barrier.memory_scope, barrier.semantics.as_ref());
+                            add_scope(barrier.execution_scope, None);
+                            add_scope(barrier.memory_scope, barrier.semantics.as_ref());
                         }
-                        _ => note(Scope::Invocation, None),
+                        _ => add_scope(Scope::Invocation, None),
                     }
                 }
-                StepKind::Subgroup(_) | StepKind::System => note(Scope::Invocation, None),
+                StepKind::Subgroup(_) | StepKind::System => add_scope(Scope::Invocation, None),
             }
         }
     }

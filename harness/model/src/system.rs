@@ -20,7 +20,7 @@ pub(crate) struct InstructionMark {
     pub(crate) next: u16,
 }
 
-/// The events of an operation of the API, in the order in which they take place.
+/// Returns the tags of the events of an API operation, in execution order.
 pub(crate) fn operation_tags(operation: &SystemOperation) -> &'static [u64] {
     match operation {
         // An operation that names no access publishes nothing, and does not extend a chain.
@@ -49,7 +49,7 @@ fn instruction_of<'t>(test: &'t Test, event: &Event) -> Option<&'t InstructionKi
     test.thread(thread).instructions.get(usize::from(instruction)).map(|found| &found.kind)
 }
 
-fn threads_named(kind: &InstructionKind) -> &[ThreadId] {
+fn named_threads(kind: &InstructionKind) -> &[ThreadId] {
     match kind {
         InstructionKind::System(SystemOperation::Submit(threads) | SystemOperation::Wait(threads))
         | InstructionKind::ShaderCall(threads) => threads,
@@ -58,9 +58,9 @@ fn threads_named(kind: &InstructionKind) -> &[ThreadId] {
 }
 
 /// Pairs of events: the earlier one, the later one.
-type Pairs = Vec<(u16, u16)>;
+type EventPairs = Vec<(u16, u16)>;
 
-fn events_of(events: &[Event], thread: ThreadId) -> impl Iterator<Item = u16> + '_ {
+fn thread_events(events: &[Event], thread: ThreadId) -> impl Iterator<Item = u16> + '_ {
     events
         .iter()
         .enumerate()
@@ -70,30 +70,33 @@ fn events_of(events: &[Event], thread: ThreadId) -> impl Iterator<Item = u16> + 
 
 /// Orders every event of `caller` before `mark` before every event of `others`, or these before every event
 /// after `mark`.
-fn around<'e>(
+fn order_around_mark<'e>(
     events: &'e [Event],
     mark: &'e InstructionMark,
     others: &'e [ThreadId],
     entering: bool,
 ) -> impl Iterator<Item = (u16, u16)> + 'e {
-    events_of(events, mark.thread).filter(move |own| (*own < mark.next) == entering).flat_map(move |own| {
-        others.iter().flat_map(move |other| {
-            events_of(events, *other).map(move |event| if entering { (own, event) } else { (event, own) })
-        })
-    })
+    thread_events(events, mark.thread).filter(move |own| (*own < mark.next) == entering).flat_map(
+        move |own| {
+            others.iter().flat_map(move |other| {
+                thread_events(events, *other)
+                    .map(move |event| if entering { (own, event) } else { (event, own) })
+            })
+        },
+    )
 }
 
-/// System-synchronizes-with pairs of submissions and waits.
-pub(crate) fn submission_order(test: &Test, events: &[Event], marks: &[InstructionMark]) -> Pairs {
-    let mut pairs = Pairs::new();
+/// Returns the system-synchronizes-with pairs of submissions and waits.
+pub(crate) fn submission_order(test: &Test, events: &[Event], marks: &[InstructionMark]) -> EventPairs {
+    let mut pairs = EventPairs::new();
     for mark in marks {
         let kind = &test.thread(mark.thread).instructions[usize::from(mark.instruction)].kind;
         match kind {
             InstructionKind::System(SystemOperation::Submit(threads)) => {
-                pairs.extend(around(events, mark, threads, true));
+                pairs.extend(order_around_mark(events, mark, threads, true));
             }
             InstructionKind::System(SystemOperation::Wait(threads)) => {
-                pairs.extend(around(events, mark, threads, false));
+                pairs.extend(order_around_mark(events, mark, threads, false));
             }
             _ => {}
         }
@@ -102,18 +105,18 @@ pub(crate) fn submission_order(test: &Test, events: &[Event], marks: &[Instructi
 }
 
 /// Shader-call order between different invocations (`#shader-call-order`): entries and exits, closed.
-pub(crate) fn call_order(test: &Test, events: &[Event], marks: &[InstructionMark]) -> Pairs {
-    let mut pairs = Pairs::new();
+pub(crate) fn shader_call_order(test: &Test, events: &[Event], marks: &[InstructionMark]) -> EventPairs {
+    let mut pairs = EventPairs::new();
     for mark in marks {
         let kind = &test.thread(mark.thread).instructions[usize::from(mark.instruction)].kind;
         if let InstructionKind::ShaderCall(threads) = kind {
-            pairs.extend(around(events, mark, threads, true));
-            pairs.extend(around(events, mark, threads, false));
+            pairs.extend(order_around_mark(events, mark, threads, true));
+            pairs.extend(order_around_mark(events, mark, threads, false));
         }
     }
     loop {
         // The transitive closure: joins pairs that meet, until a round finds no new pair.
-        let longer: Pairs = pairs
+        let longer: EventPairs = pairs
             .iter()
             .flat_map(|(from, middle)| {
                 pairs.iter().filter(move |(start, _)| start == middle).map(move |(_, to)| (*from, *to))
@@ -130,15 +133,15 @@ pub(crate) fn call_order(test: &Test, events: &[Event], marks: &[InstructionMark
 }
 
 /// Returns for each thread a number that its shader-call-related threads share (`#shader-call-related`).
-pub(crate) fn call_groups(test: &Test) -> Vec<usize> {
+pub(crate) fn shader_call_groups(test: &Test) -> Vec<usize> {
     let mut group: Vec<usize> = (0..test.threads.len()).collect();
     for (caller, thread) in test.threads.iter().enumerate() {
         for instruction in &thread.instructions {
             if let InstructionKind::ShaderCall(threads) = &instruction.kind {
                 for callee in threads {
-                    let (kept, joined) = (group[caller], group[usize::from(callee.0)]);
+                    let (target, joined) = (group[caller], group[usize::from(callee.0)]);
                     // Relabels one of the two groups: a union without a tree, for few threads.
-                    group.iter_mut().filter(|g| **g == joined).for_each(|g| *g = kept);
+                    group.iter_mut().filter(|g| **g == joined).for_each(|g| *g = target);
                 }
             }
         }
@@ -161,7 +164,7 @@ pub(crate) fn interlock_orders(test: &Test) -> Vec<Vec<ThreadId>> {
         for known in 0..orders.len() {
             for earlier in 0..later {
                 let mut order = orders[known].clone();
-                if overlap(test, order[earlier], order[later]) {
+                if have_overlapping_sections(test, order[earlier], order[later]) {
                     order.swap(earlier, later);
                     orders.push(order);
                 }
@@ -172,7 +175,7 @@ pub(crate) fn interlock_orders(test: &Test) -> Vec<Vec<ThreadId>> {
 }
 
 /// From the ends of interlocked sections to the begins of the same sections of threads that come later in this order.
-pub(crate) fn interlock_order(test: &Test, events: &[Event], order: &[ThreadId]) -> Pairs {
+pub(crate) fn interlock_order(test: &Test, events: &[Event], order: &[ThreadId]) -> EventPairs {
     let turn = |owner: Owner| match owner {
         Owner::Thread(thread) => order.iter().position(|other| *other == thread),
         _ => None,
@@ -182,7 +185,7 @@ pub(crate) fn interlock_order(test: &Test, events: &[Event], order: &[ThreadId])
         _ => None,
     };
     let ends: Vec<_> = (0..events.len()).filter_map(|i| section(i).map(|found| (i as u16, found))).collect();
-    let mut pairs = Pairs::new();
+    let mut pairs = EventPairs::new();
     for (from, (left, before)) in &ends {
         for (to, (right, after)) in &ends {
             if left.end == InterlockEnd::End
@@ -198,7 +201,7 @@ pub(crate) fn interlock_order(test: &Test, events: &[Event], order: &[ThreadId])
 }
 
 /// Returns true if two threads are fragments that overlap: they name a common interlocked section.
-pub(crate) fn overlap(test: &Test, left: ThreadId, right: ThreadId) -> bool {
+pub(crate) fn have_overlapping_sections(test: &Test, left: ThreadId, right: ThreadId) -> bool {
     let sections = |thread: ThreadId| {
         test.thread(thread).instructions.iter().filter_map(|instruction| match &instruction.kind {
             InstructionKind::Interlock(interlock) => Some(&interlock.section),
@@ -210,8 +213,8 @@ pub(crate) fn overlap(test: &Test, left: ThreadId, right: ThreadId) -> bool {
 
 /// Returns pairs of an access and an API operation that does not cover it, by access mask or ranges; in both
 /// directions.
-pub(crate) fn uncovered(test: &Test, events: &[Event]) -> Pairs {
-    let mut pairs = Pairs::new();
+pub(crate) fn uncovered_pairs(test: &Test, events: &[Event]) -> EventPairs {
+    let mut pairs = EventPairs::new();
     for (index, event) in events.iter().enumerate() {
         let Some(InstructionKind::System(operation)) = instruction_of(test, event) else { continue };
         for (other, access) in events.iter().enumerate() {
@@ -242,7 +245,7 @@ pub(crate) fn uncovered(test: &Test, events: &[Event]) -> Pairs {
 
 /// Returns the reason that the model does not define the test's host, call or section instructions; `None` if
 /// it does.
-pub(crate) fn refusal(test: &Test) -> Option<&'static str> {
+pub(crate) fn refusal_reason(test: &Test) -> Option<&'static str> {
     let mut started: Vec<ThreadId> = Vec::new();
     for thread in &test.threads {
         let mut control = false;
@@ -250,7 +253,7 @@ pub(crate) fn refusal(test: &Test) -> Option<&'static str> {
             let kind = &instruction.kind;
             control |=
                 matches!(kind, InstructionKind::Flow(Flow::Label(_) | Flow::Goto(_) | Flow::Branch { .. }));
-            let named = threads_named(kind);
+            let named = named_threads(kind);
             if control && !named.is_empty() {
                 return Some("submissions, waits and shader calls after a branch or label");
             }
@@ -264,22 +267,22 @@ pub(crate) fn refusal(test: &Test) -> Option<&'static str> {
             started.extend(named);
         }
     }
-    in_one_family(test)
+    queue_family_refusal(test)
 }
 
 /// Shader calls stay within a queue family (VK-DOM-08), and fragments that overlap belong to one draw.
-fn in_one_family(test: &Test) -> Option<&'static str> {
+fn queue_family_refusal(test: &Test) -> Option<&'static str> {
     let family = |index: usize| match test.threads.get(index)?.place {
         ThreadPlace::Device(placement) => Some(placement.queue_family),
         ThreadPlace::Host => None,
     };
-    let calls = call_groups(test);
+    let calls = shader_call_groups(test);
     for left in 0..test.threads.len() {
         for right in (0..left).filter(|right| family(left) != family(*right)) {
             if calls[left] == calls[right] {
                 return Some("shader calls from one queue family into another");
             }
-            if overlap(test, ThreadId(left as u16), ThreadId(right as u16)) {
+            if have_overlapping_sections(test, ThreadId(left as u16), ThreadId(right as u16)) {
                 return Some("one interlock section in several queue families");
             }
         }
@@ -315,7 +318,7 @@ pub struct TestFeatures {
 }
 
 impl TestFeatures {
-    /// Everything.
+    /// All features.
     pub(crate) const ALL: TestFeatures = TestFeatures {
         hosts: true,
         parts: true,
@@ -327,8 +330,8 @@ impl TestFeatures {
         sequential: true,
     };
 
-    /// Base sets and relations that are empty in every execution.
-    pub fn absent(self) -> impl Iterator<Item = &'static str> {
+    /// Returns the base sets and relations that are empty in every execution.
+    pub fn absent_bases(self) -> impl Iterator<Item = &'static str> {
         let names: [(bool, &[&str]); 8] = [
             (self.hosts, &["HOST", "NONCOHERENT", "DOMDEVICE", "DOMHOST", "AVHOST", "VISHOST", "uncovered"]),
             (self.parts, &["part", "partial"]),
@@ -342,8 +345,8 @@ impl TestFeatures {
         names.into_iter().filter(|(present, _)| !present).flat_map(|(_, names)| names.iter().copied())
     }
 
-    /// As a number below 256.
-    pub(crate) fn bits(self) -> u16 {
+    /// Returns the features as a bit set below 256.
+    pub(crate) fn to_bits(self) -> u16 {
         let all = [
             self.hosts,
             self.parts,

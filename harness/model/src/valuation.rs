@@ -6,10 +6,10 @@ use litmus::{Test, Value};
 
 use crate::constants::value_domain;
 use crate::skeleton::{FinalValue, Skeleton};
-use crate::symbolic::Symbolic;
+use crate::symbolic::SymbolicValue;
 
 /// The values of all reads, by event number; unset for other events.
-pub(crate) type Values = Vec<Option<Value>>;
+pub(crate) type ReadValues = Vec<Option<Value>>;
 
 /// The values that may appear out of thin air in a test, computed on demand.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ impl<'t> ValueDomain<'t> {
         ValueDomain { test, values: OnceLock::new() }
     }
 
-    /// The values.
+    /// Returns the values.
     pub(crate) fn values(&self) -> &[Value] {
         self.values.get_or_init(|| value_domain(self.test))
     }
@@ -32,7 +32,7 @@ impl<'t> ValueDomain<'t> {
 /// The values of an execution, and a flag for self-dependent ones.
 #[derive(Clone, Debug)]
 pub(crate) struct Valuation {
-    pub(crate) values: Values,
+    pub(crate) values: ReadValues,
     pub(crate) thin_air: bool,
 }
 
@@ -42,26 +42,27 @@ pub(crate) struct Valuation {
 /// independent of the cycle's values (`x & 0`) is known even so: a compiler may fold it and drop the read.
 /// For a true cycle with `out_of_thin_air`, one read tries each value of `domain` and the values that the
 /// cycle computes from these. Without `out_of_thin_air`, a true cycle has no assignment.
-pub(crate) fn valuations(
+pub(crate) fn enumerate_valuations(
     skeleton: &Skeleton,
     rf: &[Option<u16>],
     out_of_thin_air: bool,
     domain: &ValueDomain<'_>,
 ) -> Vec<Valuation> {
-    count_valuations(skeleton, rf, out_of_thin_air, domain).0
+    enumerate_counted_valuations(skeleton, rf, out_of_thin_air, domain).0
 }
 
-/// As [`valuations`], with the number of tried assignments.
-pub(crate) fn count_valuations(
+/// As [`enumerate_valuations`], with the number of tried assignments.
+pub(crate) fn enumerate_counted_valuations(
     skeleton: &Skeleton,
     rf: &[Option<u16>],
     out_of_thin_air: bool,
     domain: &ValueDomain<'_>,
 ) -> (Vec<Valuation>, u64) {
-    let mut values: Values = vec![None; skeleton.len()];
+    let mut values: ReadValues = vec![None; skeleton.len()];
     let found = Vec::new();
     // If no value is computed from another, each is known immediately.
-    let known = |write: u16| skeleton.events[usize::from(write)].stored.as_ref().and_then(Symbolic::known);
+    let known =
+        |write: u16| skeleton.events[usize::from(write)].stored.as_ref().and_then(SymbolicValue::known_value);
     let mut all = true;
     for (value, write) in values.iter_mut().zip(rf) {
         if let Some(write) = write {
@@ -73,28 +74,28 @@ pub(crate) fn count_valuations(
         return (vec![Valuation { values, thin_air: false }], 1);
     }
     let domain = out_of_thin_air.then(|| domain.values());
-    let mut resolver = Resolver { skeleton, rf, domain, found, computed: Vec::new(), tried: 0 };
+    let mut resolver = ValueResolver { skeleton, rf, domain, found, computed_values: Vec::new(), tried: 0 };
     resolver.resolve(values, false);
     (resolver.found, resolver.tried)
 }
 
 /// Limit of the computed values tried for a read of a cycle, in addition to the domain.
-const COMPUTED: usize = 8;
+const MAX_COMPUTED_VALUES: usize = 8;
 
-struct Resolver<'a> {
+struct ValueResolver<'a> {
     skeleton: &'a Skeleton,
     rf: &'a [Option<u16>],
     /// The values that may appear out of thin air, if the model permits any.
     domain: Option<&'a [Value]>,
     found: Vec<Valuation>,
     /// Values that were stored although another value was guessed: computed from the program's constants.
-    computed: Vec<Value>,
+    computed_values: Vec<Value>,
     /// Number of tried assignments.
     tried: u64,
 }
 
-impl Resolver<'_> {
-    fn resolve(&mut self, mut values: Values, thin_air: bool) {
+impl ValueResolver<'_> {
+    fn resolve(&mut self, mut values: ReadValues, thin_air: bool) {
         let (skeleton, rf) = (self.skeleton, self.rf);
         self.tried += 1;
         loop {
@@ -112,14 +113,14 @@ impl Resolver<'_> {
             if changed {
                 continue;
             }
-            let settled = (0..skeleton.len()).find_map(|read| {
+            let independent = (0..skeleton.len()).find_map(|read| {
                 let write = rf[read].filter(|_| values[read].is_none())?;
                 Some((read, independent_value(skeleton, usize::from(write), &values)?))
             });
-            let Some((read, value)) = settled else { break };
+            let Some((read, value)) = independent else { break };
             values[read] = Some(value);
         }
-        if thin_air && !self.is_sound(&values) {
+        if thin_air && !self.is_consistent(&values) {
             return;
         }
         // Only true cycles are left. One guess may determine all other reads of its cycle.
@@ -132,8 +133,8 @@ impl Resolver<'_> {
         let mut tried: Vec<Value> = Vec::new();
         // The list of computed values grows during the recursion, so it is read again for each
         // guess.
-        while tried.len() < domain.len() + COMPUTED {
-            let untried = domain.iter().chain(&self.computed).find(|value| !tried.contains(value));
+        while tried.len() < domain.len() + MAX_COMPUTED_VALUES {
+            let untried = domain.iter().chain(&self.computed_values).find(|value| !tried.contains(value));
             let Some(value) = untried.copied() else { break };
             tried.push(value);
             let mut guess = values.clone();
@@ -143,7 +144,7 @@ impl Resolver<'_> {
     }
 
     /// Returns true if each value equals the value that its write stores, as far as that is known.
-    fn is_sound(&mut self, values: &Values) -> bool {
+    fn is_consistent(&mut self, values: &ReadValues) -> bool {
         let mut sound = true;
         for (value, write) in values.iter().zip(self.rf) {
             let stored = write.and_then(|write| stored_value(self.skeleton, usize::from(write), values));
@@ -151,8 +152,9 @@ impl Resolver<'_> {
                 && *value != stored
             {
                 sound = false;
-                if self.computed.len() < COMPUTED && !self.computed.contains(&stored) {
-                    self.computed.push(stored);
+                if self.computed_values.len() < MAX_COMPUTED_VALUES && !self.computed_values.contains(&stored)
+                {
+                    self.computed_values.push(stored);
                 }
             }
         }
@@ -161,7 +163,7 @@ impl Resolver<'_> {
 }
 
 /// Returns the stored value of a write if its inputs are known.
-pub(crate) fn stored_value(skeleton: &Skeleton, write: usize, values: &Values) -> Option<Value> {
+pub(crate) fn stored_value(skeleton: &Skeleton, write: usize, values: &ReadValues) -> Option<Value> {
     match &skeleton.events[write].stored {
         Some(stored) => stored.evaluate(&mut |read| values[usize::from(read)]),
         None => None,
@@ -169,26 +171,26 @@ pub(crate) fn stored_value(skeleton: &Skeleton, write: usize, values: &Values) -
 }
 
 /// Number of values tried for each unknown read: zero, the smallest, the largest, every single bit, and more.
-const TRIED: u64 = 96;
+const SAMPLE_COUNT: u64 = 96;
 
 /// Returns the stored value of a write if it does not depend on its unknown reads.
 ///
 /// Independence is tested by sampling. An expression that only looks constant would permit a device too much;
 /// none has been observed.
-fn independent_value(skeleton: &Skeleton, write: usize, values: &Values) -> Option<Value> {
+fn independent_value(skeleton: &Skeleton, write: usize, values: &ReadValues) -> Option<Value> {
     let stored = skeleton.events[write].stored.as_ref()?;
-    let with = |turn: u64| {
+    let evaluate_sample = |turn: u64| {
         stored.evaluate(&mut |read| {
             // Different reads get different samples, so that `x - y` does not look constant.
-            let tried = || tried_value((turn + 7 * u64::from(read)) % TRIED);
-            Some(values[usize::from(read)].unwrap_or_else(tried))
+            let sample = || sample_value((turn + 7 * u64::from(read)) % SAMPLE_COUNT);
+            Some(values[usize::from(read)].unwrap_or_else(sample))
         })
     };
-    let first = with(0)?;
-    (1..TRIED).all(|turn| with(turn) == Some(first)).then_some(first)
+    let first = evaluate_sample(0)?;
+    (1..SAMPLE_COUNT).all(|turn| evaluate_sample(turn) == Some(first)).then_some(first)
 }
 
-fn tried_value(turn: u64) -> Value {
+fn sample_value(turn: u64) -> Value {
     Value(match turn {
         0 | 1 => turn,
         2 => u64::MAX,
@@ -198,19 +200,19 @@ fn tried_value(turn: u64) -> Value {
     })
 }
 
-/// Returns true if the values satisfy the path constraints of the event structure.
-pub(crate) fn constraints_met(skeleton: &Skeleton, values: &Values) -> bool {
+/// Returns true if the known values satisfy the path constraints of the event structure.
+pub(crate) fn satisfies_constraints(skeleton: &Skeleton, values: &ReadValues) -> bool {
     skeleton
         .constraints
         .iter()
-        .all(|constraint| constraint.met(&mut |read| values[usize::from(read)]) != Some(false))
+        .all(|constraint| constraint.is_satisfied(&mut |read| values[usize::from(read)]) != Some(false))
 }
 
 /// The final value of an observable; `last_write` gives the last write in `co` to a storage.
 pub(crate) fn final_value(
     skeleton: &Skeleton,
     final_value: &FinalValue,
-    values: &Values,
+    values: &ReadValues,
     last_write: &impl Fn(litmus::LocationId) -> Option<u16>,
 ) -> Value {
     match final_value {
@@ -225,9 +227,9 @@ pub(crate) fn final_value(
 
 /// Returns true if every stored value and every condition is known or depends on a single read. Then the
 /// values of different locations are independent.
-pub(crate) fn is_plain(skeleton: &Skeleton) -> bool {
+pub(crate) fn has_independent_values(skeleton: &Skeleton) -> bool {
     let plain_writes =
-        skeleton.events.iter().all(|event| event.stored.as_ref().is_none_or(|s| s.known().is_some()));
+        skeleton.events.iter().all(|event| event.stored.as_ref().is_none_or(|s| s.known_value().is_some()));
     let plain_conditions = skeleton.constraints.iter().all(|constraint| {
         let mut first = None;
         let mut single = true;
@@ -243,7 +245,7 @@ pub(crate) fn is_plain(skeleton: &Skeleton) -> bool {
 }
 
 /// Returns the reads that an expression depends on.
-pub(crate) fn reads_of(expression: &Symbolic<u16>) -> Vec<u16> {
+pub(crate) fn reads_of(expression: &SymbolicValue<u16>) -> Vec<u16> {
     let mut reads = Vec::new();
     expression.for_each_read(&mut |read| reads.push(read));
     reads

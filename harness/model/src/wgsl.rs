@@ -5,10 +5,10 @@
 use litmus::{Access, ControlBarrier, InstructionKind, MemoryAccess, Order, Scope, Semantics, StorageClass};
 
 /// Returns the text with which an instruction is refused; `None` if WGSL has it.
-pub(crate) fn refusal(kind: &InstructionKind) -> Option<&'static str> {
+pub(crate) fn refusal_reason(kind: &InstructionKind) -> Option<&'static str> {
     match kind {
-        InstructionKind::Access(access) => refusal_of_access(access),
-        InstructionKind::ControlBarrier(barrier) => refusal_of_barrier(barrier),
+        InstructionKind::Access(access) => access_refusal_reason(access),
+        InstructionKind::ControlBarrier(barrier) => barrier_refusal_reason(barrier),
         InstructionKind::Fence { .. } => Some(
             "memory barriers under this model: WGSL has only barriers of a workgroup (`cbar.acq_rel.wg`)",
         ),
@@ -23,7 +23,7 @@ pub(crate) fn refusal(kind: &InstructionKind) -> Option<&'static str> {
     }
 }
 
-fn refusal_of_access(access: &MemoryAccess) -> Option<&'static str> {
+fn access_refusal_reason(access: &MemoryAccess) -> Option<&'static str> {
     if access.place.class == StorageClass::Output {
         return Some("outputs under this model: WGSL shares no such memory");
     }
@@ -39,7 +39,7 @@ fn refusal_of_access(access: &MemoryAccess) -> Option<&'static str> {
     }
 }
 
-fn refusal_of_barrier(barrier: &ControlBarrier) -> Option<&'static str> {
+fn barrier_refusal_reason(barrier: &ControlBarrier) -> Option<&'static str> {
     let Semantics { order, classes, .. } = barrier.semantics.unwrap_or(Semantics::RELAXED);
     let is_of_wgsl = barrier.execution_scope == Scope::Workgroup
         && barrier.memory_scope == Scope::Workgroup

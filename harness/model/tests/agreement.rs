@@ -7,7 +7,7 @@ use crate::{common, languages};
 use std::collections::HashSet;
 
 use litmus::{Flow, InstructionKind, Outcome, Race, Test};
-use model::{Budget, Model, Options, OutcomeQuestion, PredictError, naive, predict};
+use model::{Budget, Model, OutcomeChecker, PredictError, PredictOptions, naive, predict};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 
@@ -22,7 +22,7 @@ fn compare(test: &Test, model: &Model) -> Result<bool, String> {
         Ok(None) | Err(PredictError::NotAvailable { .. }) => return Ok(false),
         Err(error) => return Err(error.to_string()),
     };
-    let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
+    let options = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
     let fast = predict(test, model, &options).map_err(|e| e.to_string())?;
     let allowed: HashSet<Outcome> =
         fast.outcomes.iter().filter(|(_, p)| p.allowed).map(|(outcome, _)| outcome.clone()).collect();
@@ -61,9 +61,9 @@ fn compare(test: &Test, model: &Model) -> Result<bool, String> {
         }
     }
     // Single outcome queries agree with the listed outcomes.
-    let asked = OutcomeQuestion::new(test, model, &options).map_err(|e| e.to_string())?;
+    let asked = OutcomeChecker::new(test, model, &options).map_err(|e| e.to_string())?;
     for outcome in fast.outcomes.keys() {
-        let answer = asked.allows(outcome, &options);
+        let answer = asked.is_allowed(outcome, &options);
         let allowed = slow.allowed.contains(outcome);
         // If a loop may be cut off, an unobserved outcome is unknown.
         if answer != Some(allowed) && (allowed || answer.is_some() || !has_loop(test)) {
@@ -210,7 +210,7 @@ fn vectors_mean_what_their_components_mean() {
                 (sync.from.instruction, sync.to.instruction) = (None, None);
             }
             let of = |test: &Test| {
-                predict(test, &models[index], &Options { budget: Budget::UNLIMITED, unroll: 1 })
+                predict(test, &models[index], &PredictOptions { budget: Budget::UNLIMITED, unroll: 1 })
                     .map_err(|e| TestCaseError::fail(e.to_string()))
             };
             let (vectors, components) = (of(&test)?, of(&common::written_out(&test))?);
@@ -248,7 +248,7 @@ fn whole_vectors_differ_only_where_programs_race() {
             let Some(apart) = naive::enumerate(&test, &model, 1, LIMIT).map_err(failed)? else {
                 return Ok(());
             };
-            let Some(whole) = naive::enumerate_whole(&test, &model, 1, LIMIT).map_err(failed)? else {
+            let Some(whole) = naive::enumerate_whole_vectors(&test, &model, 1, LIMIT).map_err(failed)? else {
                 return Ok(());
             };
             prop_assert_eq!(apart.race, whole.race, "{}", litmus::print(&test));
@@ -318,7 +318,7 @@ fn sequential_outcomes_of_sizes_and_hosts_are_allowed() {
                 // An interleaving may contradict the order of submissions or calls.
                 test.system_sync.clear();
                 let prediction =
-                    match predict(&test, &model, &Options { budget: Budget::UNLIMITED, unroll: 1 }) {
+                    match predict(&test, &model, &PredictOptions { budget: Budget::UNLIMITED, unroll: 1 }) {
                         Err(PredictError::NotAvailable { .. }) => return Ok(()),
                         answer => answer.map_err(|e| TestCaseError::fail(e.to_string()))?,
                     };
@@ -344,12 +344,12 @@ fn queries_on_random_files() {
     let answers = std::cell::RefCell::new([0u32; 3]);
     TestRunner::new(config)
         .run(&(common::khronos(), 0..models.len()), |(test, index)| {
-            let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
+            let options = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
             let model = &models[index];
             let fast = model::answer_queries(&test, model, Some(model), &options)
                 .map_err(|e| TestCaseError::fail(e.to_string()))?;
             for (query, fast) in test.khronos.iter().flat_map(|k| &k.queries).zip(fast) {
-                let slow = naive::exists(&test, model, query, LIMIT)
+                let slow = naive::has_execution(&test, model, query, LIMIT)
                     .map_err(|e| TestCaseError::fail(e.to_string()))?;
                 let Some(slow) = slow.map(|exists| query.is_correct(exists)) else {
                     answers.borrow_mut()[2] += 1;
@@ -376,8 +376,9 @@ fn sequential_machine_agrees_with_sc() {
         .run(
             &prop_oneof![3 => common::test(), 1 => common::vectors(false), 1 => common::undefined()],
             |test| {
-                let prediction = predict(&test, &model, &Options { budget: Budget::UNLIMITED, unroll: 1 })
-                    .map_err(|e| TestCaseError::fail(e.to_string()))?;
+                let prediction =
+                    predict(&test, &model, &PredictOptions { budget: Budget::UNLIMITED, unroll: 1 })
+                        .map_err(|e| TestCaseError::fail(e.to_string()))?;
                 for (outcome, predicted) in &prediction.outcomes {
                     prop_assert_eq!(
                         predicted.allowed,
@@ -408,7 +409,7 @@ fn the_corpus() {
         for model in judging.skip(number % share).step_by(share) {
             // Other tools do not support this feature, so only the texts of the specification decide.
             if let Err(model::PredictError::NotAvailable { what }) =
-                predict(&test, model, &Options { budget: Budget::UNLIMITED, unroll: 1 })
+                predict(&test, model, &PredictOptions { budget: Budget::UNLIMITED, unroll: 1 })
             {
                 assert!(!model.name().starts_with("vulkan"), "{} under {}: {what}", entry.id, model.name());
                 refused += 1;
@@ -437,7 +438,8 @@ fn instances_with_one_resource_do_not_wait() {
         ld.sc0 r0, x | cbar.inv 0, 1 ;\nexists (P0:r0 == 0)";
     let test = litmus::parse(text, "t").unwrap();
     let model = Model::shipped("sc").expect("a shipped model").unwrap();
-    let prediction = predict(&test, &model, &Options { budget: Budget::UNLIMITED, unroll: 1 }).unwrap();
+    let prediction =
+        predict(&test, &model, &PredictOptions { budget: Budget::UNLIMITED, unroll: 1 }).unwrap();
     assert_eq!(prediction.outcomes.len(), 2);
     assert!(prediction.outcomes.values().all(|predicted| predicted.allowed && !predicted.weak));
 }
@@ -452,7 +454,7 @@ fn system_synchronization_with_a_branch_orders_nothing() {
         | beq r0, 0, LC00 ;\n| LC00: ;\nexists (P1:r0 == 1)";
     let test = litmus::parse(text, "t").unwrap();
     let model = Model::shipped("sc").expect("a shipped model").unwrap();
-    let prediction = predict(&test, &model, &Options::default()).unwrap();
+    let prediction = predict(&test, &model, &PredictOptions::default()).unwrap();
     assert_eq!(prediction.outcomes.len(), 2);
     for (outcome, predicted) in &prediction.outcomes {
         assert!(predicted.allowed && !predicted.weak, "{outcome:?}");
@@ -468,7 +470,7 @@ fn system_synchronization_passes_through_control_barriers() {
         | | cbar.wg 1 ;\nexists (P2:r0 == 1)";
     let test = litmus::parse(text, "t").unwrap();
     let model = Model::shipped("sc").expect("a shipped model").unwrap();
-    let prediction = predict(&test, &model, &Options::default()).unwrap();
+    let prediction = predict(&test, &model, &PredictOptions::default()).unwrap();
     assert_eq!(prediction.meets, Some(false));
     for (outcome, predicted) in &prediction.outcomes {
         assert_eq!(predicted.allowed, !predicted.weak, "{outcome:?}");
@@ -486,7 +488,7 @@ fn system_synchronization_with_a_skipped_instruction_orders_nothing() {
         LC00: | ;\nexists (P0:r0 == 1)";
     let test = litmus::parse(text, "t").unwrap();
     let model = Model::shipped("sc").expect("a shipped model").unwrap();
-    let prediction = predict(&test, &model, &Options::default()).unwrap();
+    let prediction = predict(&test, &model, &PredictOptions::default()).unwrap();
     assert_eq!(prediction.outcomes.len(), 2);
     for (outcome, predicted) in &prediction.outcomes {
         assert!(predicted.allowed && !predicted.weak, "{outcome:?}");

@@ -5,8 +5,9 @@ use std::fmt::Write;
 
 use litmus::{Observable, Outcome, Prediction, Race, Test, ThreadId, Value};
 use model::{
-    Budget, ExplainOptions, MAX_EVENTS, MAX_THREADS, Model, Options, OutcomeQuestion, PredictError, decide,
-    explain_outcome, naive, predict, predict_growing, settle,
+    Budget, ExplainOptions, MAX_EVENTS, MAX_THREADS, Model, OutcomeChecker, PredictError, PredictOptions,
+    complete_prediction, explain_outcome, naive, predict, predict_with_growing_bound,
+    predict_without_outcomes,
 };
 
 fn parsed(text: &str) -> Test {
@@ -17,12 +18,12 @@ fn model(name: &str) -> Model {
     Model::shipped(name).expect("a shipped model").unwrap()
 }
 
-const ALONE: Options = Options { budget: Budget::UNLIMITED, unroll: 1 };
+const ALONE: PredictOptions = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
 
 /// Returns the allowed outcomes as lists of numbers, checked against the naive enumerator.
 fn allowed(test: &Test, name: &str, unroll: u32) -> Vec<Vec<u64>> {
     let model = model(name);
-    let prediction = predict(test, &model, &Options { budget: Budget::UNLIMITED, unroll }).unwrap();
+    let prediction = predict(test, &model, &PredictOptions { budget: Budget::UNLIMITED, unroll }).unwrap();
     let oracle = naive::enumerate(test, &model, unroll, 1_000_000).unwrap().expect("a small test");
     let kept = prediction.outcomes.iter().filter(|(_, says)| says.allowed).map(|(outcome, _)| outcome);
     let kept: Vec<&Outcome> = kept.collect();
@@ -93,17 +94,20 @@ fn long() -> Test {
 
 #[test]
 fn without_time_every_answer_is_unknown() {
-    let options = Options { budget: Budget::steps(0), unroll: 1 };
+    let options = PredictOptions { budget: Budget::from_steps(0), unroll: 1 };
     let prediction = predict(&long(), &model("vulkan"), &options).unwrap();
     assert_eq!(prediction.race, Race::Unknown);
     assert_eq!((prediction.meets, prediction.misses, prediction.complete), (None, None, false));
     let test = long();
     let vulkan = model("vulkan");
-    let question = OutcomeQuestion::new(&test, &vulkan, &options).unwrap();
+    let question = OutcomeChecker::new(&test, &vulkan, &options).unwrap();
     let outcome = Outcome(vec![Value(1); test.observables().len()]);
-    assert_eq!(question.allows(&outcome, &options), None);
-    let options =
-        ExplainOptions { verdict: Budget::steps(0), budget: Budget::steps(0), ..ExplainOptions::default() };
+    assert_eq!(question.is_allowed(&outcome, &options), None);
+    let options = ExplainOptions {
+        verdict: Budget::from_steps(0),
+        budget: Budget::from_steps(0),
+        ..ExplainOptions::default()
+    };
     let explanation = explain_outcome(&test, &vulkan, &options).unwrap();
     assert_eq!(explanation.answer, model::ExplanationAnswer::Unknown);
 }
@@ -113,7 +117,7 @@ fn without_time_every_answer_is_unknown() {
 #[test]
 fn questions_in_large_spaces_are_answered_in_few_steps() {
     let test = parsed(include_str!("large/six-of-eight.litmus"));
-    let options = Options { budget: Budget::steps(150_000), unroll: 1 };
+    let options = PredictOptions { budget: Budget::from_steps(150_000), unroll: 1 };
     let prediction = predict(&test, &model("vulkan"), &options).unwrap();
     assert_eq!((prediction.race, prediction.meets, prediction.misses), (Race::Free, Some(false), Some(true)));
 }
@@ -130,13 +134,17 @@ fn threads_that_count_are_answered_in_few_steps() {
         let name = file.file_name().unwrap().to_str().unwrap();
         let race = if name.ends_with(".free.litmus") { Race::Free } else { Race::Racy };
         let test = parsed(&std::fs::read_to_string(&file).unwrap());
-        let options = Options { budget: Budget::steps(100_000), unroll: 1 };
-        let prediction = decide(&test, &model("vulkan"), &options).unwrap();
+        let options = PredictOptions { budget: Budget::from_steps(100_000), unroll: 1 };
+        let prediction = predict_without_outcomes(&test, &model("vulkan"), &options).unwrap();
         assert_eq!(prediction.race, race, "{name}");
         assert!(prediction.meets.is_some() && prediction.misses.is_some(), "{name}");
         // Without a condition, all threads that left their loops are observed, including races.
         let unasked = Test { question: None, ..test };
-        assert_eq!(decide(&unasked, &model("vulkan"), &options).unwrap().race, race, "{name}, unasked");
+        assert_eq!(
+            predict_without_outcomes(&unasked, &model("vulkan"), &options).unwrap().race,
+            race,
+            "{name}, unasked"
+        );
     }
 }
 
@@ -167,7 +175,7 @@ fn a_loop_is_run_as_often_as_it_may_be() {
 fn a_spin_loop_is_not_truncated() {
     let test = parsed(&SPIN.replace("add r1, r1, 1        ", "                     "));
     for bound in [1, 2, 4] {
-        let options = Options { unroll: bound, ..ALONE };
+        let options = PredictOptions { unroll: bound, ..ALONE };
         let prediction = predict(&test, &model("vulkan"), &options).unwrap();
         assert_eq!((prediction.race, prediction.truncated_runs), (litmus::Race::Free, 0));
         assert_eq!((prediction.meets, prediction.misses), (Some(true), Some(false)));
@@ -204,18 +212,18 @@ exists (y == 1)";
 fn truncated_runs_are_never_race_free() {
     let test = parsed(LATE);
     let vulkan = model("vulkan");
-    let at = |unroll| predict(&test, &vulkan, &Options { unroll, ..ALONE }).unwrap();
+    let at = |unroll| predict(&test, &vulkan, &PredictOptions { unroll, ..ALONE }).unwrap();
     let once = at(1);
     assert_eq!((once.race, once.meets, once.complete), (litmus::Race::Unknown, None, false));
     assert_eq!((once.truncated_runs, once.runs), (1, 1));
     let bounded = ExplainOptions { unroll: Some(1), ..ExplainOptions::default() };
     assert_eq!(explain_outcome(&test, &vulkan, &bounded).unwrap().answer, model::ExplanationAnswer::Unknown);
     let late = Outcome(vec![Value(1), Value(1)]);
-    let asked = OutcomeQuestion::new(&test, &vulkan, &ALONE).unwrap();
-    assert_eq!(asked.allows(&late, &ALONE), None);
+    let asked = OutcomeChecker::new(&test, &vulkan, &ALONE).unwrap();
+    assert_eq!(asked.is_allowed(&late, &ALONE), None);
     let twice = at(2);
     assert_eq!((twice.race, twice.meets, twice.truncated_runs), (litmus::Race::Racy, Some(true), 0));
-    let growing = predict_growing(&test, &vulkan, &ALONE).unwrap();
+    let growing = predict_with_growing_bound(&test, &vulkan, &ALONE).unwrap();
     assert_eq!((growing.race, growing.bound, growing.truncated_runs), (litmus::Race::Racy, 2, 0));
 }
 
@@ -299,14 +307,15 @@ fn outcomes_that_are_too_many_to_list_are_judged_one_by_one() {
     };
     let (in_order, torn, backwards) = (outcome([0, 2, 3]), outcome([0, 7, 0]), outcome([3, 1, 3]));
     let seen = [&in_order, &torn, &backwards];
-    let settled: Prediction = settle(&prediction, &test, &vulkan, seen, &ALONE).unwrap().expect("in time");
+    let settled: Prediction =
+        complete_prediction(&prediction, &test, &vulkan, seen, &ALONE).unwrap().expect("in time");
     assert!(settled.complete);
     let says = |outcome| settled.outcomes[outcome];
     assert!(says(&in_order).allowed && !says(&in_order).weak && !says(&in_order).serial);
     assert!(!says(&torn).allowed && says(&torn).weak);
     assert!(!says(&backwards).allowed && says(&backwards).weak);
-    let none = Options { budget: Budget::steps(0), unroll: 1 };
-    assert_eq!(settle(&prediction, &test, &vulkan, seen, &none).unwrap(), None);
+    let none = PredictOptions { budget: Budget::from_steps(0), unroll: 1 };
+    assert_eq!(complete_prediction(&prediction, &test, &vulkan, seen, &none).unwrap(), None);
 }
 
 /// The marks of an outcome need no search of the 2^30 orders of equal stores.
@@ -334,7 +343,8 @@ fn equal_stores_of_many_threads_are_not_interleaved() {
         Outcome(prediction.observables.iter().map(|one| Value(value(one))).collect())
     };
     let (serial, weak) = (outcome(1), outcome(0));
-    let settled = settle(&prediction, &test, &vulkan, [&serial, &weak], &ALONE).unwrap().expect("in time");
+    let settled =
+        complete_prediction(&prediction, &test, &vulkan, [&serial, &weak], &ALONE).unwrap().expect("in time");
     let says = |outcome| (settled.outcomes[outcome].weak, settled.outcomes[outcome].serial);
     assert_eq!((says(&serial), says(&weak)), ((false, true), (true, false)));
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use certificate::{Certificate, Choice, FinalValue, NamedSet, ProvedClaim, Step, verify};
 use litmus::Test;
-use model::certify::{CertifiedTest, NotCertified, certify, derive_structures, model_text};
-use model::{Budget, Model, Options};
+use model::certify::{CertifiedTest, CertifyError, certify, derive_structures, model_text};
+use model::{Budget, Model, PredictOptions};
 use witness::generate::{
     Corner, RandomProgram, classes_program, guarded_program, program, split_program, subgroup_program,
     undefined_program,
@@ -19,15 +19,15 @@ fn shipped(name: &str) -> Model {
     Model::shipped(name).unwrap_or_else(|| panic!("no model {name}")).unwrap()
 }
 
-fn certificate_of(name: &str, text: &str, model: &Model, unroll: u32) -> Result<Certificate, NotCertified> {
+fn certificate_of(name: &str, text: &str, model: &Model, unroll: u32) -> Result<Certificate, CertifyError> {
     let test = litmus::parse(text, name).unwrap_or_else(|errors| panic!("{name}: {errors}"));
-    let options = Options { budget: Budget::steps(200_000), unroll };
+    let options = PredictOptions { budget: Budget::from_steps(200_000), unroll };
     certify(CertifiedTest { name, text, test: &test }, model, &options)
 }
 
 /// Verifies a certificate as `check --verify` does.
 fn is_accepted(certificate: &Certificate, test: &Test, model: &Model) -> bool {
-    let options = Options { budget: Budget::UNLIMITED, unroll: certificate.bound };
+    let options = PredictOptions { budget: Budget::UNLIMITED, unroll: certificate.bound };
     let derived = derive_structures(test, model, &options).unwrap();
     verify(certificate, &|| false).is_ok()
         && certificate.model == model_text(model)
@@ -84,7 +84,7 @@ fn random_programs_have_certificates() {
                     .unwrap_or_else(|error| panic!("{seed}: {error}\n{}", drawn.text));
             }
             // The engine and the proof disagree.
-            Err(NotCertified::Differs { what }) => panic!("{seed}: {what}\n{}", drawn.text),
+            Err(CertifyError::PredictionMismatch { what }) => panic!("{seed}: {what}\n{}", drawn.text),
             Err(error) => *refused.entry(error.to_string()).or_default() += 1,
         }
     }
@@ -335,9 +335,9 @@ fn an_answer_without_a_proof_has_no_certificate() {
     let id = "lb/LB+false-data-data";
     let entry = litmus::corpus::tests().into_iter().find(|entry| entry.id == id).unwrap();
     let refused = certificate_of(id, entry.text, &shipped("amdgpu"), 1);
-    assert!(matches!(refused, Err(NotCertified::Differs { .. })), "{refused:?}");
-    let options = Options { budget: Budget::steps(1), unroll: 1 };
+    assert!(matches!(refused, Err(CertifyError::PredictionMismatch { .. })), "{refused:?}");
+    let options = PredictOptions { budget: Budget::from_steps(1), unroll: 1 };
     let test = litmus::parse(entry.text, id).unwrap();
     let subject = CertifiedTest { name: id, text: entry.text, test: &test };
-    assert!(matches!(certify(subject, &shipped("vulkan"), &options), Err(NotCertified::Budget)));
+    assert!(matches!(certify(subject, &shipped("vulkan"), &options), Err(CertifyError::BudgetExhausted)));
 }

@@ -11,7 +11,7 @@ use litmus::Test;
 use model::clauses::{Disposition, Specification, citations, clauses};
 use model::mutation::{Difference, MUTATED, Mutant, Mutation, Unkilled, killer, mutants, unkilled};
 use model::synthesis::{operations, pool, weakenings};
-use model::{BASE_RELATIONS, BASE_SETS, Budget, Model, Options, Summary, verdict};
+use model::{BASE_RELATIONS, BASE_SETS, Budget, Model, PredictOptions, PredictionSummary, predict_summary};
 
 fn tests() -> Vec<(String, Test)> {
     let entries = litmus::corpus::tests().into_iter().chain(litmus::corpus::model_only());
@@ -98,23 +98,23 @@ fn clauses_have_a_statement_or_a_reason() {
     }
 }
 
-const PATIENCE: Options = Options { budget: Budget::UNLIMITED, unroll: 1 };
+const PATIENCE: PredictOptions = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
 
 /// Returns the tests in the dialect of a model with their verdicts, small ones first.
-fn judged(model: &Model) -> Vec<(String, Test, Summary)> {
+fn judged(model: &Model) -> Vec<(String, Test, PredictionSummary)> {
     let mut own: Vec<(String, Test)> = tests();
     own.retain(|(_, test)| model.judges(test.dialect));
     own.sort_by_key(|(_, test)| operations(test));
     // Older texts do not define every operation.
     own.into_iter()
         .filter_map(|(id, test)| {
-            let verdict = verdict(&test, model, &PATIENCE).ok()?;
+            let verdict = predict_summary(&test, model, &PATIENCE).ok()?;
             Some((id, test, verdict))
         })
         .collect()
 }
 
-fn killed_by(mutant: &Mutant, judged: &[(String, Test, Summary)]) -> Option<String> {
+fn killed_by(mutant: &Mutant, judged: &[(String, Test, PredictionSummary)]) -> Option<String> {
     let asked = judged.iter().map(|(id, test, verdict)| (id, test, verdict));
     killer(&mutant.model, asked, &PATIENCE).map(|(id, _)| id.clone())
 }
@@ -198,7 +198,7 @@ fn find_killers(model: &Model, mutants: &[&Mutant], programs: &[Test]) -> Vec<(u
     let work = || {
         let mut found = Vec::new();
         while let Some(test) = programs.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let Ok(expected) = verdict(test, model, &PATIENCE) else { continue };
+            let Ok(expected) = predict_summary(test, model, &PATIENCE) else { continue };
             for (index, mutant) in mutants.iter().enumerate() {
                 if told[index].load(Ordering::Relaxed) {
                     continue;

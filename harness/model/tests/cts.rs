@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use litmus::Race;
 use litmus::cts::{self, CtsCase, Type};
-use model::{Model, Options, predict};
+use model::{Model, PredictOptions, predict};
 
 #[test]
 fn every_program_is_race_free_and_its_condition_forbidden() {
@@ -17,12 +17,12 @@ fn every_program_is_race_free_and_its_condition_forbidden() {
         cts::cases().filter(plain).map(|case| (case.test_id(), (case, case.litmus_text()))).collect();
     for (id, (case, text)) in &texts {
         let test = litmus::parse(text, id).unwrap();
-        let prediction = predict(&test, &model, &Options::default()).unwrap();
+        let prediction = predict(&test, &model, &PredictOptions::default()).unwrap();
         assert_eq!(prediction.race, Race::Free, "{id}\n{text}");
         assert_eq!(prediction.meets, Some(false), "{id}\n{text}");
         assert_eq!(prediction.misses, Some(true), "{id}: its question is never missed\n{text}");
         if let CtsCase::Transitive(_) = case {
-            let prediction = predict(&test, &chainless, &Options::default()).unwrap();
+            let prediction = predict(&test, &chainless, &PredictOptions::default()).unwrap();
             assert_eq!(prediction.race, Race::Racy, "{id}\n{text}");
         }
     }

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use litmus::{Race, Test};
 use model::synthesis::{TestStanding, standing_of};
-use model::{Budget, Model, Options, PredictError, verdict};
+use model::{Budget, Model, PredictError, PredictOptions, predict_summary};
 
 const MODELS: &[&str] = &["vulkan", "vulkan-2024", "vulkan-1.2", "vulkan-2019", "khronos-alloy", "dartagnan"];
 
@@ -40,13 +40,13 @@ fn test_of(id: &str) -> Test {
 
 /// Returns the verdict on the outcome, and on races.
 fn verdict_text(model: &Model, test: &Test) -> String {
-    let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
-    let verdict = match verdict(test, model, &options) {
+    let options = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
+    let verdict = match predict_summary(test, model, &options) {
         Ok(verdict) => verdict,
         Err(PredictError::NotAvailable { .. }) => return "not expressible".to_owned(),
         Err(error) => panic!("{}: {error}", test.name),
     };
-    let free = model::Summary { race: Race::Free, ..verdict.clone() };
+    let free = model::PredictionSummary { race: Race::Free, ..verdict.clone() };
     let reachable = match standing_of(test, &free) {
         TestStanding::Allowed => "allowed",
         _ => "forbidden",

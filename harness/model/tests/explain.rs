@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use litmus::{QuestionKind, Race, Test, corpus};
 use model::{
     BrokenAxiom, Budget, ExplainOptions, Explanation, ExplanationAnswer, InstructionChange, Mend, Minimality,
-    Model, Options, PredictError, explain_outcome, list_consistent_executions, predict,
+    Model, PredictError, PredictOptions, explain_outcome, list_consistent_executions, predict,
 };
 
 fn shipped(name: &str) -> Model {
@@ -37,7 +37,7 @@ fn closes(broken: &BrokenAxiom) -> bool {
 }
 
 fn check(id: &str, test: &Test, model: &Model) -> Explanation {
-    let prediction = predict(test, model, &Options { budget: Budget::UNLIMITED, unroll: 1 }).unwrap();
+    let prediction = predict(test, model, &PredictOptions { budget: Budget::UNLIMITED, unroll: 1 }).unwrap();
     let explanation = explain_outcome(test, model, &unhurried()).unwrap();
     assert_eq!(explanation.race, prediction.race, "{id}");
     assert_eq!(explanation.race_found.is_some(), prediction.race == Race::Racy, "{id}");
@@ -80,7 +80,7 @@ fn explanations_agree_with_predictions() {
                 continue;
             }
             // Only the models of the Vulkan texts support hosts, parts of locations and similar features.
-            let predicted = predict(&test, &model, &Options { budget: Budget::UNLIMITED, unroll: 1 });
+            let predicted = predict(&test, &model, &PredictOptions { budget: Budget::UNLIMITED, unroll: 1 });
             if name != "vulkan" && matches!(predicted, Err(PredictError::NotAvailable { .. })) {
                 continue;
             }
@@ -108,7 +108,7 @@ fn fixes_work_and_are_minimal() {
     let vulkan = shipped("vulkan");
     let race = |text: &str| {
         let test = litmus::parse(text, "changed").unwrap();
-        predict(&test, &vulkan, &Options { budget: Budget::UNLIMITED, unroll: 1 }).unwrap().race
+        predict(&test, &vulkan, &PredictOptions { budget: Budget::UNLIMITED, unroll: 1 }).unwrap().race
     };
     let mut mended = 0;
     for id in [
@@ -138,7 +138,8 @@ fn fixes_work_and_are_minimal() {
         let stronger = changed(text, &all);
         assert_eq!(race(&stronger), Race::Free, "{id}: {stronger}");
         let test = litmus::parse(&stronger, "changed").unwrap();
-        let meets = predict(&test, &vulkan, &Options { budget: Budget::UNLIMITED, unroll: 1 }).unwrap().meets;
+        let meets =
+            predict(&test, &vulkan, &PredictOptions { budget: Budget::UNLIMITED, unroll: 1 }).unwrap().meets;
         assert_eq!(*allowed, meets, "{id}");
         for left_out in 0..all.len() {
             let mut some = all.clone();
@@ -160,7 +161,7 @@ fn reasons_forbid_their_outcome_and_are_minimal() {
         forbid: true,
         ..ExplainOptions::default()
     };
-    let unlimited = Options { budget: Budget::UNLIMITED, unroll: 1 };
+    let unlimited = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
     let mut found = 0;
     for id in ["mp/MP+rlx-rlx", "mp/MP+plain", "isa2/ISA2+rlx-rlx-rlx", "wrc/WRC+rlx-rlx-rlx"] {
         let (test, text) = test_of(id);
@@ -268,7 +269,7 @@ fn listed_executions_have_the_allowed_outcomes() {
         if !vulkan.judges(test.dialect) {
             continue;
         }
-        let Ok(prediction) = predict(&test, &vulkan, &Options::default()) else { continue };
+        let Ok(prediction) = predict(&test, &vulkan, &PredictOptions::default()) else { continue };
         if !prediction.complete || prediction.candidate_executions > 2_000 {
             continue;
         }

@@ -16,7 +16,7 @@ use litmus::{
     Access, AccessKind, ArithmeticOperation, Compute, InstructionKind, LocationInit, Observable, Operand,
     Order, Race, RegisterInit, RmwOperation, Term, Test, Thread,
 };
-use model::{Budget, Model, Options, PredictError, predict};
+use model::{Budget, Model, PredictError, PredictOptions, predict};
 
 /// Models of herd's library that herd can evaluate on C programs.
 const MODELS: &[&str] = &[
@@ -46,7 +46,7 @@ const MODELS: &[&str] = &[
     "simple-arm",
 ];
 
-const OPTIONS: Options = Options { budget: Budget::UNLIMITED, unroll: 1 };
+const OPTIONS: PredictOptions = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
 
 /// Values that depend on themselves: herd keeps them as unknowns (`S8`) or drops the execution; here they are
 /// numbers that the program can compute.

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use litmus::{
     AccessKind, Dialect, MemoryAccess, Operand, Outcome, Prediction, Race, RmwOperation, Test, Undefinedness,
 };
-use model::{Budget, Model, Options, PredictError, naive, predict};
+use model::{Budget, Model, PredictError, PredictOptions, naive, predict};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 
@@ -21,7 +21,7 @@ fn hsa() -> Model {
 }
 
 fn predicted(test: &Test, model: &Model) -> Prediction {
-    let prediction = predict(test, model, &Options { budget: Budget::UNLIMITED, unroll: 1 }).unwrap();
+    let prediction = predict(test, model, &PredictOptions { budget: Budget::UNLIMITED, unroll: 1 }).unwrap();
     assert!(prediction.complete, "{}", test.name);
     prediction
 }
@@ -171,7 +171,7 @@ fn a_dialect_under_a_foreign_model_is_refused() {
     for (name, _) in Model::names() {
         let model = Model::shipped(name).expect("a shipped model").unwrap();
         for test in [&handoff, &native] {
-            let answer = predict(test, &model, &Options::default());
+            let answer = predict(test, &model, &PredictOptions::default());
             if model.judges(test.dialect) {
                 answer.unwrap();
             } else {
@@ -205,7 +205,8 @@ fn engine_and_naive_enumerator_agree_on_random_tests() {
                 .map_err(|errors| TestCaseError::fail(format!("{:?}\n{text}", errors.messages())))?;
             let slow = naive::enumerate(&test, &model, 1, 20_000).unwrap();
             let Some(slow) = slow else { return Ok(()) };
-            let fast = predict(&test, &model, &Options { budget: Budget::UNLIMITED, unroll: 1 }).unwrap();
+            let fast =
+                predict(&test, &model, &PredictOptions { budget: Budget::UNLIMITED, unroll: 1 }).unwrap();
             let allowed: HashSet<Outcome> =
                 fast.outcomes.iter().filter(|(_, p)| p.allowed).map(|(outcome, _)| outcome.clone()).collect();
             prop_assert_eq!(&allowed, &slow.allowed, "{}", text);
@@ -242,7 +243,7 @@ fn literal_answer(test: &Test) -> Option<hsa_letter::Answer> {
 
 /// Returns the answer of the engine, if it lists all outcomes (at most 65,536).
 fn engine_answer(test: &Test, model: &Model) -> Option<hsa_letter::Answer> {
-    let prediction = predict(test, model, &Options { budget: Budget::UNLIMITED, unroll: 1 }).unwrap();
+    let prediction = predict(test, model, &PredictOptions { budget: Budget::UNLIMITED, unroll: 1 }).unwrap();
     if !prediction.complete {
         return None;
     }

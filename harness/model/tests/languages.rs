@@ -10,7 +10,7 @@ use litmus::{
     Access, ControlBarrier, Dialect, InstructionKind, LocationInit, Order, Prediction, Race, RmwOperation,
     Scope, Semantics, StorageClass, StorageClassSet, Test,
 };
-use model::{Budget, Model, Options, PredictError, predict};
+use model::{Budget, Model, PredictError, PredictOptions, predict};
 
 fn shipped(name: &str) -> Model {
     Model::shipped(name).expect("a shipped model").unwrap()
@@ -28,7 +28,7 @@ fn tests(share: usize) -> Vec<(String, Test)> {
 
 /// Returns `None` for a test that the model refuses.
 fn predicted(test: &Test, model: &Model) -> Option<Prediction> {
-    match predict(test, model, &Options { budget: Budget::UNLIMITED, unroll: 1 }) {
+    match predict(test, model, &PredictOptions { budget: Budget::UNLIMITED, unroll: 1 }) {
         Ok(prediction) => Some(prediction),
         Err(PredictError::NotAvailable { .. } | PredictError::TwoStorageClasses { .. }) => None,
         Err(error) => panic!("{}: {error}", test.name),

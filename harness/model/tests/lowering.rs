@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use litmus::{Lowered, LoweringError, Prediction, Test, lower_to_vulkan};
-use model::{Budget, Model, Options, predict};
+use model::{Budget, Model, PredictOptions, predict};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
-use results::portability::{Class, HsaComparison, beside};
+use results::portability::{HsaComparison, PortabilityClass, compare_predictions};
 
 fn shipped(name: &str) -> Model {
     Model::shipped(name).expect("a shipped model").unwrap()
@@ -31,7 +31,7 @@ impl Models {
 }
 
 fn predicted(test: &Test, model: &Model) -> Prediction {
-    predict(test, model, &Options { budget: Budget::UNLIMITED, unroll: 1 }).unwrap()
+    predict(test, model, &PredictOptions { budget: Budget::UNLIMITED, unroll: 1 }).unwrap()
 }
 
 /// Predicts the program as a device executes it: without its filter, which only selects outcomes.
@@ -48,7 +48,7 @@ fn on_device(lowered: &Test, model: &Model) -> Prediction {
 }
 
 fn compared(test: &Test, lowered: &Lowered, hsa: &Model, vulkan: &Model) -> HsaComparison {
-    beside(test, lowered, predicted(test, hsa), &on_device(&lowered.test, vulkan))
+    compare_predictions(test, lowered, predicted(test, hsa), &on_device(&lowered.test, vulkan))
 }
 
 fn corpus() -> Vec<(String, Test)> {
@@ -57,8 +57,8 @@ fn corpus() -> Vec<(String, Test)> {
 }
 
 /// The worked examples of the specification by section, with chains and without.
-const EXAMPLES: [(&str, Class, Class); 17] = {
-    use Class::{BothRace, ModelOnly, Portable, VulkanRace};
+const EXAMPLES: [(&str, PortabilityClass, PortabilityClass); 17] = {
+    use PortabilityClass::{BothRace, ModelOnly, Portable, VulkanRace};
     [
         ("3.13.1.1", ModelOnly, ModelOnly),
         ("3.13.1.2", Portable, Portable),
@@ -140,16 +140,16 @@ fn lowered_texts() {
 }
 
 /// Outcomes that only HSA forbids, beyond the worked examples, and a fence without an effect in both models.
-const REGRESSIONS: [(&str, Class); 9] = [
-    ("hsa/SB+screl-scacq", Class::ModelOnly),
-    ("hsa/SB+scar.rmw-scacq", Class::ModelOnly),
-    ("hsa/SB+scar-rmw", Class::Portable),
-    ("hsa/RWC+screl-scacq", Class::ModelOnly),
-    ("hsa/R+screl-scacq", Class::ModelOnly),
-    ("hsa/SB+rlx.fences", Class::Portable),
-    ("hsa/IRIW+addrs", Class::ModelOnly),
-    ("hsa/WRC+data-addr", Class::ModelOnly),
-    ("hsa/MP+later-store", Class::VulkanRace),
+const REGRESSIONS: [(&str, PortabilityClass); 9] = [
+    ("hsa/SB+screl-scacq", PortabilityClass::ModelOnly),
+    ("hsa/SB+scar.rmw-scacq", PortabilityClass::ModelOnly),
+    ("hsa/SB+scar-rmw", PortabilityClass::Portable),
+    ("hsa/RWC+screl-scacq", PortabilityClass::ModelOnly),
+    ("hsa/R+screl-scacq", PortabilityClass::ModelOnly),
+    ("hsa/SB+rlx.fences", PortabilityClass::Portable),
+    ("hsa/IRIW+addrs", PortabilityClass::ModelOnly),
+    ("hsa/WRC+data-addr", PortabilityClass::ModelOnly),
+    ("hsa/MP+later-store", PortabilityClass::VulkanRace),
 ];
 
 #[test]
@@ -213,7 +213,7 @@ impl Tally {
         prop_assert_eq!(&litmus::parse(&printed, "printed").unwrap(), &lowered.test, "{}", printed);
         let hsa = predicted(&test, &models.hsa);
         for vulkan in [&models.vulkan, &models.nochains] {
-            let beside = beside(&test, &lowered, hsa.clone(), &on_device(&lowered.test, vulkan));
+            let beside = compare_predictions(&test, &lowered, hsa.clone(), &on_device(&lowered.test, vulkan));
             prop_assert_eq!(&beside.fault, &None, "{}\n{}", text, printed);
             if let Some(class) = beside.class {
                 *self.classes.borrow_mut().entry(class.word()).or_insert(0_u32) += 1;

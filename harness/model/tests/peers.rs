@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use litmus::{Prediction, QuestionKind, Race, Test};
-use model::{Model, Options, PredictError, answer_queries, predict};
+use model::{Model, PredictError, PredictOptions, answer_queries, predict};
 
 /// One row of `dat3m/verdicts.csv`.
 struct Row {
@@ -65,7 +65,7 @@ fn differences_of(chains: Model, nochains: Model) -> Option<Vec<String>> {
         let text = std::fs::read_to_string(folder.join(&row.path)).unwrap();
         let test = litmus::parse(&text, &row.path).unwrap_or_else(|e| panic!("{}: {e:?}", row.path));
         let model = &models[&!row.check.ends_with("nochains")];
-        let prediction = match predict(&test, model, &Options::default()) {
+        let prediction = match predict(&test, model, &PredictOptions::default()) {
             // SPIR-V cannot express this; the models of other tools accept it.
             Err(PredictError::TwoStorageClasses { .. }) if name == "vulkan" => {
                 refused += 1;
@@ -140,7 +140,8 @@ fn khronos_differences(chains: &str, nochains: &str) -> Option<Vec<String>> {
             let text = std::fs::read_to_string(folder.join(path)).unwrap();
             let test = litmus::parse(&text, path).unwrap_or_else(|e| panic!("{path}: {e:?}"));
             let answers =
-                answer_queries(&test, &chains_model, Some(&nochains_model), &Options::default()).unwrap();
+                answer_queries(&test, &chains_model, Some(&nochains_model), &PredictOptions::default())
+                    .unwrap();
             (test, answers)
         });
         assert_eq!(test.threads.len().to_string(), threads, "{path}");
@@ -200,8 +201,8 @@ fn converted_files_keep_their_meaning() {
         let file = path.to_str().unwrap();
         let test = litmus::parse(&std::fs::read_to_string(&path).unwrap(), file).unwrap();
         let Ok(native) = litmus::convert::to_vulkan(&test) else { continue };
-        let left = predict(&test, &model, &Options::default()).unwrap();
-        let right = predict(&native, &model, &Options::default()).unwrap();
+        let left = predict(&test, &model, &PredictOptions::default()).unwrap();
+        let right = predict(&native, &model, &PredictOptions::default()).unwrap();
         let allowed = |prediction: &Prediction| -> Vec<_> {
             let outcomes = prediction.outcomes.iter().filter(|(_, p)| p.allowed && !p.filtered);
             outcomes.map(|(outcome, _)| outcome.clone()).collect()

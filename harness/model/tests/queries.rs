@@ -1,13 +1,13 @@
 //! Queries of `.test` files: forced values, and differences between the Alloy model and the text.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
-use model::{Model, Options, answer_queries};
+use model::{Model, PredictOptions, answer_queries};
 
 /// Returns true for each query of a file that holds under a shipped model; NOCHAINS lines use the same model.
 fn answers(text: &str, name: &str) -> Vec<Option<bool>> {
     let test = litmus::parse(text, "t.test").unwrap_or_else(|errors| panic!("{:?}", errors.messages()));
     let model = Model::shipped(name).unwrap().unwrap();
-    answer_queries(&test, &model, Some(&model), &Options::default()).unwrap()
+    answer_queries(&test, &model, Some(&model), &PredictOptions::default()).unwrap()
 }
 
 fn expect(text: &str, name: &str, expected: &[bool]) {
@@ -118,7 +118,7 @@ fn undecidable_queries_have_no_answer() {
     let text = "NEWTHREAD\nst.sc0 x = 1\nSATISFIABLE NOCHAINS consistent[X]\nSATISFIABLE consistent[X]\n";
     let test = litmus::parse(text, "t.test").unwrap();
     let vulkan = Model::shipped("vulkan").unwrap().unwrap();
-    let answers = answer_queries(&test, &vulkan, None, &Options::default()).unwrap();
+    let answers = answer_queries(&test, &vulkan, None, &PredictOptions::default()).unwrap();
     assert_eq!(answers, [None, Some(true)]);
     // Sequential consistency has no race condition.
     let races = text.replace("consistent[X]", "#dr=0");

@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use litmus::{Outcome, Race, Test};
-use model::{Budget, Model, Options, predict};
+use model::{Budget, Model, PredictOptions, predict};
 use witness::generate::program;
 
 /// The statements of the shared body of the Vulkan models.
@@ -54,7 +54,8 @@ fn rewritten(name: &str, definition: &(String, usize), form: &[&str; 2]) -> Opti
 }
 
 fn answer(test: &Test, model: &Model, bound: u32) -> Option<(Race, BTreeSet<Outcome>)> {
-    let prediction = predict(test, model, &Options { budget: Budget::UNLIMITED, unroll: bound }).ok()?;
+    let prediction =
+        predict(test, model, &PredictOptions { budget: Budget::UNLIMITED, unroll: bound }).ok()?;
     let allowed =
         prediction.outcomes.into_iter().filter(|(_, says)| says.allowed).map(|(outcome, _)| outcome);
     Some((prediction.race, allowed.collect()))
@@ -126,7 +127,7 @@ let fr = ((([IW]; rf)^-1; loc); [W \\ IW]) \\ id
 acyclic locord | fr as consistency"
         );
         let model = Model::from_text("between", &cat, &|_| None).unwrap();
-        let prediction = predict(&test, &model, &Options::default()).unwrap();
+        let prediction = predict(&test, &model, &PredictOptions::default()).unwrap();
         assert_eq!(prediction.meets, Some(false), "{between}");
     }
 }

@@ -14,7 +14,7 @@ use proptest::prelude::Strategy;
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
 
 use model::internals::{ExplorationStrategy, predict_with_strategy};
-use model::{Budget, Model, Options, naive};
+use model::{Budget, Model, PredictOptions, naive};
 
 use crate::common as random;
 
@@ -36,7 +36,7 @@ fn agrees_on(tests: &impl Strategy<Value = Test>, cases: u32, model: &str, ways:
         failure_persistence: None,
         ..Config::default()
     };
-    let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
+    let options = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
     TestRunner::new(config)
         .run(tests, |test| {
             let Some(slow) = naive::enumerate(&test, &model, 1, 5_000).unwrap() else { return Ok(()) };
@@ -101,7 +101,7 @@ fn outcomes_one_by_one() {
         "vulkan",
         ExplorationStrategy {
             brute_force: false,
-            steps: 0,
+            search_steps: 0,
             decide_steps: u64::MAX,
             lists_outcomes: true,
             ..ExplorationStrategy::FULL
@@ -111,7 +111,7 @@ fn outcomes_one_by_one() {
         "dartagnan",
         ExplorationStrategy {
             brute_force: false,
-            steps: 0,
+            search_steps: 0,
             decide_steps: u64::MAX,
             lists_outcomes: true,
             ..ExplorationStrategy::FULL
@@ -121,7 +121,7 @@ fn outcomes_one_by_one() {
         "tso",
         ExplorationStrategy {
             brute_force: false,
-            steps: 0,
+            search_steps: 0,
             decide_steps: u64::MAX,
             lists_outcomes: true,
             ..ExplorationStrategy::FULL
@@ -136,7 +136,7 @@ fn outcomes_one_by_one_by_conflicts() {
             model,
             ExplorationStrategy {
                 brute_force: false,
-                steps: 0,
+                search_steps: 0,
                 decide_steps: 0,
                 lists_outcomes: true,
                 ..ExplorationStrategy::FULL
@@ -148,10 +148,10 @@ fn outcomes_one_by_one_by_conflicts() {
 /// Tests with longer chains of synchronization than random tests.
 #[test]
 fn the_corpus_by_conflicts() {
-    let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
+    let options = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
     let ways = ExplorationStrategy {
         brute_force: false,
-        steps: 0,
+        search_steps: 0,
         decide_steps: 0,
         lists_outcomes: true,
         ..ExplorationStrategy::FULL
@@ -177,7 +177,7 @@ fn questions_by_conflicts() {
             model,
             ExplorationStrategy {
                 brute_force: false,
-                steps: 0,
+                search_steps: 0,
                 decide_steps: 0,
                 lists_outcomes: false,
                 ..ExplorationStrategy::FULL
@@ -192,7 +192,7 @@ fn conditions_without_outcome_lists() {
         "vulkan",
         ExplorationStrategy {
             brute_force: false,
-            steps: 0,
+            search_steps: 0,
             decide_steps: u64::MAX,
             lists_outcomes: false,
             ..ExplorationStrategy::FULL
@@ -202,7 +202,7 @@ fn conditions_without_outcome_lists() {
         "vulkan-2019-nochains",
         ExplorationStrategy {
             brute_force: false,
-            steps: 0,
+            search_steps: 0,
             decide_steps: u64::MAX,
             lists_outcomes: false,
             ..ExplorationStrategy::FULL
@@ -212,7 +212,7 @@ fn conditions_without_outcome_lists() {
         "sc",
         ExplorationStrategy {
             brute_force: false,
-            steps: 0,
+            search_steps: 0,
             decide_steps: u64::MAX,
             lists_outcomes: false,
             ..ExplorationStrategy::FULL
@@ -225,7 +225,7 @@ fn undefined_values_in_every_search() {
     for (steps, alone, listing) in [(u64::MAX, 0, true), (0, u64::MAX, true), (0, 0, true), (0, 0, false)] {
         let ways = ExplorationStrategy {
             brute_force: false,
-            steps,
+            search_steps: steps,
             decide_steps: alone,
             lists_outcomes: listing,
             ..ExplorationStrategy::FULL
@@ -247,11 +247,11 @@ fn a_dependency_cycle_with_any_value() {
     for text in [text.to_owned(), text.replace("add", "xor")] {
         let test = litmus::parse(&text, "circle").unwrap();
         let model = Model::shipped("vulkan").unwrap().unwrap();
-        let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
+        let options = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
         let slow = naive::enumerate(&test, &model, 1, 5_000).unwrap().unwrap();
         let ways = ExplorationStrategy {
             brute_force: false,
-            steps: 0,
+            search_steps: 0,
             decide_steps: 0,
             ..ExplorationStrategy::FULL
         };
@@ -387,7 +387,7 @@ fn counting() -> impl Strategy<Value = Test> {
 fn threads_that_count() {
     let ways = ExplorationStrategy {
         brute_force: false,
-        steps: 0,
+        search_steps: 0,
         decide_steps: 0,
         lists_outcomes: false,
         ..ExplorationStrategy::FULL
@@ -468,7 +468,7 @@ fn taking() -> impl Strategy<Value = Test> {
 fn threads_that_take_numbers() {
     let ways = ExplorationStrategy {
         brute_force: false,
-        steps: 0,
+        search_steps: 0,
         decide_steps: 0,
         ordered_steps: 0,
         lists_outcomes: false,
@@ -483,7 +483,7 @@ fn threads_that_take_numbers() {
 /// The answers do not depend on RMW chains, spin-loop reduction, the supply of values or thread order.
 #[test]
 fn counters_change_no_answer() {
-    let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
+    let options = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
     for name in ["vulkan", "vulkan-2019"] {
         let model = Model::shipped(name).unwrap().unwrap();
         let config = Config {
@@ -532,7 +532,7 @@ fn counters_change_no_answer() {
 /// The order of adjacent plain reads of different storages is irrelevant.
 #[test]
 fn adjacent_plain_reads() {
-    let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
+    let options = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
     let one = || {
         let places = vec![(0, StorageClass::Buffer), (2, StorageClass::Workgroup), (3, StorageClass::Image)];
         let scopes = vec![Scope::Subgroup, Scope::Workgroup, Scope::QueueFamily, Scope::Device];
@@ -659,7 +659,7 @@ fn width() -> impl Strategy<Value = (Scope, Option<StorageClassSet>)> {
 /// Placement affects only scopes that are narrower than it, and control barriers.
 #[test]
 fn placements_that_no_scope_distinguishes() {
-    let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
+    let options = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
     let places = proptest::collection::vec((0..2u32, 0..2u32), 3);
     let tests = (random::test(), random::test(), width(), places).prop_map(
         |(test, other, (least, classes), places)| {
@@ -723,7 +723,7 @@ fn a_condition_that_distinguishes_threads() {
         bne r0, 0, LC00 | bne r0, 0, LC00 | bne r0, 0, LC00 ;\n\
         st.atom.dv.sc0 y, 1 | st.atom.dv.sc0 y, 1 | st.atom.dv.sc0 y, 1 ;\nLC00: | LC00: | LC00: ;\n";
     let model = Model::shipped("vulkan").unwrap().unwrap();
-    let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
+    let options = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
     for first in 0..3 {
         let text = format!("VULKAN apart\n{{ x = 0; y = 0; }}\n{columns}exists (P{first}:r0 == 0)\n");
         let test = litmus::parse(&text, "apart").unwrap();
@@ -742,7 +742,7 @@ fn symmetric_threads() {
 }
 
 fn answers_are_the_same(tests: &impl Strategy<Value = Test>) {
-    let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
+    let options = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
     for name in ["vulkan", "vulkan-2019-nochains", "dartagnan", "sc"] {
         let model = Model::shipped(name).unwrap().unwrap();
         let config = Config {
@@ -755,7 +755,7 @@ fn answers_are_the_same(tests: &impl Strategy<Value = Test>) {
             for (steps, in_order, listing) in [(20_000, 0, true), (0, 0, false), (0, 20, false)] {
                 let ways = ExplorationStrategy {
                     brute_force: false,
-                    steps,
+                    search_steps: steps,
                     decide_steps: 0,
                     ordered_steps: in_order,
                     lists_outcomes: listing,

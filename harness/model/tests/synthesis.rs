@@ -7,9 +7,9 @@ use model::synthesis::{
     Distinction, FormVocabulary, SHAPES, Telling, TestConstraints, TestStanding, distinguish,
     distinguish_all, minimal_below, operations, placements, standing_of, weakenings,
 };
-use model::{Budget, Model, Options, naive, verdict};
+use model::{Budget, Model, PredictOptions, naive, predict_summary};
 
-const PATIENCE: Options = Options { budget: Budget::UNLIMITED, unroll: 1 };
+const PATIENCE: PredictOptions = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
 
 fn shipped(name: &str) -> Model {
     Model::shipped(name).unwrap().unwrap()
@@ -21,7 +21,7 @@ fn cells(name: &str, level: usize) -> Vec<Telling> {
 }
 
 fn standing(test: &Test, model: &Model) -> TestStanding {
-    standing_of(test, &verdict(test, model, &PATIENCE).unwrap())
+    standing_of(test, &predict_summary(test, model, &PATIENCE).unwrap())
 }
 
 /// The printed form parses to the same test.
@@ -94,7 +94,7 @@ fn naive_enumeration_agrees_that_minimal_tests_are_minimal() {
         for minimal in minimal_below(&cell.top(), &model, &PATIENCE, 100_000).unwrap().minimal {
             let stands = |test: &Test| {
                 let slow = naive::enumerate(test, &model, 1, 1_000_000).unwrap().unwrap();
-                let fast = verdict(test, &model, &PATIENCE).unwrap();
+                let fast = predict_summary(test, &model, &PATIENCE).unwrap();
                 assert_eq!(slow.race, fast.race);
                 assert_eq!(slow.allowed.len(), fast.allowed.len());
                 standing_of(test, &fast)
@@ -129,7 +129,7 @@ fn smallest(first: &str, second: &str, events: usize) -> Option<Distinction> {
     assert_reads_back(&found.test);
     let again = litmus::parse(&litmus::print(&found.test), "printed").unwrap();
     for (model, expectation) in models.iter().zip(&again.metadata.expectations) {
-        let verdict = verdict(&again, model, &PATIENCE).unwrap();
+        let verdict = predict_summary(&again, model, &PATIENCE).unwrap();
         assert_eq!(expectation.model, model.name());
         assert_eq!(expectation.race, Some(verdict.race));
         let observables = again.observables();
@@ -202,7 +202,7 @@ fn several_distinguishing_tests() {
                 if !matches!(access.strength, Access::Atomic { .. }))
         });
         assert!(!plain, "{}", litmus::print(test));
-        let verdicts = [&first, &second].map(|model| verdict(test, model, &PATIENCE).unwrap());
+        let verdicts = [&first, &second].map(|model| predict_summary(test, model, &PATIENCE).unwrap());
         assert_eq!(Difference::between(&verdicts[0], &verdicts[1]), Some(distinction.difference));
     }
     let sizes: Vec<usize> = found.iter().map(|found| operations(&found.test)).collect();

@@ -12,7 +12,7 @@ use std::path::Path;
 use litmus::{Dialect, Race, Test};
 use model::mutation::Difference;
 use model::synthesis::{TestStanding, standing_of};
-use model::{Budget, Model, Options, Summary, verdict};
+use model::{Budget, Model, PredictOptions, PredictionSummary, predict_summary};
 
 const OLD: &str = "vulkan-1.4.305";
 const NEW: &str = "vulkan";
@@ -46,8 +46,8 @@ fn changes() -> Vec<Change> {
 }
 
 /// Returns the verdict on the outcome of the test, and on races.
-fn verdict_text(test: &Test, verdict: &Summary) -> String {
-    let free = Summary { race: Race::Free, ..verdict.clone() };
+fn verdict_text(test: &Test, verdict: &PredictionSummary) -> String {
+    let free = PredictionSummary { race: Race::Free, ..verdict.clone() };
     let reachable = if standing_of(test, &free) == TestStanding::Allowed { "allowed" } else { "forbidden" };
     match verdict.race {
         Race::Racy => format!("{reachable}, racy"),
@@ -66,7 +66,7 @@ struct Differing {
 /// Returns the number of embedded tests with a verdict under both texts, and those with different verdicts.
 fn compared() -> (usize, Vec<Differing>) {
     let [old, new] = [OLD, NEW].map(|name| Model::shipped(name).unwrap().unwrap());
-    let options = Options { budget: Budget::steps(500_000), unroll: 1 };
+    let options = PredictOptions { budget: Budget::from_steps(500_000), unroll: 1 };
     let mut differing = Vec::new();
     let mut compared = 0;
     for entry in litmus::corpus::tests().into_iter().chain(litmus::corpus::model_only()) {
@@ -76,7 +76,8 @@ fn compared() -> (usize, Vec<Differing>) {
         if test.dialect == Dialect::Hsa || !is_of_vulkan {
             continue;
         }
-        let ask = |model| verdict(&test, model, &options).unwrap_or_else(|e| panic!("{}: {e}", entry.id));
+        let ask =
+            |model| predict_summary(&test, model, &options).unwrap_or_else(|e| panic!("{}: {e}", entry.id));
         let (first, second) = (ask(&old), ask(&new));
         compared += 1;
         if Difference::between(&first, &second).is_some() {

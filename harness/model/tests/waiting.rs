@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 use litmus::{Race, Test};
-use model::{Budget, Model, Options, decide, naive, predict};
+use model::{Budget, Model, PredictOptions, naive, predict, predict_without_outcomes};
 use proptest::prelude::Strategy;
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
 
@@ -33,11 +33,11 @@ fn compare(test: &Test, model: &Model) -> Result<Option<Race>, String> {
                 && outcome.meets_condition(test, &observables, &question.condition) == wanted
         })
     };
-    let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
+    let options = PredictOptions { budget: Budget::UNLIMITED, unroll: 1 };
     let unasked = Test { question: None, ..test.clone() };
     for (way, said) in [
-        ("decided", decide(test, model, &options)),
-        ("decided, unasked", decide(&unasked, model, &options)),
+        ("decided", predict_without_outcomes(test, model, &options)),
+        ("decided, unasked", predict_without_outcomes(&unasked, model, &options)),
         ("predicted", predict(test, model, &options)),
     ] {
         let said = said.map_err(|e| e.to_string())?;
@@ -117,7 +117,7 @@ fn loops_that_put_a_value_back() {
             litmus::parse(&text, "back").unwrap_or_else(|errors| panic!("{text}{errors:?}"))
         };
         let says = |operand, unroll| {
-            let options = Options { budget: Budget::UNLIMITED, unroll };
+            let options = PredictOptions { budget: Budget::UNLIMITED, unroll };
             let said = predict(&program(operand), &model, &options).unwrap();
             let allowed = said.outcomes.iter().filter(|(_, outcome)| outcome.allowed);
             let allowed: std::collections::BTreeSet<_> =
@@ -195,7 +195,12 @@ fn turns_that_may_race_or_store_a_final_value() {
                 litmus::parse(&text, "turns").unwrap_or_else(|errors| panic!("{text}{errors:?}"))
             };
             let decided = |test: &Test, unroll| {
-                let said = decide(test, &model, &Options { budget: Budget::UNLIMITED, unroll }).unwrap();
+                let said = predict_without_outcomes(
+                    test,
+                    &model,
+                    &PredictOptions { budget: Budget::UNLIMITED, unroll },
+                )
+                .unwrap();
                 let answers = (said.race == Race::Racy, said.meets == Some(true), said.misses == Some(true));
                 (answers, said.truncated_runs)
             };

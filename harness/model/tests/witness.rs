@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use litmus::{Dialect, QuestionKind, Race, Reachability, Test};
 use model::mutation::{Difference, MUTATED, Mutant, mutants};
-use model::{Model, PredictError, predict, settle, verdict};
+use model::{Model, PredictError, complete_prediction, predict, predict_summary};
 use witness::calls::calls_program;
 use witness::generate::{
     Corner, Family, RandomProgram, classes_program, guarded_program, program, split_program,
@@ -33,7 +33,7 @@ struct Differences {
 
 /// Compares engine and witness on a test; `None` if they agree.
 fn difference(test: &Test, model: &Model, answer: &WitnessAnswer, bound: u32) -> Option<Differences> {
-    let options = model::Options { budget: model::Budget::UNLIMITED, unroll: bound };
+    let options = model::PredictOptions { budget: model::Budget::UNLIMITED, unroll: bound };
     let prediction = match predict(test, model, &options) {
         Ok(prediction) => prediction,
         Err(PredictError::NotAvailable { what }) => {
@@ -46,7 +46,7 @@ fn difference(test: &Test, model: &Model, answer: &WitnessAnswer, bound: u32) ->
     let unlisted = !prediction.complete && prediction.outcomes.is_empty();
     let listed = if unlisted {
         let seen = answer.outcomes.keys();
-        match settle(&prediction, test, model, seen, &options) {
+        match complete_prediction(&prediction, test, model, seen, &options) {
             Ok(settled) => settled,
             // Sequential consistency does not support all of these operations, so it is unknown which
             // outcomes are weak.
@@ -321,8 +321,10 @@ fn answers_to_divergence_differ() {
     let mut different = [0; 3];
     for seed in 0..100 {
         let test = litmus::parse(&guarded_program(seed).text, "random.litmus").unwrap();
-        let shown: Vec<_> =
-            models.iter().map(|model| verdict(&test, model, &Default::default()).unwrap().allowed).collect();
+        let shown: Vec<_> = models
+            .iter()
+            .map(|model| predict_summary(&test, model, &Default::default()).unwrap().allowed)
+            .collect();
         let [any, apart, together] = <[_; 3]>::try_from(shown).unwrap();
         assert!(apart.is_subset(&any) && together.is_subset(&any), "{seed}: {}", litmus::print(&test));
         different[0] += usize::from(any != apart);
@@ -420,10 +422,10 @@ fn random_programs_need_the_statements() {
         for seed in 0..if full { COVERAGE.0 } else { COVERAGE.1 } {
             let program = program(seed);
             let test = litmus::parse(&program.text, "random.litmus").unwrap();
-            let options = model::Options { budget: model::Budget::UNLIMITED, unroll: program.bound };
-            let Ok(expected) = verdict(&test, &model, &options) else { continue };
+            let options = model::PredictOptions { budget: model::Budget::UNLIMITED, unroll: program.bound };
+            let Ok(expected) = predict_summary(&test, &model, &options) else { continue };
             let told = |mutant: &Mutant| {
-                let shown = verdict(&test, &mutant.model, &options).ok();
+                let shown = predict_summary(&test, &mutant.model, &options).ok();
                 shown.and_then(|shown| Difference::between(&expected, &shown)).is_some()
             };
             alive.retain(|mutant| !told(mutant));

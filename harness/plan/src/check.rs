@@ -11,7 +11,7 @@ use crate::{
 const SPIRV_MAGIC: u32 = 0x0723_0203;
 const SPIRV_HEADER_WORDS: usize = 5;
 const OP_EXECUTION_MODE: u32 = 16;
-const LOCAL_SIZE: u32 = 17;
+const MODE_LOCAL_SIZE: u32 = 17;
 
 impl Plan {
     /// Checks that the plan is internally consistent: all indices are valid and sizes agree.
@@ -34,7 +34,7 @@ impl Plan {
         for (number, image) in self.images.iter().enumerate() {
             let invalid = |why| invalid_plan(format!("image {number} ({}): {why}", image.name));
             match image.shape {
-                ImageShape::Texels(buffer) => self.has_buffer(buffer).map_err(invalid)?,
+                ImageShape::Texels(buffer) => self.require_buffer(buffer).map_err(invalid)?,
                 shape if shape.texel_count() == 0 => return Err(invalid("it is empty".to_owned())),
                 _ => {}
             }
@@ -42,7 +42,7 @@ impl Plan {
         for (number, kernel) in self.kernels.iter().enumerate() {
             let images = kernel.images.iter().try_for_each(|image| self.image_shape(*image).map(|_| ()));
             images
-                .and_then(|()| kernel.addresses.iter().try_for_each(|buffer| self.has_buffer(*buffer)))
+                .and_then(|()| kernel.addresses.iter().try_for_each(|buffer| self.require_buffer(*buffer)))
                 .map_err(|why| invalid_plan(format!("kernel {number}: {why}")))?;
         }
         for (number, step) in self.steps.iter().enumerate() {
@@ -113,8 +113,8 @@ impl Plan {
             _ => None,
         });
         let uses: Vec<(bool, u32)> = uses.iter().copied().chain(of_hosts).collect();
-        let most = uses.iter().filter(|(signals, _)| *signals).map(|(_, value)| *value).max().unwrap_or(0);
-        if uses.iter().any(|(_, value)| *value == 0 || *value > most) {
+        let max = uses.iter().filter(|(signals, _)| *signals).map(|(_, value)| *value).max().unwrap_or(0);
+        if uses.iter().any(|(_, value)| *value == 0 || *value > max) {
             return Err("a wait without a signal".to_owned());
         }
         Ok(())
@@ -184,13 +184,13 @@ impl Plan {
             return if any { Err("its ownership is acquired but not released".to_owned()) } else { Ok(()) };
         }
         // The owner; or the releasing and the acquiring family of a transfer in progress.
-        let (mut first, mut owner, mut on_its_way) = (None, None, None);
+        let (mut first, mut owner, mut transfer) = (None, None, None);
         for (number, step) in self.steps.iter().enumerate() {
             let family = self.queue_family(step.queue());
             let wrong = |what: &str| Err(format!("{what} in step {number}"));
             match step {
                 PlanStep::Acquire { buffer: own, from, .. } if *own == buffer => {
-                    if on_its_way.take() != Some((self.queue_family(*from), family)) {
+                    if transfer.take() != Some((self.queue_family(*from), family)) {
                         return wrong("its ownership has not been released to the queue family");
                     }
                     owner = family;
@@ -200,31 +200,31 @@ impl Plan {
                 _ => continue,
             }
             first = first.or(family);
-            owner = owner.or(if on_its_way.is_none() { family } else { None });
+            owner = owner.or(if transfer.is_none() { family } else { None });
             if owner != family {
                 return wrong("a queue family that does not own it");
             }
             if let PlanStep::Release { to, .. } = step {
-                (owner, on_its_way) = (None, Some((family, self.queue_family(*to))));
+                (owner, transfer) = (None, Some((family, self.queue_family(*to))));
             }
         }
         if owner == first { Ok(()) } else { Err("its last owner is not its first".to_owned()) }
     }
 
     fn validate_step(&self, step: &PlanStep) -> Result<(), String> {
-        self.has_queue(step.queue())?;
+        self.require_queue(step.queue())?;
         match step {
-            PlanStep::Fill { buffer, .. } | PlanStep::ToHost { buffer, .. } => self.has_buffer(*buffer),
+            PlanStep::Fill { buffer, .. } | PlanStep::ToHost { buffer, .. } => self.require_buffer(*buffer),
             PlanStep::Release { buffer, to: other, .. } | PlanStep::Acquire { buffer, from: other, .. } => {
-                self.has_queue(*other)?;
+                self.require_queue(*other)?;
                 if self.queue_family(*other) == self.queue_family(step.queue()) {
                     return Err("a transfer of ownership within a queue family".to_owned());
                 }
-                self.has_buffer(*buffer)
+                self.require_buffer(*buffer)
             }
             PlanStep::Copy { from, to, .. } => {
-                self.has_buffer(*from)?;
-                self.has_buffer(*to)?;
+                self.require_buffer(*from)?;
+                self.require_buffer(*to)?;
                 let words =
                     |buffer: &BufferId| self.buffers.get(buffer.0 as usize).map(|buffer| buffer.words);
                 if from == to {
@@ -237,7 +237,7 @@ impl Plan {
             }
             PlanStep::ToImage { from: buffer, to: image, .. }
             | PlanStep::FromImage { from: image, to: buffer, .. } => {
-                self.has_buffer(*buffer)?;
+                self.require_buffer(*buffer)?;
                 let texels = match self.image_shape(*image)? {
                     ImageShape::Texels(_) => return Err(format!("image {} is a texel buffer", image.0)),
                     shape => shape.texel_count(),
@@ -290,15 +290,15 @@ impl Plan {
     fn validate_use(
         &self,
         kernel: KernelId,
-        dispatched: bool,
+        is_dispatch: bool,
         bindings: &[BufferId],
         push_constants: &[u8],
     ) -> Result<(), String> {
         let number = kernel.0;
         let kernel = usize::try_from(number).ok().and_then(|index| self.kernels.get(index));
         let kernel = kernel.ok_or_else(|| format!("no kernel {number}"))?;
-        if kernel.stage.has_workgroups() != dispatched {
-            let what = if dispatched { "a dispatch" } else { "a draw" };
+        if kernel.stage.has_workgroups() != is_dispatch {
+            let what = if is_dispatch { "a dispatch" } else { "a draw" };
             return Err(format!("{what} of kernel {number}, which has another stage"));
         }
         if bindings.len() as u64 != u64::from(kernel.bindings) {
@@ -315,11 +315,11 @@ impl Plan {
                 kernel.push_constant_bytes
             ));
         }
-        bindings.iter().try_for_each(|buffer| self.has_buffer(*buffer))
+        bindings.iter().try_for_each(|buffer| self.require_buffer(*buffer))
     }
 
     /// Returns the graphics stages that run on a queue. If there are any, its family needs graphics.
-    pub fn graphics_on(&self, queue: QueueId) -> StageMask {
+    pub fn graphics_stages(&self, queue: QueueId) -> StageMask {
         let kernels = self.steps.iter().filter_map(|step| match step {
             PlanStep::Dispatch { queue: own, kernel, .. } | PlanStep::Draw { queue: own, kernel, .. }
                 if *own == queue =>
@@ -331,7 +331,7 @@ impl Plan {
         kernels.fold(StageMask::NONE, |all, kernel| all.with(kernel.stage.as_set().graphics_only()))
     }
 
-    fn has_queue(&self, queue: QueueId) -> Result<(), String> {
+    fn require_queue(&self, queue: QueueId) -> Result<(), String> {
         let found = (queue.0 as usize) < self.queues.len();
         found.then_some(()).ok_or_else(|| format!("no queue {}", queue.0))
     }
@@ -341,7 +341,7 @@ impl Plan {
         found.ok_or_else(|| format!("no image {}", image.0))
     }
 
-    fn has_buffer(&self, buffer: BufferId) -> Result<(), String> {
+    fn require_buffer(&self, buffer: BufferId) -> Result<(), String> {
         let found = (buffer.0 as usize) < self.buffers.len();
         found.then_some(()).ok_or_else(|| format!("no buffer {}", buffer.0))
     }
@@ -393,7 +393,7 @@ impl Drawing {
     /// A description of the violation.
     pub fn validate(&self) -> Result<(), String> {
         let (width, height) = self.extent;
-        let most = Drawing::VIEWPORT;
+        let most = Drawing::VIEWPORT_SIZE;
         if self.points == 0 || width == 0 || height == 0 {
             return Err("a draw without vertices".to_owned());
         }
@@ -411,7 +411,7 @@ impl Kernel {
         while let Some(first) = rest.first() {
             let (count, opcode) = ((first >> 16) as usize, first & 0xffff);
             let instruction = rest.get(..count.max(1))?;
-            if let (OP_EXECUTION_MODE, [_, _, LOCAL_SIZE, x, y, z]) = (opcode, instruction) {
+            if let (OP_EXECUTION_MODE, [_, _, MODE_LOCAL_SIZE, x, y, z]) = (opcode, instruction) {
                 return Some([*x, *y, *z]);
             }
             rest = rest.get(count.max(1)..)?;
@@ -429,10 +429,10 @@ impl Kernel {
                 self.push_constant_bytes
             ));
         }
-        if self.stage.vertex().is_some_and(|vertex| vertex.first() != Some(&SPIRV_MAGIC)) {
+        if self.stage.vertex_shader().is_some_and(|vertex| vertex.first() != Some(&SPIRV_MAGIC)) {
             return Err("the words of its vertex shader are not a SPIR-V module".to_owned());
         }
-        if self.stage.mesh().is_some_and(|mesh| mesh.first() != Some(&SPIRV_MAGIC)) {
+        if self.stage.mesh_shader().is_some_and(|mesh| mesh.first() != Some(&SPIRV_MAGIC)) {
             return Err("the words of its mesh shader are not a SPIR-V module".to_owned());
         }
         if let Some(interface) = &self.interface {
@@ -472,12 +472,12 @@ impl Capabilities {
     /// [`DeviceError::Unsupported`] with the first missing capability.
     pub fn check_plan(&self, plan: &Plan) -> Result<(), DeviceError> {
         for buffer in &plan.buffers {
-            let most = self.max_storage_buffer_bytes / 4;
-            at_most(buffer.words, most, || format!("words in a storage buffer ({})", buffer.name))?;
+            let max = self.max_storage_buffer_bytes / 4;
+            check_limit(buffer.words, max, || format!("words in a storage buffer ({})", buffer.name))?;
         }
         let memories = plan.buffers.iter().map(|buffer| buffer.memory);
         for memory in memories.chain(plan.images.iter().map(|image| image.memory)) {
-            if let BufferMemory::Of(kind) | BufferMemory::Mapped(kind) = memory
+            if let BufferMemory::Typed(kind) | BufferMemory::Mapped(kind) = memory
                 && !self.memory_types.iter().any(|properties| kind.matches_type(*properties))
             {
                 return Err(DeviceError::Unsupported(kind.to_string()));
@@ -492,7 +492,7 @@ impl Capabilities {
         for step in &plan.steps {
             if let PlanStep::Dispatch { workgroups, kernel, bindings, .. } = step {
                 self.check_uniform(plan, *kernel, bindings)?;
-                at_most((*workgroups).into(), self.max_workgroups.into(), || {
+                check_limit((*workgroups).into(), self.max_workgroups.into(), || {
                     "workgroups in a dispatch".to_owned()
                 })?;
             }
@@ -507,7 +507,7 @@ impl Capabilities {
         for (bound, buffer) in interface.bindings.iter().zip(buffers).filter(|(bound, _)| bound.uniform) {
             let words = plan.buffers.get(buffer.0 as usize).map_or(0, |buffer| buffer.words);
             let name = || format!("bytes in the uniform buffer {}.{}", bound.set, bound.binding);
-            at_most(words.saturating_mul(4), UNIFORM_BYTES, name)?;
+            check_limit(words.saturating_mul(4), UNIFORM_BYTES, name)?;
         }
         Ok(())
     }
@@ -522,18 +522,18 @@ impl Capabilities {
         }
         let uniform = kernel.interface.iter().flat_map(|interface| &interface.bindings);
         let uniform = uniform.filter(|bound| bound.uniform).count() as u64;
-        at_most(u64::from(kernel.bindings) - uniform, self.max_storage_buffers.into(), || {
+        check_limit(u64::from(kernel.bindings) - uniform, self.max_storage_buffers.into(), || {
             "storage buffers of a kernel".to_owned()
         })?;
-        if let Some(lack) = kernel.interface.as_ref().and_then(Interface::missing_requirement) {
-            return Err(DeviceError::Unsupported(lack));
+        if let Some(requirement) = kernel.interface.as_ref().and_then(Interface::missing_requirement) {
+            return Err(DeviceError::Unsupported(requirement));
         }
         let pushed = u64::from(kernel.push_constant_bytes) + 8 * kernel.addresses.len() as u64;
-        at_most(pushed, self.max_push_constant_bytes.into(), || "bytes of push constants".to_owned())?;
+        check_limit(pushed, self.max_push_constant_bytes.into(), || "bytes of push constants".to_owned())?;
         let size = kernel.workgroup_size();
         if let Some([x, y, z]) = size {
             let invocations = u64::from(x).saturating_mul(y.into()).saturating_mul(z.into());
-            at_most(invocations, self.max_workgroup_invocations.into(), || {
+            check_limit(invocations, self.max_workgroup_invocations.into(), || {
                 "invocations in a workgroup".to_owned()
             })?;
         }
@@ -554,8 +554,8 @@ impl Capabilities {
                 )));
             }
             let invocations = u64::from(x).saturating_mul(y.into()).saturating_mul(z.into());
-            let most = u64::from(self.max_workgroup_subgroups).saturating_mul(subgroup_size.into());
-            at_most(invocations, most, || {
+            let max = u64::from(self.max_workgroup_subgroups).saturating_mul(subgroup_size.into());
+            check_limit(invocations, max, || {
                 format!("invocations in a workgroup of full subgroups of {subgroup_size}")
             })?;
         }
@@ -563,7 +563,7 @@ impl Capabilities {
     }
 }
 
-fn at_most(needed: u64, available: u64, what: impl Fn() -> String) -> Result<(), DeviceError> {
+fn check_limit(needed: u64, available: u64, what: impl Fn() -> String) -> Result<(), DeviceError> {
     if needed <= available {
         return Ok(());
     }

@@ -13,14 +13,14 @@ pub struct Hosts {
     /// The start of each batch. A batch is the work after a step [`Batch`](crate::PlanStep::Batch) on its queue.
     pub batches: Vec<BatchStart>,
     /// True if each queue receives its batches in the order of their numbers.
-    pub in_order: bool,
+    pub is_in_order: bool,
 }
 
 impl Hosts {
     /// Returns the words that the threads access, in program order.
     pub fn accessed_places(&self) -> impl Iterator<Item = HostPlace> + '_ {
         let operations = self.threads.iter().flat_map(|thread| &thread.acts).flat_map(|act| match act {
-            HostAct::Each(operations) => operations.as_slice(),
+            HostAct::Execute(operations) => operations.as_slice(),
             HostAct::Submit(_) | HostAct::Wait(_) | HostAct::Signal { .. } | HostAct::Await { .. } => &[],
         });
         operations
@@ -68,7 +68,7 @@ pub enum HostReport {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostAct {
     /// Runs these operations for one instance after the other.
-    Each(Vec<HostOperation>),
+    Execute(Vec<HostOperation>),
     /// Submits a batch.
     Submit(u32),
     /// Waits for the fence of a batch.
@@ -121,7 +121,7 @@ pub enum HostOperation {
         /// The comparison; `None` means always.
         condition: Option<(HostRelation, HostValue, HostValue)>,
         /// The number of skipped operations.
-        over: u32,
+        count: u32,
     },
 }
 
@@ -147,7 +147,7 @@ pub enum HostValue {
 
 impl HostValue {
     /// Returns the value, given the contents of the registers.
-    pub fn evaluate_with(self, register: impl Fn(u32) -> u32) -> u32 {
+    pub fn evaluate(self, register: impl Fn(u32) -> u32) -> u32 {
         match self {
             HostValue::Number(number) => number,
             HostValue::Register(number) => register(number),

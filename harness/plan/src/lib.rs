@@ -11,7 +11,7 @@ mod clock;
 mod host;
 mod image;
 mod interface;
-mod masked;
+mod mask;
 mod memory;
 mod resource;
 mod stage;
@@ -27,7 +27,7 @@ pub use host::{
 };
 pub use image::{Image, ImageFormat, ImageId, ImageShape};
 pub use interface::{BufferBinding, Interface};
-pub use masked::{FeatureMask, MaskError};
+pub use mask::{FeatureMask, MaskError};
 pub use memory::{MemoryKind, MemoryProperties};
 pub use resource::{Buffer, BufferId, BufferMemory, KernelId, Queue, QueueId, Semaphore, SemaphoreId};
 pub use stage::{Drawing, KernelStage};
@@ -323,7 +323,7 @@ pub trait Device {
 
     /// Drops cached pipelines, so that the next plan is compiled again. Devices without a cache keep the
     /// default.
-    fn forget_compiled(&self) {}
+    fn clear_pipeline_cache(&self) {}
 
     /// Seeds the device's own random choices. Devices without any keep the default.
     fn reseed(&self, seed: u64) {
@@ -402,8 +402,8 @@ pub trait Prepared {
     /// # Errors
     ///
     /// If the plan has no host threads, the device runs none, or their words exceed the buffer.
-    fn set_host_layout(&mut self, play: HostLayout) -> Result<(), DeviceError> {
-        let _ = play;
+    fn set_host_layout(&mut self, layout: HostLayout) -> Result<(), DeviceError> {
+        let _ = layout;
         Err(DeviceError::Unsupported("host threads".into()))
     }
 

@@ -25,9 +25,9 @@ pub struct MemoryProperties {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct MemoryKind {
     /// Required properties.
-    pub with: MemoryProperties,
+    pub required: MemoryProperties,
     /// Forbidden properties.
-    pub without: MemoryProperties,
+    pub forbidden: MemoryProperties,
 }
 
 const NONE: MemoryProperties = MemoryProperties {
@@ -44,28 +44,34 @@ const COHERENT: MemoryProperties = MemoryProperties { host_coherent: true, ..NON
 impl MemoryKind {
     /// The named kinds for tests.
     pub const NAMED: [(&str, MemoryKind); 7] = [
-        ("local", MemoryKind { with: LOCAL, without: NONE }),
-        ("nonlocal", MemoryKind { with: NONE, without: LOCAL }),
-        ("visible", MemoryKind { with: VISIBLE, without: NONE }),
-        ("coherent", MemoryKind { with: MemoryProperties { host_coherent: true, ..VISIBLE }, without: NONE }),
-        ("noncoherent", MemoryKind { with: VISIBLE, without: COHERENT }),
-        ("cached", MemoryKind { with: MemoryProperties { host_cached: true, ..VISIBLE }, without: NONE }),
+        ("local", MemoryKind { required: LOCAL, forbidden: NONE }),
+        ("nonlocal", MemoryKind { required: NONE, forbidden: LOCAL }),
+        ("visible", MemoryKind { required: VISIBLE, forbidden: NONE }),
+        (
+            "coherent",
+            MemoryKind { required: MemoryProperties { host_coherent: true, ..VISIBLE }, forbidden: NONE },
+        ),
+        ("noncoherent", MemoryKind { required: VISIBLE, forbidden: COHERENT }),
+        (
+            "cached",
+            MemoryKind { required: MemoryProperties { host_cached: true, ..VISIBLE }, forbidden: NONE },
+        ),
         (
             "device-coherent",
-            MemoryKind { with: MemoryProperties { device_coherent: true, ..NONE }, without: NONE },
+            MemoryKind { required: MemoryProperties { device_coherent: true, ..NONE }, forbidden: NONE },
         ),
     ];
 
-    /// Returns the kind with this name.
-    pub fn from_word(word: &str) -> Option<MemoryKind> {
+    /// Returns the kind of this name.
+    pub fn from_name(word: &str) -> Option<MemoryKind> {
         MemoryKind::NAMED.iter().find(|(name, _)| *name == word).map(|(_, kind)| *kind)
     }
 
     /// Returns true if a memory type is of this kind.
     pub fn matches_type(&self, properties: MemoryProperties) -> bool {
         let flags = properties.named_flags().map(|(has, _)| has);
-        let (with, without) = (self.with.named_flags(), self.without.named_flags());
-        properties.device_coherent == self.with.device_coherent
+        let (with, without) = (self.required.named_flags(), self.forbidden.named_flags());
+        properties.device_coherent == self.required.device_coherent
             && flags.iter().zip(with).all(|(has, (wanted, _))| *has || !wanted)
             && flags.iter().zip(without).all(|(has, (unwanted, _))| !*has || !unwanted)
     }
@@ -96,11 +102,11 @@ impl fmt::Display for MemoryProperties {
 impl fmt::Display for MemoryKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("memory type")?;
-        if self.with != NONE {
-            write!(f, " {}", self.with)?;
+        if self.required != NONE {
+            write!(f, " {}", self.required)?;
         }
-        if self.without != NONE {
-            write!(f, " without {}", self.without)?;
+        if self.forbidden != NONE {
+            write!(f, " without {}", self.forbidden)?;
         }
         Ok(())
     }
@@ -143,7 +149,7 @@ mod tests {
 
     #[test]
     fn missing_memory_is_named() {
-        let lack = |word| MemoryKind::from_word(word).unwrap_or_default().to_string();
+        let lack = |word| MemoryKind::from_name(word).unwrap_or_default().to_string();
         assert_eq!(lack("nonlocal"), "memory type without DEVICE_LOCAL");
         assert_eq!(lack("noncoherent"), "memory type HOST_VISIBLE without HOST_COHERENT");
         assert_eq!(lack("cached"), "memory type HOST_VISIBLE | HOST_CACHED");

@@ -39,7 +39,7 @@ pub enum BufferMemory {
     /// Host-visible and coherent: the host accesses it while kernels run.
     Shared,
     /// The device's first memory type of this kind; the host does not access it.
-    Of(MemoryKind),
+    Typed(MemoryKind),
     /// The device's first memory type of this kind; host threads access it.
     Mapped(MemoryKind),
 }

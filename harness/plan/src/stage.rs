@@ -14,7 +14,7 @@ pub enum KernelStage {
     Fragment {
         /// SPIR-V words of the vertex shader that positions the points; entry point `main`, without bindings
         /// and push constants.
-        positions: Vec<u32>,
+        vertex_shader: Vec<u32>,
     },
     /// Vertices, and fragments of the points that they position, in one draw.
     VertexAndFragment {
@@ -66,16 +66,16 @@ impl KernelStage {
     }
 
     /// Returns the SPIR-V words of the vertex shader of a fragment stage.
-    pub fn vertex(&self) -> Option<&[u32]> {
+    pub fn vertex_shader(&self) -> Option<&[u32]> {
         match self {
             KernelStage::Compute | KernelStage::Vertex | KernelStage::Mesh | KernelStage::Task { .. } => None,
-            KernelStage::Fragment { positions } => Some(positions),
+            KernelStage::Fragment { vertex_shader: positions } => Some(positions),
             KernelStage::VertexAndFragment { vertex_shader: vertex } => Some(vertex),
         }
     }
 
     /// Returns the SPIR-V words of the mesh shader after a task shader.
-    pub fn mesh(&self) -> Option<&[u32]> {
+    pub fn mesh_shader(&self) -> Option<&[u32]> {
         if let KernelStage::Task { mesh_shader: mesh } = self { Some(mesh) } else { None }
     }
 }
@@ -87,11 +87,11 @@ pub struct Drawing {
     pub points: u32,
     /// Width and height in pixels of the rasterized area; `(1, 1)` without rasterization.
     ///
-    /// The viewport is [`Drawing::VIEWPORT`] pixels wide and high from the same corner.
+    /// The viewport is [`Drawing::VIEWPORT_SIZE`] pixels wide and high from the same corner.
     pub extent: (u32, u32),
 }
 
 impl Drawing {
     /// The viewport size and the maximum extent in pixels; every device supports it.
-    pub const VIEWPORT: u32 = 4096;
+    pub const VIEWPORT_SIZE: u32 = 4096;
 }

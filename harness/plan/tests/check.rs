@@ -220,11 +220,14 @@ fn draws_are_checked() {
         steps: vec![step],
         ..plan()
     };
-    let fragment = |words: &[u32]| KernelStage::Fragment { positions: words.to_vec() };
+    let fragment = |words: &[u32]| KernelStage::Fragment { vertex_shader: words.to_vec() };
     let good = of(KernelStage::Vertex, draw(5, (1, 1), 8));
     assert_eq!(good.validate(), Ok(()));
     assert_eq!(of(fragment(&kernel(1).words), draw(5, (4096, 2), 8)).validate(), Ok(()));
-    assert_eq!((good.graphics_on(QUEUE), plan().graphics_on(QUEUE)), (StageMask::VERTEX, StageMask::NONE));
+    assert_eq!(
+        (good.graphics_stages(QUEUE), plan().graphics_stages(QUEUE)),
+        (StageMask::VERTEX, StageMask::NONE)
+    );
     let table = [
         (of(KernelStage::Compute, draw(5, (1, 1), 8)), "step 0: a draw of kernel 0, which has another stage"),
         (
@@ -399,24 +402,26 @@ fn missing_semaphores_and_memory_are_named() {
     assert_eq!(capabilities().check_plan(&timeline), Err(DeviceError::Unsupported(feature.to_string())));
     assert_eq!(Capabilities { features: vec![feature], ..capabilities() }.check_plan(&timeline), Ok(()));
 
-    let kind = MemoryKind::from_word("nonlocal").unwrap();
-    let apart =
-        Plan { buffers: vec![buffer(4), Buffer { memory: BufferMemory::Of(kind), ..buffer(8) }], ..plan() };
+    let kind = MemoryKind::from_name("nonlocal").unwrap();
+    let separate = Plan {
+        buffers: vec![buffer(4), Buffer { memory: BufferMemory::Typed(kind), ..buffer(8) }],
+        ..plan()
+    };
     let lack = DeviceError::Unsupported("memory type without DEVICE_LOCAL".to_owned());
-    assert_eq!(capabilities().check_plan(&apart), Err(lack.clone()));
+    assert_eq!(capabilities().check_plan(&separate), Err(lack.clone()));
     let shape = ImageShape::OneDimensional { width: 4 };
-    let texels = Plan { images: vec![Image { memory: BufferMemory::Of(kind), ..image(shape) }], ..plan() };
+    let texels = Plan { images: vec![Image { memory: BufferMemory::Typed(kind), ..image(shape) }], ..plan() };
     assert_eq!(capabilities().check_plan(&texels), Err(lack));
     let host = MemoryProperties { host_visible: true, ..MemoryProperties::default() };
-    assert_eq!(Capabilities { memory_types: vec![host], ..capabilities() }.check_plan(&apart), Ok(()));
+    assert_eq!(Capabilities { memory_types: vec![host], ..capabilities() }.check_plan(&separate), Ok(()));
 }
 
 /// Returns a plan whose host thread submits a batch, waits for it and reads its result.
-fn with_hosts() -> Plan {
+fn plan_with_hosts() -> Plan {
     let place = plan::HostPlace { storage: 0, name: 0 };
     let read = HostOperation::Load { register: 0, place, order: None };
     let thread = HostThread {
-        acts: vec![HostAct::Submit(0), HostAct::Wait(0), HostAct::Each(vec![read])],
+        acts: vec![HostAct::Submit(0), HostAct::Wait(0), HostAct::Execute(vec![read])],
         registers: 1,
         reports: vec![HostReport::Register(0)],
     };
@@ -431,7 +436,7 @@ fn with_hosts() -> Plan {
             threads: vec![thread],
             buffer: BufferId(2),
             batches: vec![BatchStart::Submitted, BatchStart::Early],
-            in_order: false,
+            is_in_order: false,
         }),
         steps: vec![
             PlanStep::Hosts { queue: QUEUE },
@@ -447,9 +452,9 @@ fn with_hosts() -> Plan {
 
 #[test]
 fn host_threads_refer_to_their_batches() {
-    assert_eq!(with_hosts().validate(), Ok(()));
+    assert_eq!(plan_with_hosts().validate(), Ok(()));
     let change = |change: &dyn Fn(&mut Plan)| {
-        let mut plan = with_hosts();
+        let mut plan = plan_with_hosts();
         change(&mut plan);
         plan
     };
@@ -515,7 +520,7 @@ fn a_buffer_with_an_owner_is_used_only_by_the_owner() {
     let fill = |queue| PlanStep::Fill { queue, buffer, value: 1 };
     let release = |queue, to| PlanStep::Release { queue, buffer, to };
     let acquire = |queue, from| PlanStep::Acquire { queue, buffer, from };
-    let told = |steps: &[PlanStep]| {
+    let validate = |steps: &[PlanStep]| {
         let queues = vec![Queue { family: 0 }, Queue { family: 1 }, Queue { family: 1 }];
         let plan = Plan { queues, steps: steps.to_vec(), ..plan() };
         plan.validate().map_err(|error| error.to_string())
@@ -528,8 +533,8 @@ fn a_buffer_with_an_owner_is_used_only_by_the_owner() {
         release(far, near),
         acquire(near, far),
     ];
-    assert_eq!(told(&sound), Ok(()));
-    assert_eq!(told(&[fill(near), fill(far)]), Ok(()), "it is shared");
+    assert_eq!(validate(&sound), Ok(()));
+    assert_eq!(validate(&[fill(near), fill(far)]), Ok(()), "it is shared");
     let without = |number: usize| {
         let mut steps = sound.to_vec();
         steps.remove(number);
@@ -547,7 +552,7 @@ fn a_buffer_with_an_owner_is_used_only_by_the_owner() {
         (vec![release(near, QueueId(9))], "no queue 9"),
     ];
     for (steps, why) in cases {
-        let told = told(&steps);
+        let told = validate(&steps);
         assert!(told.as_ref().is_err_and(|told| told.contains(why)), "{told:?}, not {why}");
     }
 }

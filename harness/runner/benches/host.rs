@@ -8,7 +8,7 @@ mod common;
 
 use std::ops::ControlFlow;
 
-use common::{Fake, Happening, kernel, store_buffering};
+use common::{FakeDevice, SubmissionEnd, kernel, store_buffering};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use runner::{RunBudget, RunSettings, Stress, run};
 use shaders::classify::{self, CountedMemory, RowColumn, RowTable, WordSource};
@@ -17,13 +17,13 @@ const INSTANCES: u64 = 4_000_000;
 
 /// Uses a device with almost no latency, so that the measured time is that of the host.
 fn host(criterion: &mut Criterion) {
-    let device = Fake::new(true, |number, memories| {
+    let device = FakeDevice::new(true, |number, memories| {
         let instances = (memories.parameters.rounds * memories.parameters.groups * 4) as usize;
         let (registers, done) = memories.results.split_at_mut(2 * instances);
         let value = number as u32 & 1;
         registers.fill(value);
         done[..instances].fill(memories.parameters.done);
-        Happening::Ends
+        SubmissionEnd::Ends
     });
     let (kernel, test) = (kernel(), store_buffering());
     let stress = Stress {
@@ -44,7 +44,7 @@ fn host(criterion: &mut Criterion) {
 
 /// Measures the cost of a test before its first dispatch.
 fn kernels(criterion: &mut Criterion) {
-    let config = shaders::KernelConfig { subgroup_size: 8, lanes: 8, ..shaders::KernelConfig::PLAIN };
+    let config = shaders::KernelConfig { subgroup_size: 8, lanes: 8, ..shaders::KernelConfig::MINIMAL };
     let mut group = criterion.benchmark_group("kernel generation");
     for (name, text) in [
         ("SB+rlx-rlx", include_str!("../../../litmus/corpus/sb/SB+rlx-rlx.litmus")),
@@ -59,8 +59,8 @@ fn kernels(criterion: &mut Criterion) {
         lanes: 64,
         slots: 4,
         storage_words: 1,
-        initial: vec![0, 0],
-        done: Vec::new(),
+        initial_values: vec![0, 0],
+        done_slots: Vec::new(),
         by_round: false,
         workgroup_size: 256,
         workgroups: 256,
@@ -71,7 +71,7 @@ fn kernels(criterion: &mut Criterion) {
         (0..4).map(|slot| RowColumn { source: WordSource::Slot(slot), words: vec![0, 1] }).collect();
     let table = RowTable::new(columns).unwrap();
     group.bench_function("reset and count on the device", |bencher| {
-        bencher.iter(|| (classify::reset(&memory), classify::count(&memory, &table)));
+        bencher.iter(|| (classify::reset_kernel(&memory), classify::counting_kernel(&memory, &table)));
     });
     group.finish();
 }

@@ -9,58 +9,58 @@ use crate::stress::Stress;
 pub(crate) struct Calibration {
     /// The current fraction.
     pub scale: f64,
-    aim: Duration,
+    target_duration: Duration,
     /// The minimum fraction. If waiting dominates the duration, fewer rounds do not shorten it.
-    least: f64,
+    min_scale: f64,
     /// Dispatches to ignore: a driver may compile the kernel during the first one.
     warm_up: u32,
     /// False if the parameters may depend only on the seed.
-    pub on: bool,
+    pub is_enabled: bool,
 }
 
 impl Calibration {
-    const FIRST: f64 = 1.0 / 32.0;
+    const INITIAL_SCALE: f64 = 1.0 / 32.0;
     /// The minimum fraction of a short dispatch, so that partners that meet once interleave hundreds of
     /// instances.
-    const LEAST_SHORT: f64 = 1.0 / 16.0;
+    const MIN_SHORT_SCALE: f64 = 1.0 / 16.0;
 
     /// Starts calibration for a run.
     pub fn new(stress: &Stress) -> Calibration {
-        let (scale, warm_up) = if stress.calibrate { (Calibration::FIRST, 1) } else { (1.0, 0) };
+        let (scale, warm_up) = if stress.calibrate { (Calibration::INITIAL_SCALE, 1) } else { (1.0, 0) };
         let aim = Duration::from_millis(stress.submission_ms.into());
-        Calibration { scale, aim, least: 0.0, warm_up, on: stress.calibrate }
+        Calibration { scale, target_duration: aim, min_scale: 0.0, warm_up, is_enabled: stress.calibrate }
     }
 
-    /// Starts calibration for dispatches that take at most `aim`.
-    pub fn short(stress: &Stress, aim: Duration) -> Calibration {
-        let whole = Calibration::new(stress);
+    /// Starts calibration for dispatches that take at most `aim`, the target duration.
+    pub fn for_short_dispatches(stress: &Stress, aim: Duration) -> Calibration {
+        let base = Calibration::new(stress);
         Calibration {
-            aim: aim.min(whole.aim),
-            scale: whole.scale.max(Calibration::LEAST_SHORT),
-            least: Calibration::LEAST_SHORT,
+            target_duration: aim.min(base.target_duration),
+            scale: base.scale.max(Calibration::MIN_SHORT_SCALE),
+            min_scale: Calibration::MIN_SHORT_SCALE,
             warm_up: 0,
-            ..whole
+            ..base
         }
     }
 
     /// Adapts the fraction to the duration of a dispatch.
-    pub fn learn(&mut self, took: Duration) {
-        if !self.on {
+    pub fn adapt_scale(&mut self, took: Duration) {
+        if !self.is_enabled {
             return;
         }
         if self.warm_up > 0 {
             self.warm_up -= 1;
         // Halving immediately but doubling only below a third avoids oscillation around the target.
-        } else if took > self.aim {
-            self.scale = (self.scale / 2.0).max(self.least);
-        } else if took < self.aim / 3 {
+        } else if took > self.target_duration {
+            self.scale = (self.scale / 2.0).max(self.min_scale);
+        } else if took < self.target_duration / 3 {
             self.scale = (self.scale * 2.0).min(1.0);
         }
     }
 
     /// Returns true if even one round takes too long.
-    pub fn stuck(&self, rounds: u32, took: Duration) -> bool {
-        self.on && self.warm_up == 0 && rounds == 1 && took > self.aim
+    pub fn is_round_too_long(&self, rounds: u32, took: Duration) -> bool {
+        self.is_enabled && self.warm_up == 0 && rounds == 1 && took > self.target_duration
     }
 }
 
@@ -72,10 +72,12 @@ mod tests {
     fn waiting_does_not_shrink_short_dispatches_without_bound() {
         let stress = Stress::preset("swiftshader").unwrap();
         let after_waits = |mut calibration: Calibration| {
-            (0..30).for_each(|_| calibration.learn(Duration::from_millis(60)));
+            (0..30).for_each(|_| calibration.adapt_scale(Duration::from_millis(60)));
             calibration.scale
         };
-        assert!(after_waits(Calibration::short(&stress, Duration::from_millis(1))) > 1.0 / 200.0);
+        assert!(
+            after_waits(Calibration::for_short_dispatches(&stress, Duration::from_millis(1))) > 1.0 / 200.0
+        );
         assert!(after_waits(Calibration::new(&stress)) < 1.0 / 200.0);
     }
 }

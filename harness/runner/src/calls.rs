@@ -4,11 +4,11 @@
 use litmus::{DependencyScopes, Schedule, ScheduledItem, ThreadId};
 use plan::{BufferId, DependencyKind, PlanStep, QueueId, Semaphore, SemaphoreId};
 use shaders::Program;
-use shaders::host::{Called, items};
+use shaders::host::{CallSchedule, batch_items};
 
 /// Calls in a valid order of submission.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Ordered {
+pub(crate) struct OrderedCalls {
     /// The steps in submission order.
     pub items: Vec<OrderedCall>,
     /// The semaphores of the steps.
@@ -25,7 +25,7 @@ pub(crate) enum OrderedCall {
 }
 
 /// Returns true if the test uses timeline semaphores.
-pub(crate) fn counts(schedule: &Schedule) -> bool {
+pub(crate) fn uses_timeline_semaphores(schedule: &Schedule) -> bool {
     let mut items = schedule.queues.iter().flat_map(|queue| &queue.items);
     items.any(|item| matches!(item, ScheduledItem::Signal(_, Some(_)) | ScheduledItem::Wait(_, Some(_))))
         || !schedule.hosts.is_empty()
@@ -45,7 +45,7 @@ impl<'a> NameNumbers<'a> {
     }
 }
 
-fn dependency(queue: QueueId, kind: DependencyKind, scopes: &DependencyScopes) -> PlanStep {
+fn dependency_step(queue: QueueId, kind: DependencyKind, scopes: &DependencyScopes) -> PlanStep {
     let (source, target) = (scopes.source, scopes.target);
     PlanStep::Dependency { queue, kind, stages: (source.0, target.0), available: source.1, visible: target.1 }
 }
@@ -54,23 +54,23 @@ fn dependency(queue: QueueId, kind: DependencyKind, scopes: &DependencyScopes) -
 ///
 /// # Errors
 /// The rule that makes the test invalid for a device.
-pub(crate) fn steps(
+pub(crate) fn order_calls(
     program: &Program,
     schedule: &Schedule,
-    owned: BufferId,
-) -> Result<Ordered, &'static str> {
-    check_values(schedule)?;
-    match program.hosts.as_ref().and_then(|hosts| hosts.called.as_ref()) {
-        Some(Ok(called)) => batches(schedule, called),
-        _ => in_one_order(schedule, owned),
+    owned_buffer: BufferId,
+) -> Result<OrderedCalls, &'static str> {
+    check_timeline_values(schedule)?;
+    match program.hosts.as_ref().and_then(|hosts| hosts.call_schedule.as_ref()) {
+        Some(Ok(called)) => order_batches(schedule, called),
+        _ => merge_queues(schedule, owned_buffer),
     }
 }
 
 /// Returns the steps of batches that host threads submit.
-fn batches(schedule: &Schedule, called: &Called) -> Result<Ordered, &'static str> {
+fn order_batches(schedule: &Schedule, called: &CallSchedule) -> Result<OrderedCalls, &'static str> {
     let mut semaphores = NameNumbers(called.semaphores.iter().map(String::as_str).collect());
     let mut events = NameNumbers::default();
-    let counted = |name: &str| {
+    let is_timeline = |name: &str| {
         let mut items = schedule.queues.iter().flat_map(|queue| &queue.items);
         // A semaphore is a timeline if any signal, wait or host call uses a value.
         let mut host = schedule.hosts.iter();
@@ -78,15 +78,16 @@ fn batches(schedule: &Schedule, called: &Called) -> Result<Ordered, &'static str
             matches!(item, ScheduledItem::Signal(own, Some(_)) | ScheduledItem::Wait(own, Some(_)) if own == name)
         }) || host.any(|call| call.semaphore == name)
     };
-    let kind = |name: &&str| if counted(name) { Semaphore::Timeline } else { Semaphore::Binary };
-    let mut ordered = Ordered { semaphores: semaphores.0.iter().map(kind).collect(), ..Ordered::default() };
+    let kind = |name: &&str| if is_timeline(name) { Semaphore::Timeline } else { Semaphore::Binary };
+    let mut ordered =
+        OrderedCalls { semaphores: semaphores.0.iter().map(kind).collect(), ..OrderedCalls::default() };
     for (number, batch) in (0..).zip(&called.batches) {
         let queue = QueueId(batch.queue as u32);
         ordered.items.push(OrderedCall::Call(PlanStep::Batch { queue, number }));
-        for item in items(schedule, batch) {
+        for item in batch_items(schedule, batch) {
             ordered.items.push(match item {
                 ScheduledItem::Dispatch(thread) => OrderedCall::Dispatch(*thread),
-                ScheduledItem::Release(..) | ScheduledItem::Acquire(..) => return Err(PARTS_OWNED),
+                ScheduledItem::Release(..) | ScheduledItem::Acquire(..) => return Err(SPLIT_OWNERSHIP),
                 // A binary semaphore without a wait would still be signalled in the next submission.
                 ScheduledItem::Signal(name, None) if !is_awaited(schedule, name) => continue,
                 ScheduledItem::Signal(name, value) => {
@@ -98,14 +99,18 @@ fn batches(schedule: &Schedule, called: &Called) -> Result<Ordered, &'static str
                     OrderedCall::Call(PlanStep::Wait { queue, semaphore, value: value.unwrap_or(1) })
                 }
                 ScheduledItem::Barrier(scopes) => {
-                    OrderedCall::Call(dependency(queue, DependencyKind::Barrier, scopes))
+                    OrderedCall::Call(dependency_step(queue, DependencyKind::Barrier, scopes))
                 }
-                ScheduledItem::Set(event, scopes) => {
-                    OrderedCall::Call(dependency(queue, DependencyKind::Set(events.number(event)), scopes))
-                }
-                ScheduledItem::Await(event, scopes) => {
-                    OrderedCall::Call(dependency(queue, DependencyKind::Await(events.number(event)), scopes))
-                }
+                ScheduledItem::Set(event, scopes) => OrderedCall::Call(dependency_step(
+                    queue,
+                    DependencyKind::Set(events.number(event)),
+                    scopes,
+                )),
+                ScheduledItem::Await(event, scopes) => OrderedCall::Call(dependency_step(
+                    queue,
+                    DependencyKind::Await(events.number(event)),
+                    scopes,
+                )),
             });
         }
     }
@@ -119,19 +124,19 @@ fn batches(schedule: &Schedule, called: &Called) -> Result<Ordered, &'static str
 ///
 /// # Errors
 /// The rule that makes the test invalid for a device.
-fn in_one_order(schedule: &Schedule, owned: BufferId) -> Result<Ordered, &'static str> {
+fn merge_queues(schedule: &Schedule, owned: BufferId) -> Result<OrderedCalls, &'static str> {
     let queue_of = |family: u32| {
         let position = schedule.queues.iter().position(|queue| queue.family == family);
-        position.map(|number| QueueId(number as u32)).ok_or(PARTS_OWNED)
+        position.map(|number| QueueId(number as u32)).ok_or(SPLIT_OWNERSHIP)
     };
     let (mut semaphores, mut events) = (NameNumbers::default(), NameNumbers::default());
-    let mut ordered = Ordered::default();
+    let mut ordered = OrderedCalls::default();
     // The value that each semaphore has reached.
     let mut reached: Vec<u32> = Vec::new();
-    let mut left: Vec<std::iter::Peekable<std::slice::Iter<'_, ScheduledItem>>> =
+    let mut remaining: Vec<std::iter::Peekable<std::slice::Iter<'_, ScheduledItem>>> =
         schedule.queues.iter().map(|queue| queue.items.iter().peekable()).collect();
     loop {
-        for items in &mut left {
+        for items in &mut remaining {
             while let Some(ScheduledItem::Dispatch(thread)) =
                 items.next_if(|item| matches!(item, ScheduledItem::Dispatch(_)))
             {
@@ -139,22 +144,22 @@ fn in_one_order(schedule: &Schedule, owned: BufferId) -> Result<Ordered, &'stati
             }
         }
         // Only one call per turn: the dispatches that it enables come before the next call.
-        let mut gone = false;
-        for (queue, items) in (0..).map(QueueId).zip(&mut left) {
+        let mut has_progressed = false;
+        for (queue, items) in (0..).map(QueueId).zip(&mut remaining) {
             let Some(item) = items.peek() else { continue };
             let step = match item {
                 ScheduledItem::Dispatch(_) => continue,
-                ScheduledItem::Barrier(scopes) => dependency(queue, DependencyKind::Barrier, scopes),
+                ScheduledItem::Barrier(scopes) => dependency_step(queue, DependencyKind::Barrier, scopes),
                 ScheduledItem::Set(event, scopes) => {
-                    dependency(queue, DependencyKind::Set(events.number(event)), scopes)
+                    dependency_step(queue, DependencyKind::Set(events.number(event)), scopes)
                 }
                 ScheduledItem::Await(event, scopes) => {
-                    dependency(queue, DependencyKind::Await(events.number(event)), scopes)
+                    dependency_step(queue, DependencyKind::Await(events.number(event)), scopes)
                 }
                 ScheduledItem::Release(storages, _) | ScheduledItem::Acquire(storages, _)
                     if *storages != schedule.owned =>
                 {
-                    return Err(PARTS_OWNED);
+                    return Err(SPLIT_OWNERSHIP);
                 }
                 ScheduledItem::Release(_, to) => {
                     PlanStep::Release { queue, buffer: owned, to: queue_of(*to)? }
@@ -175,7 +180,7 @@ fn in_one_order(schedule: &Schedule, owned: BufferId) -> Result<Ordered, &'stati
                         });
                     }
                     let (semaphore, value) = (SemaphoreId(number as u32), value.unwrap_or(1));
-                    let reached = reached.get_mut(number).ok_or(UNORDERED)?;
+                    let reached = reached.get_mut(number).ok_or(UNORDERED_SIGNALS)?;
                     if matches!(item, ScheduledItem::Signal(..)) {
                         *reached = value;
                         PlanStep::Signal { queue, semaphore, value }
@@ -188,27 +193,27 @@ fn in_one_order(schedule: &Schedule, owned: BufferId) -> Result<Ordered, &'stati
             };
             ordered.items.push(OrderedCall::Call(step));
             items.next();
-            gone = true;
+            has_progressed = true;
             break;
         }
-        if !gone {
-            let ended = left.iter_mut().all(|items| items.peek().is_none());
-            return if ended { Ok(ordered) } else { Err(UNORDERED) };
+        if !has_progressed {
+            let ended = remaining.iter_mut().all(|items| items.peek().is_none());
+            return if ended { Ok(ordered) } else { Err(UNORDERED_SIGNALS) };
         }
     }
 }
 
 /// Returns the first and the last queue that use the owned memory.
-pub(crate) fn users(ordered: &Ordered, program: &Program) -> Option<(QueueId, QueueId)> {
-    let of_dispatch = |thread: &ThreadId| {
-        let mut parts = program.phases.iter().flat_map(|phase| &phase.parts);
+pub(crate) fn owned_memory_users(ordered: &OrderedCalls, program: &Program) -> Option<(QueueId, QueueId)> {
+    let queue_of_dispatch = |thread: &ThreadId| {
+        let mut parts = program.phases.iter().flat_map(|phase| &phase.kernels);
         let part = parts.find(|part| part.threads.contains(thread))?;
-        part.kernel.uses_apart().then_some(QueueId(part.queue))
+        part.kernel.uses_separate_buffer().then_some(QueueId(part.queue))
     };
     let mut users = ordered.items.iter().filter_map(|item| match item {
         OrderedCall::Call(PlanStep::Release { queue, .. } | PlanStep::Acquire { queue, .. }) => Some(*queue),
         OrderedCall::Call(_) => None,
-        OrderedCall::Dispatch(thread) => of_dispatch(thread),
+        OrderedCall::Dispatch(thread) => queue_of_dispatch(thread),
     });
     let first = users.next()?;
     Some((first, users.next_back().unwrap_or(first)))
@@ -220,14 +225,14 @@ fn is_awaited(schedule: &Schedule, semaphore: &str) -> bool {
 }
 
 /// All owned memory is in one buffer.
-const PARTS_OWNED: &str = "parts of owned memory with several owners";
-const UNORDERED: &str = "unordered signals of one timeline semaphore";
+const SPLIT_OWNERSHIP: &str = "parts of owned memory with several owners";
+const UNORDERED_SIGNALS: &str = "unordered signals of one timeline semaphore";
 
 /// Checks that timeline values increase in every possible order of queues and host threads.
 ///
 /// A signal must come after a wait for every smaller value that another queue or thread signals. See
 /// VUID-VkSubmitInfo-pSignalSemaphores-03242 and VUID-VkSemaphoreSignalInfo-value-03258.
-fn check_values(schedule: &Schedule) -> Result<(), &'static str> {
+fn check_timeline_values(schedule: &Schedule) -> Result<(), &'static str> {
     // For each queue and host thread: (is a wait, semaphore, value).
     let mut columns: Vec<Vec<(bool, &str, u32)>> = Vec::new();
     for queue in &schedule.queues {
@@ -249,9 +254,9 @@ fn check_values(schedule: &Schedule) -> Result<(), &'static str> {
         for (at, (_, name, value)) in own.iter().enumerate().filter(|(_, call)| !call.0) {
             let before = own.get(..at).unwrap_or_default();
             // In one column, the order is fixed, so that values must increase in it.
-            let falls = |call: &(bool, &str, u32)| !call.0 && call.1 == *name && call.2 >= *value;
-            if before.iter().any(falls) {
-                return Err(UNORDERED);
+            let decreases = |call: &(bool, &str, u32)| !call.0 && call.1 == *name && call.2 >= *value;
+            if before.iter().any(decreases) {
+                return Err(UNORDERED_SIGNALS);
             }
             let others = columns.iter().enumerate().filter(|(other, _)| *other != column);
             for (_, _, earlier) in
@@ -259,7 +264,7 @@ fn check_values(schedule: &Schedule) -> Result<(), &'static str> {
             {
                 let waits = before.iter().any(|call| call.0 && call.1 == *name && call.2 >= *earlier);
                 if earlier == value || earlier < value && !waits {
-                    return Err(UNORDERED);
+                    return Err(UNORDERED_SIGNALS);
                 }
             }
         }

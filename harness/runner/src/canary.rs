@@ -9,43 +9,43 @@ use std::time::Duration;
 use plan::{
     Buffer, BufferId, BufferMemory, Device, Kernel, KernelId, Plan, PlanStep, Progress, Queue, QueueId,
 };
-use shaders::canary::{BYTES, WORDS, answered, kernel};
+use shaders::canary::{PUSH_CONSTANT_BYTES, WORDS, expected_answer, kernel};
 
 use crate::error::Cause;
 
 const STORE: BufferId = BufferId(0);
-const BACK: BufferId = BufferId(1);
+const READBACK: BufferId = BufferId(1);
 const QUEUE: QueueId = QueueId(0);
 /// The input of the kernel, a value that a driver is unlikely to produce.
-const ASKED: u32 = 0x5ca1_ab1e;
+const INPUT: u32 = 0x5ca1_ab1e;
 
-/// Runs the kernel and compares its answer.
+/// Returns an error unless the device computes the answer of the kernel.
 ///
 /// # Errors
 /// [`Cause::NullDevice`] if the answer is wrong. [`Cause::TimedOut`] if the submission does not end; the
 /// device must then not be destroyed. Errors of the device.
-pub fn check(device: &dyn Device, patience: Duration) -> Result<(), Cause> {
-    let mut prepared = device.prepare(&plan())?;
+pub fn check(device: &dyn Device, timeout: Duration) -> Result<(), Cause> {
+    let mut prepared = device.prepare(&build_plan())?;
     prepared.submit()?;
-    match prepared.poll(patience)? {
+    match prepared.poll(timeout)? {
         Progress::Finished { .. } => {}
         Progress::NotExecuted => return Err(Cause::NullDevice),
         Progress::Running => {
             // Destroying resources of a hanging submission would block forever.
             std::mem::forget(prepared);
-            return Err(Cause::TimedOut { after: patience });
+            return Err(Cause::TimedOut { after: timeout });
         }
     }
-    if prepared.read(BACK)?.ends_with(&answered(ASKED)) { Ok(()) } else { Err(Cause::NullDevice) }
+    if prepared.read(READBACK)?.ends_with(&expected_answer(INPUT)) { Ok(()) } else { Err(Cause::NullDevice) }
 }
 
-fn plan() -> Plan {
+fn build_plan() -> Plan {
     let barrier = PlanStep::Barrier { queue: QUEUE };
     Plan {
         kernels: vec![Kernel {
             words: kernel(),
             bindings: 1,
-            push_constant_bytes: BYTES,
+            push_constant_bytes: PUSH_CONSTANT_BYTES,
             ..Kernel::default()
         }],
         buffers: vec![
@@ -55,18 +55,18 @@ fn plan() -> Plan {
         queues: vec![Queue { family: 0 }],
         steps: vec![
             PlanStep::Fill { queue: QUEUE, buffer: STORE, value: 0 },
-            PlanStep::Fill { queue: QUEUE, buffer: BACK, value: 0 },
+            PlanStep::Fill { queue: QUEUE, buffer: READBACK, value: 0 },
             barrier.clone(),
             PlanStep::Dispatch {
                 queue: QUEUE,
                 kernel: KernelId(0),
                 workgroups: 1,
                 bindings: vec![STORE],
-                push_constants: ASKED.to_le_bytes().to_vec(),
+                push_constants: INPUT.to_le_bytes().to_vec(),
             },
             barrier,
-            PlanStep::Copy { queue: QUEUE, from: STORE, to: BACK },
-            PlanStep::ToHost { queue: QUEUE, buffer: BACK },
+            PlanStep::Copy { queue: QUEUE, from: STORE, to: READBACK },
+            PlanStep::ToHost { queue: QUEUE, buffer: READBACK },
         ],
         ..Plan::default()
     }

@@ -52,12 +52,12 @@ impl StoreBuffering {
     }
 
     /// Counts the instances whose outcome no serial order of the threads produces.
-    pub fn interleaved(&self) -> u64 {
+    pub fn interleaved_instances(&self) -> u64 {
         self.counts[0] + self.counts[3]
     }
 
     /// Counts the instances in which both reads missed the writes.
-    pub fn weak(&self) -> u64 {
+    pub fn weak_instances(&self) -> u64 {
         self.counts[0]
     }
 }
@@ -66,37 +66,37 @@ impl StoreBuffering {
 ///
 /// # Errors
 /// Errors of the device, [`Cause::NullDevice`] if it executes nothing, [`Cause::TimedOut`] if an iteration
-/// exceeds `patience`. After a timeout, the device must not be destroyed.
-pub fn run(device: &dyn Device, time: Duration, patience: Duration) -> Result<StoreBuffering, Cause> {
-    crate::canary::check(device, patience)?;
-    let mut seen = StoreBuffering::default();
+/// exceeds `timeout`. After a timeout, the device must not be destroyed.
+pub fn run(device: &dyn Device, time: Duration, timeout: Duration) -> Result<StoreBuffering, Cause> {
+    crate::canary::check(device, timeout)?;
+    let mut total = StoreBuffering::default();
     let started = Instant::now();
     loop {
-        let counts = iterate(device, patience)?;
+        let counts = run_iteration(device, timeout)?;
         let [both_missed, first, second, both_seen, other] = counts.map(u64::from);
-        for (sum, count) in seen.counts.iter_mut().zip([both_missed, first, second, both_seen]) {
+        for (sum, count) in total.counts.iter_mut().zip([both_missed, first, second, both_seen]) {
             *sum += count;
         }
-        seen.other += other;
+        total.other += other;
         if started.elapsed() >= time {
-            seen.seconds = started.elapsed().as_secs_f64();
-            return Ok(seen);
+            total.seconds = started.elapsed().as_secs_f64();
+            return Ok(total);
         }
     }
 }
 
 /// Builds everything, runs one iteration and returns the five counters.
-fn iterate(device: &dyn Device, patience: Duration) -> Result<[u32; 5], Cause> {
-    device.forget_compiled();
-    let mut prepared = device.prepare(&plan(device.capabilities().memory_model))?;
+fn run_iteration(device: &dyn Device, timeout: Duration) -> Result<[u32; 5], Cause> {
+    device.clear_pipeline_cache();
+    let mut prepared = device.prepare(&build_plan(device.capabilities().memory_model))?;
     prepared.submit()?;
-    match prepared.poll(patience)? {
+    match prepared.poll(timeout)? {
         Progress::Finished { .. } => {}
         Progress::NotExecuted => return Err(Cause::NullDevice),
         Progress::Running => {
             // Destroying resources of a hanging submission would block forever.
             std::mem::forget(prepared);
-            return Err(Cause::TimedOut { after: patience });
+            return Err(Cause::TimedOut { after: timeout });
         }
     }
     let counters = prepared.read(COUNTERS)?.first_chunk::<5>().copied();
@@ -108,7 +108,7 @@ const RESULTS: BufferId = BufferId(1);
 const COUNTERS: BufferId = BufferId(2);
 
 /// Converts the bytes of a module to words.
-fn words_of(bytes: &[u8]) -> Vec<u32> {
+fn to_words(bytes: &[u8]) -> Vec<u32> {
     bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect()
 }
 
@@ -116,7 +116,7 @@ fn words_of(bytes: &[u8]) -> Vec<u32> {
 ///
 /// Its accesses need no change: they are relaxed atomics at device scope, and plain accesses to memory that
 /// no other invocation uses.
-fn in_glsl450(words: &[u32]) -> Vec<u32> {
+fn to_glsl450(words: &[u32]) -> Vec<u32> {
     const VERSION_1_3: u32 = 0x1_0300;
     // Opcodes.
     const MEMORY_MODEL: u32 = 14;
@@ -132,9 +132,9 @@ fn in_glsl450(words: &[u32]) -> Vec<u32> {
     let (header, mut rest) = words.split_at(5.min(words.len()));
     let mut instructions: Vec<&[u32]> = Vec::new();
     while let Some(first) = rest.first() {
-        let (instruction, behind) = rest.split_at(((first >> 16) as usize).clamp(1, rest.len()));
+        let (instruction, tail) = rest.split_at(((first >> 16) as usize).clamp(1, rest.len()));
         instructions.push(instruction);
-        rest = behind;
+        rest = tail;
     }
     let inputs: Vec<u32> = instructions
         .iter()
@@ -143,31 +143,31 @@ fn in_glsl450(words: &[u32]) -> Vec<u32> {
             _ => None,
         })
         .collect();
-    let mut told = header.to_vec();
-    told.iter_mut().skip(1).take(1).for_each(|version| *version = VERSION_1_3);
+    let mut converted = header.to_vec();
+    converted.iter_mut().skip(1).take(1).for_each(|version| *version = VERSION_1_3);
     for instruction in instructions {
         match (instruction.first().map(|first| first & 0xffff), instruction) {
             (Some(CAPABILITY), [_, VULKAN_MEMORY_MODEL | DEVICE_SCOPE]) => {}
-            (Some(MEMORY_MODEL), [first, addressing, _]) => told.extend([*first, *addressing, GLSL450]),
+            (Some(MEMORY_MODEL), [first, addressing, _]) => converted.extend([*first, *addressing, GLSL450]),
             // In SPIR-V 1.3, the interface of an entry point lists no buffers. The name `main` takes two
             // words.
             (Some(ENTRY_POINT), [_, model, function, name, end, interface @ ..]) => {
                 let interface: Vec<u32> =
                     interface.iter().copied().filter(|id| inputs.contains(id)).collect();
-                told.push((5 + interface.len() as u32) << 16 | ENTRY_POINT);
-                told.extend([model, function, name, end]);
-                told.extend(interface);
+                converted.push((5 + interface.len() as u32) << 16 | ENTRY_POINT);
+                converted.extend([model, function, name, end]);
+                converted.extend(interface);
             }
-            _ => told.extend(instruction),
+            _ => converted.extend(instruction),
         }
     }
-    told
+    converted
 }
 
-fn plan(memory_model: bool) -> Plan {
+fn build_plan(memory_model: bool) -> Plan {
     let queue = QueueId(0);
     let kernel = |bytes: &[u8]| Kernel {
-        words: if memory_model { words_of(bytes) } else { in_glsl450(&words_of(bytes)) },
+        words: if memory_model { to_words(bytes) } else { to_glsl450(&to_words(bytes)) },
         bindings: 2,
         push_constant_bytes: 0,
         subgroups: plan::Subgroups::Any,
@@ -243,15 +243,15 @@ mod tests {
     fn the_words_under_glsl450_are_valid_spirv_1_3() {
         let out = tempfile::tempdir().unwrap();
         for (name, words) in [("test", TEST), ("classify", CLASSIFY)] {
-            let told = in_glsl450(&words_of(words));
-            assert!(told.len() < words.len() / 4, "{name}: capabilities are left out");
+            let converted = to_glsl450(&to_words(words));
+            assert!(converted.len() < words.len() / 4, "{name}: capabilities are left out");
             let to = out.path().join(name);
-            let bytes: Vec<u8> = told.iter().flat_map(|word| word.to_le_bytes()).collect();
+            let bytes: Vec<u8> = converted.iter().flat_map(|word| word.to_le_bytes()).collect();
             std::fs::write(&to, bytes).unwrap();
             match Command::new("spirv-val").args(["--target-env", "vulkan1.1"]).arg(&to).output() {
                 Err(error) => return println!("skipped: spirv-val is not installed ({error})"),
-                Ok(said) => {
-                    assert!(said.status.success(), "{name}: {}", String::from_utf8_lossy(&said.stderr))
+                Ok(output) => {
+                    assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr))
                 }
             }
         }

@@ -19,7 +19,7 @@ const BLOCK: usize = 512;
 /// Bits of a key. The table of all keys fits into a processor's second-level cache.
 const KEY_BITS: u32 = 14;
 /// The number of keys that a block is compared with in one pass.
-const COMMON: usize = 4;
+const COMMON_KEYS: usize = 4;
 /// The maximum number of distinct rare rows, which bounds the memory if a device returns noise.
 const MAX_ROWS: usize = 4096;
 
@@ -40,13 +40,13 @@ struct ValueColumn {
     observable: usize,
     scalar: ScalarType,
     /// The high word of a 64-bit value.
-    high: bool,
+    is_high_word: bool,
     /// For a storage, the index of the word in its unit.
     word: usize,
     /// Mask and shift of the value, if components of a vector share the word.
-    part: Option<(u32, u32)>,
+    bit_field: Option<(u32, u32)>,
     /// The word is a floating-point number.
-    float: bool,
+    is_float: bool,
     /// Position and width in the key. A value with more bits takes the slow path.
     shift: u32,
     bits: u32,
@@ -63,17 +63,17 @@ pub(crate) struct Counter {
     /// Instances with a loop that reached its bound.
     unresolved: u64,
     /// Complete instances that exceed the limit on rare rows.
-    not_told_apart: u64,
+    unrecorded: u64,
     slots: usize,
     observables: usize,
-    direct: Vec<u64>,
+    key_counts: Vec<u64>,
     /// Complete rows with values too large for a key, in column order.
-    rare: HashMap<Vec<u32>, u64>,
+    rare_rows: HashMap<Vec<u32>, u64>,
     /// Result words of instances with a wrong end mark.
     unexpected: BTreeMap<Vec<u32>, u64>,
     row: Vec<u32>,
-    /// Recent common keys, all different; see [`Counter::count_few`].
-    common: [u32; COMMON],
+    /// Recent common keys, all different; see [`Counter::count_common_keys`].
+    common: [u32; COMMON_KEYS],
     instances: u64,
     batching: Option<Batching>,
 }
@@ -83,25 +83,30 @@ pub(crate) struct Counter {
 #[derive(Clone, Debug)]
 struct Batching {
     /// Rounds before this dispatch.
-    before: u64,
+    rounds_before: u64,
     /// Instances of a round of this dispatch.
-    size: usize,
+    round_size: usize,
     /// For each key: the last batch that showed it (from 1), and the number of such batches.
-    direct: Vec<(u64, u64)>,
+    key_batches: Vec<(u64, u64)>,
     /// The same for rows without a key.
-    rare: HashMap<Vec<u32>, (u64, u64)>,
+    rare_batches: HashMap<Vec<u32>, (u64, u64)>,
 }
 
 impl Batching {
     fn new() -> Batching {
-        Batching { before: 0, size: 1, direct: vec![(0, 0); 1 << KEY_BITS], rare: HashMap::new() }
+        Batching {
+            rounds_before: 0,
+            round_size: 1,
+            key_batches: vec![(0, 0); 1 << KEY_BITS],
+            rare_batches: HashMap::new(),
+        }
     }
 
     fn batch_of(&self, instance: usize) -> u64 {
-        self.before + (instance / self.size) as u64 + 1
+        self.rounds_before + (instance / self.round_size) as u64 + 1
     }
 
-    fn note(cell: &mut (u64, u64), batch: u64) {
+    fn record(cell: &mut (u64, u64), batch: u64) {
         if cell.0 != batch {
             *cell = (batch, cell.1 + 1);
         }
@@ -114,19 +119,19 @@ pub(crate) struct Unwritten {
     /// Instances with at least one unwritten word.
     pub instances: u64,
     /// Instances among them with a written word.
-    pub in_part: u64,
+    pub partly_written: u64,
 }
 
 impl Unwritten {
     /// A dispatch that is discarded as a whole.
-    pub fn all(instances: u64) -> Unwritten {
-        Unwritten { instances, in_part: 0 }
+    pub fn whole_dispatch(instances: u64) -> Unwritten {
+        Unwritten { instances, partly_written: 0 }
     }
 }
 
 /// The memory of one finished dispatch.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Dispatched<'a> {
+pub(crate) struct DispatchMemory<'a> {
     /// Its parameters.
     pub parameters: &'a Parameters,
     /// Its number of instances.
@@ -136,7 +141,7 @@ pub(crate) struct Dispatched<'a> {
     /// The location buffer; empty if no location is part of the outcome.
     pub locations: &'a [u32],
     /// The location buffer is a copy whose destination held poison.
-    pub copied: bool,
+    pub is_copied: bool,
 }
 
 impl Counter {
@@ -152,9 +157,9 @@ impl Counter {
         for (position, observable) in observables.iter().enumerate() {
             let scalar = test.observable_type(*observable);
             let wide = scalar.bits() == 64;
-            // The low word comes first; `outcome` combines the two in this order.
+            // The low word comes first; `outcome_of_words` combines the two in this order.
             for high in [false, true].into_iter().take(1 + usize::from(wide)) {
-                let source = find(test, program, *observable, high)
+                let source = find_word(test, program, *observable, high)
                     .ok_or_else(|| Cause::Kernel(format!("no `{}`", test.observable_name(*observable))))?;
                 sources.push((source, position, scalar, high));
             }
@@ -169,13 +174,23 @@ impl Counter {
             let stored = matches!(source, InstanceWord::Storage(_));
             let float = stored && scalar == ScalarType::F32;
             let bits = bits.min(KEY_BITS - shift);
-            let place = observables.get(observable).map_or(0, |observable| place_of(test, *observable));
+            let place = observables.get(observable).map_or(0, |observable| byte_offset(test, *observable));
             let word = (place / 4) as usize + usize::from(high);
             // Result words and scalar locations have a word each; only components of a narrow
             // vector share one.
             let shared = stored && scalar.bytes() < 4 && is_in_vector(test, observables.get(observable));
             let part = shared.then(|| ((1 << scalar.bits()) - 1, 8 * (place % 4)));
-            columns.push(ValueColumn { source, observable, scalar, high, word, part, float, shift, bits });
+            columns.push(ValueColumn {
+                source,
+                observable,
+                scalar,
+                is_high_word: high,
+                word,
+                bit_field: part,
+                is_float: float,
+                shift,
+                bits,
+            });
             shift += bits;
         }
         let is_done = |slot: &ResultSlot| matches!(slot, ResultSlot::Done(_));
@@ -188,11 +203,11 @@ impl Counter {
                 .collect(),
             storage_words: program.storage_words.max(1) as usize,
             unresolved: 0,
-            not_told_apart: 0,
+            unrecorded: 0,
             slots: program.results.len(),
             observables: observables.len(),
-            direct: vec![0; 1 << KEY_BITS],
-            rare: HashMap::new(),
+            key_counts: vec![0; 1 << KEY_BITS],
+            rare_rows: HashMap::new(),
             unexpected: BTreeMap::new(),
             row: Vec::new(),
             common: std::array::from_fn(|key| key as u32),
@@ -203,7 +218,7 @@ impl Counter {
 
     /// Returns true if several values share a word of a storage.
     pub fn shares_words(&self) -> bool {
-        self.columns.iter().any(|column| column.part.is_some())
+        self.columns.iter().any(|column| column.bit_field.is_some())
     }
 
     /// Returns true if outcomes contain values of locations.
@@ -237,8 +252,8 @@ impl Counter {
 
     /// Returns the instances that exceed the limit of [`MAX_ROWS`] rare rows; [`Counter::instances`] includes
     /// them.
-    pub fn not_told_apart(&self) -> u64 {
-        self.not_told_apart
+    pub fn unrecorded_instances(&self) -> u64 {
+        self.unrecorded
     }
 
     /// Returns the instances in which a loop reached its bound; [`Counter::instances`] includes them.
@@ -250,7 +265,7 @@ impl Counter {
     ///
     /// # Errors
     /// [`Cause::Kernel`] if the memory is smaller than the parameters require.
-    pub fn count(&mut self, dispatched: &Dispatched<'_>) -> Result<Unwritten, Cause> {
+    pub fn count(&mut self, dispatched: &DispatchMemory<'_>) -> Result<Unwritten, Cause> {
         let poison = dispatched.parameters.poison;
         let count = dispatched.instances;
         if dispatched.locations.len() < self.needed_location_words(dispatched) {
@@ -261,7 +276,7 @@ impl Counter {
         };
         // Poison is not a value of the test, so a word with poison was not written. Without a copy, location
         // memory starts with initial values, so only result words show missing writes.
-        if holds(used, poison) || dispatched.copied && self.is_location_poisoned(dispatched) {
+        if contains_word(used, poison) || dispatched.is_copied && self.is_location_poisoned(dispatched) {
             let mut unwritten = Unwritten::default();
             for instance in 0..count {
                 let words = (0..self.slots).filter_map(|slot| used.get(slot * count + instance));
@@ -270,7 +285,7 @@ impl Counter {
                     all if all > 0 && all == self.slots => unwritten.instances += 1,
                     _ => {
                         unwritten.instances += 1;
-                        unwritten.in_part += 1;
+                        unwritten.partly_written += 1;
                     }
                 }
             }
@@ -279,7 +294,7 @@ impl Counter {
         let rounds = (dispatched.parameters.rounds as usize).max(1);
         if let Some(batching) = &mut self.batching {
             // Instances are numbered round by round, so that a batch is a contiguous range of them.
-            batching.size = (count / rounds).max(1);
+            batching.round_size = (count / rounds).max(1);
         }
         let mut keys = [0u32; BLOCK];
         let mut odd = [0u32; BLOCK];
@@ -289,9 +304,9 @@ impl Counter {
             self.make_keys(dispatched, start, keys, odd);
             // An instance with a nonzero `odd` has a wrong end mark or a value too wide for the
             // key, so its key means nothing.
-            if any(odd) || !self.count_few(keys) {
+            if has_nonzero(odd) || !self.count_common_keys(keys) {
                 for (offset, (key, odd)) in keys.iter().zip(odd.iter()).enumerate() {
-                    match self.direct.get_mut(*key as usize) {
+                    match self.key_counts.get_mut(*key as usize) {
                         Some(cell) if *odd == 0 => *cell += 1,
                         _ => self.count_row(dispatched, start + offset),
                     }
@@ -303,31 +318,31 @@ impl Counter {
                     keys.iter().zip(odd.iter()).enumerate().filter(|(_, (_, odd))| **odd == 0)
                 {
                     let batch = batching.batch_of(start + offset);
-                    if let Some(cell) = batching.direct.get_mut(*key as usize) {
-                        Batching::note(cell, batch);
+                    if let Some(cell) = batching.key_batches.get_mut(*key as usize) {
+                        Batching::record(cell, batch);
                     }
                 }
             }
         }
         if let Some(batching) = &mut self.batching {
-            batching.before += rounds as u64;
+            batching.rounds_before += rounds as u64;
         }
         self.instances += count as u64;
         Ok(Unwritten::default())
     }
 
     /// Returns true if a location of any instance holds poison.
-    fn is_location_poisoned(&self, dispatched: &Dispatched<'_>) -> bool {
+    fn is_location_poisoned(&self, dispatched: &DispatchMemory<'_>) -> bool {
         (0..dispatched.instances).any(|instance| self.has_poisoned_location(dispatched, instance))
     }
 
     /// Returns true if a location of the outcome of this instance holds poison.
-    fn has_poisoned_location(&self, dispatched: &Dispatched<'_>, instance: usize) -> bool {
-        let Dispatched { parameters, locations, copied, .. } = *dispatched;
+    fn has_poisoned_location(&self, dispatched: &DispatchMemory<'_>, instance: usize) -> bool {
+        let DispatchMemory { parameters, locations, is_copied: copied, .. } = *dispatched;
         copied
             && self.columns.iter().any(|column| match column.source {
                 InstanceWord::Storage(storage) => {
-                    let first = unit(parameters, instance, storage) * self.storage_words;
+                    let first = unit_index(parameters, instance, storage) * self.storage_words;
                     locations.get(first + column.word) == Some(&parameters.poison)
                 }
                 InstanceWord::Slot(_) => false,
@@ -339,12 +354,12 @@ impl Counter {
     ///
     /// Most tests show few outcomes. Comparing a whole block with each of them vectorizes, while incrementing
     /// the same few cells one by one waits for each addition.
-    fn count_few(&mut self, keys: &[u32]) -> bool {
+    fn count_common_keys(&mut self, keys: &[u32]) -> bool {
         let counts =
             self.common.map(|common| keys.iter().fold(0u32, |sum, key| sum + u32::from(*key == common)));
         if counts.iter().sum::<u32>() as usize == keys.len() {
             for (common, count) in self.common.iter().zip(counts) {
-                if let Some(cell) = self.direct.get_mut(*common as usize) {
+                if let Some(cell) = self.key_counts.get_mut(*common as usize) {
                     *cell += u64::from(count);
                 }
             }
@@ -361,11 +376,11 @@ impl Counter {
     }
 
     /// Returns the words of the location buffer that the outcomes of a dispatch need.
-    fn needed_location_words(&self, dispatched: &Dispatched<'_>) -> usize {
-        let Dispatched { parameters, instances, .. } = dispatched;
+    fn needed_location_words(&self, dispatched: &DispatchMemory<'_>) -> usize {
+        let DispatchMemory { parameters, instances, .. } = dispatched;
         let last = |column: &ValueColumn| match column.source {
             InstanceWord::Storage(storage) if *instances > 0 => {
-                (unit(parameters, instances - 1, storage) + 1) * self.storage_words
+                (unit_index(parameters, instances - 1, storage) + 1) * self.storage_words
             }
             _ => 0,
         };
@@ -374,8 +389,8 @@ impl Counter {
 
     /// Computes the keys of the instances from `start`; `odd` becomes nonzero if a key cannot represent the
     /// instance.
-    fn make_keys(&self, dispatched: &Dispatched<'_>, start: usize, keys: &mut [u32], odd: &mut [u32]) {
-        let Dispatched { parameters, instances, results, locations, .. } = *dispatched;
+    fn make_keys(&self, dispatched: &DispatchMemory<'_>, start: usize, keys: &mut [u32], odd: &mut [u32]) {
+        let DispatchMemory { parameters, instances, results, locations, .. } = *dispatched;
         keys.fill(0);
         odd.fill(0);
         for slot in &self.done_slots {
@@ -389,16 +404,16 @@ impl Counter {
             match column.source {
                 InstanceWord::Slot(slot) => {
                     for ((key, odd), word) in cells.zip(&results[slot * instances + start..]) {
-                        column.add_to(key, odd, *word);
+                        column.add_to_key(key, odd, *word);
                     }
                 }
                 InstanceWord::Storage(storage) => {
-                    let first = unit(parameters, start, storage) * self.storage_words + column.word;
+                    let first = unit_index(parameters, start, storage) * self.storage_words + column.word;
                     // The units of one storage in consecutive instances have the distance `stride`.
                     let step = parameters.stride as usize * self.storage_words;
                     let words = locations[first..].iter().step_by(step);
                     for ((key, odd), word) in cells.zip(words) {
-                        column.add_to(key, odd, column.number(*word));
+                        column.add_to_key(key, odd, column.to_number(*word));
                     }
                 }
             }
@@ -406,8 +421,8 @@ impl Counter {
     }
 
     /// Counts an instance that no key can represent.
-    fn count_row(&mut self, dispatched: &Dispatched<'_>, instance: usize) {
-        let Dispatched { parameters, instances, results, locations, .. } = *dispatched;
+    fn count_row(&mut self, dispatched: &DispatchMemory<'_>, instance: usize) {
+        let DispatchMemory { parameters, instances, results, locations, .. } = *dispatched;
         let slot = |number: usize| results[number * instances + instance];
         let is_marked_wrongly = self.done_slots.iter().any(|number| slot(*number) != parameters.done);
         self.row.clear();
@@ -437,36 +452,37 @@ impl Counter {
         self.row.extend(self.columns.iter().map(|column| match column.source {
             InstanceWord::Slot(number) => slot(number),
             InstanceWord::Storage(storage) => {
-                let first = unit(parameters, instance, storage) * self.storage_words;
-                column.number(locations[first + column.word])
+                let first = unit_index(parameters, instance, storage) * self.storage_words;
+                column.to_number(locations[first + column.word])
             }
         }));
         if let Some(batching) = &mut self.batching
-            && (batching.rare.len() < MAX_ROWS || batching.rare.contains_key(self.row.as_slice()))
+            && (batching.rare_batches.len() < MAX_ROWS
+                || batching.rare_batches.contains_key(self.row.as_slice()))
         {
             let batch = batching.batch_of(instance);
-            Batching::note(batching.rare.entry(self.row.clone()).or_default(), batch);
+            Batching::record(batching.rare_batches.entry(self.row.clone()).or_default(), batch);
         }
-        if let Some(count) = self.rare.get_mut(self.row.as_slice()) {
+        if let Some(count) = self.rare_rows.get_mut(self.row.as_slice()) {
             *count += 1;
-        } else if self.rare.len() < MAX_ROWS {
-            self.rare.insert(self.row.clone(), 1);
+        } else if self.rare_rows.len() < MAX_ROWS {
+            self.rare_rows.insert(self.row.clone(), 1);
         } else {
-            self.not_told_apart += 1;
+            self.unrecorded += 1;
         }
     }
 
     /// Returns the histogram of complete outcomes.
     pub fn histogram(&self) -> Histogram {
         let mut histogram = Histogram::default();
-        for (key, count) in (0u32..).zip(&self.direct).filter(|(_, count)| **count > 0) {
-            histogram.add_count(self.outcome_of(key), *count);
+        for (key, count) in (0u32..).zip(&self.key_counts).filter(|(_, count)| **count > 0) {
+            histogram.add_count(self.outcome_of_key(key), *count);
         }
         // Sorting gives a stable order; the sums are in an ordered map.
-        let mut rows: Vec<_> = self.rare.iter().collect();
+        let mut rows: Vec<_> = self.rare_rows.iter().collect();
         rows.sort_unstable();
         for (row, count) in rows {
-            histogram.add_count(self.outcome(row.iter().copied()), *count);
+            histogram.add_count(self.outcome_of_words(row.iter().copied()), *count);
         }
         histogram
     }
@@ -476,19 +492,19 @@ impl Counter {
         let batching = self.batching.as_ref()?;
         let mut by_outcome: BTreeMap<Outcome, u64> = BTreeMap::new();
         // Different keys and rows are different outcomes.
-        for (key, (_, count)) in (0u32..).zip(&batching.direct).filter(|(_, (_, count))| *count > 0) {
-            *by_outcome.entry(self.outcome_of(key)).or_default() += count;
+        for (key, (_, count)) in (0u32..).zip(&batching.key_batches).filter(|(_, (_, count))| *count > 0) {
+            *by_outcome.entry(self.outcome_of_key(key)).or_default() += count;
         }
-        let mut rows: Vec<_> = batching.rare.iter().collect();
+        let mut rows: Vec<_> = batching.rare_batches.iter().collect();
         rows.sort_unstable();
         for (row, (_, count)) in rows {
-            *by_outcome.entry(self.outcome(row.iter().copied())).or_default() += count;
+            *by_outcome.entry(self.outcome_of_words(row.iter().copied())).or_default() += count;
         }
-        Some(Batches { total: batching.before, by_outcome })
+        Some(Batches { total: batching.rounds_before, by_outcome })
     }
 
-    fn outcome_of(&self, key: u32) -> Outcome {
-        self.outcome(self.columns.iter().map(|column| (key >> column.shift) & column.mask()))
+    fn outcome_of_key(&self, key: u32) -> Outcome {
+        self.outcome_of_words(self.columns.iter().map(|column| (key >> column.shift) & column.mask()))
     }
 
     /// Returns the result words of instances with a wrong end mark, with their counts. The empty row represents
@@ -497,12 +513,12 @@ impl Counter {
         &self.unexpected
     }
 
-    fn outcome(&self, words: impl Iterator<Item = u32>) -> Outcome {
+    fn outcome_of_words(&self, words: impl Iterator<Item = u32>) -> Outcome {
         let mut values = vec![Value::default(); self.observables];
         for (column, word) in self.columns.iter().zip(words) {
             if let Some(value) = values.get_mut(column.observable) {
                 let word = u64::from(word);
-                let word = if column.high { value.0 | word << 32 } else { word };
+                let word = if column.is_high_word { value.0 | word << 32 } else { word };
                 *value = Value(word).truncate_to(column.scalar);
             }
         }
@@ -518,11 +534,11 @@ impl ValueColumn {
     /// Converts a word of memory to the test's number. A floating-point number that is not an integer keeps
     /// its bits, which no outcome has.
     #[inline]
-    fn number(&self, word: u32) -> u32 {
-        if let Some((mask, below)) = self.part {
+    fn to_number(self, word: u32) -> u32 {
+        if let Some((mask, below)) = self.bit_field {
             return (word >> below) & mask;
         }
-        if !self.float {
+        if !self.is_float {
             return word;
         }
         // The cast saturates; comparing the converted bits detects that.
@@ -531,7 +547,7 @@ impl ValueColumn {
     }
 
     #[inline]
-    fn add_to(&self, key: &mut u32, odd: &mut u32, word: u32) {
+    fn add_to_key(&self, key: &mut u32, odd: &mut u32, word: u32) {
         *key |= (word & self.mask()) << self.shift;
         // Bits that the key has no room for.
         *odd |= word >> self.bits;
@@ -539,7 +555,7 @@ impl ValueColumn {
 }
 
 /// Returns the byte offset of an observable in its storage.
-fn place_of(test: &Test, observable: Observable) -> u32 {
+fn byte_offset(test: &Test, observable: Observable) -> u32 {
     match observable {
         Observable::Register(..) => 0,
         Observable::Location(location, component) => {
@@ -559,30 +575,30 @@ fn is_in_vector(test: &Test, observable: Option<&Observable>) -> bool {
 }
 
 /// Returns where the kernels report an observable, or the high word of a 64-bit one.
-fn find(test: &Test, program: &Program, observable: Observable, high: bool) -> Option<InstanceWord> {
-    let wanted = if high { ResultSlot::High(observable) } else { ResultSlot::Register(observable) };
-    let slot = program.results.iter().position(|slot| *slot == wanted);
+fn find_word(test: &Test, program: &Program, observable: Observable, high: bool) -> Option<InstanceWord> {
+    let target = if high { ResultSlot::High(observable) } else { ResultSlot::Register(observable) };
+    let slot = program.results.iter().position(|slot| *slot == target);
     let storage = || {
-        let (_, storage) = program.finals.iter().find(|(known, _)| *known == observable)?;
-        let word = place_of(test, observable) / 4 + u32::from(high);
-        let there = *storage < program.storages && word < program.storage_words.max(1);
-        there.then_some(InstanceWord::Storage(*storage as usize))
+        let (_, storage) = program.final_values.iter().find(|(known, _)| *known == observable)?;
+        let word = byte_offset(test, observable) / 4 + u32::from(high);
+        let exists = *storage < program.storages && word < program.storage_words.max(1);
+        exists.then_some(InstanceWord::Storage(*storage as usize))
     };
     slot.map(InstanceWord::Slot).or_else(storage)
 }
 
 /// Returns the index of the unit of an instance's storage, by the contract of kernels.
-pub(crate) fn unit(parameters: &Parameters, instance: usize, storage: usize) -> usize {
-    parameters.unit(instance as u32, storage as u32) as usize
+pub(crate) fn unit_index(parameters: &Parameters, instance: usize, storage: usize) -> usize {
+    parameters.unit_index(instance as u32, storage as u32) as usize
 }
 
 /// Returns true if some word is nonzero. No early exit, so that it vectorizes.
-fn any(words: &[u32]) -> bool {
+fn has_nonzero(words: &[u32]) -> bool {
     words.iter().fold(0, |all, word| all | word) != 0
 }
 
 /// Returns true if some word is `wanted`. No early exit within a chunk, so that it vectorizes.
-fn holds(words: &[u32], wanted: u32) -> bool {
+fn contains_word(words: &[u32], wanted: u32) -> bool {
     words.chunks(BLOCK).any(|chunk| chunk.iter().fold(false, |found, word| found | (*word == wanted)))
 }
 
@@ -604,9 +620,13 @@ mod tests {
         let text = "VULKAN T { x = 0; y = 0; } P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ;
                     ld.atom.dv.sc0 r0, x | ld.atom.dv.sc0 r0, y ; exists (P0:r0 == 1)";
         let test = litmus::parse(text, "T").unwrap();
-        let config =
-            KernelConfig { subgroup_size: 8, lanes: 8, max_workgroup_invocations: 64, ..KernelConfig::PLAIN };
-        let program = shaders::program(&test, &config, Pipelines::Merged).unwrap();
+        let config = KernelConfig {
+            subgroup_size: 8,
+            lanes: 8,
+            max_workgroup_invocations: 64,
+            ..KernelConfig::MINIMAL
+        };
+        let program = shaders::compile_program(&test, &config, Pipelines::Merged).unwrap();
         let mut counter = Counter::new(&test, &program, false).unwrap();
         // For each block, the number of values, and true if some are too large for a key.
         let blocks =
@@ -620,12 +640,12 @@ mod tests {
         let results: Vec<u32> =
             (0..2).flat_map(|slot| (0..count).map(move |instance| word(instance, slot))).collect();
         let parameters = parameters(count as u32);
-        let dispatched = Dispatched {
+        let dispatched = DispatchMemory {
             parameters: &parameters,
             instances: count,
             results: &results,
             locations: &[],
-            copied: false,
+            is_copied: false,
         };
         let mut expected = Histogram::default();
         for turn in 1..=2 {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// Where outcomes are counted: host, device, or both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Classify {
+pub enum CountingPlace {
     /// The host reads the memory of every dispatch. Cheapest if host and device share a processor.
     #[default]
     Host,

@@ -11,7 +11,7 @@ pub(crate) struct Workgroups {
 
 impl Workgroups {
     /// Returns the workgroups of a kernel with `classes` classes.
-    pub fn of(self, classes: u32) -> u32 {
+    pub fn for_classes(self, classes: u32) -> u32 {
         self.groups * classes + self.stress
     }
 }
@@ -20,7 +20,7 @@ impl Workgroups {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Execution {
     /// Exactly as requested.
-    AsAsked,
+    AsRequested,
     /// A part was omitted, repeated or changed.
     Incomplete,
     /// With invocations outside the grid.

@@ -15,10 +15,10 @@ pub struct RunError {
     #[source]
     pub cause: Cause,
     /// The observations before the failure.
-    pub seen: Box<Observation>,
+    pub observation: Box<Observation>,
 }
 
-/// Why a run ended.
+/// The cause of a failed run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Cause {
     /// The device or its driver returned an error.

@@ -6,39 +6,39 @@ use serde::{Deserialize, Serialize};
 /// A test is exercised if enough of its instances show an outcome that no serial order of whole threads
 /// produces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Exercise {
+pub struct ExerciseCriterion {
     /// The serial outcomes: values in the order of the test's observables.
-    pub serial: Vec<Vec<u64>>,
+    pub serial_outcomes: Vec<Vec<u64>>,
     /// The required number of other outcomes.
-    pub enough: u64,
+    pub required_count: u64,
     /// The share of its time that a run takes under contention.
-    pub parts: Parts,
+    pub time_shares: ContentionTimeShares,
 }
 
 /// The share of its time that a run takes under CPU contention, in percent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Parts {
+pub struct ContentionTimeShares {
     /// The share of an exercised test, which leaves time for later tests.
     pub exercised: u32,
     /// The share until then.
     pub seeking: u32,
 }
 
-impl Default for Parts {
-    fn default() -> Parts {
-        Parts { exercised: 100, seeking: 100 }
+impl Default for ContentionTimeShares {
+    fn default() -> ContentionTimeShares {
+        ContentionTimeShares { exercised: 100, seeking: 100 }
     }
 }
 
-impl Exercise {
-    /// Returns true if the histogram has enough outcomes.
-    pub fn is_seen(&self, seen: &Histogram) -> bool {
+impl ExerciseCriterion {
+    /// Returns true if the histogram has enough interleaved outcomes.
+    pub fn is_met_by(&self, seen: &Histogram) -> bool {
         let is_serial = |outcome: &Outcome| {
             let same = |values: &Vec<u64>| outcome.0.iter().map(|value| value.0).eq(values.iter().copied());
-            self.serial.iter().any(same)
+            self.serial_outcomes.iter().any(same)
         };
         let interleaved = seen.counts.iter().filter(|(outcome, _)| !is_serial(outcome));
-        interleaved.map(|(_, count)| count).sum::<u64>() >= self.enough
+        interleaved.map(|(_, count)| count).sum::<u64>() >= self.required_count
     }
 }

@@ -8,7 +8,7 @@ use plan::{
     BatchStart, BufferId, HostAct, HostLayout, HostOperation, HostOrder, HostPlace, HostRelation, HostReport,
     HostThread, HostValue, Hosts, SemaphoreId,
 };
-use shaders::host::{Act, Start};
+use shaders::host::{HostThreadAct, SubmissionStart};
 use shaders::{Parameters, Program, ResultSlot};
 
 use crate::join::Join;
@@ -18,21 +18,23 @@ use crate::stress::Stress;
 const LARGEST_ATOM_WORDS: u32 = 64;
 /// Returns the host threads of a program made from `test`, with locations in `buffer`: the derived threads,
 /// or the calls of the test itself.
-pub(crate) fn planned(program: &Program, test: &Test, buffer: BufferId, join: Join) -> Option<Hosts> {
+pub(crate) fn plan_hosts(program: &Program, test: &Test, buffer: BufferId, join: Join) -> Option<Hosts> {
     let hosts = program.hosts.as_ref()?;
-    let code = HostCode { test, noncoherent: hosts.noncoherent };
+    let code = HostCode { test, noncoherent: hosts.is_noncoherent };
     let called =
-        hosts.called.as_ref().and_then(|called| called.as_ref().ok()).filter(|_| join == Join::Calls);
+        hosts.call_schedule.as_ref().and_then(|called| called.as_ref().ok()).filter(|_| join == Join::Calls);
     let threads = called.map_or(&hosts.threads, |called| &called.threads).iter().map(|host| {
         let thread = test.thread(host.thread);
         let acts = host.acts.iter().map(|act| match act {
-            Act::Each(range) => HostAct::Each(code.operations(&thread.instructions, range.clone())),
-            Act::Submit(batch) => HostAct::Submit(*batch),
-            Act::Wait(batch) => HostAct::Wait(*batch),
-            Act::Signal(semaphore, value) => {
+            HostThreadAct::Execute(range) => {
+                HostAct::Execute(code.host_operations(&thread.instructions, range.clone()))
+            }
+            HostThreadAct::Submit(batch) => HostAct::Submit(*batch),
+            HostThreadAct::Wait(batch) => HostAct::Wait(*batch),
+            HostThreadAct::Signal(semaphore, value) => {
                 HostAct::Signal { semaphore: SemaphoreId(*semaphore), value: *value }
             }
-            Act::Await(semaphore, value) => {
+            HostThreadAct::Await(semaphore, value) => {
                 HostAct::Await { semaphore: SemaphoreId(*semaphore), value: *value }
             }
         });
@@ -49,25 +51,25 @@ pub(crate) fn planned(program: &Program, test: &Test, buffer: BufferId, join: Jo
             reports: reports.collect(),
         }
     });
-    let start = |start: Start| match start {
-        Start::Submitted => BatchStart::Submitted,
+    let start = |start: SubmissionStart| match start {
+        SubmissionStart::Submitted => BatchStart::Submitted,
         // The wait of a held batch is a step of the plan.
-        Start::Early | Start::Held => BatchStart::Early,
+        SubmissionStart::Early | SubmissionStart::Held => BatchStart::Early,
     };
     let batches = match called {
         Some(called) => called.batches.iter().map(|batch| start(batch.start)).collect(),
-        None => hosts.starts.iter().map(|own| start(*own)).collect(),
+        None => hosts.submission_starts.iter().map(|own| start(*own)).collect(),
     };
-    Some(Hosts { threads: threads.collect(), buffer, batches, in_order: called.is_some() })
+    Some(Hosts { threads: threads.collect(), buffer, batches, is_in_order: called.is_some() })
 }
 
 /// Counts the slots that host threads report, which are the last ones.
-pub(crate) fn slots(hosts: &Hosts) -> usize {
+pub(crate) fn count_report_slots(hosts: &Hosts) -> usize {
     hosts.threads.iter().map(|thread| thread.reports.len()).sum()
 }
 
 /// Returns the host's part of a dispatch with `parameters`.
-pub(crate) fn play(parameters: &Parameters, instances: usize, storage_words: usize) -> HostLayout {
+pub(crate) fn host_layout(parameters: &Parameters, instances: usize, storage_words: usize) -> HostLayout {
     HostLayout {
         instances: instances as u32,
         stride: parameters.stride * storage_words as u32,
@@ -78,15 +80,15 @@ pub(crate) fn play(parameters: &Parameters, instances: usize, storage_words: usi
 }
 
 /// Adapts a stress: flushed or invalidated memory must not share an atom of the device with other memory.
-pub(crate) fn align(program: &Program, stress: &mut Stress) {
-    if program.hosts.as_ref().is_some_and(|hosts| hosts.noncoherent) {
+pub(crate) fn align_to_atoms(program: &Program, stress: &mut Stress) {
+    if program.hosts.as_ref().is_some_and(|hosts| hosts.is_noncoherent) {
         stress.spacing = (LARGEST_ATOM_WORDS, LARGEST_ATOM_WORDS);
         stress.padding = (0, 0);
     }
 }
 
 /// Copies the reports of host threads to their slots, the last ones.
-pub(crate) fn with_reports<'a>(
+pub(crate) fn copy_reports<'a>(
     results: &'a mut [u32],
     reported: &[u32],
     slots: usize,
@@ -104,7 +106,7 @@ struct HostCode<'a> {
 }
 
 impl HostCode<'_> {
-    fn operations(
+    fn host_operations(
         &self,
         instructions: &[litmus::Instruction],
         range: std::ops::Range<usize>,
@@ -112,9 +114,9 @@ impl HostCode<'_> {
         // Labels are not operations; jumps count the operations in between.
         let own = instructions.get(range.clone()).unwrap_or_default();
         let is_label = |kind: &InstructionKind| matches!(kind, InstructionKind::Flow(Flow::Label(_)));
-        let over = |at: usize, target: &litmus::LabelId| {
-            let behind = own.iter().skip(at + 1).map(|instruction| &instruction.kind);
-            behind
+        let operations_until = |at: usize, target: &litmus::LabelId| {
+            let following = own.iter().skip(at + 1).map(|instruction| &instruction.kind);
+            following
                 .take_while(
                     |kind| !matches!(kind, InstructionKind::Flow(Flow::Label(here)) if here == target),
                 )
@@ -127,9 +129,9 @@ impl HostCode<'_> {
             .filter_map(|(at, instruction)| {
                 Some(match &instruction.kind {
                     InstructionKind::Access(access) => {
-                        let place = self.place(access.place.location);
+                        let place = self.host_place(access.place.location);
                         let order = match access.strength {
-                            Access::Atomic { semantics, .. } => Some(order(semantics.order)),
+                            Access::Atomic { semantics, .. } => Some(to_host_order(semantics.order)),
                             _ => None,
                         };
                         match access.kind {
@@ -137,25 +139,31 @@ impl HostCode<'_> {
                                 HostOperation::Load { register: registers.first().0.into(), place, order }
                             }
                             AccessKind::Store(values) => {
-                                HostOperation::Store { place, value: value(values.first()), order }
+                                HostOperation::Store { place, value: to_host_value(values.first()), order }
                             }
                             AccessKind::Rmw { .. } | AccessKind::Await { .. } => return None,
                         }
                     }
-                    InstructionKind::Fence { semantics, .. } => HostOperation::Fence(order(semantics.order)),
+                    InstructionKind::Fence { semantics, .. } => {
+                        HostOperation::Fence(to_host_order(semantics.order))
+                    }
                     InstructionKind::System(SystemOperation::Flush(names)) => {
-                        HostOperation::Flush(self.places(names))
+                        HostOperation::Flush(self.host_places(names))
                     }
                     InstructionKind::System(SystemOperation::Invalidate(names)) => {
-                        HostOperation::Invalidate(self.places(names))
+                        HostOperation::Invalidate(self.host_places(names))
                     }
                     InstructionKind::Flow(Flow::Goto(target)) => {
-                        HostOperation::Skip { condition: None, over: over(at, target) }
+                        HostOperation::Skip { condition: None, count: operations_until(at, target) }
                     }
                     InstructionKind::Flow(Flow::Branch { relation: how, left, right, target }) => {
                         HostOperation::Skip {
-                            condition: Some((relation(*how), value(*left), value(*right))),
-                            over: over(at, target),
+                            condition: Some((
+                                to_host_relation(*how),
+                                to_host_value(*left),
+                                to_host_value(*right),
+                            )),
+                            count: operations_until(at, target),
                         }
                     }
                     _ => return None,
@@ -165,7 +173,7 @@ impl HostCode<'_> {
     }
 
     /// Returns the storage of a name. For coherent memory, all names of a storage are equivalent.
-    fn place(&self, location: LocationId) -> HostPlace {
+    fn host_place(&self, location: LocationId) -> HostPlace {
         let mut storages: Vec<LocationId> = Vec::new();
         let mut number = 0;
         for other in (0..self.test.locations.len()).map(|index| LocationId(index as u16)) {
@@ -184,24 +192,24 @@ impl HostCode<'_> {
     }
 
     /// Returns the places of some names, or of all names if the list is empty.
-    fn places(&self, names: &[LocationId]) -> Vec<HostPlace> {
+    fn host_places(&self, names: &[LocationId]) -> Vec<HostPlace> {
         if names.is_empty() {
             return (0..self.test.locations.len())
-                .map(|index| self.place(LocationId(index as u16)))
+                .map(|index| self.host_place(LocationId(index as u16)))
                 .collect();
         }
-        names.iter().map(|name| self.place(*name)).collect()
+        names.iter().map(|name| self.host_place(*name)).collect()
     }
 }
 
-fn value(operand: Operand) -> HostValue {
+fn to_host_value(operand: Operand) -> HostValue {
     match operand {
         Operand::Constant(constant) => HostValue::Number(constant as u32),
         Operand::Register(register) => HostValue::Register(register.0.into()),
     }
 }
 
-fn order(order: Order) -> HostOrder {
+fn to_host_order(order: Order) -> HostOrder {
     match order {
         Order::Relaxed => HostOrder::Relaxed,
         Order::Acquire => HostOrder::Acquire,
@@ -210,7 +218,7 @@ fn order(order: Order) -> HostOrder {
     }
 }
 
-fn relation(relation: BranchRelation) -> HostRelation {
+fn to_host_relation(relation: BranchRelation) -> HostRelation {
     match relation {
         BranchRelation::Equal => HostRelation::Equal,
         BranchRelation::NotEqual => HostRelation::NotEqual,

@@ -6,19 +6,19 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use plan::{BufferId, DeviceError, Prepared};
-use shaders::contract::salt;
+use shaders::contract::salt_from_bits;
 use shaders::{Parameters, SaltedMemory};
 
 /// The maximum units per storage for which memory is filled without gaps. Every cache line then contains a
 /// storage, and writing a whole line is faster than a part of it.
-const DENSE: usize = 8;
+const MAX_DENSE_UNITS: usize = 8;
 /// The maximum number of salted memories of a program: two buffers, and images of two types for each.
-const MOST_MEMORIES: u32 = 8;
+const MAX_MEMORIES: u32 = 8;
 /// Odd, so that no two of 2³² salts come from the same bits, and large, so that they differ in many.
-const SPREAD: u32 = 0x9e37_79b1;
+const SALT_MULTIPLIER: u32 = 0x9e37_79b1;
 /// The first salt of the next submission. All plans of the process share it, so that memory of another plan is
 /// detected too.
-static NEXT: AtomicU32 = AtomicU32::new(1);
+static NEXT_SALT: AtomicU32 = AtomicU32::new(1);
 
 /// The salts of a submission, by the number of the memory.
 #[derive(Clone, Debug)]
@@ -36,17 +36,17 @@ impl MemorySalts {
 
     /// Changes all salts.
     pub fn renew(&mut self) {
-        self.first = NEXT.fetch_add(MOST_MEMORIES, Ordering::Relaxed);
+        self.first = NEXT_SALT.fetch_add(MAX_MEMORIES, Ordering::Relaxed);
     }
 
     /// Returns the salt of a memory.
-    pub fn of(&self, memory: SaltedMemory) -> u32 {
+    pub fn salt_of(&self, memory: SaltedMemory) -> u32 {
         let number = self.numbered.iter().find(|(known, _)| *known == memory);
-        self.of_number(number.map_or(0, |(_, number)| *number))
+        self.salt_of_number(number.map_or(0, |(_, number)| *number))
     }
 
-    fn of_number(&self, number: u32) -> u32 {
-        salt(self.first.wrapping_add(number).wrapping_mul(SPREAD))
+    fn salt_of_number(&self, number: u32) -> u32 {
+        salt_from_bits(self.first.wrapping_add(number).wrapping_mul(SALT_MULTIPLIER))
     }
 }
 
@@ -64,7 +64,7 @@ impl InitialValues {
     pub fn fill(&self, words: &mut [u32], parameters: &Parameters, instances: usize) {
         let stride = (parameters.stride as usize).max(1);
         if let [only] | [only, ..] = self.values[..]
-            && stride <= DENSE * self.values.len()
+            && stride <= MAX_DENSE_UNITS * self.values.len()
             && (self.storage_words == 1 || only == 0)
             && self.values.iter().all(|value| *value == only)
         {
@@ -72,11 +72,11 @@ impl InitialValues {
             return words[..used].fill(only as u32);
         }
         for (storage, value) in (0..).zip(&self.values) {
-            let first = parameters.unit(0, storage) as usize * self.storage_words;
+            let first = parameters.unit_index(0, storage) as usize * self.storage_words;
             for word in 0..self.storage_words {
                 let first = (first + word).min(words.len());
                 let cells = words[first..].iter_mut().step_by(stride * self.storage_words);
-                cells.take(instances).for_each(|cell| *cell = part_of(*value, word));
+                cells.take(instances).for_each(|cell| *cell = value_word(*value, word));
             }
         }
     }
@@ -85,16 +85,16 @@ impl InitialValues {
     fn write_instance(&self, words: &mut [u32], parameters: &Parameters, instance: usize, salt: Option<u32>) {
         let instance = u32::try_from(instance).unwrap_or(u32::MAX);
         for (storage, value) in (0..).zip(&self.values) {
-            let first = parameters.unit(instance, storage) as usize * self.storage_words;
+            let first = parameters.unit_index(instance, storage) as usize * self.storage_words;
             for (word, cell) in words.iter_mut().skip(first).take(self.storage_words).enumerate() {
-                *cell = salt.unwrap_or_else(|| part_of(*value, word));
+                *cell = salt.unwrap_or_else(|| value_word(*value, word));
             }
         }
     }
 }
 
 /// Returns a word of a storage's value, the low one first; the remaining words of a unit are zero.
-fn part_of(value: u128, word: usize) -> u32 {
+fn value_word(value: u128, word: usize) -> u32 {
     if word < 4 { (value >> (32 * word)) as u32 } else { 0 }
 }
 
@@ -141,7 +141,7 @@ impl InitialBuffer {
                 initial.fill(words, parameters, room);
             }
         }
-        initial.write_instance(words, parameters, instances, Some(salts.of_number(self.number)));
+        initial.write_instance(words, parameters, instances, Some(salts.salt_of_number(self.number)));
         self.content = Some((*parameters, instances));
         Ok(())
     }
@@ -155,13 +155,13 @@ mod tests {
 
     #[test]
     fn salts_differ_between_memories_and_submissions() {
-        let mut salts = MemorySalts::new(vec![(SaltedMemory::Apart, 1)]);
+        let mut salts = MemorySalts::new(vec![(SaltedMemory::SeparateLocations, 1)]);
         let mut seen = BTreeSet::new();
         for _ in 0..10_000 {
             salts.renew();
-            for memory in [SaltedMemory::Locations, SaltedMemory::Apart] {
-                assert!(seen.insert(salts.of(memory)));
-                assert!(f32::from_bits(salts.of(memory)).is_normal());
+            for memory in [SaltedMemory::Locations, SaltedMemory::SeparateLocations] {
+                assert!(seen.insert(salts.salt_of(memory)));
+                assert!(f32::from_bits(salts.salt_of(memory)).is_normal());
             }
         }
     }

@@ -31,9 +31,9 @@ pub enum Join {
     Fence,
 }
 
-/// A word that names no mechanism.
+/// The error for a word that is not the name of a mechanism.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown way to order dispatches `{0}`; expected one of {names}", names = Join::ALL.map(Join::name).join(", "))]
+#[error("unknown mechanism to order dispatches `{0}`; expected one of {names}", names = Join::ALL.map(Join::name).join(", "))]
 pub struct UnknownJoin(pub String);
 
 impl Join {
@@ -55,11 +55,11 @@ impl Join {
     }
 
     /// Returns the Vulkan feature that it needs for a program.
-    pub fn feature(self, program: &Program) -> Option<Feature> {
+    pub fn required_feature(self, program: &Program) -> Option<Feature> {
         match self {
             Join::Timeline => Some(Feature::TimelineSemaphore),
             Join::Calls => {
-                let counts = program.schedule.as_ref().is_some_and(calls::counts);
+                let counts = program.schedule.as_ref().is_some_and(calls::uses_timeline_semaphores);
                 counts.then_some(Feature::TimelineSemaphore)
             }
             Join::Barrier | Join::Event | Join::Submit | Join::Semaphore | Join::Fence => None,
@@ -67,19 +67,19 @@ impl Join {
     }
 
     /// Returns why it cannot order the phases of a program, or `None`.
-    pub fn refused(self, program: &Program) -> Option<String> {
+    pub fn refusal_reason(self, program: &Program) -> Option<String> {
         if let (Join::Calls, Some(Err(rule))) =
-            (self, program.hosts.as_ref().and_then(|hosts| hosts.called.as_ref()))
+            (self, program.hosts.as_ref().and_then(|hosts| hosts.call_schedule.as_ref()))
         {
             return Some(rule.to_string());
         }
-        match &program.calls_alone {
+        match &program.calls_only {
             Some(rule) if self != Join::Calls => Some(rule.to_string()),
-            _ => self.why_refused(program).map(str::to_owned),
+            _ => self.mechanism_refusal(program).map(str::to_owned),
         }
     }
 
-    fn why_refused(self, program: &Program) -> Option<&'static str> {
+    fn mechanism_refusal(self, program: &Program) -> Option<&'static str> {
         let several = program.queues.len() > 1 && program.phases.len() > 1;
         match self {
             Join::Calls => match &program.schedule {
@@ -87,27 +87,29 @@ impl Join {
                 Some(schedule) if !schedule.owned.is_empty() && program.hosts.is_some() => {
                     Some("owned memory together with host threads")
                 }
-                Some(schedule) if !schedule.owned.is_empty() && !program.owned_apart => {
+                Some(schedule) if !schedule.owned.is_empty() && !program.has_separate_owned => {
                     Some("owned memory together with separate memory")
                 }
                 Some(schedule)
                     if !schedule.owned.is_empty()
-                        && program.kernels().any(|kernel| kernel.addresses || !kernel.images.is_empty()) =>
+                        && program
+                            .kernels()
+                            .any(|kernel| kernel.uses_addresses || !kernel.images.is_empty()) =>
                 {
                     Some("owned memory in images or by address")
                 }
-                Some(schedule) => calls::steps(program, schedule, BufferId(0)).err(),
+                Some(schedule) => calls::order_calls(program, schedule, BufferId(0)).err(),
             },
             // Host threads submit and wait between phases.
             _ if program.hosts.is_some() => (self != Join::Barrier)
-                .then_some("another way to order dispatches together with host threads"),
+                .then_some("another mechanism to order dispatches together with host threads"),
             Join::Barrier | Join::Event | Join::Submit if several => Some("barrier between queues"),
             Join::Barrier | Join::Submit => None,
             // The stages of an event that the device sets must be device stages
             // (VUID-vkCmdSetEvent-stageMask-01149).
             Join::Event => {
                 let mut phases = program.phases.iter();
-                let host = phases.any(|phase| phase.before.available.intersects(AccessMask::HOST));
+                let host = phases.any(|phase| phase.dependency.available.intersects(AccessMask::HOST));
                 host.then_some("event after accesses of the host")
             }
             // The mechanism publishes all memory; the model would judge a weaker program.
@@ -118,7 +120,7 @@ impl Join {
     }
 
     /// Appends the steps between two phases, on each of their queues.
-    pub(crate) fn steps(
+    pub(crate) fn append_steps(
         self,
         queues: &[QueueId],
         (dependency, stages): (Dependency, (StageMask, StageMask)),
@@ -130,13 +132,15 @@ impl Join {
             stages.0.with(StageMask::for_accesses(available)),
             stages.1.with(StageMask::for_accesses(visible)),
         );
-        let by = |queue, kind| PlanStep::Dependency { queue, kind, stages, available, visible };
-        let barriers = || queues.iter().map(|queue| by(*queue, DependencyKind::Barrier));
+        let dependency_step = |queue, kind| PlanStep::Dependency { queue, kind, stages, available, visible };
+        let barriers = || queues.iter().map(|queue| dependency_step(*queue, DependencyKind::Barrier));
         match self {
             // The calls of the test contain the dependencies.
             Join::Calls => {}
             Join::Barrier => steps.extend(barriers()),
-            Join::Event => steps.extend(queues.iter().map(|queue| by(*queue, DependencyKind::Event))),
+            Join::Event => {
+                steps.extend(queues.iter().map(|queue| dependency_step(*queue, DependencyKind::Event)))
+            }
             Join::Submit => {
                 steps.extend(queues.iter().map(|queue| PlanStep::Submit { queue: *queue }));
                 steps.extend(barriers());
@@ -187,7 +191,7 @@ mod tests {
         let unknown = "hope".parse::<Join>().unwrap_err().to_string();
         assert_eq!(
             unknown,
-            "unknown way to order dispatches `hope`; expected one of calls, barrier, event, submit, semaphore, timeline, fence"
+            "unknown mechanism to order dispatches `hope`; expected one of calls, barrier, event, submit, semaphore, timeline, fence"
         );
     }
 }

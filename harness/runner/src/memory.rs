@@ -9,12 +9,12 @@ use plan::{
     ImageId, ImageShape, KernelId, Plan, PlanStep, Prepared, Queue, QueueId, Semaphore, SemaphoreId,
     StageMask,
 };
-use shaders::classify::{self, BufferRole, Helper};
+use shaders::classify::{self, BufferRole, ClassifierKernel};
 use shaders::contract::{FIRST_RECEIPT, IMAGE_WIDTH};
-use shaders::host::Start;
+use shaders::draw::DrawModules;
+use shaders::host::SubmissionStart;
 use shaders::stress::StressKernel;
-use shaders::together::Together;
-use shaders::variant::{Images as Shape, SubgroupSize};
+use shaders::variant::{ImageForm as Shape, SubgroupSize};
 use shaders::{
     Binding, CompiledKernel, ImageBinding, Parameters, Program, ProgramKernel, SaltedMemory, SaltedPath,
     StressParameters,
@@ -22,13 +22,13 @@ use shaders::{
 
 use crate::calls::{self, OrderedCall};
 use crate::classify::Classifier;
+use crate::completion_marker::CompletionMarker;
 use crate::dispatch::{Execution, Workgroups};
-use crate::draw::KernelLimits;
-use crate::drawn::{self, Claims, Drawn};
+use crate::graphics_draw::{self, ClaimBuffers, DrawMapping};
 use crate::initial::{InitialBuffer, InitialValues, MemorySalts};
 use crate::join::Join;
-use crate::mark::Mark;
 use crate::readback::{CheckedWords, LocationWord, ReadBuffer, ReadbackCheck};
+use crate::sampling::KernelLimits;
 
 const QUEUE: QueueId = QueueId(0);
 pub(crate) const LOCATIONS: BufferId = BufferId(0);
@@ -44,7 +44,7 @@ const COUNTERS_BACK: BufferId = BufferId(3);
 
 /// How host and kernel share memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sharing {
+pub(crate) enum MemorySharing {
     /// The host uses the memory of the kernel directly; only cheap if host and device share a processor.
     Direct,
     /// The device fills its own memory, and copies to and from host memory.
@@ -53,20 +53,20 @@ pub(crate) enum Sharing {
     Counted,
 }
 
-impl Sharing {
+impl MemorySharing {
     /// Returns the mode for a device and the memory of the locations.
-    pub fn of(
+    pub fn for_device(
         capabilities: &Capabilities,
         memory: BufferMemory,
         program: &Program,
         counted: bool,
-    ) -> Sharing {
+    ) -> MemorySharing {
         if counted {
-            return Sharing::Counted;
+            return MemorySharing::Counted;
         }
-        let reachable =
-            !matches!(memory, BufferMemory::Of(_) | BufferMemory::Mapped(_)) && program.apart().is_empty();
-        if capabilities.is_cpu && reachable { Sharing::Direct } else { Sharing::Copied }
+        let reachable = !matches!(memory, BufferMemory::Typed(_) | BufferMemory::Mapped(_))
+            && program.separate_storages().is_empty();
+        if capabilities.is_cpu && reachable { MemorySharing::Direct } else { MemorySharing::Copied }
     }
 }
 
@@ -75,29 +75,29 @@ impl Sharing {
 pub(crate) struct ProgramPlan {
     /// The plan.
     pub plan: Plan,
-    /// The marker for complete execution of a submission.
-    pub mark: Mark,
+    /// Proves complete execution of a submission.
+    pub marker: CompletionMarker,
     /// The dispatch steps.
-    dispatches: Vec<Dispatch>,
+    dispatches: Vec<DispatchStep>,
     /// The step of memory stress on another queue.
-    beside: Option<usize>,
+    queue_stress_step: Option<usize>,
     /// The dispatch steps of the kernels that reset memory and count.
     helpers: Vec<usize>,
     /// The rendezvous buffer of each phase.
     rendezvous: Vec<BufferId>,
     /// The same buffers for the host, which reads the receipts in them.
     receipts: Vec<BufferId>,
-    /// The kernels that leave receipts.
-    signed: Vec<Signed>,
+    /// The positions of the receipts of each kernel.
+    receipt_positions: Vec<ReceiptPosition>,
     /// The word of each of them that counts invocations outside the grid.
     overflow_words: Vec<usize>,
     /// Buffers with final values outside of the location buffer, and the storages and memory of each.
-    pub elsewhere: Vec<FinalBuffer>,
+    pub final_buffers: Vec<FinalBuffer>,
     /// The second location buffer.
-    apart: Option<BufferId>,
+    separate_locations: Option<BufferId>,
     /// The claim buffers of drawn kernels.
-    pub claims: Claims,
-    sharing: Sharing,
+    pub claims: ClaimBuffers,
+    sharing: MemorySharing,
     /// The words of the locations that the host reads.
     location_words: Vec<LocationWord>,
     /// The checksums of the words that the host reads, and the contents of each range.
@@ -107,7 +107,7 @@ pub(crate) struct ProgramPlan {
     /// As [`CompiledKernel::lanes`].
     lanes: u32,
     /// The buffers to which the host writes initial values.
-    sources: Vec<InitialBuffer>,
+    initial_buffers: Vec<InitialBuffer>,
     initial: InitialValues,
 }
 
@@ -124,23 +124,23 @@ pub(crate) struct FinalBuffer {
 
 /// A step that dispatches.
 #[derive(Clone, Copy, Debug)]
-struct Dispatch {
+struct DispatchStep {
     step: usize,
     phase: usize,
     /// Workgroup classes of its kernel.
     classes: u32,
     /// Its kernel generates memory stress.
-    stressed: bool,
+    is_stressed: bool,
     /// The mapping of workgroups to a draw, if it is drawn.
-    drawn: Option<Drawn>,
+    draw_mapping: Option<DrawMapping>,
 }
 
 /// The number of times that a drawn workgroup may leave its receipt.
-const SHADED_AGAIN: u32 = 4;
+const MAX_RECEIPT_REPEATS: u32 = 4;
 
 /// The position of a kernel's receipts.
 #[derive(Clone, Debug)]
-struct Signed {
+struct ReceiptPosition {
     phase: usize,
     /// Words of the rendezvous area of a group.
     spacing: usize,
@@ -148,45 +148,45 @@ struct Signed {
     first: usize,
     count: usize,
     /// Its workgroups are drawn.
-    drawn: bool,
+    is_drawn: bool,
     /// As [`CompiledKernel::identity`].
     identity: u32,
-    /// The elements of its [measured](CompiledKernel::measured) buffers.
+    /// The elements of its [measured](CompiledKernel::measured_bindings) buffers.
     lengths: Vec<u32>,
-    /// As [`CompiledKernel::salted`].
+    /// As [`CompiledKernel::salted_paths`].
     salted: Vec<SaltedPath>,
 }
 
-impl Signed {
+impl ReceiptPosition {
     /// Returns the positions for all kernels of a program.
-    fn of(program: &Program, bounds: &KernelLimits) -> Vec<Signed> {
+    fn for_program(program: &Program, bounds: &KernelLimits) -> Vec<ReceiptPosition> {
         let lengths = |kernel: &CompiledKernel| {
             let length = |(binding, stride): &(u32, u32)| {
-                let words = kernel.bindings.get(*binding as usize).map_or(0, |own| bounds.words_of(*own));
+                let words = kernel.bindings.get(*binding as usize).map_or(0, |own| bounds.buffer_words(*own));
                 u32::try_from(4 * words / u64::from((*stride).max(1))).unwrap_or(u32::MAX)
             };
-            kernel.measured.iter().map(length).collect()
+            kernel.measured_bindings.iter().map(length).collect()
         };
         let mut all = Vec::with_capacity(program.phases.len());
         for (number, phase) in program.phases.iter().enumerate() {
             let spacing = phase.rendezvous_spacing() as usize;
-            all.extend(phase.parts.iter().map(|ProgramKernel { kernel, .. }| Signed {
+            all.extend(phase.kernels.iter().map(|ProgramKernel { kernel, .. }| ReceiptPosition {
                 phase: number,
                 spacing,
                 first: (FIRST_RECEIPT + kernel.first_class) as usize,
-                count: kernel.workgroups_of_group() as usize,
-                drawn: Drawn::of(kernel).is_some(),
+                count: kernel.workgroups_per_group() as usize,
+                is_drawn: DrawMapping::for_kernel(kernel).is_some(),
                 identity: kernel.identity,
                 lengths: lengths(kernel),
-                salted: kernel.salted.clone(),
+                salted: kernel.salted_paths.clone(),
             }));
         }
         all
     }
 
     /// Returns the receipt of its workgroups.
-    fn receipt(&self, parameters: &Parameters, salts: &MemorySalts) -> u32 {
-        let read = self.salted.iter().map(|path| path.value(salts.of(path.memory)));
+    fn expected_receipt(&self, parameters: &Parameters, salts: &MemorySalts) -> u32 {
+        let read = self.salted.iter().map(|path| path.expected_value(salts.salt_of(path.memory)));
         let memory: Vec<u32> = self.lengths.iter().copied().chain(read).collect();
         parameters.receipt(self.identity, &memory)
     }
@@ -194,8 +194,8 @@ impl Signed {
     /// Returns true if a word is the receipt. A drawn workgroup may leave it several times, because a vertex
     /// or fragment may be shaded again. If such an invocation found its slot unclaimed, the claim's
     /// read-modify-write failed, and those of the test will show that too.
-    fn is(&self, found: u32, receipt: u32) -> bool {
-        let most = if self.drawn { SHADED_AGAIN } else { 1 };
+    fn is_receipt(&self, found: u32, receipt: u32) -> bool {
+        let most = if self.is_drawn { MAX_RECEIPT_REPEATS } else { 1 };
         (1..=most).any(|times| found == receipt.wrapping_mul(times))
     }
 }
@@ -203,7 +203,7 @@ impl Signed {
 /// Overwrites the first words of a read-back buffer, if the host can write to it.
 fn overwrite_words(prepared: &mut dyn Prepared, buffer: BufferId, words: usize, value: u32) {
     if let Ok(memory) = prepared.write(buffer) {
-        start_of(memory, words).fill(value);
+        prefix_mut(memory, words).fill(value);
     }
 }
 
@@ -215,7 +215,7 @@ impl ProgramPlan {
         (join, memory): (Join, BufferMemory),
         bounds: &KernelLimits,
         workgroups: Workgroups,
-        (sharing, classifier): (Sharing, Option<&Classifier>),
+        (sharing, classifier): (MemorySharing, Option<&Classifier>),
         (location_words, verified): (&[LocationWord], bool),
         poison: u32,
     ) -> ProgramPlan {
@@ -225,11 +225,14 @@ impl ProgramPlan {
         let all_location_words = bounds.location_words();
         // If a variant separates locations, only these have the requested memory; the others have device
         // memory.
-        let is_apart = !program.apart().is_empty();
-        let own = if is_apart && !program.owned_apart { BufferMemory::Device } else { memory };
-        let mut buffers =
-            vec![buffer(all_location_words, own, "locations"), device(bounds.result_words, "results")];
-        if sharing == Sharing::Copied {
+        let is_apart = !program.separate_storages().is_empty();
+        let location_memory =
+            if is_apart && !program.has_separate_owned { BufferMemory::Device } else { memory };
+        let mut buffers = vec![
+            buffer(all_location_words, location_memory, "locations"),
+            device(bounds.result_words, "results"),
+        ];
+        if sharing == MemorySharing::Copied {
             buffers.push(buffer(all_location_words, BufferMemory::Shared, "initial values"));
             buffers.push(buffer(bounds.result_words, BufferMemory::Readback, "results for the host"));
             if with_locations {
@@ -237,36 +240,42 @@ impl ProgramPlan {
             }
         }
         if let Some(classifier) = classifier {
-            buffers.push(device(classifier.words(), "counters"));
-            buffers.push(buffer(classifier.words(), BufferMemory::Readback, "counters for the host"));
+            buffers.push(device(classifier.buffer_words(), "counters"));
+            buffers.push(buffer(classifier.buffer_words(), BufferMemory::Readback, "counters for the host"));
         }
         // Images get the initial values of all locations from the location buffer.
-        let mut elsewhere: Vec<FinalBuffer> = Vec::new();
+        let mut final_buffers: Vec<FinalBuffer> = Vec::new();
         let mut back = |buffers: &mut Vec<Buffer>, storages: Vec<u32>, copied, name| {
             let id = BufferId(buffers.len() as u32);
             // A device that counts reads them itself.
             let memory = if classifier.is_some() { BufferMemory::Device } else { BufferMemory::Readback };
             buffers.push(buffer(all_location_words, memory, name));
-            elsewhere.push(FinalBuffer { buffer: id, storages, copied });
+            final_buffers.push(FinalBuffer { buffer: id, storages, copied });
             id
         };
-        let mut apart = None;
-        let mut apart_back = None;
+        let mut separate_locations = None;
+        let mut separate_readback = None;
         if is_apart {
-            apart = Some(BufferId(buffers.len() as u32));
+            separate_locations = Some(BufferId(buffers.len() as u32));
             buffers.push(buffer(all_location_words, memory, "separate locations"));
             if with_locations {
-                let (storages, name) = (program.apart().to_vec(), "separate locations for the host");
-                apart_back = Some(back(&mut buffers, storages, SaltedMemory::Apart, name));
+                let (storages, name) =
+                    (program.separate_storages().to_vec(), "separate locations for the host");
+                separate_readback = Some(back(&mut buffers, storages, SaltedMemory::SeparateLocations, name));
             }
         }
-        let images = ProgramImages::of(program, all_location_words, (own, memory), apart);
+        let images = ProgramImages::for_program(
+            program,
+            all_location_words,
+            (location_memory, memory),
+            separate_locations,
+        );
         // The second location buffer and further images have other salts than the location buffer, so they get
         // their initial values from other buffers.
         let mut sources: Vec<InitialBuffer> = match sharing {
-            Sharing::Direct => vec![InitialBuffer::new(LOCATIONS, 0, true)],
-            Sharing::Copied => vec![InitialBuffer::new(INITIAL, 0, false)],
-            Sharing::Counted => Vec::new(),
+            MemorySharing::Direct => vec![InitialBuffer::new(LOCATIONS, 0, true)],
+            MemorySharing::Copied => vec![InitialBuffer::new(INITIAL, 0, false)],
+            MemorySharing::Counted => Vec::new(),
         };
         let mut numbered: Vec<(SaltedMemory, u32)> = Vec::new();
         let mut source_of = |buffers: &mut Vec<Buffer>, memory: SaltedMemory| {
@@ -276,18 +285,21 @@ impl ProgramPlan {
             numbered.push((memory, number));
             id
         };
-        let apart_source = apart.map(|_| source_of(&mut buffers, SaltedMemory::Apart));
+        let apart_source =
+            separate_locations.map(|_| source_of(&mut buffers, SaltedMemory::SeparateLocations));
         let mut filled_images: Vec<(ImageId, BufferId)> = Vec::new();
-        for (image, binding) in images.with_memory() {
+        for (image, binding) in images.non_texel_images() {
             let from = match filled_images.is_empty() {
                 true => LOCATIONS,
                 false => source_of(&mut buffers, SaltedMemory::Image(binding)),
             };
             filled_images.push((image, from));
         }
-        images.salt_views(&mut numbered);
+        images.add_salted_views(&mut numbered);
         let mut texels = Vec::new();
-        for (image, binding, storages) in images.read(program).into_iter().filter(|_| with_locations) {
+        for (image, binding, storages) in
+            images.final_value_images(program).into_iter().filter(|_| with_locations)
+        {
             let copied = SaltedMemory::Image(binding);
             texels.push((image, back(&mut buffers, storages, copied, "texels for the host")));
         }
@@ -301,12 +313,12 @@ impl ProgramPlan {
         }
 
         // In the order of the kernels.
-        let mut claims = Claims::new(bounds.claim_words);
+        let mut claims = ClaimBuffers::new(bounds.claim_words);
         let claimed: Vec<Option<BufferId>> =
             program.kernels().map(|kernel| claims.add(kernel, &mut buffers)).collect();
         let mut claimed = claimed.into_iter();
         let mut receipts = rendezvous.clone();
-        if sharing != Sharing::Direct {
+        if sharing != MemorySharing::Direct {
             receipts = (buffers.len() as u32..).take(rendezvous.len()).map(BufferId).collect();
             let back = buffer(bounds.rendezvous_words, BufferMemory::Readback, "receipts for the host");
             buffers.extend(rendezvous.iter().map(|_| back.clone()));
@@ -322,23 +334,23 @@ impl ProgramPlan {
         let mut helpers = Vec::new();
         let zeroed = |buffer: &BufferId| PlanStep::Fill { queue: QUEUE, buffer: *buffer, value: 0 };
         let first_texels = texels.first().map_or(LOCATIONS, |(_, buffer)| *buffer);
-        let helper = |helper: &Helper, kernel: usize, workgroups| PlanStep::Dispatch {
+        let helper = |helper: &ClassifierKernel, kernel: usize, workgroups| PlanStep::Dispatch {
             queue: QUEUE,
             kernel: KernelId(kernel as u32),
             workgroups,
-            bindings: helper.bindings.iter().map(|shown| shown_buffer(*shown, first_texels)).collect(),
+            bindings: helper.bindings.iter().map(|shown| buffer_of_role(*shown, first_texels)).collect(),
             push_constants: vec![0; classify::PUSH_CONSTANT_BYTES as usize],
         };
-        if sharing == Sharing::Copied {
+        if sharing == MemorySharing::Copied {
             steps.push(PlanStep::Fill { queue: QUEUE, buffer: RESULTS, value: poison });
             steps.extend(rendezvous.iter().chain(claims.buffers()).map(zeroed));
             // An incomplete copy then leaves poison, not values of an earlier dispatch.
-            let locations = || std::iter::once(LOCATIONS).chain(apart);
+            let locations = || std::iter::once(LOCATIONS).chain(separate_locations);
             let poisoned = |buffer| PlanStep::Fill { queue: QUEUE, buffer, value: poison };
             steps.extend(locations().map(poisoned));
             steps.push(barrier.clone());
             steps.push(copy(INITIAL, LOCATIONS));
-            steps.extend(apart_source.zip(apart).map(|(from, to)| copy(from, to)));
+            steps.extend(apart_source.zip(separate_locations).map(|(from, to)| copy(from, to)));
             steps.push(barrier.clone());
         }
         if let Some(classifier) = classifier {
@@ -357,15 +369,16 @@ impl ProgramPlan {
         let queues: Vec<QueueId> = (0..program.queues.len() as u32).map(QueueId).collect();
         let several = queues.len() > 1 && hosts.is_none();
         // With the calls of the test, its schedule orders the steps.
-        let ordered = match (join, &program.schedule, apart) {
+        let ordered = match (join, &program.schedule, separate_locations) {
             (Join::Calls, Some(schedule), apart) => {
-                calls::steps(program, schedule, apart.unwrap_or(LOCATIONS)).ok()
+                calls::order_calls(program, schedule, apart.unwrap_or(LOCATIONS)).ok()
             }
             _ => None,
         };
         // The queues that use the owned memory first and last.
-        let owned = apart.filter(|_| program.owned_apart && several);
-        let users = owned.zip(ordered.as_ref()).and_then(|(_, ordered)| calls::users(ordered, program));
+        let owned = separate_locations.filter(|_| program.has_separate_owned && several);
+        let users =
+            owned.zip(ordered.as_ref()).and_then(|(_, ordered)| calls::owned_memory_users(ordered, program));
         if hosts.is_some() {
             steps.push(PlanStep::Hosts { queue: QUEUE });
         } else if several {
@@ -380,38 +393,46 @@ impl ProgramPlan {
         let mut dispatches = Vec::new();
         let mut semaphores = Vec::new();
         // The dispatch of each part, in the order of the kernels.
-        let mut made: Vec<Vec<(PlanStep, Dispatch)>> = Vec::with_capacity(program.phases.len());
+        let mut made: Vec<Vec<(PlanStep, DispatchStep)>> = Vec::with_capacity(program.phases.len());
         for (number, (phase, meeting)) in program.phases.iter().zip(&rendezvous).enumerate() {
-            let parts = drawn::launches(&phase.parts).into_iter().map(|(part, vertices)| {
-                let classes = part.kernel.workgroups_of_group();
+            let parts = graphics_draw::group_launches(&phase.kernels).into_iter().map(|(part, vertices)| {
+                let classes = part.kernel.workgroups_per_group();
                 let stressed = part.kernel.is_stressed();
-                let drawn = Drawn::of(&part.kernel);
+                let drawn = DrawMapping::for_kernel(&part.kernel);
                 let claims = claimed.next().flatten();
                 let (queue, kernel) = (QueueId(part.queue), KernelId(kernels.len() as u32));
-                let buffer =
-                    |binding: &Binding, claims| buffer_of(*binding, (*meeting, claims), apart, scratch);
+                let buffer = |binding: &Binding, claims| {
+                    buffer_of(*binding, (*meeting, claims), separate_locations, scratch)
+                };
                 let bindings: Vec<BufferId> =
                     part.kernel.bindings.iter().map(|binding| buffer(binding, claims)).collect();
                 let push_constants = vec![0; part.kernel.push_constant_bytes() as usize];
-                let own = plan_kernel(&part.kernel, &images, apart);
+                let own = to_plan_kernel(&part.kernel, &images, separate_locations);
                 let (own, bindings, drawn) = match (vertices, drawn) {
                     // Vertex and fragment kernel of one pipeline become one draw; each keeps its
                     // own claims.
                     (Some(ProgramKernel { kernel: vertices, .. }), Some(drawn)) => {
-                        let together = Together::of(vertices, &part.kernel);
+                        let draw_modules = DrawModules::combine(vertices, &part.kernel);
                         let of_vertices = claimed.next().flatten();
                         let claims = |of_vertex: bool| if of_vertex { of_vertices } else { claims };
-                        let bindings = together.bindings.iter().map(|(own, of)| buffer(own, claims(*of)));
+                        let bindings = draw_modules.bindings.iter().map(|(own, of)| buffer(own, claims(*of)));
                         let bindings: Vec<BufferId> = bindings.collect();
                         // Addresses have one position in the push constants, whichever kernel uses them.
-                        let addresses = [&own, &plan_kernel(vertices, &images, apart)]
+                        let addresses = [&own, &to_plan_kernel(vertices, &images, separate_locations)]
                             .into_iter()
                             .max_by_key(|kernel| kernel.addresses.len())
                             .map(|kernel| kernel.addresses.clone())
                             .unwrap_or_default();
-                        let images =
-                            together.images.iter().filter_map(|binding| images.id(*binding)).collect();
-                        let own = plan::Kernel { images, addresses, ..drawn::both(own, &together) };
+                        let images = draw_modules
+                            .images
+                            .iter()
+                            .filter_map(|binding| images.image_id(*binding))
+                            .collect();
+                        let own = plan::Kernel {
+                            images,
+                            addresses,
+                            ..graphics_draw::combined_kernel(own, &draw_modules)
+                        };
                         (own, bindings, Some(drawn.with_vertices(vertices)))
                     }
                     _ => (own, bindings, drawn),
@@ -419,24 +440,33 @@ impl ProgramPlan {
                 kernels.push(own);
                 let step = match drawn {
                     None => {
-                        let workgroups = workgroups.of(classes);
+                        let workgroups = workgroups.for_classes(classes);
                         PlanStep::Dispatch { queue, kernel, workgroups, bindings, push_constants }
                     }
                     Some(drawn) => {
-                        let drawing = drawn.drawing(classes, workgroups);
+                        let drawing = drawn.to_drawing(classes, workgroups);
                         PlanStep::Draw { queue, kernel, drawing, bindings, push_constants }
                     }
                 };
-                (step, Dispatch { step: 0, phase: number, classes, stressed, drawn })
+                (
+                    step,
+                    DispatchStep {
+                        step: 0,
+                        phase: number,
+                        classes,
+                        is_stressed: stressed,
+                        draw_mapping: drawn,
+                    },
+                )
             });
             made.push(parts.collect());
         }
-        let mut put = |steps: &mut Vec<PlanStep>, (step, dispatch): (PlanStep, Dispatch)| {
-            dispatches.push(Dispatch { step: steps.len(), ..dispatch });
+        let mut put = |steps: &mut Vec<PlanStep>, (step, dispatch): (PlanStep, DispatchStep)| {
+            dispatches.push(DispatchStep { step: steps.len(), ..dispatch });
             steps.push(step);
         };
         if let Some(ordered) = ordered {
-            let parts = program.phases.iter().flat_map(|phase| &phase.parts);
+            let parts = program.phases.iter().flat_map(|phase| &phase.kernels);
             let mut parts: Vec<_> = parts.zip(made.into_iter().flatten().map(Some)).collect();
             semaphores = ordered.semaphores;
             // The phase of the last dispatch of each queue.
@@ -459,20 +489,20 @@ impl ProgramPlan {
             }
         } else {
             for (number, (phase, parts)) in program.phases.iter().zip(made).enumerate() {
-                let part_queue = phase.parts.first().map_or(QUEUE, |part| QueueId(part.queue));
+                let part_queue = phase.kernels.first().map_or(QUEUE, |part| QueueId(part.queue));
                 if hosts.is_some() {
                     steps.push(PlanStep::Batch { queue: part_queue, number: number as u32 });
-                    let start = program.hosts.as_ref().and_then(|hosts| hosts.starts.get(number));
+                    let start = program.hosts.as_ref().and_then(|hosts| hosts.submission_starts.get(number));
                     // Its submission waits for a semaphore that a host thread signals.
-                    if start == Some(&Start::Held) {
+                    if start == Some(&SubmissionStart::Held) {
                         let semaphore = SemaphoreId(semaphores.len() as u32);
                         semaphores.push(Semaphore::Timeline);
                         steps.push(PlanStep::Wait { queue: part_queue, semaphore, value: 1 });
                     }
-                    steps.extend(masked_barrier(part_queue, phase.before));
+                    steps.extend(access_mask_barrier(part_queue, phase.dependency));
                 } else if number > 0 {
-                    let stages = drawn::stages_around(program, number);
-                    join.steps(&queues, (phase.before, stages), &mut semaphores, &mut steps);
+                    let stages = graphics_draw::stages_around(program, number);
+                    join.append_steps(&queues, (phase.dependency, stages), &mut semaphores, &mut steps);
                 }
                 for (turn, own) in parts.into_iter().enumerate() {
                     if turn > 0 {
@@ -482,8 +512,8 @@ impl ProgramPlan {
                     }
                     put(&mut steps, own);
                 }
-                let after = program.hosts.as_ref().and_then(|hosts| hosts.after.get(number));
-                steps.extend(after.and_then(|after| masked_barrier(part_queue, *after)));
+                let after = program.hosts.as_ref().and_then(|hosts| hosts.dependencies_after.get(number));
+                steps.extend(after.and_then(|after| access_mask_barrier(part_queue, *after)));
             }
         }
         if hosts.is_some() {
@@ -511,13 +541,13 @@ impl ProgramPlan {
             kernels.push(helper_kernel(&classifier.count));
         }
         match sharing {
-            Sharing::Direct => {
+            MemorySharing::Direct => {
                 steps.extend([to_host(RESULTS), to_host(LOCATIONS)]);
                 steps.extend(claims.buffers().iter().copied().map(to_host));
             }
-            Sharing::Copied => {
+            MemorySharing::Copied => {
                 steps.extend([barrier, copy(RESULTS, RESULTS_BACK)]);
-                if let (Some(from), Some(to)) = (apart, apart_back) {
+                if let (Some(from), Some(to)) = (separate_locations, separate_readback) {
                     steps.extend([copy(from, to), to_host(to)]);
                 }
                 if with_locations {
@@ -525,11 +555,11 @@ impl ProgramPlan {
                 }
                 steps.push(to_host(RESULTS_BACK));
             }
-            Sharing::Counted => {
+            MemorySharing::Counted => {
                 steps.extend([barrier, copy(COUNTERS, COUNTERS_BACK), to_host(COUNTERS_BACK)]);
             }
         }
-        if sharing != Sharing::Direct {
+        if sharing != MemorySharing::Direct {
             steps.extend(rendezvous.iter().zip(&receipts).map(|(from, to)| copy(*from, *to)));
         }
         steps.extend(receipts.iter().copied().map(to_host));
@@ -545,27 +575,28 @@ impl ProgramPlan {
         let has_hosts = plan.hosts.is_some();
         let readback = (verified && !has_hosts).then(|| {
             let (on_host, locations_on_host) = match sharing {
-                Sharing::Copied => (RESULTS_BACK, LOCATIONS_BACK),
-                Sharing::Direct | Sharing::Counted => (RESULTS, LOCATIONS),
+                MemorySharing::Copied => (RESULTS_BACK, LOCATIONS_BACK),
+                MemorySharing::Direct | MemorySharing::Counted => (RESULTS, LOCATIONS),
             };
-            let results = ReadBuffer { on_device: RESULTS, on_host, most: bounds.result_words };
+            let results = ReadBuffer { on_device: RESULTS, on_host, max_words: bounds.result_words };
             let instances = bounds.result_words / u64::from(bounds.slots.max(1));
             let location = |own: &LocationWord| {
-                let elsewhere = elsewhere.iter().find(|copy| copy.storages.contains(&own.storage));
+                let elsewhere = final_buffers.iter().find(|copy| copy.storages.contains(&own.storage));
                 let (on_device, on_host) = match elsewhere {
-                    Some(copy) if apart_back == Some(copy.buffer) => {
-                        (apart.unwrap_or(copy.buffer), copy.buffer)
+                    Some(copy) if separate_readback == Some(copy.buffer) => {
+                        (separate_locations.unwrap_or(copy.buffer), copy.buffer)
                     }
                     // Texels, which are copied once for device and host.
                     Some(copy) => (copy.buffer, copy.buffer),
                     None => (LOCATIONS, locations_on_host),
                 };
-                (ReadBuffer { on_device, on_host, most: instances }, CheckedWords::Location(*own))
+                (ReadBuffer { on_device, on_host, max_words: instances }, CheckedWords::Location(*own))
             };
             let checked: Vec<(ReadBuffer, CheckedWords)> = match classifier {
                 Some(classifier) => {
-                    let most = classifier.words();
-                    let counters = ReadBuffer { on_device: COUNTERS, on_host: COUNTERS_BACK, most };
+                    let most = classifier.buffer_words();
+                    let counters =
+                        ReadBuffer { on_device: COUNTERS, on_host: COUNTERS_BACK, max_words: most };
                     vec![(counters, CheckedWords::Counters(most))]
                 }
                 None => std::iter::once((results, CheckedWords::Results))
@@ -573,30 +604,30 @@ impl ProgramPlan {
                     .collect(),
             };
             let (buffers, words): (Vec<_>, Vec<_>) = checked.into_iter().unzip();
-            ReadbackCheck::add(&mut plan, QUEUE, &buffers).map(|check| (check, words))
+            ReadbackCheck::add_to_plan(&mut plan, QUEUE, &buffers).map(|check| (check, words))
         });
-        let mark = Mark::add(&mut plan, QUEUE);
+        let mark = CompletionMarker::add_to_plan(&mut plan, QUEUE);
         ProgramPlan {
             plan,
-            mark,
-            elsewhere,
-            apart,
+            marker: mark,
+            final_buffers,
+            separate_locations,
             claims,
             dispatches,
-            beside: None,
+            queue_stress_step: None,
             helpers,
             rendezvous,
             receipts,
-            signed: Signed::of(program, bounds),
+            receipt_positions: ReceiptPosition::for_program(program, bounds),
             overflow_words: program.phases.iter().map(|phase| phase.overflow_word() as usize).collect(),
             sharing,
             location_words: location_words.to_vec(),
             readback: readback.flatten(),
             salts: MemorySalts::new(numbered),
             lanes: bounds.lanes,
-            sources,
+            initial_buffers: sources,
             initial: InitialValues {
-                values: program.initial.clone(),
+                values: program.initial_values.clone(),
                 storage_words: bounds.storage_words as usize,
             },
         }
@@ -614,7 +645,7 @@ impl ProgramPlan {
         later: &[Parameters],
         stress: Option<&StressParameters>,
     ) -> Result<(), DeviceError> {
-        for Dispatch { step, phase, stressed, .. } in &self.dispatches {
+        for DispatchStep { step, phase, is_stressed: stressed, .. } in &self.dispatches {
             let parameters = phase.checked_sub(1).and_then(|phase| later.get(phase)).unwrap_or(first);
             let mut bytes = parameters.to_bytes();
             bytes.extend(stress.filter(|_| *stressed).map(|stress| stress.to_bytes()).unwrap_or_default());
@@ -622,14 +653,19 @@ impl ProgramPlan {
         }
         for step in &self.helpers {
             let mut bytes = first.to_bytes();
-            bytes.extend(self.salts.of(SaltedMemory::Locations).to_le_bytes());
+            bytes.extend(self.salts.salt_of(SaltedMemory::Locations).to_le_bytes());
             prepared.set_push_constants(*step, &bytes)?;
         }
         Ok(())
     }
 
     /// Adds a dispatch of memory stress before all others, with its own queue and scratch memory.
-    pub fn add_beside(&mut self, kernel: &StressKernel, capabilities: &Capabilities, scratch_words: u64) {
+    pub fn add_queue_stress(
+        &mut self,
+        kernel: &StressKernel,
+        capabilities: &Capabilities,
+        scratch_words: u64,
+    ) {
         // A queue of another family if there is one: queues of one family may share hardware and alternate.
         let family = u32::from(capabilities.compute_queues.len() > 1);
         let queue = QueueId(self.plan.queues.len() as u32);
@@ -662,23 +698,23 @@ impl ProgramPlan {
         let steps = [dispatch, PlanStep::Submit { queue }];
         // The new steps are inserted at the start, so that all recorded positions move.
         let own = self.dispatches.iter_mut().map(|dispatch| &mut dispatch.step);
-        let checks = self.readback.iter_mut().flat_map(|(check, _)| check.steps());
+        let checks = self.readback.iter_mut().flat_map(|(check, _)| check.dispatch_steps());
         own.chain(&mut self.helpers).chain(checks).for_each(|step| *step += steps.len());
         self.plan.steps.splice(0..0, steps);
-        self.beside = Some(0);
+        self.queue_stress_step = Some(0);
     }
 
     /// Sets workgroups and parameters of the stress dispatch; workgroups only if the device supports that.
     ///
     /// # Errors
     /// None for a plan of this layout.
-    pub fn set_beside(
+    pub fn set_queue_stress(
         &self,
         prepared: &mut dyn Prepared,
         workgroups: u32,
         parameters: &StressParameters,
     ) -> Result<(), DeviceError> {
-        let Some(step) = self.beside else { return Ok(()) };
+        let Some(step) = self.queue_stress_step else { return Ok(()) };
         match prepared.set_workgroups(step, workgroups) {
             Ok(()) | Err(DeviceError::Unsupported(_)) => {}
             Err(error) => return Err(error),
@@ -690,11 +726,15 @@ impl ProgramPlan {
     ///
     /// # Errors
     /// [`DeviceError::Unsupported`] if the device cannot, before the first change.
-    pub fn set_groups(&self, prepared: &mut dyn Prepared, workgroups: Workgroups) -> Result<(), DeviceError> {
-        for Dispatch { step, classes, drawn, .. } in &self.dispatches {
+    pub fn set_workgroups(
+        &self,
+        prepared: &mut dyn Prepared,
+        workgroups: Workgroups,
+    ) -> Result<(), DeviceError> {
+        for DispatchStep { step, classes, draw_mapping: drawn, .. } in &self.dispatches {
             match drawn {
-                None => prepared.set_workgroups(*step, workgroups.of(*classes))?,
-                Some(drawn) => prepared.set_drawing(*step, drawn.drawing(*classes, workgroups))?,
+                None => prepared.set_workgroups(*step, workgroups.for_classes(*classes))?,
+                Some(drawn) => prepared.set_drawing(*step, drawn.to_drawing(*classes, workgroups))?,
             }
         }
         Ok(())
@@ -711,59 +751,63 @@ impl ProgramPlan {
         instances: usize,
         slots: usize,
     ) -> Result<(), DeviceError> {
-        self.mark.clear(prepared)?;
+        self.marker.clear(prepared)?;
         self.salts.renew();
-        for source in &mut self.sources {
+        for source in &mut self.initial_buffers {
             source.reset(prepared, (&self.initial, &self.salts), parameters, instances)?;
         }
         if let Some((check, checked)) = &mut self.readback {
             let unit_words = self.initial.storage_words;
-            let ranges = checked.iter().map(|words| words.range(parameters, instances, slots, unit_words));
-            check.ask(prepared, ranges)?;
+            let ranges =
+                checked.iter().map(|words| words.word_range(parameters, instances, slots, unit_words));
+            check.set_ranges(prepared, ranges)?;
         }
         match self.sharing {
-            Sharing::Direct => {
-                start_of(prepared.write(RESULTS)?, slots * instances).fill(parameters.poison);
+            MemorySharing::Direct => {
+                prefix_mut(prepared.write(RESULTS)?, slots * instances).fill(parameters.poison);
                 for (phase, buffer) in self.rendezvous.iter().enumerate() {
-                    let used = parameters.groups as usize * self.meeting_place(phase);
-                    start_of(prepared.write(*buffer)?, used).fill(0);
+                    let used = parameters.groups as usize * self.rendezvous_spacing(phase);
+                    prefix_mut(prepared.write(*buffer)?, used).fill(0);
                 }
                 self.claims.clear(prepared)?;
             }
-            Sharing::Copied => {
+            MemorySharing::Copied => {
                 // The device fills its own memory. If it skips that and everything else, the data of the last
                 // dispatch must not be in the read-back buffers.
                 overwrite_words(prepared, RESULTS_BACK, slots * instances, parameters.poison);
                 let used = (instances + 1) * parameters.stride as usize * self.initial.storage_words;
-                let elsewhere = self.elsewhere.iter().map(|copy| copy.buffer);
+                let elsewhere = self.final_buffers.iter().map(|copy| copy.buffer);
                 let locations = elsewhere.chain((!self.location_words.is_empty()).then_some(LOCATIONS_BACK));
                 locations.for_each(|buffer| overwrite_words(prepared, buffer, used, parameters.poison));
-                self.forget_receipts(prepared, parameters.groups);
+                self.clear_receipts(prepared, parameters.groups);
             }
             // Zero counters are never the right counts.
-            Sharing::Counted => {
+            MemorySharing::Counted => {
                 overwrite_words(prepared, COUNTERS_BACK, usize::MAX, 0);
-                self.forget_receipts(prepared, parameters.groups);
+                self.clear_receipts(prepared, parameters.groups);
             }
         }
         Ok(())
     }
 
-    /// Returns true if the host reads the salts of all final values outside of the location buffer. After an
+    /// Returns true if copies of final values outside of the location buffer contain their salts. After an
     /// omitted or shifted copy of an image it reads other words there.
     ///
     /// # Errors
     /// If the device does not let the host read.
-    fn are_in_place(
+    fn are_copies_salted(
         &self,
         prepared: &mut dyn Prepared,
         parameters: &Parameters,
     ) -> Result<bool, DeviceError> {
-        let instances = parameters.instances(self.lanes);
-        for FinalBuffer { buffer, storages, copied } in self.elsewhere.iter().filter(|_| !self.is_counted()) {
-            let salt = self.salts.of(*copied);
+        let instances = parameters.instance_count(self.lanes);
+        for FinalBuffer { buffer, storages, copied } in
+            self.final_buffers.iter().filter(|_| !self.is_counted())
+        {
+            let salt = self.salts.salt_of(*copied);
             let words = prepared.read(*buffer)?;
-            let mut places = storages.iter().map(|storage| parameters.unit(instances, *storage) as usize);
+            let mut places =
+                storages.iter().map(|storage| parameters.unit_index(instances, *storage) as usize);
             if !places.all(|unit| words.get(unit * self.initial.storage_words) == Some(&salt)) {
                 return Ok(false);
             }
@@ -771,16 +815,16 @@ impl ProgramPlan {
         Ok(true)
     }
 
-    /// Overwrites the receipts of an earlier submission in host memory.
-    fn forget_receipts(&self, prepared: &mut dyn Prepared, groups: u32) {
+    /// Clears the receipts of an earlier submission in host memory.
+    fn clear_receipts(&self, prepared: &mut dyn Prepared, groups: u32) {
         for (phase, buffer) in self.receipts.iter().enumerate() {
-            overwrite_words(prepared, *buffer, groups as usize * self.meeting_place(phase), 0);
+            overwrite_words(prepared, *buffer, groups as usize * self.rendezvous_spacing(phase), 0);
         }
     }
 
     /// Returns the words of the rendezvous area of a group in a phase.
-    fn meeting_place(&self, phase: usize) -> usize {
-        self.signed.iter().find(|signed| signed.phase == phase).map_or(1, |signed| signed.spacing)
+    fn rendezvous_spacing(&self, phase: usize) -> usize {
+        self.receipt_positions.iter().find(|signed| signed.phase == phase).map_or(1, |signed| signed.spacing)
     }
 
     /// Checks the receipts and overflow words of all phases, then the checksums. Each workgroup leaves its
@@ -788,20 +832,20 @@ impl ProgramPlan {
     ///
     /// # Errors
     /// If the device does not let the host read.
-    pub fn execution(
+    pub fn check_execution(
         &self,
         prepared: &mut dyn Prepared,
         parameters: &[Parameters],
     ) -> Result<Execution, DeviceError> {
-        for signed @ Signed { phase, spacing, first, count, .. } in &self.signed {
+        for signed @ ReceiptPosition { phase, spacing, first, count, .. } in &self.receipt_positions {
             let (Some(buffer), Some(of_phase)) = (self.receipts.get(*phase), parameters.get(*phase)) else {
                 return Ok(Execution::Incomplete);
             };
-            let (receipt, groups) = (signed.receipt(of_phase, &self.salts), of_phase.groups);
+            let (receipt, groups) = (signed.expected_receipt(of_phase, &self.salts), of_phase.groups);
             let places = prepared.read(*buffer)?.chunks_exact((*spacing).max(1));
             let all = |place: &[u32]| {
                 let own = place.get(*first..).and_then(|own| own.get(..*count));
-                own.is_some_and(|own| own.iter().all(|found| signed.is(*found, receipt)))
+                own.is_some_and(|own| own.iter().all(|found| signed.is_receipt(*found, receipt)))
             };
             if places.len() < groups as usize || !places.take(groups as usize).all(all) {
                 return Ok(Execution::Incomplete);
@@ -816,18 +860,20 @@ impl ProgramPlan {
             return Ok(Execution::Excessive { outside });
         }
         if let Some(first) = parameters.first()
-            && !self.are_in_place(prepared, first)?
+            && !self.are_copies_salted(prepared, first)?
         {
             return Ok(Execution::Incomplete);
         }
         let matches = self.readback.as_ref().map(|(check, _)| check.matches(prepared)).transpose()?;
-        Ok(if matches == Some(false) { Execution::Misread } else { Execution::AsAsked })
+        Ok(if matches == Some(false) { Execution::Misread } else { Execution::AsRequested })
     }
 
     /// Returns the salt that the counting kernel reads in a buffer.
     pub fn counted_salt(&self, role: BufferRole) -> u32 {
-        self.salts.of(match role {
-            BufferRole::Texels => self.elsewhere.first().map_or(SaltedMemory::Locations, |copy| copy.copied),
+        self.salts.salt_of(match role {
+            BufferRole::Texels => {
+                self.final_buffers.first().map_or(SaltedMemory::Locations, |copy| copy.copied)
+            }
             BufferRole::Locations | BufferRole::Results | BufferRole::Counters => SaltedMemory::Locations,
         })
     }
@@ -838,42 +884,42 @@ impl ProgramPlan {
     }
 
     /// Returns the location buffers of the kernels.
-    pub fn locations(&self) -> impl Iterator<Item = BufferId> {
-        std::iter::once(LOCATIONS).chain(self.apart)
+    pub fn location_buffers(&self) -> impl Iterator<Item = BufferId> {
+        std::iter::once(LOCATIONS).chain(self.separate_locations)
     }
 
     /// Returns true if the host reads copies, whose destinations held poison.
     pub fn is_copied(&self) -> bool {
-        self.sharing == Sharing::Copied
+        self.sharing == MemorySharing::Copied
     }
 
     /// Returns true if the device counts, so that its memory is not read back.
     pub fn is_counted(&self) -> bool {
-        self.sharing == Sharing::Counted
+        self.sharing == MemorySharing::Counted
     }
 
     /// Returns the read-back buffer of the counters.
-    pub fn counters(&self) -> BufferId {
+    pub fn counters_readback(&self) -> BufferId {
         COUNTERS_BACK
     }
 
     /// Returns the buffers of results and locations for the host; it cannot map them if the device counts.
-    pub fn readable(&self) -> (BufferId, BufferId) {
+    pub fn readback_buffers(&self) -> (BufferId, BufferId) {
         match self.sharing {
-            Sharing::Direct | Sharing::Counted => (RESULTS, LOCATIONS),
-            Sharing::Copied => (RESULTS_BACK, LOCATIONS_BACK),
+            MemorySharing::Direct | MemorySharing::Counted => (RESULTS, LOCATIONS),
+            MemorySharing::Copied => (RESULTS_BACK, LOCATIONS_BACK),
         }
     }
 }
 
 /// Returns the words of a mapped buffer, or fetches the first ones of a buffer that is not mapped.
-pub(crate) fn look(
+pub(crate) fn read_or_fetch(
     prepared: &mut dyn Prepared,
-    out_of_reach: bool,
+    is_unmapped: bool,
     buffer: BufferId,
     used: usize,
 ) -> Result<&[u32], DeviceError> {
-    if out_of_reach { prepared.fetch(buffer, used as u64) } else { prepared.read(buffer) }
+    if is_unmapped { prepared.fetch(buffer, used as u64) } else { prepared.read(buffer) }
 }
 
 /// Transfers a buffer between queues of different families, after all queues have finished earlier work.
@@ -890,7 +936,7 @@ fn transfer_ownership(program: &Program, buffer: BufferId, from: QueueId, to: Qu
 }
 
 /// Returns a barrier with the test's access masks, or `None` if they are empty.
-fn masked_barrier(queue: QueueId, dependency: shaders::Dependency) -> Option<PlanStep> {
+fn access_mask_barrier(queue: QueueId, dependency: shaders::Dependency) -> Option<PlanStep> {
     let (available, visible) = (dependency.available, dependency.visible);
     let kind = DependencyKind::Barrier;
     let any = !(available.is_empty() && visible.is_empty());
@@ -903,12 +949,12 @@ fn masked_barrier(queue: QueueId, dependency: shaders::Dependency) -> Option<Pla
 fn buffer_of(
     binding: Binding,
     (rendezvous, claims): (BufferId, Option<BufferId>),
-    apart: Option<BufferId>,
+    separate_locations: Option<BufferId>,
     scratch: BufferId,
 ) -> BufferId {
     match binding {
         Binding::Locations => LOCATIONS,
-        Binding::Apart => apart.unwrap_or(LOCATIONS),
+        Binding::SeparateLocations => separate_locations.unwrap_or(LOCATIONS),
         Binding::Results => RESULTS,
         Binding::Rendezvous => rendezvous,
         Binding::Scratch => scratch,
@@ -917,8 +963,8 @@ fn buffer_of(
 }
 
 /// Returns the buffer of a helper's binding.
-fn shown_buffer(shown: BufferRole, texels: BufferId) -> BufferId {
-    match shown {
+fn buffer_of_role(role: BufferRole, texels: BufferId) -> BufferId {
+    match role {
         BufferRole::Results => RESULTS,
         BufferRole::Counters => COUNTERS,
         BufferRole::Locations => LOCATIONS,
@@ -926,7 +972,7 @@ fn shown_buffer(shown: BufferRole, texels: BufferId) -> BufferId {
     }
 }
 
-fn helper_kernel(helper: &Helper) -> plan::Kernel {
+fn helper_kernel(helper: &ClassifierKernel) -> plan::Kernel {
     plan::Kernel {
         words: helper.words.clone(),
         bindings: u32::try_from(helper.bindings.len()).unwrap_or(u32::MAX),
@@ -939,27 +985,27 @@ fn helper_kernel(helper: &Helper) -> plan::Kernel {
     }
 }
 
-fn plan_kernel(kernel: &CompiledKernel, images: &ProgramImages, apart: Option<BufferId>) -> plan::Kernel {
-    let addressed = std::iter::once(LOCATIONS).chain(apart).filter(|_| kernel.addresses);
+fn to_plan_kernel(kernel: &CompiledKernel, images: &ProgramImages, apart: Option<BufferId>) -> plan::Kernel {
+    let addressed = std::iter::once(LOCATIONS).chain(apart).filter(|_| kernel.uses_addresses);
     plan::Kernel {
         words: kernel.words.clone(),
         bindings: u32::try_from(kernel.bindings.len()).unwrap_or(u32::MAX),
-        images: kernel.images.iter().filter_map(|binding| images.id(*binding)).collect(),
+        images: kernel.images.iter().filter_map(|binding| images.image_id(*binding)).collect(),
         push_constant_bytes: kernel.push_constant_bytes(),
         addresses: addressed.collect(),
-        subgroups: subgroups(kernel),
-        stage: drawn::stage(kernel),
+        subgroups: subgroup_requirements(kernel),
+        stage: graphics_draw::kernel_stage(kernel),
         interface: None,
     }
 }
 
 /// Returns the subgroup requirements of a kernel's pipeline.
-pub fn subgroups(kernel: &CompiledKernel) -> plan::Subgroups {
+pub fn subgroup_requirements(kernel: &CompiledKernel) -> plan::Subgroups {
     let requirements = &kernel.requirements;
     match (requirements.subgroup_size, requirements.required_size) {
         (Some(size), _) => plan::Subgroups::Full(size),
         (None, Some(size)) => plan::Subgroups::Required(size),
-        (None, None) if kernel.variant.subgroups == SubgroupSize::Varying => plan::Subgroups::Varying,
+        (None, None) if kernel.variant.subgroup_size == SubgroupSize::Varying => plan::Subgroups::Varying,
         (None, None) => plan::Subgroups::Any,
     }
 }
@@ -973,11 +1019,11 @@ struct ProgramImages {
 impl ProgramImages {
     /// Creates the images with this many texels. Separate ones use the second memory and the second location
     /// buffer.
-    fn of(
+    fn for_program(
         program: &Program,
         words: u64,
         memory: (BufferMemory, BufferMemory),
-        apart: Option<BufferId>,
+        separate_locations: Option<BufferId>,
     ) -> ProgramImages {
         let mut bindings: Vec<ImageBinding> = Vec::new();
         for binding in program.kernels().flat_map(|kernel| &kernel.images) {
@@ -994,51 +1040,57 @@ impl ProgramImages {
                         ImageShape::TwoDimensional { width: IMAGE_WIDTH, height: words / IMAGE_WIDTH }
                     }
                     Shape::OneDimensional => ImageShape::OneDimensional { width: words },
-                    Shape::TexelBuffer => {
-                        ImageShape::Texels(apart.filter(|_| binding.apart).unwrap_or(LOCATIONS))
-                    }
+                    Shape::TexelBuffer => ImageShape::Texels(
+                        separate_locations.filter(|_| binding.is_separate).unwrap_or(LOCATIONS),
+                    ),
                 },
-                format: if binding.float { ImageFormat::Float } else { ImageFormat::Unsigned },
-                memory: if binding.apart { memory.1 } else { memory.0 },
+                format: if binding.is_float { ImageFormat::Float } else { ImageFormat::Unsigned },
+                memory: if binding.is_separate { memory.1 } else { memory.0 },
                 name: "location texels",
             })
             .collect();
         ProgramImages { bindings, images }
     }
 
-    fn id(&self, binding: ImageBinding) -> Option<ImageId> {
+    fn image_id(&self, binding: ImageBinding) -> Option<ImageId> {
         self.bindings.iter().position(|known| *known == binding).map(|number| ImageId(number as u32))
     }
 
     /// Returns the images with final values and their storages: at most one separate image and one other.
-    fn read(&self, program: &Program) -> Vec<(ImageId, ImageBinding, Vec<u32>)> {
-        let Some(float) = program.in_image_as_float() else { return Vec::new() };
+    fn final_value_images(&self, program: &Program) -> Vec<(ImageId, ImageBinding, Vec<u32>)> {
+        let Some(float) = program.are_final_images_float() else { return Vec::new() };
         let of_kind = |apart: bool| {
-            let storages: Vec<u32> =
-                program.in_image().into_iter().filter(|s| program.apart().contains(s) == apart).collect();
-            let wanted = |binding: &&ImageBinding| binding.float == float && binding.apart == apart;
+            let storages: Vec<u32> = program
+                .image_storages()
+                .into_iter()
+                .filter(|s| program.separate_storages().contains(s) == apart)
+                .collect();
+            let wanted = |binding: &&ImageBinding| binding.is_float == float && binding.is_separate == apart;
             let binding = self.bindings.iter().find(wanted)?;
-            Some((self.id(*binding)?, *binding, storages))
+            Some((self.image_id(*binding)?, *binding, storages))
         };
         [false, true].into_iter().filter_map(of_kind).collect()
     }
 
     /// Returns the images other than texel buffers.
-    fn with_memory(&self) -> impl Iterator<Item = (ImageId, ImageBinding)> {
+    fn non_texel_images(&self) -> impl Iterator<Item = (ImageId, ImageBinding)> {
         let all = (0..).map(ImageId).zip(self.bindings.iter().copied());
         all.filter(|(_, binding)| binding.shape != Shape::TexelBuffer)
     }
 
     /// Adds the texel buffers that are views of the second location buffer to the numbered memories.
-    fn salt_views(&self, numbered: &mut Vec<(SaltedMemory, u32)>) {
-        let second = numbered.iter().find(|(memory, _)| *memory == SaltedMemory::Apart).map(|(_, own)| *own);
-        let view = |binding: &&ImageBinding| binding.shape == Shape::TexelBuffer && binding.apart;
+    fn add_salted_views(&self, numbered: &mut Vec<(SaltedMemory, u32)>) {
+        let second = numbered
+            .iter()
+            .find(|(memory, _)| *memory == SaltedMemory::SeparateLocations)
+            .map(|(_, own)| *own);
+        let view = |binding: &&ImageBinding| binding.shape == Shape::TexelBuffer && binding.is_separate;
         let views = self.bindings.iter().filter(view).map(|binding| SaltedMemory::Image(*binding));
         numbered.extend(views.zip(std::iter::repeat(second.unwrap_or(0))));
     }
 }
 
-fn start_of(words: &mut [u32], count: usize) -> &mut [u32] {
+fn prefix_mut(words: &mut [u32], count: usize) -> &mut [u32] {
     let count = count.min(words.len());
     &mut words[..count]
 }

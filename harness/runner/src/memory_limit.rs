@@ -30,7 +30,7 @@ pub fn limit() -> u64 {
 }
 
 /// Returns the memory in bytes that a child and its descendants use if it exceeds `limit`.
-pub fn exceeded(child: &Child, limit: u64) -> Option<u64> {
+pub fn usage_above_limit(child: &Child, limit: u64) -> Option<u64> {
     let used = process_tree(child.id()).into_iter().filter_map(resident_bytes).sum();
     (used > limit).then_some(used)
 }
@@ -72,12 +72,12 @@ fn process_tree(root: u32) -> Vec<u32> {
 
 /// Returns the resident memory of a process.
 fn resident_bytes(pid: u32) -> Option<u64> {
-    kibibytes(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?, "VmRSS:")
+    parse_kibibytes(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?, "VmRSS:")
 }
 
 /// Returns the memory of the machine, or of the control group if that is less.
 fn machine_bytes() -> Option<u64> {
-    let machine = kibibytes(&fs::read_to_string("/proc/meminfo").ok()?, "MemTotal:")?;
+    let machine = parse_kibibytes(&fs::read_to_string("/proc/meminfo").ok()?, "MemTotal:")?;
     let group = fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
     // The text is `max` if the group has no limit.
     let group = group.and_then(|text| text.trim().parse::<u64>().ok());
@@ -85,7 +85,7 @@ fn machine_bytes() -> Option<u64> {
 }
 
 /// Returns the value in bytes of a line `KEY NUMBER kB`.
-fn kibibytes(text: &str, key: &str) -> Option<u64> {
+fn parse_kibibytes(text: &str, key: &str) -> Option<u64> {
     let value = text.lines().find_map(|line| line.strip_prefix(key))?;
     Some(value.split_whitespace().next()?.parse::<u64>().ok()?.saturating_mul(1024))
 }
@@ -96,8 +96,8 @@ mod tests {
 
     #[test]
     fn lines_of_proc_are_read() {
-        assert_eq!(kibibytes("Name: x\nVmRSS:\t   12 kB\n", "VmRSS:"), Some(12 * 1024));
-        assert_eq!(kibibytes("Name: x\n", "VmRSS:"), None);
+        assert_eq!(parse_kibibytes("Name: x\nVmRSS:\t   12 kB\n", "VmRSS:"), Some(12 * 1024));
+        assert_eq!(parse_kibibytes("Name: x\n", "VmRSS:"), None);
     }
 
     #[cfg(target_os = "linux")]
@@ -108,8 +108,8 @@ mod tests {
         while process_tree(child.id()).len() < 3 {
             std::thread::yield_now();
         }
-        assert!(exceeded(&child, 0).is_some());
-        assert_eq!(exceeded(&child, u64::MAX), None);
+        assert!(usage_above_limit(&child, 0).is_some());
+        assert_eq!(usage_above_limit(&child, u64::MAX), None);
         kill_descendants(&child);
         child.wait().unwrap();
     }

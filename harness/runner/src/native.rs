@@ -17,7 +17,7 @@ const LANES: usize = 8;
 /// Rounds between two reads of the clock.
 const ROUNDS: usize = 4096;
 /// Polls after which a waiting thread yields its processor, on which the partner may have to run.
-const LOOKS: u32 = 1 << 12;
+const POLLS_BEFORE_YIELD: u32 = 1 << 12;
 
 /// The locations of one round: x and y of each instance.
 #[repr(align(64))]
@@ -31,18 +31,18 @@ struct PaddedCounter(AtomicU32);
 
 /// Runs for about `time`.
 pub fn run(time: Duration) -> StoreBuffering {
-    let mut seen = StoreBuffering::default();
+    let mut counts = StoreBuffering::default();
     let lines: Vec<RoundLocations> = std::iter::repeat_with(RoundLocations::default).take(ROUNDS).collect();
     let started = Instant::now();
     while started.elapsed() < time {
         lines.iter().flat_map(|line| &line.0).for_each(|word| word.store(0, Ordering::Relaxed));
         let meeting = PaddedCounter::default();
         let (own, other) = std::thread::scope(|scope| {
-            let play = |side: usize| {
+            let run_one_side = |side: usize| {
                 affinity::take_processor(side);
-                side_of(side, &lines, &meeting.0)
+                run_side(side, &lines, &meeting.0)
             };
-            let start = |side| std::thread::Builder::new().spawn_scoped(scope, move || play(side));
+            let start = |side| std::thread::Builder::new().spawn_scoped(scope, move || run_one_side(side));
             let partner = start(1);
             // Also a new thread, so that the caller's thread keeps its affinity.
             let first = start(0);
@@ -54,28 +54,28 @@ pub fn run(time: Duration) -> StoreBuffering {
             (reads(first), reads(partner))
         });
         // The limit of threads is reached.
-        let (Some(own), Some(other)) = (own, other) else { return seen };
+        let (Some(own), Some(other)) = (own, other) else { return counts };
         for (r0, r1) in own.iter().zip(&other) {
-            if let Some(count) = seen.counts.get_mut((2 * r0 + r1) as usize) {
+            if let Some(count) = counts.counts.get_mut((2 * r0 + r1) as usize) {
                 *count += 1;
             }
         }
     }
-    seen.seconds = started.elapsed().as_secs_f64();
-    seen
+    counts.seconds = started.elapsed().as_secs_f64();
+    counts
 }
 
 /// Returns the reads of one side in all rounds.
-fn side_of(side: usize, lines: &[RoundLocations], meeting: &AtomicU32) -> Vec<u32> {
+fn run_side(side: usize, lines: &[RoundLocations], meeting: &AtomicU32) -> Vec<u32> {
     let mut reads = Vec::with_capacity(lines.len() * LANES);
     for (round, line) in (1u32..).zip(lines) {
         // A rendezvous of the two sides: the counter rises by two in each round.
         meeting.fetch_add(1, Ordering::Relaxed);
-        let mut looks = 0;
+        let mut polls = 0;
         while meeting.load(Ordering::Relaxed) < 2 * round {
-            looks += 1;
+            polls += 1;
             // On a single processor, the other side needs it.
-            if looks % LOOKS == 0 {
+            if polls % POLLS_BEFORE_YIELD == 0 {
                 std::thread::yield_now();
             }
             std::hint::spin_loop();

@@ -21,8 +21,8 @@ use serde::de::DeserializeOwned;
 
 use crate::memory_limit;
 use crate::wire::{Request, VERSION, WorkerMessage};
-pub use worker::end_group;
-use worker::{Note, Worker};
+pub use worker::kill_process_group;
+use worker::{Worker, WorkerNotification};
 
 /// The limits of a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub struct Limits {
     pub workers: u32,
     /// Time for all jobs together. Each job gets its share of the remaining time minus the expected overhead,
     /// so that every job can start. After this time and `grace`, but at least a margin of a tenth (at most
-    /// [`LATE`]), no job starts.
+    /// [`LATE_START_MARGIN`]), no job starts.
     pub time: Option<Duration>,
     /// Time after `time` during which jobs may still start, without a share.
     pub grace: Duration,
@@ -73,7 +73,7 @@ impl Limits {
 
     /// Returns the deadline of a job with this share that starts at `since`, in a pool that started at
     /// `started`.
-    fn end(&self, started: Instant, since: Instant, share: Option<Duration>) -> Option<Instant> {
+    fn job_deadline(&self, started: Instant, since: Instant, share: Option<Duration>) -> Option<Instant> {
         let own = since + share? + self.slack;
         Some(own.min(started + self.time? + self.grace + self.overrun))
     }
@@ -91,7 +91,7 @@ pub trait PoolAnswer {
     fn failure(&self) -> Option<String>;
 
     /// Returns the time that the job worked, if it can differ from its share.
-    fn worked(&self) -> Option<Duration> {
+    fn work_time(&self) -> Option<Duration> {
         None
     }
 }
@@ -111,16 +111,16 @@ pub enum Health {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attempt<P, R> {
     /// The result.
-    pub end: End<R>,
+    pub end: AttemptEnd<R>,
     /// The last progress message before the end.
     pub snapshot: Option<P>,
     /// The duration.
-    pub took: Duration,
+    pub duration: Duration,
 }
 
 /// The result of an attempt.
 #[derive(Clone, Debug, PartialEq)]
-pub enum End<R> {
+pub enum AttemptEnd<R> {
     /// The worker answered.
     Answered(R),
     /// The worker failed.
@@ -139,7 +139,7 @@ pub enum WorkerFailure {
         after: Duration,
     },
     /// It exited.
-    #[error("the worker ended with {}{}", ended(*signal, *code), said(stderr))]
+    #[error("the worker ended with {}{}", describe_exit(*signal, *code), describe_stderr(stderr))]
     Crashed {
         /// The signal that ended it.
         signal: Option<i32>,
@@ -170,7 +170,7 @@ pub enum WorkerFailure {
     },
 }
 
-fn ended(signal: Option<i32>, code: Option<i32>) -> String {
+fn describe_exit(signal: Option<i32>, code: Option<i32>) -> String {
     match (signal, code) {
         (Some(signal), _) => format!("signal {signal}"),
         (None, Some(code)) => format!("exit code {code}"),
@@ -178,7 +178,7 @@ fn ended(signal: Option<i32>, code: Option<i32>) -> String {
     }
 }
 
-fn said(stderr: &str) -> String {
+fn describe_stderr(stderr: &str) -> String {
     let mut lines = stderr.trim_end().lines();
     // A panic prints its position and, on the next line, its message; a backtrace and notes follow.
     let panic = lines.clone().position(|line| line.contains(" panicked at "));
@@ -197,7 +197,7 @@ pub enum NotRun {
     TimeIsUp,
     /// The device failed its health check.
     #[error("the device did not recover from a hang: {why}")]
-    Gone {
+    DeviceGone {
         /// The error of the device.
         why: String,
     },
@@ -225,7 +225,7 @@ pub struct JobReport<P, R> {
 impl<P, R> JobReport<P, R> {
     /// Creates the report of a job that never started.
     pub fn not_run(job: usize, why: NotRun) -> JobReport<P, R> {
-        let last = Attempt { end: End::NotRun(why), snapshot: None, took: Duration::ZERO };
+        let last = Attempt { end: AttemptEnd::NotRun(why), snapshot: None, duration: Duration::ZERO };
         JobReport { job, last, earlier: Vec::new() }
     }
 }
@@ -241,102 +241,102 @@ pub enum PoolEvent<'a, P, R> {
         snapshot: &'a P,
     },
     /// An attempt failed, and the job is repeated.
-    Again(&'a Attempt<P, R>),
+    Retried(&'a Attempt<P, R>),
     /// A job ended. These events come in the order of the jobs.
     Finished(JobReport<P, R>),
 }
 
-/// The callbacks of a pool.
-pub struct Calls<'a, J, P, R> {
+/// The callbacks of the pool's caller.
+pub struct PoolCallbacks<'a, J, P, R> {
     /// Returns the command of a worker. The pool sets its standard streams.
-    pub command: &'a mut dyn FnMut() -> Command,
+    pub make_command: &'a mut dyn FnMut() -> Command,
     /// Returns a job by its number. The second argument is its share of the time, if that is limited.
-    pub job: &'a mut dyn FnMut(usize, Option<Duration>) -> J,
+    pub make_job: &'a mut dyn FnMut(usize, Option<Duration>) -> J,
     /// Handles an event; a break ends all workers and the run.
-    pub event: &'a mut dyn FnMut(PoolEvent<'_, P, R>) -> ControlFlow<()>,
+    pub on_event: &'a mut dyn FnMut(PoolEvent<'_, P, R>) -> ControlFlow<()>,
 }
 
 /// Runs the jobs numbered from 0 below `jobs`.
-pub fn run<J, P, R>(limits: &Limits, jobs: usize, calls: Calls<'_, J, P, R>)
+pub fn run<J, P, R>(limits: &Limits, jobs: usize, calls: PoolCallbacks<'_, J, P, R>)
 where
     J: Serialize,
     P: DeserializeOwned,
     R: DeserializeOwned + PoolAnswer,
 {
-    let (notes, inbox) = sync_channel(INBOX);
+    let (notes, inbox) = sync_channel(INBOX_CAPACITY);
     let started = Instant::now();
     let mut pool = Pool {
         limits: *limits,
         calls,
         started,
-        waiting: (0..jobs).collect(),
+        pending_jobs: (0..jobs).collect(),
         earlier: (0..jobs).map(|_| Vec::new()).collect(),
-        done: (0..jobs).map(|_| None).collect(),
+        reports: (0..jobs).map(|_| None).collect(),
         delivered: 0,
         // More workers than jobs would be idle.
         slots: (0..(limits.workers as usize).clamp(1, jobs.max(1))).map(|_| WorkerSlot::default()).collect(),
-        notes,
+        notifications: notes,
         inbox,
         generation: 0,
         failures: 0,
         last_failure: String::new(),
-        ever_good: false,
-        beside: SpareTime::default(),
-        memory_read: started,
+        has_succeeded: false,
+        job_overhead: JobOverhead::default(),
+        memory_checked_at: started,
     };
-    let _ = pool.go();
+    let _ = pool.run_jobs();
     Worker::retire(pool.slots.iter_mut().filter_map(|slot| slot.worker.take()).collect());
 }
 
 /// The maximum time after the limit at which a job may still start, without a share. On a busy machine jobs
 /// are late, and a test that never runs gives no information.
-const LATE: Duration = Duration::from_secs(2);
+const LATE_START_MARGIN: Duration = Duration::from_secs(2);
 
 /// The interval for checking whether a worker exited while another process keeps its output open.
-const LOOK: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The capacity of the message queue; workers block when it is full.
-const INBOX: usize = 256;
+const INBOX_CAPACITY: usize = 256;
 
 struct Pool<'a, J, P, R> {
     limits: Limits,
-    calls: Calls<'a, J, P, R>,
+    calls: PoolCallbacks<'a, J, P, R>,
     started: Instant,
-    waiting: VecDeque<usize>,
+    pending_jobs: VecDeque<usize>,
     earlier: Vec<Vec<Attempt<P, R>>>,
-    done: Vec<Option<JobReport<P, R>>>,
+    reports: Vec<Option<JobReport<P, R>>>,
     /// Jobs whose report the caller got.
     delivered: usize,
     slots: Vec<WorkerSlot<P>>,
-    notes: SyncSender<(u64, Note)>,
-    inbox: Receiver<(u64, Note)>,
+    notifications: SyncSender<(u64, WorkerNotification)>,
+    inbox: Receiver<(u64, WorkerNotification)>,
     generation: u64,
     /// Consecutive failures.
     failures: u32,
     last_failure: String,
-    ever_good: bool,
-    beside: SpareTime,
+    has_succeeded: bool,
+    job_overhead: JobOverhead,
     /// When the memory of the workers was last read.
-    memory_read: Instant,
+    memory_checked_at: Instant,
 }
 
 /// The time of jobs beyond their shares, for compiling kernels and for submissions that end late. On a busy
 /// machine it can exceed the shares.
 #[derive(Clone, Copy, Debug, Default)]
-struct SpareTime {
+struct JobOverhead {
     time: Duration,
     jobs: u32,
 }
 
-impl SpareTime {
-    fn note(&mut self, took: Duration, worked: Duration) {
+impl JobOverhead {
+    fn record(&mut self, took: Duration, worked: Duration) {
         self.time += took.saturating_sub(worked);
         self.jobs += 1;
     }
 
     /// Returns the time to reserve for a job beyond its share: 1.5 times the mean, since the load may grow.
     /// Unused time goes to later jobs.
-    fn each(&self) -> Duration {
+    fn reserve_per_job(&self) -> Duration {
         self.time * 3 / 2 / self.jobs.max(1)
     }
 }
@@ -344,33 +344,33 @@ impl SpareTime {
 struct WorkerSlot<P> {
     worker: Option<Worker>,
     /// True once the worker sent a message.
-    heard: bool,
-    running: Option<Running<P>>,
+    has_responded: bool,
+    running: Option<RunningJob<P>>,
 }
 
 impl<P> Default for WorkerSlot<P> {
     fn default() -> WorkerSlot<P> {
-        WorkerSlot { worker: None, heard: false, running: None }
+        WorkerSlot { worker: None, has_responded: false, running: None }
     }
 }
 
 impl<P> WorkerSlot<P> {
     /// Returns true if its worker has not sent its first message.
     fn is_starting(&self) -> bool {
-        self.worker.is_some() && self.running.is_some() && !self.heard
+        self.worker.is_some() && self.running.is_some() && !self.has_responded
     }
 }
 
-struct Running<P> {
+struct RunningJob<P> {
     job: usize,
-    since: Instant,
-    last_sign: Instant,
+    started_at: Instant,
+    last_message_at: Instant,
     /// Its share of the time for all jobs.
     share: Option<Duration>,
     /// Its worker was started for this job.
-    first: bool,
+    is_first_of_worker: bool,
     /// The deadline.
-    end: Option<Instant>,
+    deadline: Option<Instant>,
     snapshot: Option<P>,
 }
 
@@ -380,41 +380,41 @@ where
     P: DeserializeOwned,
     R: DeserializeOwned + PoolAnswer,
 {
-    fn go(&mut self) -> ControlFlow<()> {
+    fn run_jobs(&mut self) -> ControlFlow<()> {
         loop {
             self.start_jobs()?;
             // No job runs. If some wait, their workers could not be started, and the next turn
             // tries again or gives up.
             let Some(deadline) = self.next_deadline() else {
-                if self.waiting.is_empty() && self.slots.iter().all(|slot| slot.running.is_none()) {
+                if self.pending_jobs.is_empty() && self.slots.iter().all(|slot| slot.running.is_none()) {
                     return ControlFlow::Continue(());
                 }
                 continue;
             };
-            let wait = deadline.saturating_duration_since(Instant::now()).min(LOOK);
+            let wait = deadline.saturating_duration_since(Instant::now()).min(CHECK_INTERVAL);
             match self.inbox.recv_timeout(wait) {
-                Ok((generation, note)) => self.note(generation, note)?,
+                Ok((generation, note)) => self.handle_notification(generation, note)?,
                 // The pool holds a sender itself, so the channel is never disconnected.
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
             let workers = self.slots.iter_mut().filter_map(|slot| slot.worker.as_mut());
-            workers.for_each(Worker::end_the_rest_where_gone);
+            workers.for_each(Worker::kill_group_if_exited);
             // If this process was stopped for a while, messages of workers are handled before any deadline.
-            let waiting: Vec<_> = self.inbox.try_iter().take(INBOX).collect();
+            let waiting: Vec<_> = self.inbox.try_iter().take(INBOX_CAPACITY).collect();
             for (generation, note) in waiting {
-                self.note(generation, note)?;
+                self.handle_notification(generation, note)?;
             }
-            self.end_overdue()?;
-            self.end_oversized()?;
+            self.kill_overdue()?;
+            self.kill_oversized()?;
         }
     }
 
     /// Gives jobs to idle workers, or reports all remaining jobs as not run.
     fn start_jobs(&mut self) -> ControlFlow<()> {
-        // `finish` delivers in order, so these reports follow those of the jobs that still run.
-        while let Some(reason) = self.reason_to_stop() {
-            let Some(job) = self.waiting.pop_front() else { break };
-            self.finish(job, JobReport::<P, R>::not_run(job, reason).last)?;
+        // `finish_job` delivers in order, so these reports follow those of the jobs that still run.
+        while let Some(reason) = self.stop_reason() {
+            let Some(job) = self.pending_jobs.pop_front() else { break };
+            self.finish_job(job, JobReport::<P, R>::not_run(job, reason).last)?;
         }
         for number in 0..self.slots.len() {
             // Only one worker opens the device at a time; see the module's documentation. Warm
@@ -422,48 +422,49 @@ where
             let starting = self.slots.iter().any(WorkerSlot::is_starting);
             let free = |slot: &WorkerSlot<P>| slot.running.is_none() && (slot.worker.is_some() || !starting);
             if self.slots.get(number).is_some_and(free)
-                && self.reason_to_stop().is_none()
-                && let Some(job) = self.waiting.pop_front()
+                && self.stop_reason().is_none()
+                && let Some(job) = self.pending_jobs.pop_front()
             {
-                self.start(number, job)?;
+                self.start_job(number, job)?;
             }
         }
         ControlFlow::Continue(())
     }
 
-    fn reason_to_stop(&self) -> Option<NotRun> {
-        let beside = self.limits.workers.saturating_sub(1);
+    fn stop_reason(&self) -> Option<NotRun> {
+        let other_workers = self.limits.workers.saturating_sub(1);
         // Where no job ever succeeded, the setup is probably wrong; later, single tests may be at
         // fault.
-        let enough = self.limits.give_up_after.max(1) * if self.ever_good { 4 } else { 1 };
-        if self.failures >= enough + beside {
+        let enough = self.limits.give_up_after.max(1) * if self.has_succeeded { 4 } else { 1 };
+        if self.failures >= enough + other_workers {
             return Some(NotRun::GivenUp { failures: self.failures, last: self.last_failure.clone() });
         }
-        let over =
-            |time: Duration| self.started.elapsed() >= time + self.limits.grace.max(LATE.min(time / 10));
-        self.limits.time.is_some_and(over).then_some(NotRun::TimeIsUp)
+        let is_time_up = |time: Duration| {
+            self.started.elapsed() >= time + self.limits.grace.max(LATE_START_MARGIN.min(time / 10))
+        };
+        self.limits.time.is_some_and(is_time_up).then_some(NotRun::TimeIsUp)
     }
 
     fn time_left(&self) -> Option<Duration> {
         self.limits.time.map(|time| time.saturating_sub(self.started.elapsed()))
     }
 
-    fn start(&mut self, number: usize, job: usize) -> ControlFlow<()> {
+    fn start_job(&mut self, number: usize, job: usize) -> ControlFlow<()> {
         let now = Instant::now();
-        let waiting = u32::try_from(self.waiting.len() + 1).unwrap_or(u32::MAX);
+        let waiting = u32::try_from(self.pending_jobs.len() + 1).unwrap_or(u32::MAX);
         // The workers run in parallel, so the waiting jobs, this one included, share `workers`
         // times the time left; no job can have more than all of it.
         let share = self.time_left().map(|left| left.min(left * self.limits.workers.max(1) / waiting));
-        let share = share.map(|share| share.saturating_sub(self.beside.each()));
-        let payload = (self.calls.job)(job, share);
+        let share = share.map(|share| share.saturating_sub(self.job_overhead.reserve_per_job()));
+        let payload = (self.calls.make_job)(job, share);
         let request = Request { version: VERSION, job: job as u64, payload };
         let Some(slot) = self.slots.get_mut(number) else { return ControlFlow::Continue(()) };
         let worker = match slot.worker.take() {
             Some(worker) => Ok(worker),
             None => {
                 self.generation += 1;
-                slot.heard = false;
-                Worker::start((self.calls.command)(), self.generation, &self.notes)
+                slot.has_responded = false;
+                Worker::start((self.calls.make_command)(), self.generation, &self.notifications)
             }
         };
         let sent = worker.map_err(|error| error.to_string()).and_then(|worker| {
@@ -474,15 +475,22 @@ where
         match sent {
             Ok(worker) => {
                 slot.worker = Some(worker);
-                let end = self.limits.end(self.started, now, share);
-                let first = !slot.heard;
-                slot.running =
-                    Some(Running { job, since: now, last_sign: now, share, first, end, snapshot: None });
+                let end = self.limits.job_deadline(self.started, now, share);
+                let first = !slot.has_responded;
+                slot.running = Some(RunningJob {
+                    job,
+                    started_at: now,
+                    last_message_at: now,
+                    share,
+                    is_first_of_worker: first,
+                    deadline: end,
+                    snapshot: None,
+                });
                 ControlFlow::Continue(())
             }
             Err(why) => {
-                let end = End::Failed(WorkerFailure::CannotStart { why });
-                self.ended(job, Attempt { end, snapshot: None, took: Duration::ZERO })
+                let end = AttemptEnd::Failed(WorkerFailure::CannotStart { why });
+                self.record_attempt(job, Attempt { end, snapshot: None, duration: Duration::ZERO })
             }
         }
     }
@@ -492,17 +500,17 @@ where
         self.slots.iter().filter_map(|slot| slot.running.as_ref()).map(|r| self.deadline(r)).min()
     }
 
-    fn deadline(&self, running: &Running<P>) -> Instant {
-        let silent = running.last_sign + self.limits.silence;
-        running.end.map_or(silent, |end| end.min(silent))
+    fn deadline(&self, running: &RunningJob<P>) -> Instant {
+        let silent = running.last_message_at + self.limits.silence;
+        running.deadline.map_or(silent, |end| end.min(silent))
     }
 
-    fn end_overdue(&mut self) -> ControlFlow<()> {
+    fn kill_overdue(&mut self) -> ControlFlow<()> {
         let now = Instant::now();
         for number in 0..self.slots.len() {
-            let overdue = |running: &Running<P>| self.deadline(running) <= now;
+            let overdue = |running: &RunningJob<P>| self.deadline(running) <= now;
             if self.slots.get(number).and_then(|slot| slot.running.as_ref()).is_some_and(overdue) {
-                self.fail(number, |worker, after| {
+                self.fail_attempt(number, |worker, after| {
                     worker.kill();
                     WorkerFailure::TimedOut { after }
                 })?;
@@ -512,16 +520,16 @@ where
     }
 
     /// Ends workers that use too much memory.
-    fn end_oversized(&mut self) -> ControlFlow<()> {
+    fn kill_oversized(&mut self) -> ControlFlow<()> {
         let limit = self.limits.memory;
-        if self.memory_read.elapsed() < LOOK {
+        if self.memory_checked_at.elapsed() < CHECK_INTERVAL {
             return ControlFlow::Continue(());
         }
-        self.memory_read = Instant::now();
+        self.memory_checked_at = Instant::now();
         for number in 0..self.slots.len() {
             let worker = self.slots.get(number).and_then(|slot| slot.worker.as_ref());
             if let Some(used) = worker.and_then(|worker| worker.memory_above(limit)) {
-                self.fail(number, |worker, _| {
+                self.fail_attempt(number, |worker, _| {
                     worker.kill();
                     WorkerFailure::OutOfMemory { used, limit }
                 })?;
@@ -531,71 +539,74 @@ where
     }
 
     /// Ends the worker and the attempt of a slot.
-    fn fail(
+    fn fail_attempt(
         &mut self,
         number: usize,
         failure: impl FnOnce(Worker, Duration) -> WorkerFailure,
     ) -> ControlFlow<()> {
         let Some(slot) = self.slots.get_mut(number) else { return ControlFlow::Continue(()) };
         let running = slot.running.take();
-        let took = running.as_ref().map_or(Duration::ZERO, |running| running.since.elapsed());
+        let took = running.as_ref().map_or(Duration::ZERO, |running| running.started_at.elapsed());
         let Some(worker) = slot.worker.take() else { return ControlFlow::Continue(()) };
         let failure = failure(worker, took);
-        let Some(Running { job, snapshot, .. }) = running else { return ControlFlow::Continue(()) };
-        self.ended(job, Attempt { end: End::Failed(failure), snapshot, took })
+        let Some(RunningJob { job, snapshot, .. }) = running else { return ControlFlow::Continue(()) };
+        self.record_attempt(job, Attempt { end: AttemptEnd::Failed(failure), snapshot, duration: took })
     }
 
-    fn note(&mut self, generation: u64, note: Note) -> ControlFlow<()> {
-        let of = |slot: &WorkerSlot<P>| slot.worker.as_ref().is_some_and(|w| w.generation() == generation);
+    fn handle_notification(&mut self, generation: u64, note: WorkerNotification) -> ControlFlow<()> {
+        let has_generation =
+            |slot: &WorkerSlot<P>| slot.worker.as_ref().is_some_and(|w| w.generation() == generation);
         // Messages of a replaced worker are ignored.
-        let Some(number) = self.slots.iter().position(of) else { return ControlFlow::Continue(()) };
+        let Some(number) = self.slots.iter().position(has_generation) else {
+            return ControlFlow::Continue(());
+        };
         match note {
-            Note::Ended => self.fail(number, |worker, _| {
+            WorkerNotification::Ended => self.fail_attempt(number, |worker, _| {
                 let (signal, code, stderr) = worker.wait();
                 WorkerFailure::Crashed { signal, code, stderr }
             }),
-            Note::Unreadable(what) => self.garbled(number, what),
-            Note::Record(text) => match serde_json::from_slice::<WorkerMessage<P, R>>(&text) {
-                Ok(message) => self.message(number, message),
-                Err(error) => self.garbled(number, error.to_string()),
+            WorkerNotification::Unreadable(what) => self.fail_garbled(number, what),
+            WorkerNotification::Record(text) => match serde_json::from_slice::<WorkerMessage<P, R>>(&text) {
+                Ok(message) => self.handle_message(number, message),
+                Err(error) => self.fail_garbled(number, error.to_string()),
             },
         }
     }
 
-    fn garbled(&mut self, number: usize, what: String) -> ControlFlow<()> {
-        self.fail(number, |worker, _| {
+    fn fail_garbled(&mut self, number: usize, what: String) -> ControlFlow<()> {
+        self.fail_attempt(number, |worker, _| {
             worker.kill();
             WorkerFailure::Garbled { what }
         })
     }
 
-    fn message(&mut self, number: usize, message: WorkerMessage<P, R>) -> ControlFlow<()> {
+    fn handle_message(&mut self, number: usize, message: WorkerMessage<P, R>) -> ControlFlow<()> {
         let (WorkerMessage::Progress { version, job, .. } | WorkerMessage::Answer { version, job, .. }) =
             &message;
         if *version != VERSION {
-            return self.garbled(number, format!("its version is {version}, not {VERSION}"));
+            return self.fail_garbled(number, format!("its version is {version}, not {VERSION}"));
         }
         let Some(slot) = self.slots.get_mut(number) else { return ControlFlow::Continue(()) };
         let Some(running) = slot.running.as_mut().filter(|running| running.job as u64 == *job) else {
-            return self.garbled(number, format!("it refers to job {job}"));
+            return self.fail_garbled(number, format!("it refers to job {job}"));
         };
-        if !std::mem::replace(&mut slot.heard, true) {
+        if !std::mem::replace(&mut slot.has_responded, true) {
             // The deadline restarts with the first message, so that opening the device costs the test no
             // time.
-            running.end = self.limits.end(self.started, Instant::now(), running.share);
+            running.deadline = self.limits.job_deadline(self.started, Instant::now(), running.share);
         }
         match message {
             WorkerMessage::Progress { payload, .. } => {
-                running.last_sign = Instant::now();
+                running.last_message_at = Instant::now();
                 let job = running.job;
                 let snapshot: &P = running.snapshot.insert(payload);
-                (self.calls.event)(PoolEvent::Progress { job, snapshot })
+                (self.calls.on_event)(PoolEvent::Progress { job, snapshot })
             }
             WorkerMessage::Answer { payload, .. } => {
-                let (job, took) = (running.job, running.since.elapsed());
+                let (job, took) = (running.job, running.started_at.elapsed());
                 // The first job of a worker includes opening the device.
-                if let Some(share) = running.share.filter(|_| !running.first) {
-                    self.beside.note(took, payload.worked().unwrap_or(share));
+                if let Some(share) = running.share.filter(|_| !running.is_first_of_worker) {
+                    self.job_overhead.record(took, payload.work_time().unwrap_or(share));
                 }
                 let snapshot = slot.running.take().and_then(|running| running.snapshot);
                 if payload.ends_worker()
@@ -603,53 +614,56 @@ where
                 {
                     worker.kill();
                 }
-                self.ended(job, Attempt { end: End::Answered(payload), snapshot, took })
+                self.record_attempt(
+                    job,
+                    Attempt { end: AttemptEnd::Answered(payload), snapshot, duration: took },
+                )
             }
         }
     }
 
     /// Records the end of an attempt: repeats the job or finishes it.
-    fn ended(&mut self, job: usize, attempt: Attempt<P, R>) -> ControlFlow<()> {
-        let bad = match &attempt.end {
-            End::Answered(answer) => match answer.health() {
+    fn record_attempt(&mut self, job: usize, attempt: Attempt<P, R>) -> ControlFlow<()> {
+        let failure = match &attempt.end {
+            AttemptEnd::Answered(answer) => match answer.health() {
                 Health::Good => {
                     self.failures = 0;
-                    self.ever_good = true;
+                    self.has_succeeded = true;
                     None
                 }
                 Health::Unknown => None,
                 Health::Bad => Some(answer.failure().unwrap_or_else(|| "the worker's answer".to_owned())),
             },
-            End::Failed(failure) => Some(failure.to_string()),
-            End::NotRun(_) => None,
+            AttemptEnd::Failed(failure) => Some(failure.to_string()),
+            AttemptEnd::NotRun(_) => None,
         };
-        if let Some(failure) = bad {
+        if let Some(failure) = failure {
             self.failures += 1;
             self.last_failure = failure;
-            let retried = self.reason_to_stop().is_none();
+            let retried = self.stop_reason().is_none();
             if let Some(earlier) = self.earlier.get_mut(job)
                 && retried
                 && earlier.len() < self.limits.retries as usize
             {
-                let flow = (self.calls.event)(PoolEvent::Again(&attempt));
+                let flow = (self.calls.on_event)(PoolEvent::Retried(&attempt));
                 earlier.push(attempt);
                 // At the front, because the reports of all later jobs wait for this one.
-                self.waiting.push_front(job);
+                self.pending_jobs.push_front(job);
                 return flow;
             }
         }
-        self.finish(job, attempt)
+        self.finish_job(job, attempt)
     }
 
     /// Reports a job to the caller once all earlier jobs are reported.
-    fn finish(&mut self, job: usize, last: Attempt<P, R>) -> ControlFlow<()> {
+    fn finish_job(&mut self, job: usize, last: Attempt<P, R>) -> ControlFlow<()> {
         let earlier = self.earlier.get_mut(job).map(std::mem::take).unwrap_or_default();
-        if let Some(place) = self.done.get_mut(job) {
+        if let Some(place) = self.reports.get_mut(job) {
             *place = Some(JobReport { job, last, earlier });
         }
-        while let Some(report) = self.done.get_mut(self.delivered).and_then(Option::take) {
+        while let Some(report) = self.reports.get_mut(self.delivered).and_then(Option::take) {
             self.delivered += 1;
-            (self.calls.event)(PoolEvent::Finished(report))?;
+            (self.calls.on_event)(PoolEvent::Finished(report))?;
         }
         ControlFlow::Continue(())
     }

@@ -2,8 +2,8 @@
 //!
 //! A run is one dispatch of several copies of a test. If it exceeds its deadline, the host records which
 //! threads move, requests all loops to end, and reads the final state of every thread. If the dispatch still
-//! does not end, only the parent process can recover. No progress model is used here: a [`Witness`] contains
-//! the observation.
+//! does not end, only the parent process can recover. No progress model is used here: an
+//! [`UnfinishedCopy`] contains the observation.
 
 mod serve;
 
@@ -16,8 +16,8 @@ use plan::{
 };
 use serde::{Deserialize, Serialize};
 use shaders::progress::{
-    CLOCK, CONTROL_WORDS, ENDED, FIELDS, Field, Level, OVERFLOW, Parameters, ProgressConfig, ProgressKernel,
-    SPACING, STOP, STUCK, UNWRITTEN, compile,
+    CLOCK_WORD, CONTROL_WORDS, ENDED, OVERFLOW_WORD, Parameters, ProgressConfig, ProgressKernel,
+    RECORD_FIELDS, RecordField, STOP_WORD, STORAGE_SPACING, STUCK, SeparationLevel, UNWRITTEN, compile,
 };
 
 pub use serve::{Answer, ProgressJob, serve};
@@ -54,7 +54,7 @@ impl UnitAssignment {
     }
 
     /// Returns true if the placement differs from the others for a test with this many parts.
-    pub fn suits(self, parts: u32) -> bool {
+    pub fn applies_to(self, parts: u32) -> bool {
         match self {
             UnitAssignment::Plain => true,
             UnitAssignment::RoundRobin | UnitAssignment::Chunked => parts > 1,
@@ -71,9 +71,9 @@ pub struct ProgressSettings {
     /// The number of dispatches.
     pub runs: u32,
     /// Hangs after which no further dispatch is made.
-    pub enough: u32,
+    pub max_hangs: u32,
     /// Time limit of a dispatch before its loops are requested to end.
-    pub longest: Duration,
+    pub dispatch_timeout: Duration,
     /// The seed of the simulated device.
     pub seed: u64,
 }
@@ -108,9 +108,9 @@ pub struct PlacementObservations {
 #[serde(deny_unknown_fields)]
 pub struct Hang {
     /// Copies that did not end, those with the longest waits first; at most a few.
-    pub witnesses: Vec<Witness>,
+    pub witnesses: Vec<UnfinishedCopy>,
     /// The lowest unfinished thread of the whole dispatch, with its position and whether it moved.
-    pub lowest: Option<Lowest>,
+    pub lowest: Option<LowestUnfinishedThread>,
     /// Seconds until the loops were requested to end.
     pub seconds: f64,
 }
@@ -118,7 +118,7 @@ pub struct Hang {
 /// The thread in the lowest unit of a dispatch that had not ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Lowest {
+pub struct LowestUnfinishedThread {
     /// Its copy.
     pub copy: u32,
     /// Its index in the copy.
@@ -130,7 +130,7 @@ pub struct Lowest {
 /// A copy that did not end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Witness {
+pub struct UnfinishedCopy {
     /// Its index.
     pub copy: u32,
     /// Its threads at the time of the request.
@@ -156,24 +156,24 @@ pub struct StoppedThread {
 }
 
 /// The maximum number of witnesses of a hang.
-const WITNESSES: usize = 4;
+const MAX_WITNESSES: usize = 4;
 /// The first time limit of a dispatch.
 const FIRST_DEADLINE: Duration = Duration::from_millis(50);
 /// Time limit for a dispatch to end after the request.
-const RELEASE: Duration = Duration::from_secs(2);
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Workgroups of a dispatch if kernels run on the host's processor.
 const CPU_WORKGROUPS: u32 = 256;
 /// Workgroups on GPUs: several times the number of resident ones, and less than the limit of every device
 /// (`maxComputeWorkGroupCount`).
 const GPU_WORKGROUPS: u32 = 16_384;
 /// Iterations reserved for a driver that ends loops silently.
-const SPARE_TURNS: u32 = 4_000;
+const SPARE_ITERATIONS: u32 = 4_000;
 /// Polls of the stop word per iteration if iterations are limited: they must last until other threads are
 /// scheduled.
-const LOOKS_WHERE_TURNS_ARE_FEW: u32 = 256;
+const POLLS_WITH_LOOP_BUDGET: u32 = 256;
 
 /// The error for a plan that was abandoned.
-const GIVEN_UP: &str = "its plan was abandoned";
+const ABANDONED_PLAN: &str = "its plan was abandoned";
 
 const QUEUE: QueueId = QueueId(0);
 const LOCATIONS: BufferId = BufferId(0);
@@ -184,7 +184,7 @@ const CONTROL: BufferId = BufferId(3);
 const RECORDS_BACK: BufferId = BufferId(4);
 
 /// Returns true for the simulated GPU, which detects by itself that a submission cannot end.
-fn decides_itself(device: &dyn Device) -> bool {
+fn detects_hangs(device: &dyn Device) -> bool {
     device.identity().kind == "simulated"
 }
 
@@ -192,7 +192,7 @@ fn decides_itself(device: &dyn Device) -> bool {
 ///
 /// # Errors
 /// The placement rule that the test breaks, or the missing feature.
-pub fn kernel(
+pub fn compile_kernel(
     test: &Test,
     device: &plan::Capabilities,
     placement: UnitAssignment,
@@ -208,23 +208,23 @@ pub fn kernel(
         max_workgroup_subgroups: device.max_workgroup_subgroups,
         device_scope: device.device_scope,
         copies,
-        whole_subgroups: few_turns,
-        bound: device.loop_budget.map(|budget| budget.saturating_sub(SPARE_TURNS)),
+        fills_subgroups: few_turns,
+        max_iterations: device.loop_budget.map(|budget| budget.saturating_sub(SPARE_ITERATIONS)),
         // The only driver with limited iterations synchronizes the whole workgroup at every memory barrier.
-        settles: !few_turns,
-        looks: if few_turns { LOOKS_WHERE_TURNS_ARE_FEW } else { 1 },
+        has_final_barrier: !few_turns,
+        stop_polls: if few_turns { POLLS_WITH_LOOP_BUDGET } else { 1 },
     };
     let mut kernel = compile(test, &config)?;
-    if kernel.level == Level::Workgroups {
+    if kernel.level == SeparationLevel::Workgroups {
         let most = if device.is_cpu { CPU_WORKGROUPS } else { GPU_WORKGROUPS };
         kernel.copies = kernel.copies.min(most.min(device.max_workgroups) / kernel.units).max(1);
     }
-    let lacks = |what: &str| IncompleteReason::Lacks { what: what.to_owned() };
+    let missing_feature = |what: &str| IncompleteReason::Lacks { what: what.to_owned() };
     if let Some(missing) = kernel.features.iter().find(|feature| !device.has_feature(**feature)) {
-        return Err(lacks(missing.name()));
+        return Err(missing_feature(missing.name()));
     }
     if kernel.subgroup_size.is_some() && !device.full_subgroups {
-        return Err(lacks(Feature::ComputeFullSubgroups.name()));
+        return Err(missing_feature(Feature::ComputeFullSubgroups.name()));
     }
     Ok(kernel)
 }
@@ -239,7 +239,7 @@ pub fn run(
     settings: &ProgressSettings,
     on_run: &mut dyn FnMut(&PlacementObservations),
 ) -> (PlacementObservations, Option<IncompleteReason>) {
-    match kernel(test, device.capabilities(), settings.placement) {
+    match compile_kernel(test, device.capabilities(), settings.placement) {
         Ok(kernel) => run_kernel(device, &kernel, settings, on_run),
         Err(failure) => (PlacementObservations::default(), Some(failure)),
     }
@@ -252,10 +252,10 @@ fn run_kernel(
     settings: &ProgressSettings,
     on_run: &mut dyn FnMut(&PlacementObservations),
 ) -> (PlacementObservations, Option<IncompleteReason>) {
-    let mut seen = PlacementObservations::default();
+    let mut observations = PlacementObservations::default();
     let copies = if settings.placement == UnitAssignment::Plain { 1 } else { kernel.copies };
-    seen.copies = copies;
-    // Parts below `near` are laid out copy by copy, all others part by part; see `unit` in `what_became`.
+    observations.copies = copies;
+    // Parts below `near` are laid out copy by copy, all others part by part; see `unit` in `read_result`.
     let parameters = Parameters {
         copies,
         near: match settings.placement {
@@ -264,30 +264,36 @@ fn run_kernel(
             UnitAssignment::Mixed => kernel.units.saturating_sub(1).max(1),
         },
     };
-    let plan = plan_of(kernel, &parameters);
+    let plan = build_plan(kernel, &parameters);
     let ran = device.prepare(&plan).map_err(Cause::from).and_then(|prepared| {
-        let mut runs =
-            Runs { prepared: Some(prepared), kernel, copies, near: parameters.near, device, settings };
-        let result = runs.go(&mut seen, on_run);
+        let mut runs = ProgressRunner {
+            prepared: Some(prepared),
+            kernel,
+            copies,
+            near: parameters.near,
+            device,
+            settings,
+        };
+        let result = runs.execute(&mut observations, on_run);
         if result.is_err() {
             // Its memory may stay in use, and destroying it would block forever.
             std::mem::forget(runs.prepared.take());
         }
         result
     });
-    (seen, ran.err().map(IncompleteReason::from))
+    (observations, ran.err().map(IncompleteReason::from))
 }
 
 /// Returns the plan of a kernel: initial values, then one dispatch.
-fn plan_of(kernel: &ProgressKernel, parameters: &Parameters) -> Plan {
-    let words = u64::from(parameters.copies) * u64::from(kernel.storages.max(1)) * u64::from(SPACING);
-    let records = u64::from(parameters.copies * kernel.threads * FIELDS);
+fn build_plan(kernel: &ProgressKernel, parameters: &Parameters) -> Plan {
+    let words = u64::from(parameters.copies) * u64::from(kernel.storages.max(1)) * u64::from(STORAGE_SPACING);
+    let records = u64::from(parameters.copies * kernel.threads * RECORD_FIELDS);
     let buffer = |words, memory, name| Buffer { words, memory, name };
     let mut bindings = vec![LOCATIONS; kernel.locations as usize];
     bindings.extend([RECORDS, CONTROL]);
     let workgroups = match kernel.level {
-        Level::Workgroups => parameters.copies * kernel.units,
-        Level::Subgroups | Level::Invocations => 1,
+        SeparationLevel::Workgroups => parameters.copies * kernel.units,
+        SeparationLevel::Subgroups | SeparationLevel::Invocations => 1,
     };
     Plan {
         kernels: vec![Kernel {
@@ -327,13 +333,13 @@ fn plan_of(kernel: &ProgressKernel, parameters: &Parameters) -> Plan {
 }
 
 /// The result of one dispatch.
-enum Once {
+enum DispatchResult {
     Ended { waited: bool },
     Hung { hang: Hang, deadline: bool },
     NotExecuted { outside: u64 },
 }
 
-struct Runs<'a> {
+struct ProgressRunner<'a> {
     /// None once the plan must not be destroyed.
     prepared: Option<Box<dyn Prepared + 'a>>,
     kernel: &'a ProgressKernel,
@@ -343,55 +349,57 @@ struct Runs<'a> {
     settings: &'a ProgressSettings,
 }
 
-impl Runs<'_> {
-    fn go(
+impl ProgressRunner<'_> {
+    fn execute(
         &mut self,
-        seen: &mut PlacementObservations,
+        observations: &mut PlacementObservations,
         on_run: &mut dyn FnMut(&PlacementObservations),
     ) -> Result<(), Cause> {
-        let decides_itself = decides_itself(self.device);
+        let decides_itself = detects_hangs(self.device);
         let mut deadline = if decides_itself { Duration::from_millis(1) } else { FIRST_DEADLINE };
-        let longest = if decides_itself { deadline } else { self.settings.longest };
+        let longest = if decides_itself { deadline } else { self.settings.dispatch_timeout };
         deadline = deadline.min(longest);
         let mut dispatches = 0_u64;
         // Repetitions for each increase of the time limit, and for dispatches that did not run.
         let mut spare = 16;
-        while seen.runs < self.settings.runs && seen.hangs.len() < self.settings.enough as usize {
+        while observations.runs < self.settings.runs
+            && observations.hangs.len() < self.settings.max_hangs as usize
+        {
             self.device.reseed(self.settings.seed.wrapping_add(dispatches));
             dispatches += 1;
             let since = Instant::now();
-            let once = self.once(deadline)?;
-            seen.seconds += since.elapsed().as_secs_f64();
+            let once = self.run_dispatch(deadline)?;
+            observations.seconds += since.elapsed().as_secs_f64();
             match once {
-                Once::Ended { waited } => {
-                    seen.runs += 1;
-                    seen.ended += 1;
-                    seen.waited += u32::from(waited);
+                DispatchResult::Ended { waited } => {
+                    observations.runs += 1;
+                    observations.ended += 1;
+                    observations.waited += u32::from(waited);
                 }
                 // It may only be slow, so it is repeated with more time and does not count.
-                Once::Hung { deadline: true, .. } if deadline < longest => {
-                    seen.slow += 1;
+                DispatchResult::Hung { deadline: true, .. } if deadline < longest => {
+                    observations.slow += 1;
                     deadline = (deadline * 2).min(longest);
                 }
-                Once::Hung { hang, .. } => {
-                    seen.runs += 1;
-                    seen.waited += 1;
-                    seen.hangs.push(hang);
+                DispatchResult::Hung { hang, .. } => {
+                    observations.runs += 1;
+                    observations.waited += 1;
+                    observations.hangs.push(hang);
                 }
-                Once::NotExecuted { outside } => {
-                    seen.not_executed += 1;
-                    seen.outside_grid += outside;
+                DispatchResult::NotExecuted { outside } => {
+                    observations.not_executed += 1;
+                    observations.outside_grid += outside;
                     spare -= 1;
                     if spare == 0 {
                         break;
                     }
                 }
             }
-            on_run(seen);
+            on_run(observations);
         }
-        if !seen.hangs.is_empty() {
+        if !observations.hangs.is_empty() {
             // These slow dispatches led to the hangs.
-            seen.slow = 0;
+            observations.slow = 0;
         }
         Ok(())
     }
@@ -399,15 +407,15 @@ impl Runs<'_> {
     fn prepared(&mut self) -> Result<&mut dyn Prepared, Cause> {
         match &mut self.prepared {
             Some(prepared) => Ok(prepared.as_mut()),
-            None => Err(Cause::Kernel(GIVEN_UP.to_owned())),
+            None => Err(Cause::Kernel(ABANDONED_PLAN.to_owned())),
         }
     }
 
     /// Runs one dispatch; requests its loops to end at the deadline.
-    fn once(&mut self, deadline: Duration) -> Result<Once, Cause> {
-        let (initial, storages) = (self.kernel.initial.clone(), self.kernel.storages.max(1) as usize);
+    fn run_dispatch(&mut self, deadline: Duration) -> Result<DispatchResult, Cause> {
+        let (initial, storages) = (self.kernel.initial_values.clone(), self.kernel.storages.max(1) as usize);
         let prepared = self.prepared()?;
-        for (number, chunk) in prepared.write(INITIAL)?.chunks_mut(SPACING as usize).enumerate() {
+        for (number, chunk) in prepared.write(INITIAL)?.chunks_mut(STORAGE_SPACING as usize).enumerate() {
             if let Some(first) = chunk.first_mut() {
                 *first = initial.get(number % storages).copied().unwrap_or(0);
             }
@@ -416,28 +424,28 @@ impl Runs<'_> {
         prepared.write(CONTROL)?.fill(0);
         prepared.submit()?;
         let since = Instant::now();
-        let mut asked = None;
+        let mut stop_request = None;
         // A thread moves if its number of executed blocks changes in the second half of the time.
-        if !self.wait(since, deadline / 2)? {
-            let before = self.turns()?;
-            if !self.wait(since, deadline)? {
-                let after = self.turns()?;
+        if !self.wait_until(since, deadline / 2)? {
+            let before = self.read_turns()?;
+            if !self.wait_until(since, deadline)? {
+                let after = self.read_turns()?;
                 let prepared = self.prepared()?;
-                let clock = prepared.load(CONTROL, CLOCK)?;
+                let clock = prepared.load(CONTROL, CLOCK_WORD)?;
                 // The stop word also records the time of the request. It is the clock plus one,
                 // because 0 means that there is no request.
-                prepared.store(CONTROL, STOP, clock.saturating_add(1))?;
-                asked = Some((before, after));
-                if !self.wait(since, deadline + RELEASE)? {
+                prepared.store(CONTROL, STOP_WORD, clock.saturating_add(1))?;
+                stop_request = Some((before, after));
+                if !self.wait_until(since, deadline + RELEASE_TIMEOUT)? {
                     return Err(Cause::TimedOut { after: since.elapsed() });
                 }
             }
         }
-        self.what_became(asked, since.elapsed())
+        self.read_result(stop_request, since.elapsed())
     }
 
     /// Waits until the dispatch ends; returns false if it has not at `until`.
-    fn wait(&mut self, since: Instant, until: Duration) -> Result<bool, Cause> {
+    fn wait_until(&mut self, since: Instant, until: Duration) -> Result<bool, Cause> {
         loop {
             let left = until.saturating_sub(since.elapsed());
             match self.prepared()?.poll(left)? {
@@ -450,24 +458,28 @@ impl Runs<'_> {
     }
 
     /// Reads the number of executed blocks of every thread while the dispatch runs.
-    fn turns(&mut self) -> Result<Vec<u32>, Cause> {
+    fn read_turns(&mut self) -> Result<Vec<u32>, Cause> {
         let threads = u64::from(self.copies * self.kernel.threads);
         let prepared = self.prepared()?;
-        let word = |thread| thread * u64::from(FIELDS) + Field::Turns as u64;
+        let word = |thread| thread * u64::from(RECORD_FIELDS) + RecordField::Iterations as u64;
         (0..threads).map(|thread| Ok(prepared.load(RECORDS, word(thread))?)).collect()
     }
 
     /// Reads the records of a dispatch that ended.
-    fn what_became(&mut self, asked: Option<(Vec<u32>, Vec<u32>)>, took: Duration) -> Result<Once, Cause> {
+    fn read_result(
+        &mut self,
+        stop_request: Option<(Vec<u32>, Vec<u32>)>,
+        took: Duration,
+    ) -> Result<DispatchResult, Cause> {
         let control = self.prepared()?.read(CONTROL)?;
         let [stop, outside] =
-            [STOP, OVERFLOW].map(|word| control.get(word as usize).copied().unwrap_or_default());
+            [STOP_WORD, OVERFLOW_WORD].map(|word| control.get(word as usize).copied().unwrap_or_default());
         if outside > 0 {
-            return Ok(Once::NotExecuted { outside: outside.into() });
+            return Ok(DispatchResult::NotExecuted { outside: outside.into() });
         }
         // An earlier clock means an event before the request.
         let asked_at = stop.checked_sub(1).unwrap_or(u32::MAX);
-        let (threads, blocks) = (self.kernel.threads as usize, &self.kernel.blocks);
+        let (threads, blocks) = (self.kernel.threads as usize, &self.kernel.min_iterations);
         let (parts, copies, near) = (&self.kernel.parts, self.copies, self.near);
         let unit = |copy: usize, thread: usize| match parts.get(thread).copied().unwrap_or(0) {
             part if part < near => copy as u32 * near + part,
@@ -475,33 +487,34 @@ impl Runs<'_> {
         };
         let prepared = match &mut self.prepared {
             Some(prepared) => prepared,
-            None => return Err(Cause::Kernel(GIVEN_UP.to_owned())),
+            None => return Err(Cause::Kernel(ABANDONED_PLAN.to_owned())),
         };
         let records = prepared.read(RECORDS_BACK)?;
-        let field = |record: &[u32], field: Field| record.get(field as usize).copied().unwrap_or(UNWRITTEN);
+        let field =
+            |record: &[u32], field: RecordField| record.get(field as usize).copied().unwrap_or(UNWRITTEN);
         let (mut waited, mut any_hung) = (false, false);
-        let mut witnesses: Vec<(u32, Witness)> = Vec::new();
-        let mut lowest: Option<(u32, Lowest)> = None;
-        for (copy, records) in records.chunks(threads * FIELDS as usize).enumerate() {
-            let mut own = Vec::with_capacity(threads);
-            let (mut hung, mut most) = (false, 0);
-            for (number, record) in records.chunks(FIELDS as usize).enumerate() {
-                let state = field(record, Field::State);
+        let mut witnesses: Vec<(u32, UnfinishedCopy)> = Vec::new();
+        let mut lowest: Option<(u32, LowestUnfinishedThread)> = None;
+        for (copy, records) in records.chunks(threads * RECORD_FIELDS as usize).enumerate() {
+            let mut thread_states = Vec::with_capacity(threads);
+            let (mut hung, mut longest_wait) = (false, 0);
+            for (number, record) in records.chunks(RECORD_FIELDS as usize).enumerate() {
+                let state = field(record, RecordField::State);
                 // Every thread of a dispatch that was executed leaves one of the two states.
                 if !matches!(state, ENDED | STUCK) {
-                    return Ok(Once::NotExecuted { outside: 0 });
+                    return Ok(DispatchResult::NotExecuted { outside: 0 });
                 }
-                let turns = match field(record, Field::Turns) {
+                let turns = match field(record, RecordField::Iterations) {
                     UNWRITTEN => 0,
                     turns => turns,
                 };
                 // Without a loop, a thread executes each block at most once.
                 let repeats = turns > blocks.get(number).copied().unwrap_or(u32::MAX);
                 waited |= repeats;
-                let began = Some(field(record, Field::Began)).filter(|clock| *clock != UNWRITTEN);
+                let began = Some(field(record, RecordField::StartClock)).filter(|clock| *clock != UNWRITTEN);
                 let began = began.filter(|clock| *clock < asked_at);
-                let ended = state == ENDED && field(record, Field::Over) < asked_at;
-                let moved = match &asked {
+                let ended = state == ENDED && field(record, RecordField::EndClock) < asked_at;
+                let moved = match &stop_request {
                     // If another thread reached its bound, it is unknown whether this thread moved; it counts
                     // as moving.
                     None => began.is_some() && !ended,
@@ -512,42 +525,53 @@ impl Runs<'_> {
                 };
                 hung |= state == STUCK;
                 if state == STUCK && repeats {
-                    most = most.max(turns);
+                    longest_wait = longest_wait.max(turns);
                 }
-                let stood = StoppedThread {
+                let stopped_thread = StoppedThread {
                     began: began.is_some(),
                     ended,
                     moved,
                     order: began,
                     turns,
-                    place: Some(field(record, Field::Place)).filter(|place| *place != UNWRITTEN),
+                    place: Some(field(record, RecordField::Position)).filter(|place| *place != UNWRITTEN),
                 };
-                let here = unit(copy, number);
+                let unit_number = unit(copy, number);
                 // HSA's guarantee concerns only the lowest unfinished thread of the whole dispatch.
-                if !ended && lowest.is_none_or(|(known, _)| here < known) {
-                    lowest = Some((here, Lowest { copy: copy as u32, thread: number as u32, stood }));
+                if !ended && lowest.is_none_or(|(known, _)| unit_number < known) {
+                    lowest = Some((
+                        unit_number,
+                        LowestUnfinishedThread {
+                            copy: copy as u32,
+                            thread: number as u32,
+                            stood: stopped_thread,
+                        },
+                    ));
                 }
-                own.push(stood);
+                thread_states.push(stopped_thread);
             }
             any_hung |= hung;
             // A copy in which no thread waited may not have started yet.
-            if hung && most > 0 {
-                witnesses.push((most, Witness { copy: copy as u32, threads: own }));
+            if hung && longest_wait > 0 {
+                witnesses.push((longest_wait, UnfinishedCopy { copy: copy as u32, threads: thread_states }));
             }
         }
         if !any_hung {
             // It may have ended by itself at the time of the request.
-            let by_itself = stop == 0 || asked.is_some();
-            return Ok(if by_itself { Once::Ended { waited } } else { Once::NotExecuted { outside: 0 } });
+            let by_itself = stop == 0 || stop_request.is_some();
+            return Ok(if by_itself {
+                DispatchResult::Ended { waited }
+            } else {
+                DispatchResult::NotExecuted { outside: 0 }
+            });
         }
         witnesses.sort_by_key(|(most, witness)| (std::cmp::Reverse(*most), witness.copy));
-        witnesses.truncate(WITNESSES);
+        witnesses.truncate(MAX_WITNESSES);
         let hang = Hang {
             witnesses: witnesses.into_iter().map(|(_, witness)| witness).collect(),
             lowest: lowest.map(|(_, lowest)| lowest),
             seconds: took.as_secs_f64(),
         };
-        Ok(Once::Hung { hang, deadline: asked.is_some() })
+        Ok(DispatchResult::Hung { hang, deadline: stop_request.is_some() })
     }
 }
 
@@ -563,10 +587,10 @@ mod tests {
             assert_eq!(text, format!("\"{name}\""));
         }
         assert!(
-            UnitAssignment::Chunked.suits(2)
-                && !UnitAssignment::Mixed.suits(2)
-                && UnitAssignment::Mixed.suits(3)
+            UnitAssignment::Chunked.applies_to(2)
+                && !UnitAssignment::Mixed.applies_to(2)
+                && UnitAssignment::Mixed.applies_to(3)
         );
-        assert!(UnitAssignment::Plain.suits(1) && !UnitAssignment::Chunked.suits(1));
+        assert!(UnitAssignment::Plain.applies_to(1) && !UnitAssignment::Chunked.applies_to(1));
     }
 }

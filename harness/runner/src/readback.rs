@@ -1,7 +1,7 @@
 //! Verifies readback: the device computes checksums over its memory, and the host compares them with those of
 //! the words that it reads.
 //!
-//! Poison, receipts and the mark detect work that was not executed. They do not detect words that are wrong in
+//! Poison, receipts and markers detect work that was not executed. They do not detect words that are wrong in
 //! the host's view only: exchanged or flipped on the way, or stale. Such words could be an outcome that the
 //! device never had, forbidden or allowed. Each checksum has a salt that differs in each submission, so that
 //! stale words with their stale checksum do not match either.
@@ -19,11 +19,11 @@ use shaders::Parameters;
 use shaders::checksum::{self, WordRange};
 
 /// The words of each invocation in the largest range.
-const EACH: u64 = 64;
+const WORDS_PER_INVOCATION: u64 = 64;
 /// The maximum number of workgroups, more than any device runs concurrently.
-const MOST_WORKGROUPS: u64 = 1024;
+const MAX_WORKGROUPS: u64 = 1024;
 /// The difference between the salts of two submissions.
-const SALT: u32 = 0x9e37_79b9;
+const SALT_STEP: u32 = 0x9e37_79b9;
 
 /// A buffer that the host reads.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +33,7 @@ pub(crate) struct ReadBuffer {
     /// The buffer that the host reads: the same, or its copy.
     pub on_host: BufferId,
     /// The largest number of words in a range.
-    pub most: u64,
+    pub max_words: u64,
 }
 
 /// A word of a storage that the host reads from each instance.
@@ -58,7 +58,7 @@ pub(crate) enum CheckedWords {
 
 impl CheckedWords {
     /// Returns the words of a dispatch of `instances` with `slots` result words each.
-    pub fn range(
+    pub fn word_range(
         self,
         parameters: &Parameters,
         instances: usize,
@@ -70,7 +70,10 @@ impl CheckedWords {
             CheckedWords::Results => WordRange::first_words(word(slots * instances)),
             CheckedWords::Counters(words) => WordRange::first_words(u32::try_from(words).unwrap_or(u32::MAX)),
             CheckedWords::Location(LocationWord { storage, word: index }) => WordRange {
-                first: parameters.unit(0, storage).saturating_mul(word(unit_words)).saturating_add(index),
+                first: parameters
+                    .unit_index(0, storage)
+                    .saturating_mul(word(unit_words))
+                    .saturating_add(index),
                 step: parameters.stride.saturating_mul(word(unit_words)),
                 count: word(instances),
             },
@@ -83,7 +86,7 @@ impl CheckedWords {
 pub(crate) struct ReadbackCheck {
     /// The checksums of the device, for the host.
     sums: BufferId,
-    checked: Vec<CheckedRange>,
+    ranges: Vec<CheckedRange>,
     salt: u32,
 }
 
@@ -98,7 +101,7 @@ struct CheckedRange {
 
 impl ReadbackCheck {
     /// Appends the checksums of one range of each buffer to a plan, on a queue; `None` without buffers.
-    pub fn add(plan: &mut Plan, queue: QueueId, buffers: &[ReadBuffer]) -> Option<ReadbackCheck> {
+    pub fn add_to_plan(plan: &mut Plan, queue: QueueId, buffers: &[ReadBuffer]) -> Option<ReadbackCheck> {
         if buffers.is_empty() {
             return None;
         }
@@ -106,58 +109,58 @@ impl ReadbackCheck {
             plan.buffers.push(Buffer { words: buffers.len() as u64, memory, name });
             BufferId(plan.buffers.len() as u32 - 1)
         };
-        let own = buffer(BufferMemory::Device, "checksums");
+        let device_sums = buffer(BufferMemory::Device, "checksums");
         let sums = buffer(BufferMemory::Readback, "checksums for the host");
         let kernel = KernelId(plan.kernels.len() as u32);
         plan.kernels.push(Kernel {
             words: checksum::kernel(),
             bindings: 2,
-            push_constant_bytes: checksum::BYTES,
+            push_constant_bytes: checksum::PUSH_CONSTANT_BYTES,
             ..Kernel::default()
         });
         // Their push constants change with each submission, and only this command buffer is recorded again.
         plan.steps.push(PlanStep::CommandBuffer { queue });
-        plan.steps.push(PlanStep::Fill { queue, buffer: own, value: 0 });
+        plan.steps.push(PlanStep::Fill { queue, buffer: device_sums, value: 0 });
         plan.steps.push(PlanStep::Barrier { queue });
         let mut checked = Vec::with_capacity(buffers.len());
-        for ReadBuffer { on_device, on_host, most } in buffers.iter().copied() {
-            let each = u64::from(checksum::WORKGROUP_SIZE) * EACH;
-            let workgroups = most.div_ceil(each).clamp(1, MOST_WORKGROUPS) as u32;
+        for ReadBuffer { on_device, on_host, max_words: most } in buffers.iter().copied() {
+            let each = u64::from(checksum::WORKGROUP_SIZE) * WORDS_PER_INVOCATION;
+            let workgroups = most.div_ceil(each).clamp(1, MAX_WORKGROUPS) as u32;
             checked.push(CheckedRange { step: plan.steps.len(), on_host, range: WordRange::first_words(0) });
             plan.steps.push(PlanStep::Dispatch {
                 queue,
                 kernel,
                 workgroups,
-                bindings: vec![on_device, own],
-                push_constants: vec![0; checksum::BYTES as usize],
+                bindings: vec![on_device, device_sums],
+                push_constants: vec![0; checksum::PUSH_CONSTANT_BYTES as usize],
             });
         }
         plan.steps.extend([
             PlanStep::Barrier { queue },
-            PlanStep::Copy { queue, from: own, to: sums },
+            PlanStep::Copy { queue, from: device_sums, to: sums },
             PlanStep::ToHost { queue, buffer: sums },
         ]);
-        Some(ReadbackCheck { sums, checked, salt: 0 })
+        Some(ReadbackCheck { sums, ranges: checked, salt: 0 })
     }
 
     /// Returns the positions of its dispatches among the steps of the plan.
-    pub fn steps(&mut self) -> impl Iterator<Item = &mut usize> {
-        self.checked.iter_mut().map(|checked| &mut checked.step)
+    pub fn dispatch_steps(&mut self) -> impl Iterator<Item = &mut usize> {
+        self.ranges.iter_mut().map(|checked| &mut checked.step)
     }
 
     /// Sets the range of each buffer for the next submission.
     ///
     /// # Errors
     /// None for the plan of these checksums.
-    pub fn ask(
+    pub fn set_ranges(
         &mut self,
         prepared: &mut dyn Prepared,
         ranges: impl IntoIterator<Item = WordRange>,
     ) -> Result<(), DeviceError> {
-        self.salt = self.salt.wrapping_add(SALT);
-        for ((place, checked), range) in (0..).zip(&mut self.checked).zip(ranges) {
+        self.salt = self.salt.wrapping_add(SALT_STEP);
+        for ((place, checked), range) in (0..).zip(&mut self.ranges).zip(ranges) {
             checked.range = range;
-            let constants = checksum::constants(range, place, self.salt);
+            let constants = checksum::push_constants(range, place, self.salt);
             prepared.set_push_constants(checked.step, &constants)?;
         }
         Ok(())
@@ -168,7 +171,7 @@ impl ReadbackCheck {
     /// # Errors
     /// If the device does not let the host read.
     pub fn matches(&self, prepared: &mut dyn Prepared) -> Result<bool, DeviceError> {
-        for (place, checked) in self.checked.iter().enumerate() {
+        for (place, checked) in self.ranges.iter().enumerate() {
             let by_device = prepared.read(self.sums)?.get(place).copied();
             let by_host = checked.range.checksum(prepared.read(checked.on_host)?, self.salt);
             if by_device.is_none() || by_device != by_host {

@@ -1,30 +1,32 @@
 //! The main loop of a run: dispatches a kernel until the budget is used, and counts outcomes.
 
-mod place;
+mod in_flight_plan;
 
 use std::ops::ControlFlow;
 use std::time::Duration;
 
+use in_flight_plan::{InFlightDispatch, InFlightPlan};
 use litmus::{Observation, Test};
-use place::{InFlight, InFlightPlan};
 use plan::{BufferMemory, Capabilities, Device, DeviceError, Hosts, MemoryProperties, Timestamp};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use shaders::{CompiledKernel, Parameters, Program};
 
 use crate::calibration::Calibration;
-use crate::classify::{COMPARED, Classifier, DONE, POISON, classifier, numbers, poison};
-use crate::company::{DispatchDecision, DispatchTimes};
+use crate::classify::{
+    COMPARISON_INTERVAL, Classifier, DONE, POISON, build_classifier, choose_poison, expected_values,
+};
+use crate::contention::{DispatchDecision, DispatchTimes};
 use crate::count::{Counter, Unwritten};
 use crate::dispatch::{Execution, Workgroups};
-use crate::draw::{self, Draw, KernelLimits};
 use crate::error::{Cause, RunError};
 use crate::host;
+use crate::interval_counts::IntervalCounts;
 use crate::join::Join;
-use crate::memory::{LOCATIONS, ProgramPlan, Sharing};
+use crate::memory::{LOCATIONS, MemorySharing, ProgramPlan};
 use crate::processor;
+use crate::sampling::{self, KernelLimits, ParameterSampler};
 use crate::settings::{RunBudget, RunSettings};
-use crate::stretches::Stretches;
 
 /// The state of a run in progress.
 #[derive(Clone, Copy, Debug)]
@@ -98,17 +100,17 @@ pub fn run_program(
     settings: &RunSettings,
     on_progress: &mut dyn FnMut(&RunProgress<'_>) -> ControlFlow<()>,
 ) -> Result<Observation, RunError> {
-    let early = |cause| RunError { cause, seen: Box::default() };
+    let fail_early = |cause| RunError { cause, observation: Box::default() };
     let shares_choices = device.capabilities().shares_choices;
-    let counter = Counter::new(test, program, shares_choices).map_err(early)?;
+    let counter = Counter::new(test, program, shares_choices).map_err(fail_early)?;
     let mut tally = RunTally::new(counter);
-    let settings = &draw::adapted(program, settings);
-    let hosts = host::planned(program, test, LOCATIONS, join);
+    let settings = &sampling::adapt_settings(program, settings);
+    let hosts = host::plan_hosts(program, test, LOCATIONS, join);
     match TestRun::new(device, (program, hosts), (join, memory), settings, &mut tally)
-        .and_then(|mut run| run.go(&mut tally, on_progress))
+        .and_then(|mut run| run.execute(&mut tally, on_progress))
     {
         Ok(()) => Ok(tally.observation()),
-        Err(cause) => Err(RunError { cause, seen: Box::new(tally.observation()) }),
+        Err(cause) => Err(RunError { cause, observation: Box::new(tally.observation()) }),
     }
 }
 
@@ -123,7 +125,7 @@ struct RunTally {
     misread: u64,
     dispatches: u64,
     discarded: u64,
-    stretches: Stretches,
+    interval_counts: IntervalCounts,
     /// The memory types of the locations.
     memory: Vec<MemoryProperties>,
     /// Why the host counts all outcomes instead of the device.
@@ -131,9 +133,9 @@ struct RunTally {
     started: Timestamp,
     /// Duration of the first dispatch, if a driver may compile the kernel during it. It extends the time
     /// budget, by at most half of the budget.
-    warm_up: Duration,
+    warm_up_time: Duration,
     /// Set after the last submission.
-    took: Option<Duration>,
+    duration: Option<Duration>,
 }
 
 impl RunTally {
@@ -147,36 +149,36 @@ impl RunTally {
             misread: 0,
             dispatches: 0,
             discarded: 0,
-            stretches: Stretches::new(),
+            interval_counts: IntervalCounts::new(),
             memory: Vec::new(),
             counted_by_host: None,
             started: Timestamp::now(),
-            warm_up: Duration::ZERO,
-            took: None,
+            warm_up_time: Duration::ZERO,
+            duration: None,
         }
     }
 
     /// Discards a dispatch of `instances` that was not executed as requested.
     fn discard(&mut self, execution: Execution, instances: u64) {
         match execution {
-            Execution::AsAsked | Execution::Incomplete => {}
+            Execution::AsRequested | Execution::Incomplete => {}
             Execution::Excessive { outside } => self.outside_grid += outside,
             Execution::Misread => self.misread += 1,
         }
-        self.note(Unwritten::all(instances));
+        self.record_dispatch(Unwritten::whole_dispatch(instances));
     }
 
     /// Records a dispatch that was counted, or discarded because of its `unwritten` instances.
-    fn note(&mut self, unwritten: Unwritten) {
+    fn record_dispatch(&mut self, unwritten: Unwritten) {
         self.dispatches += 1;
         self.not_executed += unwritten.instances;
-        self.written_in_part += unwritten.in_part;
+        self.written_in_part += unwritten.partly_written;
         self.discarded += u64::from(unwritten.instances > 0);
-        self.stretches.note(self.dispatches - self.discarded, &self.counter);
+        self.interval_counts.record(self.dispatches - self.discarded, &self.counter);
     }
 
     fn elapsed(&self) -> Duration {
-        self.took.unwrap_or_else(|| self.started.elapsed())
+        self.duration.unwrap_or_else(|| self.started.elapsed())
     }
 
     fn observation(&self) -> Observation {
@@ -184,7 +186,7 @@ impl RunTally {
             histogram: self.counter.histogram(),
             unexpected: self.counter.unexpected().clone(),
             unresolved: self.counter.unresolved(),
-            unrecorded_outcomes: self.counter.not_told_apart(),
+            unrecorded_outcomes: self.counter.unrecorded_instances(),
             not_executed: self.not_executed,
             written_in_part: self.written_in_part,
             repeated: self.repeated,
@@ -194,22 +196,22 @@ impl RunTally {
             discarded_dispatches: self.discarded,
             seconds: self.elapsed().as_secs_f64(),
             batches: self.counter.batches(),
-            stretches: self.stretches.histograms(),
+            stretches: self.interval_counts.histograms(),
         }
     }
 }
 
 /// Discarded dispatches after which a run without any counted one gives up.
-const HOPELESS: u64 = 20;
+const MAX_DISCARDED: u64 = 20;
 /// The minimum of a run with a time budget: this many instances, or this long.
-const LEAST_INSTANCES: u64 = 10_000;
-const LEAST_TIME: Duration = Duration::from_millis(20);
+const MIN_INSTANCES: u64 = 10_000;
+const MIN_TIME: Duration = Duration::from_millis(20);
 /// The minimum time of a run while every instance reached the bound of a loop.
-const UNRESOLVED_TIME: Duration = Duration::from_millis(500);
+const MIN_UNRESOLVED_TIME: Duration = Duration::from_millis(500);
 /// The target duration of a short dispatch.
-const SHORT: Duration = Duration::from_millis(1);
+const SHORT_DISPATCH_TIME: Duration = Duration::from_millis(1);
 /// The interval of progress callbacks while waiting.
-const WAIT: Duration = Duration::from_millis(50);
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The progress callback.
 type OnProgress<'a> = &'a mut dyn FnMut(&RunProgress<'_>) -> ControlFlow<()>;
@@ -218,31 +220,31 @@ struct TestRun<'d> {
     device: &'d dyn Device,
     program: &'d Program,
     hosts: Option<Hosts>,
-    way: (Join, BufferMemory),
+    mechanism: (Join, BufferMemory),
     settings: &'d RunSettings,
     bounds: KernelLimits,
-    draw: Draw,
+    sampler: ParameterSampler,
     poison: u32,
     calibration: Calibration,
     /// The calibration of short dispatches.
-    short: Calibration,
-    company: DispatchTimes,
+    short_calibration: Calibration,
+    dispatch_times: DispatchTimes,
     /// The counting kernels, if the device counts.
     classifier: Option<Classifier>,
     /// Selects the dispatches that the host counts as well.
-    comparing: Xoshiro256PlusPlus,
-    places: Vec<InFlightPlan<'d>>,
+    comparison_random: Xoshiro256PlusPlus,
+    plans_in_flight: Vec<InFlightPlan<'d>>,
     /// A prepared plan can change its number of workgroups.
-    regroups: bool,
+    can_resize: bool,
     /// The maximum number of groups, which is halved if one round takes too long.
-    most_groups: u32,
+    max_groups: u32,
 }
 
 impl<'d> TestRun<'d> {
     fn new(
         device: &'d dyn Device,
         (program, hosts): (&'d Program, Option<Hosts>),
-        way: (Join, BufferMemory),
+        mechanism: (Join, BufferMemory),
         settings: &'d RunSettings,
         tally: &mut RunTally,
     ) -> Result<TestRun<'d>, Cause> {
@@ -254,66 +256,70 @@ impl<'d> TestRun<'d> {
         settings.stress.validate()?;
         settings.stress.check_loop_budget(capabilities.loop_budget)?;
         let bounds = KernelLimits::new(program, capabilities, &settings.stress)?;
-        let poison = poison(program, &numbers(program, &settings.plausible));
-        let classifier = match classifier(&tally.counter, program, capabilities, &bounds, settings) {
+        let poison = choose_poison(program, &expected_values(program, &settings.plausible_words));
+        let classifier = match build_classifier(&tally.counter, program, capabilities, &bounds, settings) {
             Ok(classifier) => classifier,
             Err(reason) => {
                 tally.counted_by_host = Some(reason);
                 None
             }
         };
-        let draw = Draw::new(settings.seed, settings.stress.clone(), bounds, poison, DONE);
+        let draw = ParameterSampler::new(settings.seed, settings.stress.clone(), bounds, poison, DONE);
         Ok(TestRun {
             device,
             program,
             hosts,
-            way,
+            mechanism,
             settings,
             bounds,
-            draw,
+            sampler: draw,
             poison,
             calibration: Calibration::new(&settings.stress),
-            short: Calibration::short(&settings.stress, SHORT),
-            company: DispatchTimes::new(settings.exercise.as_ref().map(|exercise| exercise.parts)),
+            short_calibration: Calibration::for_short_dispatches(&settings.stress, SHORT_DISPATCH_TIME),
+            dispatch_times: DispatchTimes::new(
+                settings.exercise.as_ref().map(|exercise| exercise.time_shares),
+            ),
             classifier,
             // A separate generator, so that comparing does not change the drawn parameters.
-            comparing: Xoshiro256PlusPlus::seed_from_u64(!settings.seed),
-            places: Vec::new(),
-            regroups: true,
-            most_groups: bounds.groups.1,
+            comparison_random: Xoshiro256PlusPlus::seed_from_u64(!settings.seed),
+            plans_in_flight: Vec::new(),
+            can_resize: true,
+            max_groups: bounds.groups.1,
         })
     }
 
-    fn go(&mut self, tally: &mut RunTally, on_progress: OnProgress<'_>) -> Result<(), Cause> {
-        for _ in 0..self.places_needed() {
+    fn execute(&mut self, tally: &mut RunTally, on_progress: OnProgress<'_>) -> Result<(), Cause> {
+        for _ in 0..self.plans_needed() {
             let place = self.prepare(tally)?;
-            self.places.push(place);
+            self.plans_in_flight.push(place);
         }
         tally.started = Timestamp::now();
         let mut stop = false;
-        // The places alternate: while the host counts the dispatch of one, the device executes
+        // The plans alternate: while the host counts the dispatch of one, the device executes
         // those of the others.
-        for next in (0..self.places.len()).cycle() {
-            stop |= self.collect(next, tally, on_progress)?.is_break();
-            stop |= executes_nothing(tally) || self.time_is_up(tally);
-            let missing = self.missing(tally);
-            let planned = self.places.iter().filter_map(|place| place.in_flight);
+        for next in (0..self.plans_in_flight.len()).cycle() {
+            stop |= self.collect_dispatch(next, tally, on_progress)?.is_break();
+            stop |= executes_nothing(tally) || self.is_time_up(tally);
+            let missing = self.missing_instances(tally);
+            let planned = self.plans_in_flight.iter().filter_map(|place| place.in_flight);
             // Instances in flight count as present here. If such a dispatch is discarded, they are
             // missing again in a later turn.
-            let planned: u64 = planned.map(|dispatch| self.instances(&dispatch.parameters)).sum();
+            let planned: u64 = planned.map(|dispatch| self.instance_count(&dispatch.parameters)).sum();
             if !stop && missing > planned {
                 self.submit(next, missing - planned, tally)?;
-            } else if (stop || missing == 0) && self.places.iter().all(|place| place.in_flight.is_none()) {
+            } else if (stop || missing == 0)
+                && self.plans_in_flight.iter().all(|place| place.in_flight.is_none())
+            {
                 break;
             }
         }
-        tally.took = Some(tally.started.elapsed());
+        tally.duration = Some(tally.started.elapsed());
         Ok(())
     }
 
     /// Returns the number of concurrent submissions; one if a single dispatch can run all requested
     /// instances.
-    fn places_needed(&self) -> u32 {
+    fn plans_needed(&self) -> u32 {
         let rounds = self.settings.stress.rounds.1;
         let largest = u64::from(self.bounds.groups.1) * u64::from(self.bounds.lanes) * u64::from(rounds);
         match self.settings.budget.instances {
@@ -322,39 +328,44 @@ impl<'d> TestRun<'d> {
         }
     }
 
-    fn time_is_up(&self, tally: &RunTally) -> bool {
+    fn is_time_up(&self, tally: &RunTally) -> bool {
         let RunBudget { instances, time } = self.settings.budget;
         // The first dispatch may include compiling the kernel; its duration extends the time, by at
         // most a half.
-        let over = |time: Duration| tally.elapsed() >= time + tally.warm_up.min(time / 2);
-        let begun = tally.counter.instances() >= LEAST_INSTANCES || tally.elapsed() >= LEAST_TIME;
-        let time = time.map(|time| self.company.part(time));
+        let is_over = |time: Duration| tally.elapsed() >= time + tally.warm_up_time.min(time / 2);
+        let has_minimum = tally.counter.instances() >= MIN_INSTANCES || tally.elapsed() >= MIN_TIME;
+        let time = time.map(|time| self.dispatch_times.usable_time(time));
         // On a busy machine, no partner of a loop may have run next to it so far.
         let unresolved = tally.counter.unresolved();
         let is_unresolved = unresolved > 0 && unresolved == tally.counter.instances();
-        let time = time.map(|time| if is_unresolved { time.max(UNRESOLVED_TIME) } else { time });
-        tally.dispatches > 0 && time.map_or(instances.is_none(), |time| over(time) && begun)
+        let time = time.map(|time| if is_unresolved { time.max(MIN_UNRESOLVED_TIME) } else { time });
+        tally.dispatches > 0 && time.map_or(instances.is_none(), |time| is_over(time) && has_minimum)
     }
 
     /// Returns the number of instances left in the budget.
-    fn missing(&self, tally: &RunTally) -> u64 {
-        let wanted = self.settings.budget.instances.unwrap_or(u64::MAX);
-        wanted.saturating_sub(tally.counter.instances())
+    fn missing_instances(&self, tally: &RunTally) -> u64 {
+        let budget = self.settings.budget.instances.unwrap_or(u64::MAX);
+        budget.saturating_sub(tally.counter.instances())
     }
 
-    fn instances(&self, parameters: &Parameters) -> u64 {
+    fn instance_count(&self, parameters: &Parameters) -> u64 {
         u64::from(parameters.groups) * u64::from(parameters.rounds) * u64::from(self.bounds.lanes)
     }
 
     fn prepare(&mut self, tally: &mut RunTally) -> Result<InFlightPlan<'d>, Cause> {
-        let workgroups = self.workgroups();
+        let workgroups = self.sample_workgroups();
         let classifier = self.classifier.as_ref();
-        let sharing = Sharing::of(self.device.capabilities(), self.way.1, self.program, classifier.is_some());
+        let sharing = MemorySharing::for_device(
+            self.device.capabilities(),
+            self.mechanism.1,
+            self.program,
+            classifier.is_some(),
+        );
         let location_words = tally.counter.location_words();
-        let verified = is_read_back(self.device.capabilities());
+        let verified = needs_readback_check(self.device.capabilities());
         let mut layout = ProgramPlan::new(
             (self.program, self.hosts.clone()),
-            self.way,
+            self.mechanism,
             &self.bounds,
             workgroups,
             (sharing, classifier),
@@ -363,143 +374,162 @@ impl<'d> TestRun<'d> {
         );
         let stress = &self.settings.stress;
         // A test with several queues uses the other queues itself.
-        let beside = self.program.queues.len() <= 1
+        let has_queue_stress = self.program.queues.len() <= 1
             && self.hosts.is_none()
             && stress.memory_stress.as_ref().is_some_and(|memory| memory.queue_workgroups.1 > 0);
-        if beside && self.bounds.scratch_words > 0 {
+        if has_queue_stress && self.bounds.scratch_words > 0 {
             let capabilities = self.device.capabilities();
             let config = stress.kernel_config(capabilities);
             let kernel = shaders::stress::stress_kernel(&config, config.lanes);
-            layout.add_beside(&kernel, capabilities, self.bounds.scratch_words);
+            layout.add_queue_stress(&kernel, capabilities, self.bounds.scratch_words);
         }
         let prepared = self.device.prepare(&layout.plan)?;
-        tally.memory = layout.locations().filter_map(|buffer| prepared.memory_properties(buffer)).collect();
+        tally.memory =
+            layout.location_buffers().filter_map(|buffer| prepared.memory_properties(buffer)).collect();
         Ok(InFlightPlan {
             prepared,
             layout,
             workgroups,
             in_flight: None,
-            phases: Vec::new(),
+            phase_parameters: Vec::new(),
             results: Vec::new(),
             locations: Vec::new(),
         })
     }
 
     /// Draws parameters, resets memory and submits.
-    fn submit(&mut self, number: usize, wanted: u64, tally: &mut RunTally) -> Result<(), Cause> {
+    fn submit(&mut self, number: usize, max_instances: u64, tally: &mut RunTally) -> Result<(), Cause> {
         let begun = Timestamp::now();
-        self.regroup(number, tally)?;
-        let Some(workgroups) = self.places.get(number).map(|place| place.workgroups) else { return Ok(()) };
-        let stress = self.draw.stress(workgroups.groups, workgroups.stress);
+        self.resize_dispatch(number, tally)?;
+        let Some(workgroups) = self.plans_in_flight.get(number).map(|place| place.workgroups) else {
+            return Ok(());
+        };
+        let stress = self.sampler.sample_stress(workgroups.groups, workgroups.stress);
         let shared = self.device.capabilities().is_cpu;
-        let meets = self.bounds.party > 1 && self.settings.stress.spin.1 > 0;
+        let has_rendezvous = self.bounds.party > 1 && self.settings.stress.spin.1 > 0;
         // Contention matters only if the device's threads compete for the host's processors and
         // wait for each other. Without calibration, nothing may depend on time.
-        let way =
-            if shared && meets && self.calibration.on { self.company.way() } else { DispatchDecision::DRAWN };
-        let scale = if way.short { self.short.scale } else { self.calibration.scale };
-        let parameters =
-            self.draw.parameters(workgroups.groups, scale, wanted, way.patience, stress.as_ref());
-        let beside = self.draw.beside(parameters.rounds);
+        let decision = if shared && has_rendezvous && self.calibration.is_enabled {
+            self.dispatch_times.next_decision()
+        } else {
+            DispatchDecision::DRAWN
+        };
+        let scale = if decision.is_short { self.short_calibration.scale } else { self.calibration.scale };
+        let parameters = self.sampler.sample_parameters(
+            workgroups.groups,
+            scale,
+            max_instances,
+            decision.max_polls,
+            stress.as_ref(),
+        );
+        let queue_stress = self.sampler.sample_queue_stress(parameters.rounds);
         let later: Vec<Parameters> =
-            (1..self.program.phases.len()).map(|_| self.draw.spread_anew(&parameters)).collect();
-        let instances = self.instances(&parameters) as usize;
-        let Some(place) = self.places.get_mut(number) else { return Ok(()) };
+            (1..self.program.phases.len()).map(|_| self.sampler.sample_reassignment(&parameters)).collect();
+        let instances = self.instance_count(&parameters) as usize;
+        let Some(place) = self.plans_in_flight.get_mut(number) else { return Ok(()) };
         let slots = self.bounds.slots as usize;
         place.layout.reset(place.prepared.as_mut(), &parameters, instances, slots)?;
         if self.hosts.is_some() {
-            let play = host::play(&parameters, instances, self.bounds.storage_words as usize);
-            place.prepared.set_host_layout(play)?;
+            let layout = host::host_layout(&parameters, instances, self.bounds.storage_words as usize);
+            place.prepared.set_host_layout(layout)?;
         }
         place.layout.set_parameters(place.prepared.as_mut(), &parameters, &later, stress.as_ref())?;
-        place.phases = std::iter::once(parameters).chain(later).collect();
-        if let Some((workgroups, stress)) = beside {
-            place.layout.set_beside(place.prepared.as_mut(), workgroups, &stress)?;
+        place.phase_parameters = std::iter::once(parameters).chain(later).collect();
+        if let Some((workgroups, stress)) = queue_stress {
+            place.layout.set_queue_stress(place.prepared.as_mut(), workgroups, &stress)?;
         }
         // Sleeping panics on targets without threads, which never rest.
-        if !way.rest.is_zero() {
-            std::thread::sleep(way.rest);
+        if !decision.rest.is_zero() {
+            std::thread::sleep(decision.rest);
         }
         let used = if shared { processor::used() } else { None };
         place.prepared.submit()?;
-        place.in_flight = Some(InFlight { parameters, begun, since: Timestamp::now(), used, way });
+        place.in_flight = Some(InFlightDispatch {
+            parameters,
+            started_at: begun,
+            submitted_at: Timestamp::now(),
+            processor_time_before: used,
+            decision,
+        });
         Ok(())
     }
 
     /// Draws the number of workgroups of a dispatch.
-    fn workgroups(&mut self) -> Workgroups {
-        let groups = self.draw.groups().min(self.most_groups);
-        Workgroups { groups, stress: self.draw.stress_workgroups(groups) }
+    fn sample_workgroups(&mut self) -> Workgroups {
+        let groups = self.sampler.sample_groups().min(self.max_groups);
+        Workgroups { groups, stress: self.sampler.sample_stress_workgroups(groups) }
     }
 
     /// Draws the number of groups of the next dispatch, if the device can change it.
-    fn regroup(&mut self, number: usize, tally: &mut RunTally) -> Result<(), Cause> {
-        if self.regroups {
-            let workgroups = self.workgroups();
-            let Some(place) = self.places.get_mut(number) else { return Ok(()) };
+    fn resize_dispatch(&mut self, number: usize, tally: &mut RunTally) -> Result<(), Cause> {
+        if self.can_resize {
+            let workgroups = self.sample_workgroups();
+            let Some(place) = self.plans_in_flight.get_mut(number) else { return Ok(()) };
             if workgroups == place.workgroups {
                 return Ok(());
             }
-            match place.layout.set_groups(place.prepared.as_mut(), workgroups) {
+            match place.layout.set_workgroups(place.prepared.as_mut(), workgroups) {
                 Ok(()) => place.workgroups = workgroups,
-                Err(DeviceError::Unsupported(_)) => self.regroups = false,
+                Err(DeviceError::Unsupported(_)) => self.can_resize = false,
                 Err(error) => return Err(error.into()),
             }
         }
         // A plan whose size is fixed is replaced only if its dispatches became too large for the
         // intended duration.
-        if self.places.get(number).is_some_and(|place| place.workgroups.groups > self.most_groups) {
+        if self.plans_in_flight.get(number).is_some_and(|place| place.workgroups.groups > self.max_groups) {
             let place = self.prepare(tally)?;
-            self.places.splice(number..=number, [place]);
+            self.plans_in_flight.splice(number..=number, [place]);
         }
         Ok(())
     }
 
-    /// Waits for the submission at a place, and counts it.
-    fn collect(
+    /// Waits for the submission of a plan in flight, and counts it.
+    fn collect_dispatch(
         &mut self,
         number: usize,
         tally: &mut RunTally,
         on_progress: OnProgress<'_>,
     ) -> Result<ControlFlow<()>, Cause> {
-        let Some(place) = self.places.get_mut(number) else { return Ok(ControlFlow::Continue(())) };
+        let Some(place) = self.plans_in_flight.get_mut(number) else { return Ok(ControlFlow::Continue(())) };
         let Some(dispatch) = place.in_flight else { return Ok(ControlFlow::Continue(())) };
-        let waited = place.wait(dispatch, self.settings.patience, tally, on_progress);
+        let waited = place.wait(dispatch, self.settings.submission_timeout, tally, on_progress);
         if matches!(waited, Err(Cause::TimedOut { .. })) {
             // Destroying resources of a hanging submission would block forever.
-            self.places.drain(..).for_each(std::mem::forget);
+            self.plans_in_flight.drain(..).for_each(std::mem::forget);
         }
         let (took, ended) = waited?;
-        let cost = dispatch.cost(took);
+        let cost = dispatch.processor_time(took);
         // The duration without the time that other processes used the processors.
-        let own = took.min(cost);
-        let instances = self.instances(&dispatch.parameters) as usize;
-        let Some(place) = self.places.get_mut(number) else { return Ok(ControlFlow::Continue(())) };
+        let uncontended = took.min(cost);
+        let instances = self.instance_count(&dispatch.parameters) as usize;
+        let Some(place) = self.plans_in_flight.get_mut(number) else { return Ok(ControlFlow::Continue(())) };
         place.in_flight = None;
         let classifier = self.classifier.as_ref();
         let compared = classifier.is_some_and(|classifier| {
-            let drawn = self.comparing.random_range(0..COMPARED) == 0;
+            let drawn = self.comparison_random.random_range(0..COMPARISON_INTERVAL) == 0;
             drawn || tally.dispatches == 0 || classifier.always_compared
         });
-        match place.account((classifier, compared), &dispatch.parameters, instances, tally) {
+        match place.count_dispatch((classifier, compared), &dispatch.parameters, instances, tally) {
             // No instance of it was counted.
             Err(Cause::Device(DeviceError::NotExecuted(_))) => {
                 tally.discard(Execution::Incomplete, instances as u64)
             }
             accounted => accounted?,
         }
-        if self.calibration.stuck(dispatch.parameters.rounds, own) {
+        if self.calibration.is_round_too_long(dispatch.parameters.rounds, uncontended) {
             // With one round left, only fewer groups shorten a dispatch.
-            self.most_groups = (self.most_groups / 2).max(self.bounds.kept_groups);
+            self.max_groups = (self.max_groups / 2).max(self.bounds.min_dispatch_groups);
         }
-        if tally.dispatches == 1 && self.calibration.on {
-            tally.warm_up = tally.elapsed();
+        if tally.dispatches == 1 && self.calibration.is_enabled {
+            tally.warm_up_time = tally.elapsed();
         }
-        // Short dispatches aim at another duration, so they learn their own scale.
-        if dispatch.way.short { &mut self.short } else { &mut self.calibration }.learn(own);
-        self.company.note(dispatch.way, cost, took, dispatch.begun.elapsed());
-        if let Some(exercise) = self.settings.exercise.as_ref().filter(|_| !self.company.has_enough) {
-            self.company.has_enough = exercise.is_seen(&tally.counter.histogram());
+        // Short dispatches have another target duration, and therefore a separate scale.
+        if dispatch.decision.is_short { &mut self.short_calibration } else { &mut self.calibration }
+            .adapt_scale(uncontended);
+        self.dispatch_times.record_dispatch(dispatch.decision, cost, took, dispatch.started_at.elapsed());
+        if let Some(exercise) = self.settings.exercise.as_ref().filter(|_| !self.dispatch_times.is_exercised)
+        {
+            self.dispatch_times.is_exercised = exercise.is_met_by(&tally.counter.histogram());
         }
         let seen = on_progress(&RunProgress { tally });
         Ok(if seen.is_break() { seen } else { ended })
@@ -508,22 +538,22 @@ impl<'d> TestRun<'d> {
 
 /// Returns true if a device executes nothing or almost nothing, so that the run gives up.
 fn executes_nothing(tally: &RunTally) -> bool {
-    let kept = tally.dispatches - tally.discarded;
+    let counted = tally.dispatches - tally.discarded;
     // Nine of ten dispatches were discarded.
-    tally.discarded >= HOPELESS.max(9 * kept)
+    tally.discarded >= MAX_DISCARDED.max(9 * counted)
 }
 
 /// Returns true if reading from the device could go wrong: the simulated GPU shares the memory of the host.
-pub(crate) fn is_read_back(capabilities: &Capabilities) -> bool {
+pub(crate) fn needs_readback_check(capabilities: &Capabilities) -> bool {
     !capabilities.shares_choices
 }
 
 /// Returns the kernels of a run of `program` on `device`, to compile them ahead; empty if no such run is
 /// possible.
-pub(crate) fn kernels(
+pub(crate) fn plan_kernels(
     device: &dyn Device,
     program: &Program,
-    way: (Join, BufferMemory),
+    mechanism: (Join, BufferMemory),
     test: &Test,
     settings: &RunSettings,
 ) -> Vec<plan::Kernel> {
@@ -532,12 +562,13 @@ pub(crate) fn kernels(
     let Ok(counter) = Counter::new(test, program, capabilities.shares_choices) else {
         return Vec::new();
     };
-    let classifier = classifier(&counter, program, capabilities, &bounds, settings).unwrap_or_default();
+    let classifier = build_classifier(&counter, program, capabilities, &bounds, settings).unwrap_or_default();
     let classifier = classifier.as_ref();
-    let sharing = (Sharing::of(capabilities, way.1, program, classifier.is_some()), classifier);
+    let sharing =
+        (MemorySharing::for_device(capabilities, mechanism.1, program, classifier.is_some()), classifier);
     // Only the kernels of this plan are used.
     let workgroups = Workgroups { groups: 1, stress: 0 };
-    let hosts = host::planned(program, test, LOCATIONS, way.0);
-    let checked = (&counter.location_words()[..], is_read_back(capabilities));
-    ProgramPlan::new((program, hosts), way, &bounds, workgroups, sharing, checked, POISON).plan.kernels
+    let hosts = host::plan_hosts(program, test, LOCATIONS, mechanism.0);
+    let checked = (&counter.location_words()[..], needs_readback_check(capabilities));
+    ProgramPlan::new((program, hosts), mechanism, &bounds, workgroups, sharing, checked, POISON).plan.kernels
 }

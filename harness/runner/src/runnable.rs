@@ -5,9 +5,9 @@ use plan::{BufferMemory, Capabilities};
 use shaders::Program;
 
 use crate::join::Join;
+use crate::mechanisms::RunMechanisms;
 use crate::stress::Stress;
 use crate::variant::RunVariant;
-use crate::ways::RunMechanisms;
 use crate::wire::IncompleteReason;
 
 /// The kernels of a test for a device, and how they are run.
@@ -25,38 +25,38 @@ pub struct Runnable {
 ///
 /// # Errors
 /// [`IncompleteReason::NotPlaceable`] with the rule, or [`IncompleteReason::Lacks`] with the missing feature.
-pub fn told(
+pub fn compile_for_device(
     test: &Test,
     variant: RunVariant,
     stress: &Stress,
     capabilities: &Capabilities,
 ) -> Result<Runnable, IncompleteReason> {
-    if let Some(what) = variant.refused(capabilities) {
+    if let Some(what) = variant.refusal_reason(capabilities) {
         return Err(IncompleteReason::Lacks { what });
     }
     let config = variant.kernel_config(stress.kernel_config(capabilities));
-    let program = shaders::program(test, &config, variant.pipelines)?;
-    if let Some(what) = variant.lacking(&program, &test.metadata.needs, capabilities) {
+    let program = shaders::compile_program(test, &config, variant.pipelines)?;
+    if let Some(what) = variant.missing_capability(&program, &test.metadata.needs, capabilities) {
         return Err(IncompleteReason::Lacks { what });
     }
     let joins = variant.joins(&program, |feature| capabilities.has_feature(feature));
-    Ok(Runnable { joins, memory: variant.memory(&program), program })
+    Ok(Runnable { joins, memory: variant.location_memory(&program), program })
 }
 
 impl Runnable {
-    /// Returns mechanisms and memory of its runs.
-    pub fn way(&self) -> RunMechanisms<'_> {
+    /// Returns the mechanisms and the memory of its runs.
+    pub fn mechanisms(&self) -> RunMechanisms<'_> {
         RunMechanisms { joins: &self.joins, memory: self.memory }
     }
 
     /// Returns the hash of its kernels.
     pub fn hash(&self) -> String {
-        hash(self.program.kernels().flat_map(|kernel| &kernel.words))
+        hash_kernels(self.program.kernels().flat_map(|kernel| &kernel.words))
     }
 }
 
 /// Returns the BLAKE3 hash of the words of kernels, in hexadecimal digits.
-pub fn hash<'a>(words: impl IntoIterator<Item = &'a u32>) -> String {
+pub fn hash_kernels<'a>(words: impl IntoIterator<Item = &'a u32>) -> String {
     let mut hasher = blake3::Hasher::new();
     for word in words {
         hasher.update(&word.to_le_bytes());
@@ -68,7 +68,7 @@ pub fn hash<'a>(words: impl IntoIterator<Item = &'a u32>) -> String {
 ///
 /// # Errors
 /// [`IncompleteReason::Internal`] if not: the results would be attributed to a kernel that did not run.
-pub(crate) fn check(planned: &str, compiled: &str) -> Result<(), IncompleteReason> {
+pub(crate) fn check_planned_kernel(planned: &str, compiled: &str) -> Result<(), IncompleteReason> {
     if planned.is_empty() || planned == compiled {
         return Ok(());
     }
@@ -83,9 +83,9 @@ mod tests {
 
     #[test]
     fn another_kernel_than_the_planned_one_is_an_error() {
-        assert_eq!(check("a", "a"), Ok(()));
-        assert_eq!(check("", "a"), Ok(()));
-        let told = check("a", "b").unwrap_err().to_string();
+        assert_eq!(check_planned_kernel("a", "a"), Ok(()));
+        assert_eq!(check_planned_kernel("", "a"), Ok(()));
+        let told = check_planned_kernel("a", "b").unwrap_err().to_string();
         assert!(told.contains("kernel b was compiled, kernel a was planned"), "{told}");
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use litmus::Outcome;
 
-use crate::exercise::Exercise;
+use crate::exercise::ExerciseCriterion;
 use crate::stress::Stress;
 
 /// The budget of a run, which ends when either part is used up. Without both, there is one dispatch.
@@ -39,13 +39,13 @@ pub struct RunSettings {
     /// The seed of every drawn parameter; only calibration depends on time.
     pub seed: u64,
     /// Words that an instance may show, which the poison value must avoid.
-    pub plausible: Vec<u32>,
+    pub plausible_words: Vec<u32>,
     /// Time limit of a submission, after which it counts as hanging.
-    pub patience: Duration,
-    /// When the test is exercised, if known.
-    pub exercise: Option<Exercise>,
+    pub submission_timeout: Duration,
+    /// The criterion for an exercised test, if known.
+    pub exercise: Option<ExerciseCriterion>,
     /// Weak outcomes that the device has shown before. If the first part of the budget shows none of them, the
-    /// rest runs under [another layout](Stress::spread_out).
+    /// rest runs under [another layout](Stress::with_wider_layout).
     pub expected: Vec<Outcome>,
     /// Weak outcomes of store buffering: as `expected` if a calibration of the device shows store buffering.
     pub calibrated: Vec<Outcome>,
@@ -53,16 +53,16 @@ pub struct RunSettings {
 
 impl RunSettings {
     /// The default time limit of a submission.
-    pub const PATIENCE: Duration = Duration::from_secs(5);
+    pub const SUBMISSION_TIMEOUT: Duration = Duration::from_secs(5);
 
-    /// Creates settings without plausible words, with [`RunSettings::PATIENCE`].
+    /// Creates settings without plausible words, with [`RunSettings::SUBMISSION_TIMEOUT`].
     pub fn new(stress: Stress, budget: RunBudget, seed: u64) -> RunSettings {
         RunSettings {
             stress,
             budget,
             seed,
-            plausible: Vec::new(),
-            patience: RunSettings::PATIENCE,
+            plausible_words: Vec::new(),
+            submission_timeout: RunSettings::SUBMISSION_TIMEOUT,
             exercise: None,
             expected: Vec::new(),
             calibrated: Vec::new(),

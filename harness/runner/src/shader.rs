@@ -8,8 +8,8 @@
 
 mod canaries;
 mod contents;
-mod hammer;
 mod serve;
+mod stress_dispatch;
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -21,15 +21,15 @@ use plan::{
 use serde::{Deserialize, Serialize};
 use shaders::checksum::WordRange;
 
+use crate::completion_marker::CompletionMarker;
 use crate::dispatch::Execution;
 use crate::error::Cause;
-use crate::mark::Mark;
 use crate::readback::{ReadBuffer, ReadbackCheck};
-use crate::run::is_read_back;
+use crate::run::needs_readback_check;
 use crate::stress::Stress;
-use canaries::{Canaries, Steps};
+use canaries::{Canaries, DispatchSteps};
 use contents::ContentCounts;
-use hammer::Hammer;
+use stress_dispatch::StressDispatch;
 
 pub use contents::{Content, MAX_ROWS, ShaderObservations, WordChange};
 pub use serve::{Answer, UserShaderJob, serve};
@@ -49,13 +49,13 @@ pub struct Shader {
     /// Push constants.
     pub push: Vec<u8>,
     /// Buffers, in the order of their bindings.
-    pub buffers: Vec<Input>,
+    pub buffers: Vec<ShaderInput>,
 }
 
 /// A buffer with its contents before each dispatch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Input {
+pub struct ShaderInput {
     /// Descriptor set, binding, and the index in an array of buffers.
     pub at: [u32; 3],
     /// A uniform buffer, which the shader cannot write.
@@ -88,12 +88,12 @@ pub enum InputShape {
     Texels,
 }
 
-impl Input {
+impl ShaderInput {
     /// Creates a buffer with these words.
-    pub fn new(at: [u32; 3], uniform: bool, words: &[u32]) -> Input {
+    pub fn new(at: [u32; 3], uniform: bool, words: &[u32]) -> ShaderInput {
         let runs = words.chunk_by(|left, right| left == right);
         let runs = runs.filter_map(|run| Some((run.len() as u64, *run.first()?))).collect();
-        Input { at, uniform, image: None, runs }
+        ShaderInput { at, uniform, image: None, runs }
     }
 
     /// Returns the words.
@@ -114,11 +114,11 @@ impl Shader {
 
     /// Returns the kernel for plans.
     pub fn kernel(&self) -> Kernel {
-        let bound = |input: &&Input| {
+        let bound = |input: &&ShaderInput| {
             let [set, binding, element] = input.at;
             BufferBinding { set, binding, element, uniform: input.uniform }
         };
-        let (images, buffers): (Vec<&Input>, Vec<&Input>) =
+        let (images, buffers): (Vec<&ShaderInput>, Vec<&ShaderInput>) =
             self.buffers.iter().partition(|input| input.image.is_some());
         let [_, y, z] = self.grid;
         Kernel {
@@ -155,7 +155,7 @@ pub struct ShaderSettings {
     /// The stress.
     pub stress: Stress,
     /// Time limit of a submission.
-    pub patience: Duration,
+    pub submission_timeout: Duration,
     /// Words whose values are reported for all contents, each as buffer and word index.
     pub watched: Vec<(u32, u64)>,
 }
@@ -166,34 +166,34 @@ const POISON: u32 = 0xa5a5_5a5a;
 /// The maximum words of all buffers of a submission. Several dispatches of small buffers share one.
 const SUBMISSION_WORDS: u64 = 1 << 18;
 /// The maximum number of dispatches in a submission.
-const MOST_DISPATCHES: u64 = 16;
+const MAX_DISPATCHES: u64 = 16;
 /// The target duration of a submission.
-const SUBMISSION: Duration = Duration::from_millis(20);
+const SUBMISSION_TIME: Duration = Duration::from_millis(20);
 /// Submissions between two draws of stress parameters.
-const REDRAWN: u64 = 8;
+const REDRAW_INTERVAL: u64 = 8;
 
 /// The positions of all parts in a plan.
 struct ShaderPlanLayout {
     plan: Plan,
     /// For each dispatch its read-back buffers, in the order of the shader's writable ones.
-    read: Vec<Vec<BufferId>>,
+    readback_buffers: Vec<Vec<BufferId>>,
     /// The buffers with the initial contents.
     initial: Vec<BufferId>,
     /// The contents of images before the shader, for the host, with the indexes of their inputs.
-    filled: Vec<(BufferId, usize)>,
+    initial_images: Vec<(BufferId, usize)>,
     /// The steps that generate memory stress.
-    hammers: Vec<usize>,
+    stress_steps: Vec<usize>,
     /// Detects partial or repeated execution of a submission.
     canaries: Canaries,
     /// The checksums of all read-back buffers, and the words of each.
     readback: Option<ReadbackCheck>,
-    checked: Vec<u64>,
+    checked_words: Vec<u64>,
     /// The marker for complete execution of a submission.
-    mark: Mark,
+    marker: CompletionMarker,
 }
 
 /// The kernel that generates memory stress, after those of the shader and the canaries.
-const HAMMER: KernelId = KernelId(2);
+const STRESS_KERNEL: KernelId = KernelId(2);
 
 impl ShaderPlanLayout {
     /// Builds a plan with this many dispatches, each with its own buffers. It must be one if there are
@@ -201,7 +201,7 @@ impl ShaderPlanLayout {
     fn new(
         shader: &Shader,
         dispatches: u64,
-        hammer: Option<&Hammer>,
+        stress: Option<&StressDispatch>,
         turn: usize,
         verified: bool,
     ) -> ShaderPlanLayout {
@@ -215,13 +215,13 @@ impl ShaderPlanLayout {
             .map(|input| buffer(&mut plan, input.len(), BufferMemory::Shared, "initial contents of a buffer"))
             .collect();
         let mut canaries = Canaries::new(&mut plan, shader.grid[0], turn, shader.has_images());
-        plan.kernels.extend(hammer.map(Hammer::kernel));
-        let (mut prepare, mut run, mut keep) = (Vec::new(), Vec::new(), Vec::new());
+        plan.kernels.extend(stress.map(StressDispatch::kernel));
+        let (mut prepare, mut run, mut read_back) = (Vec::new(), Vec::new(), Vec::new());
         let mut read = Vec::new();
         let mut checked = Vec::new();
-        let (mut filled, mut look) = (Vec::new(), Vec::new());
+        let (mut filled, mut image_checks) = (Vec::new(), Vec::new());
         for _ in 0..dispatches {
-            let mut steps = Steps::default();
+            let mut steps = DispatchSteps::default();
             let mut bindings = Vec::new();
             let mut back = Vec::new();
             for (number, (input, from)) in shader.buffers.iter().zip(&initial).enumerate() {
@@ -234,17 +234,21 @@ impl ShaderPlanLayout {
                     )
                 });
                 let most = input.len().max(1);
-                let (ready, copy) = match input.image.filter(|image| image.shape != InputShape::Texels) {
+                let (initialize, copy) = match input.image.filter(|image| image.shape != InputShape::Texels) {
                     Some(image) => {
-                        let own = picture(&mut plan, image, input.len(), None);
+                        let own = add_image(&mut plan, image, input.len(), None);
                         let name = "texels before a shader, for the host";
                         let before = buffer(&mut plan, input.len(), BufferMemory::Readback, name);
                         filled.push((before, number));
-                        look.push(PlanStep::FromImage { queue: QUEUE, from: own, to: before });
-                        look.push(PlanStep::ToHost { queue: QUEUE, buffer: before });
+                        image_checks.push(PlanStep::FromImage { queue: QUEUE, from: own, to: before });
+                        image_checks.push(PlanStep::ToHost { queue: QUEUE, buffer: before });
                         let copy = to.map(|to| PlanStep::FromImage { queue: QUEUE, from: own, to });
                         // The device reads texels from their copy.
-                        checked.extend(to.map(|to| ReadBuffer { on_device: to, on_host: to, most }));
+                        checked.extend(to.map(|to| ReadBuffer {
+                            on_device: to,
+                            on_host: to,
+                            max_words: most,
+                        }));
                         (PlanStep::ToImage { queue: QUEUE, from: *from, to: own }, copy)
                     }
                     None => {
@@ -252,23 +256,27 @@ impl ShaderPlanLayout {
                         match input.image {
                             // A texel buffer is bound as an image.
                             Some(texels) => {
-                                picture(&mut plan, texels, input.len(), Some(own));
+                                add_image(&mut plan, texels, input.len(), Some(own));
                             }
                             None => bindings.push(own),
                         }
                         let copy = to.map(|to| PlanStep::Copy { queue: QUEUE, from: own, to });
-                        checked.extend(to.map(|to| ReadBuffer { on_device: own, on_host: to, most }));
+                        checked.extend(to.map(|to| ReadBuffer {
+                            on_device: own,
+                            on_host: to,
+                            max_words: most,
+                        }));
                         (PlanStep::Copy { queue: QUEUE, from: *from, to: own }, copy)
                     }
                 };
-                steps.prepare.push(ready);
-                let shown = to.map(|buffer| PlanStep::ToHost { queue: QUEUE, buffer });
-                steps.keep.extend(copy.zip(shown).map(<[PlanStep; 2]>::from));
+                steps.prepare.push(initialize);
+                let to_host = to.map(|buffer| PlanStep::ToHost { queue: QUEUE, buffer });
+                steps.read_back.extend(copy.zip(to_host).map(<[PlanStep; 2]>::from));
                 back.extend(to);
             }
-            if let Some(hammer) = hammer {
+            if let Some(hammer) = stress {
                 let scratch = buffer(&mut plan, hammer.scratch_words(), BufferMemory::Device, "scratch");
-                steps.run.push(hammer.step(QUEUE, HAMMER, scratch));
+                steps.run.push(hammer.dispatch_step(QUEUE, STRESS_KERNEL, scratch));
             }
             steps.run.push(PlanStep::Dispatch {
                 queue: QUEUE,
@@ -277,47 +285,61 @@ impl ShaderPlanLayout {
                 bindings,
                 push_constants: shader.push.clone(),
             });
-            canaries.add(&mut plan, &mut steps);
+            canaries.add_canary(&mut plan, &mut steps);
             prepare.extend(steps.prepare);
             run.extend(steps.run);
-            keep.extend(steps.keep.into_iter().flatten());
+            read_back.extend(steps.read_back.into_iter().flatten());
             read.push(back);
         }
         prepare.push(PlanStep::Barrier { queue: QUEUE });
         run.push(PlanStep::Barrier { queue: QUEUE });
-        if !look.is_empty() {
-            look.push(PlanStep::Barrier { queue: QUEUE });
-            prepare.extend(look);
+        if !image_checks.is_empty() {
+            image_checks.push(PlanStep::Barrier { queue: QUEUE });
+            prepare.extend(image_checks);
         }
         // No barriers between the dispatches: they use different buffers, and may overlap.
-        plan.steps = prepare.into_iter().chain(run).chain(keep).collect();
-        let hammers = dispatches_of(&plan, HAMMER);
-        canaries.steps = dispatches_of(&plan, canaries::KERNEL);
+        plan.steps = prepare.into_iter().chain(run).chain(read_back).collect();
+        let hammers = dispatch_steps_of(&plan, STRESS_KERNEL);
+        canaries.steps = dispatch_steps_of(&plan, canaries::KERNEL);
         if !verified {
             checked.clear();
         }
-        let readback = ReadbackCheck::add(&mut plan, QUEUE, &checked);
-        let checked = checked.iter().map(|buffer| buffer.most).collect();
-        let mark = Mark::add(&mut plan, QUEUE);
-        ShaderPlanLayout { plan, read, initial, filled, hammers, canaries, readback, checked, mark }
+        let readback = ReadbackCheck::add_to_plan(&mut plan, QUEUE, &checked);
+        let checked = checked.iter().map(|buffer| buffer.max_words).collect();
+        let mark = CompletionMarker::add_to_plan(&mut plan, QUEUE);
+        ShaderPlanLayout {
+            plan,
+            readback_buffers: read,
+            initial,
+            initial_images: filled,
+            stress_steps: hammers,
+            canaries,
+            readback,
+            checked_words: checked,
+            marker: mark,
+        }
     }
 
     /// Writes poison to the memory that the host reads.
     ///
     /// The host does it, because a device that skips a submission would skip a fill too and leave earlier
     /// contents.
-    fn poison(&self, prepared: &mut dyn Prepared) -> Result<(), DeviceError> {
-        let filled = self.filled.iter().map(|(buffer, _)| buffer);
-        for buffer in self.read.iter().flatten().chain(filled) {
+    fn poison_readback(&self, prepared: &mut dyn Prepared) -> Result<(), DeviceError> {
+        let filled = self.initial_images.iter().map(|(buffer, _)| buffer);
+        for buffer in self.readback_buffers.iter().flatten().chain(filled) {
             prepared.write(*buffer)?.fill(POISON);
         }
         Ok(())
     }
 
     /// Returns true if every image had its initial contents before the shader.
-    fn are_filled(&self, shader: &Shader, prepared: &mut dyn Prepared) -> Result<bool, DeviceError> {
-        for (buffer, number) in &self.filled {
-            let initial = shader.buffers.get(*number).map(Input::words).unwrap_or_default();
+    fn are_images_initialized(
+        &self,
+        shader: &Shader,
+        prepared: &mut dyn Prepared,
+    ) -> Result<bool, DeviceError> {
+        for (buffer, number) in &self.initial_images {
+            let initial = shader.buffers.get(*number).map(ShaderInput::words).unwrap_or_default();
             if prepared.read(*buffer)?.get(..initial.len()) != Some(&initial) {
                 return Ok(false);
             }
@@ -327,13 +349,13 @@ impl ShaderPlanLayout {
 }
 
 /// Returns the steps that dispatch a kernel.
-fn dispatches_of(plan: &Plan, wanted: KernelId) -> Vec<usize> {
+fn dispatch_steps_of(plan: &Plan, wanted: KernelId) -> Vec<usize> {
     let is_one = |step: &PlanStep| matches!(step, PlanStep::Dispatch { kernel, .. } if *kernel == wanted);
     (0..).zip(&plan.steps).filter(|(_, step)| is_one(step)).map(|(at, _)| at).collect()
 }
 
 /// Adds an image or a texel buffer.
-fn picture(plan: &mut Plan, image: InputImage, texels: u64, buffer: Option<BufferId>) -> ImageId {
+fn add_image(plan: &mut Plan, image: InputImage, texels: u64, buffer: Option<BufferId>) -> ImageId {
     let width = texels.max(1) as u32;
     let shape = match (image.shape, buffer) {
         (_, Some(buffer)) => ImageShape::Texels(buffer),
@@ -359,11 +381,11 @@ pub fn run(
     settings: &ShaderSettings,
     on_run: &mut dyn FnMut(&dyn Fn() -> ShaderObservations) -> ControlFlow<()>,
 ) -> (ShaderObservations, Option<Cause>) {
-    let written: Vec<&Input> = shader.buffers.iter().filter(|input| !input.uniform).collect();
+    let written: Vec<&ShaderInput> = shader.buffers.iter().filter(|input| !input.uniform).collect();
     let initial = written.iter().map(|input| input.words()).collect();
     let mut counted = ContentCounts::new(initial, &settings.watched);
     let ended = run_dispatches(device, shader, settings, &mut counted, on_run);
-    (counted.seen(), ended.err())
+    (counted.observations(), ended.err())
 }
 
 fn run_dispatches(
@@ -373,16 +395,16 @@ fn run_dispatches(
     counted: &mut ContentCounts,
     on_run: &mut dyn FnMut(&dyn Fn() -> ShaderObservations) -> ControlFlow<()>,
 ) -> Result<(), Cause> {
-    let words: u64 = shader.buffers.iter().map(Input::len).sum();
-    let most =
-        if shader.has_images() { 1 } else { (SUBMISSION_WORDS / words.max(1)).clamp(1, MOST_DISPATCHES) };
-    let mut hammer = Hammer::new(settings.seed, &settings.stress, device.capabilities());
+    let words: u64 = shader.buffers.iter().map(ShaderInput::len).sum();
+    let max_dispatches =
+        if shader.has_images() { 1 } else { (SUBMISSION_WORDS / words.max(1)).clamp(1, MAX_DISPATCHES) };
+    let mut stress = StressDispatch::new(settings.seed, &settings.stress, device.capabilities());
     let since = Instant::now();
     // The first submission has one dispatch: the driver compiles the shader during it, and its duration is
     // unknown.
     let mut dispatches = 1;
-    let verified = is_read_back(device.capabilities());
-    let mut layout = ShaderPlanLayout::new(shader, dispatches, hammer.as_ref(), 0, verified);
+    let verified = needs_readback_check(device.capabilities());
+    let mut layout = ShaderPlanLayout::new(shader, dispatches, stress.as_ref(), 0, verified);
     let mut prepared = prepare(device, shader, &layout)?;
     let mut took = Duration::ZERO;
     for submission in 0_u64.. {
@@ -396,32 +418,32 @@ fn run_dispatches(
         // powers of two: a device that omits every nth command then omits different ones.
         if submission >= 2 && submission.is_power_of_two() {
             if submission == 2 {
-                let fits = SUBMISSION.as_micros() / took.as_micros().max(1);
+                let fits = SUBMISSION_TIME.as_micros() / took.as_micros().max(1);
                 let fits = u64::try_from(fits).unwrap_or(u64::MAX);
-                dispatches = most.min(fits).min(left.unwrap_or(u64::MAX)).max(1);
+                dispatches = max_dispatches.min(fits).min(left.unwrap_or(u64::MAX)).max(1);
             }
             let turn = submission.ilog2() as usize;
-            layout = ShaderPlanLayout::new(shader, dispatches, hammer.as_ref(), turn, verified);
+            layout = ShaderPlanLayout::new(shader, dispatches, stress.as_ref(), turn, verified);
             prepared = prepare(device, shader, &layout)?;
         }
         device.reseed(settings.seed.wrapping_add(submission));
-        if submission % REDRAWN == 0
-            && let Some(hammer) = &mut hammer
+        if submission % REDRAW_INTERVAL == 0
+            && let Some(hammer) = &mut stress
         {
-            hammer.draw();
-            for step in &layout.hammers {
-                hammer.set(prepared.as_mut(), *step)?;
+            hammer.sample_parameters();
+            for step in &layout.stress_steps {
+                hammer.set_parameters(prepared.as_mut(), *step)?;
             }
         }
-        layout.poison(prepared.as_mut())?;
-        layout.canaries.ask(prepared.as_mut(), submission)?;
+        layout.poison_readback(prepared.as_mut())?;
+        layout.canaries.set_input(prepared.as_mut(), submission)?;
         if let Some(readback) = &mut layout.readback {
             let range = |words: &u64| WordRange::first_words(u32::try_from(*words).unwrap_or(u32::MAX));
-            readback.ask(prepared.as_mut(), layout.checked.iter().map(range))?;
+            readback.set_ranges(prepared.as_mut(), layout.checked_words.iter().map(range))?;
         }
-        layout.mark.clear(prepared.as_mut())?;
+        layout.marker.clear(prepared.as_mut())?;
         let began = Instant::now();
-        if let Err(cause) = submit_and_wait(prepared.as_mut(), settings.patience) {
+        if let Err(cause) = submit_and_wait(prepared.as_mut(), settings.submission_timeout) {
             if !matches!(cause, Cause::NullDevice) {
                 // Its memory may stay in use, and destroying it would block forever.
                 std::mem::forget(prepared);
@@ -429,27 +451,27 @@ fn run_dispatches(
             return Err(cause);
         }
         took = began.elapsed();
-        counted.took(took);
-        let written = layout.mark.is_written(prepared.as_mut())?;
-        let mut execution = layout.canaries.execution(prepared.as_mut(), submission)?;
-        if execution == Execution::AsAsked
+        counted.add_time(took);
+        let written = layout.marker.is_written(prepared.as_mut())?;
+        let mut execution = layout.canaries.check_execution(prepared.as_mut(), submission)?;
+        if execution == Execution::AsRequested
             && let Some(readback) = &layout.readback
             && !readback.matches(prepared.as_mut())?
         {
             execution = Execution::Misread;
         }
-        if execution == Execution::AsAsked && !layout.are_filled(shader, prepared.as_mut())? {
+        if execution == Execution::AsRequested && !layout.are_images_initialized(shader, prepared.as_mut())? {
             execution = Execution::Incomplete;
         }
-        let whole = execution == Execution::AsAsked;
-        if written && !whole {
-            counted.left_out(execution);
+        let is_complete = execution == Execution::AsRequested;
+        if written && !is_complete {
+            counted.record_incomplete(execution);
         }
-        for back in layout.read.iter().take(left.map_or(usize::MAX, |left| left as usize)) {
+        for back in layout.readback_buffers.iter().take(left.map_or(usize::MAX, |left| left as usize)) {
             // Without contents, a dispatch counts as not executed.
-            count(prepared.as_mut(), if written && whole { back } else { &[] }, counted)?;
+            count_contents(prepared.as_mut(), if written && is_complete { back } else { &[] }, counted)?;
         }
-        if on_run(&|| counted.seen()).is_break() {
+        if on_run(&|| counted.observations()).is_break() {
             break;
         }
     }
@@ -489,15 +511,15 @@ fn submit_and_wait(prepared: &mut dyn Prepared, patience: Duration) -> Result<()
 }
 
 /// Counts the contents after a dispatch; without read-back buffers, as not executed.
-fn count(
+fn count_contents(
     prepared: &mut dyn Prepared,
     back: &[BufferId],
     counted: &mut ContentCounts,
 ) -> Result<(), DeviceError> {
-    let mut all = counted.room();
+    let mut all = counted.empty_contents();
     for buffer in back {
         all.add(prepared.read(*buffer)?);
     }
-    counted.add(all, POISON);
+    counted.count_contents(all, POISON);
     Ok(())
 }

@@ -9,14 +9,14 @@ use plan::Device;
 use crate::{classic, native};
 
 /// Duration of the native run: about a hundred thousand instances.
-const NATIVE: Duration = Duration::from_millis(5);
+const NATIVE_DURATION: Duration = Duration::from_millis(5);
 
 /// Returns true if store buffering shows its weak outcome on the device.
-pub(crate) fn is_shown(device: &dyn Device, patience: Duration) -> bool {
+pub(crate) fn shows_store_buffering(device: &dyn Device, timeout: Duration) -> bool {
     // A CPU driver runs kernels on these processors, and native threads need no compilation.
     if device.identity().kind == "cpu" {
-        return native::run(NATIVE).weak() > 0;
+        return native::run(NATIVE_DURATION).weak_instances() > 0;
     }
     // An error recurs in the test, which reports it.
-    classic::run(device, Duration::ZERO, patience).is_ok_and(|seen| seen.weak() > 0)
+    classic::run(device, Duration::ZERO, timeout).is_ok_and(|seen| seen.weak_instances() > 0)
 }

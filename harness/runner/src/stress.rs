@@ -9,9 +9,9 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
-use crate::counting::Classify;
+use crate::counting::CountingPlace;
 
-pub use memory::{MemoryStress, Pattern, Strategy};
+pub use memory::{MemoryStress, Pattern, TargetAssignment};
 
 /// The layout of a test on a device. Every pair is an inclusive range from which each dispatch draws.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,17 +69,17 @@ pub struct Stress {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_stress: Option<MemoryStress>,
     /// The layout of graphics stages.
-    #[serde(default, skip_serializing_if = "Graphics::is_default")]
-    pub graphics: Graphics,
+    #[serde(default, skip_serializing_if = "GraphicsLayout::is_default")]
+    pub graphics: GraphicsLayout,
     /// Where outcomes are counted.
     #[serde(default)]
-    pub classify: Classify,
+    pub classify: CountingPlace,
 }
 
 /// The layout of graphics stages. Invocations that a CPU driver assigns to one thread never run concurrently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Graphics {
+pub struct GraphicsLayout {
     /// Distance in pixels between the fragments of two workgroups in x and y; at least the size of the
     /// fragments' area.
     pub cell: (u32, u32),
@@ -88,15 +88,15 @@ pub struct Graphics {
     pub vertex_lanes: Option<u32>,
 }
 
-impl Default for Graphics {
-    fn default() -> Graphics {
-        Graphics { cell: (16, 16), vertex_lanes: None }
+impl Default for GraphicsLayout {
+    fn default() -> GraphicsLayout {
+        GraphicsLayout { cell: (16, 16), vertex_lanes: None }
     }
 }
 
-impl Graphics {
+impl GraphicsLayout {
     fn is_default(&self) -> bool {
-        *self == Graphics::default()
+        *self == GraphicsLayout::default()
     }
 }
 
@@ -117,13 +117,13 @@ pub enum Lanes {
     Count(u32),
     /// The subgroup size of the device. CPU drivers run the subgroups of a workgroup sequentially, so
     /// that more slots could not meet. Idle lanes of a workgroup may also execute the waiting loop.
-    Of(Unit),
+    Of(LaneUnit),
 }
 
 /// The unit that determines a number of slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Unit {
+pub enum LaneUnit {
     /// The subgroup size.
     Subgroup,
 }
@@ -250,7 +250,7 @@ pub enum StressError {
 pub(crate) const MAX_GROUPS: u32 = 16_384;
 
 /// The workgroup size up to which a GPU counts as small: the minimum that Vulkan requires.
-const SMALL: u32 = 128;
+const SMALL_GPU_INVOCATIONS: u32 = 128;
 
 /// The maximum number of concurrent submissions: each has its own memory.
 const MAX_IN_FLIGHT: u32 = 8;
@@ -284,7 +284,7 @@ impl Stress {
     /// Returns the stress with submissions halved `halvings` times: fewer rounds and groups, and a shorter
     /// target duration.
     #[must_use]
-    pub fn smaller(mut self, halvings: u32) -> Stress {
+    pub fn halved(mut self, halvings: u32) -> Stress {
         let half = |most: u32| most.checked_shr(halvings).unwrap_or(0).max(1);
         for (least, most) in [&mut self.rounds, &mut self.groups, &mut self.groups_within] {
             *most = half(*most);
@@ -297,8 +297,8 @@ impl Stress {
     /// Returns the stress with other delays, distances between locations, and alignments of instances. The
     /// kernels stay the same.
     #[must_use]
-    pub fn spread_out(&self, loop_budget: Option<u32>) -> Stress {
-        let wider = |(low, high): (u32, u32), most: u32| (low.min(1), high.max(most));
+    pub fn with_wider_layout(&self, loop_budget: Option<u32>) -> Stress {
+        let widen = |(low, high): (u32, u32), most: u32| (low.min(1), high.max(most));
         let spread = Stress {
             spacing: (1, self.spacing.1.max(64)),
             // An odd number of words changes which lines of a cache the locations of two instances share.
@@ -306,7 +306,7 @@ impl Stress {
             ..self.clone()
         };
         let delayed =
-            Stress { interval: wider(self.interval, 16), hold: (0, self.hold.1.max(32)), ..spread.clone() };
+            Stress { interval: widen(self.interval, 16), hold: (0, self.hold.1.max(32)), ..spread.clone() };
         // Longer delays may not fit the loops of a driver.
         if delayed.check_loop_budget(loop_budget).is_ok() { delayed } else { spread }
     }
@@ -349,7 +349,7 @@ impl Stress {
             ("simulated", ..) => "sim",
             (_, true, Some(_)) => "lavapipe",
             (_, true, None) => "swiftshader",
-            _ if capabilities.max_workgroup_invocations <= SMALL => "small",
+            _ if capabilities.max_workgroup_invocations <= SMALL_GPU_INVOCATIONS => "small",
             _ => "gpu",
         })
     }
@@ -366,24 +366,24 @@ impl Stress {
     pub fn kernel_config(&self, capabilities: &plan::Capabilities) -> shaders::KernelConfig {
         let lanes = match self.lanes {
             Lanes::Count(lanes) => lanes,
-            Lanes::Of(Unit::Subgroup) => capabilities.subgroup_size,
+            Lanes::Of(LaneUnit::Subgroup) => capabilities.subgroup_size,
         };
         shaders::KernelConfig {
             subgroup_size: capabilities.subgroup_size,
             subgroup_sizes: capabilities.subgroup_size_range,
             lanes: lanes.min(capabilities.max_workgroup_invocations).max(1),
             // See the field: drivers that bound loops silently have this second limit.
-            lanes_with_loops: capabilities.loop_budget.map_or(u32::MAX, |_| capabilities.subgroup_size),
+            max_lanes_with_loops: capabilities.loop_budget.map_or(u32::MAX, |_| capabilities.subgroup_size),
             max_workgroup_invocations: capabilities.max_workgroup_invocations,
             max_workgroup_size: capabilities.max_workgroup_size,
             device_scope: capabilities.device_scope,
             loop_bound: shaders::KernelConfig::LOOP_BOUND,
-            stressed: self.memory_stress.is_some(),
+            has_stress: self.memory_stress.is_some(),
             // On devices whose rounds share choices, rounds are counted as batches; a loop over several
             // rounds would be a single batch.
             thread_loops: self.thread_loops && !capabilities.shares_choices,
             parallel: self.parallel,
-            cell: self.graphics.cell,
+            fragment_cell: self.graphics.cell,
             vertex_lanes: self.graphics.vertex_lanes.unwrap_or(lanes).max(1),
             variant: shaders::Variant::default(),
         }
@@ -395,23 +395,23 @@ impl Stress {
     /// The first value that is out of range.
     pub fn validate(&self) -> Result<(), StressError> {
         if let Lanes::Count(lanes) = self.lanes {
-            self.within("lanes", lanes, 1..=1024)?;
+            self.check_value("lanes", lanes, 1..=1024)?;
         }
-        self.range_within("groups", self.groups, 1..=MAX_GROUPS)?;
-        self.range_within("groups_within", self.groups_within, 1..=MAX_GROUPS)?;
-        self.range_within("rounds", self.rounds, 1..=1 << 24)?;
-        self.range_within("spin", self.spin, 0..=1 << 24)?;
-        self.range_within("interval", self.interval, 1..=1 << 24)?;
-        self.range_within("hold", self.hold, 0..=1 << 10)?;
-        self.range_within("spacing", self.spacing, 1..=4096)?;
-        self.range_within("padding", self.padding, 0..=4096)?;
-        self.within("in_flight", self.in_flight, 1..=MAX_IN_FLIGHT)?;
-        self.within("submission_ms", self.submission_ms, 1..=50)?;
-        let Graphics { cell, vertex_lanes } = self.graphics;
-        self.within("graphics.cell", cell.0, 1..=shaders::carrier::VIEWPORT)?;
-        self.within("graphics.cell", cell.1, 1..=shaders::carrier::VIEWPORT)?;
-        vertex_lanes.map_or(Ok(()), |lanes| self.within("graphics.vertex_lanes", lanes, 1..=1024))?;
-        self.within("meeting_percent", self.meeting_percent, 0..=100)?;
+        self.check_range("groups", self.groups, 1..=MAX_GROUPS)?;
+        self.check_range("groups_within", self.groups_within, 1..=MAX_GROUPS)?;
+        self.check_range("rounds", self.rounds, 1..=1 << 24)?;
+        self.check_range("spin", self.spin, 0..=1 << 24)?;
+        self.check_range("interval", self.interval, 1..=1 << 24)?;
+        self.check_range("hold", self.hold, 0..=1 << 10)?;
+        self.check_range("spacing", self.spacing, 1..=4096)?;
+        self.check_range("padding", self.padding, 0..=4096)?;
+        self.check_value("in_flight", self.in_flight, 1..=MAX_IN_FLIGHT)?;
+        self.check_value("submission_ms", self.submission_ms, 1..=50)?;
+        let GraphicsLayout { cell, vertex_lanes } = self.graphics;
+        self.check_value("graphics.cell", cell.0, 1..=shaders::carrier::VIEWPORT_SIZE)?;
+        self.check_value("graphics.cell", cell.1, 1..=shaders::carrier::VIEWPORT_SIZE)?;
+        vertex_lanes.map_or(Ok(()), |lanes| self.check_value("graphics.vertex_lanes", lanes, 1..=1024))?;
+        self.check_value("meeting_percent", self.meeting_percent, 0..=100)?;
         self.memory_stress.as_ref().map_or(Ok(()), |memory| self.validate_memory(memory))
     }
 
@@ -422,15 +422,15 @@ impl Stress {
     pub fn check_loop_budget(&self, budget: Option<u32>) -> Result<(), StressError> {
         let Some(budget) = budget else { return Ok(()) };
         let loops = if self.thread_loops { litmus::MAX_THREADS as u32 } else { 0 };
-        let after = self.hold.1.saturating_add(meeting_turns(loops));
+        let after = self.hold.1.saturating_add(rendezvous_iterations(loops));
         let fits = |each| rounds_within(budget, self.spin.0, self.interval.0, after, each) > 0;
         let (name, spin) = (self.name.clone(), self.spin.0);
         if !fits(1) {
             return Err(StressError::LoopBudget { name, spin, budget });
         }
         match &self.memory_stress {
-            Some(memory) if !fits(each_round(memory.least_turns())) => {
-                Err(StressError::TurnsPastBudget { name, turns: memory.least_turns(), spin, budget })
+            Some(memory) if !fits(iterations_per_round(memory.min_iterations())) => {
+                Err(StressError::TurnsPastBudget { name, turns: memory.min_iterations(), spin, budget })
             }
             _ => Ok(()),
         }
@@ -443,7 +443,7 @@ impl Stress {
     pub fn check_limits(&self, capabilities: &plan::Capabilities) -> Result<(), StressError> {
         let lanes = match self.lanes {
             Lanes::Count(lanes) => lanes,
-            Lanes::Of(Unit::Subgroup) => 1,
+            Lanes::Of(LaneUnit::Subgroup) => 1,
         };
         let workgroups = capabilities.max_workgroups;
         for (key, value, limit) in [
@@ -463,8 +463,8 @@ impl Stress {
         Ok(())
     }
 
-    /// Returns the stress reduced to the limits of a device, and a text for each reduced key.
-    pub fn reduced(&self, capabilities: &plan::Capabilities) -> (Stress, Vec<String>) {
+    /// Returns the stress reduced to the limits of a device, and a description of each reduced key.
+    pub fn reduced_to_limits(&self, capabilities: &plan::Capabilities) -> (Stress, Vec<String>) {
         let mut reduced = self.clone();
         let mut changes = Vec::new();
         let limit = capabilities.max_workgroup_invocations.max(1);
@@ -482,12 +482,12 @@ impl Stress {
             }
         }
         if let Some(memory) = &mut reduced.memory_stress {
-            changes.extend(memory.reduce(capabilities));
+            changes.extend(memory.reduce_to_limits(capabilities));
         }
         (reduced, changes)
     }
 
-    fn range_within(
+    fn check_range(
         &self,
         key: &'static str,
         (low, high): (u32, u32),
@@ -496,46 +496,58 @@ impl Stress {
         if low > high {
             return Err(StressError::EmptyRange { name: self.name.clone(), key, low, high });
         }
-        self.within(key, low, can_be.clone())?;
-        self.within(key, high, can_be)
+        self.check_value(key, low, can_be.clone())?;
+        self.check_value(key, high, can_be)
     }
 
-    fn within(&self, key: &'static str, value: u32, can_be: RangeInclusive<u32>) -> Result<(), StressError> {
-        if can_be.contains(&value) {
+    fn check_value(
+        &self,
+        key: &'static str,
+        value: u32,
+        valid: RangeInclusive<u32>,
+    ) -> Result<(), StressError> {
+        if valid.contains(&value) {
             return Ok(());
         }
         Err(StressError::OutOfRange {
             name: self.name.clone(),
             key,
             value,
-            low: *can_be.start(),
-            high: *can_be.end(),
+            low: *valid.start(),
+            high: *valid.end(),
         })
     }
 }
 
 /// Returns the loop iterations of a round with this many iterations of memory stress: one of the round, the stress
 /// iterations, and the end of their loop.
-pub(crate) fn each_round(turns: u32) -> u32 {
+pub(crate) fn iterations_per_round(turns: u32) -> u32 {
     turns.saturating_add(2)
 }
 
 /// Returns the additional iterations of a rendezvous if this many threads have separate loops: one of the
 /// outer loop and the end of each inner one. 0 if all threads share one loop.
-pub(crate) fn meeting_turns(thread_loops: u32) -> u32 {
+pub(crate) fn rendezvous_iterations(thread_loops: u32) -> u32 {
     if thread_loops == 0 { 0 } else { thread_loops.saturating_add(1) }
 }
 
 /// Returns the number of rounds that fit a loop budget together with `spin` failed polls.
 ///
-/// Each round takes `each` iterations, 1 for the kernel's loop without memory stress. Each rendezvous takes one iteration of
+/// `iterations_per_round` is 1 for the kernel's loop without memory stress. Each rendezvous takes one iteration of
 /// its waiting loop, and `after` + 1 that follow. Lanes that wait in lockstep count failed polls separately,
 /// and their counts for one rendezvous differ by at most one: another iteration.
-pub(crate) fn rounds_within(budget: u32, spin: u32, interval: u32, after: u32, each: u32) -> u32 {
-    let left = u64::from(budget.saturating_sub(spin.saturating_add(LOOP_MARGIN)));
-    let (interval, meeting, each) = (u64::from(interval), 3 + u64::from(after), u64::from(each.max(1)));
-    let span = interval * each + meeting;
-    let rounds = left / span * interval + (left % span).saturating_sub(meeting) / each;
+pub(crate) fn rounds_within(
+    budget: u32,
+    spin: u32,
+    interval: u32,
+    after: u32,
+    iterations_per_round: u32,
+) -> u32 {
+    let remaining = u64::from(budget.saturating_sub(spin.saturating_add(LOOP_MARGIN)));
+    let (interval, rendezvous, each) =
+        (u64::from(interval), 3 + u64::from(after), u64::from(iterations_per_round.max(1)));
+    let span = interval * each + rendezvous;
+    let rounds = remaining / span * interval + (remaining % span).saturating_sub(rendezvous) / each;
     u32::try_from(rounds).unwrap_or(u32::MAX)
 }
 
@@ -564,7 +576,7 @@ mod tests {
         for name in Stress::preset_names() {
             let stress = Stress::preset(name).unwrap();
             for budget in [None, Some(65_535)].into_iter().filter(|b| stress.check_loop_budget(*b).is_ok()) {
-                let spread = stress.spread_out(budget);
+                let spread = stress.with_wider_layout(budget);
                 assert_eq!((spread.validate(), spread.check_loop_budget(budget)), (Ok(()), Ok(())), "{name}");
                 assert!(spread.spacing.1 >= 64 && spread.padding.1 >= 63 && spread != stress, "{name}");
             }
@@ -575,7 +587,7 @@ mod tests {
     fn presets_stay_below_the_loop_budget_of_lavapipe() {
         let stress = Stress::preset("lavapipe").unwrap();
         assert_eq!(stress.check_loop_budget(Some(65_535)), Ok(()));
-        let after = stress.hold.1 + meeting_turns(2);
+        let after = stress.hold.1 + rendezvous_iterations(2);
         let most = rounds_within(65_535, stress.spin.1, stress.interval.0, after, 1);
         assert!(most >= stress.rounds.0);
     }
@@ -635,7 +647,7 @@ mod tests {
         let batching = plan::Capabilities { shares_choices: true, ..plain.clone() };
         let of = |capabilities| {
             let config = stress.kernel_config(capabilities);
-            (config.thread_loops, config.lanes_with_loops)
+            (config.thread_loops, config.max_lanes_with_loops)
         };
         assert_eq!(of(&plain), (true, u32::MAX));
         assert_eq!(of(&bounding), (true, 8));
@@ -654,7 +666,7 @@ mod tests {
             gpu.check_limits(&small).unwrap_err().to_string(),
             "stress `gpu`: `lanes` = 64 is more than the 32 that the device allows"
         );
-        let (reduced, changes) = gpu.reduced(&small);
+        let (reduced, changes) = gpu.reduced_to_limits(&small);
         assert_eq!(
             changes,
             [
@@ -665,7 +677,7 @@ mod tests {
             ]
         );
         assert_eq!((reduced.check_limits(&small), reduced.validate()), (Ok(()), Ok(())));
-        assert_eq!(reduced.reduced(&small), (reduced.clone(), Vec::new()));
+        assert_eq!(reduced.reduced_to_limits(&small), (reduced.clone(), Vec::new()));
     }
 
     /// A preset that `tune` writes can be read back.

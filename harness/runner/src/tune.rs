@@ -3,7 +3,7 @@
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::stress::{Lanes, MemoryStress, Pairing, Pattern, Strategy, Stress, Unit};
+use crate::stress::{LaneUnit, Lanes, MemoryStress, Pairing, Pattern, Stress, TargetAssignment};
 
 /// Draws candidates from a seed. All are valid and within the loop budget of the device.
 #[derive(Clone, Debug)]
@@ -15,7 +15,7 @@ pub struct Candidates {
 
 /// The parameters that a search changes.
 #[derive(Clone, Copy)]
-enum StressParameters {
+enum TunedParameter {
     Groups,
     Rounds,
     Spin,
@@ -37,31 +37,31 @@ enum StressParameters {
     Lines,
     Strategy,
     MixWorkgroups,
-    OtherQueue,
+    QueueStress,
 }
 
-const PARTS: [StressParameters; 21] = [
-    StressParameters::Groups,
-    StressParameters::Rounds,
-    StressParameters::Spin,
-    StressParameters::Interval,
-    StressParameters::Hold,
-    StressParameters::Pairing,
-    StressParameters::Layout,
-    StressParameters::MixGroups,
-    StressParameters::MixLanes,
-    StressParameters::Lanes,
-    StressParameters::ThreadLoops,
-    StressParameters::Parallel,
-    StressParameters::MemoryStress,
-    StressParameters::StressWorkgroups,
-    StressParameters::StressIterations,
-    StressParameters::PreStress,
-    StressParameters::Patterns,
-    StressParameters::Lines,
-    StressParameters::Strategy,
-    StressParameters::MixWorkgroups,
-    StressParameters::OtherQueue,
+const TUNED_PARAMETERS: [TunedParameter; 21] = [
+    TunedParameter::Groups,
+    TunedParameter::Rounds,
+    TunedParameter::Spin,
+    TunedParameter::Interval,
+    TunedParameter::Hold,
+    TunedParameter::Pairing,
+    TunedParameter::Layout,
+    TunedParameter::MixGroups,
+    TunedParameter::MixLanes,
+    TunedParameter::Lanes,
+    TunedParameter::ThreadLoops,
+    TunedParameter::Parallel,
+    TunedParameter::MemoryStress,
+    TunedParameter::StressWorkgroups,
+    TunedParameter::StressIterations,
+    TunedParameter::PreStress,
+    TunedParameter::Patterns,
+    TunedParameter::Lines,
+    TunedParameter::Strategy,
+    TunedParameter::MixWorkgroups,
+    TunedParameter::QueueStress,
 ];
 
 /// Rounds that fit every loop budget in use; larger values if there is no budget.
@@ -81,10 +81,10 @@ impl Candidates {
     pub fn random(&mut self) -> Stress {
         loop {
             let mut candidate = self.base.clone();
-            for part in PARTS {
-                self.change(&mut candidate, part);
+            for part in TUNED_PARAMETERS {
+                self.change_parameter(&mut candidate, part);
             }
-            if self.fits(&candidate) {
+            if self.is_valid(&candidate) {
                 return candidate;
             }
         }
@@ -95,120 +95,124 @@ impl Candidates {
         loop {
             let mut candidate = stress.clone();
             for _ in 0..self.generator.random_range(1..=2) {
-                let part = self.one_of(&PARTS);
-                self.change(&mut candidate, part);
+                let parameter = self.choose(&TUNED_PARAMETERS);
+                self.change_parameter(&mut candidate, parameter);
             }
             // A change may draw the present value, and some combinations fit no device.
-            if candidate != *stress && self.fits(&candidate) {
+            if candidate != *stress && self.is_valid(&candidate) {
                 return candidate;
             }
         }
     }
 
-    fn fits(&self, candidate: &Stress) -> bool {
+    fn is_valid(&self, candidate: &Stress) -> bool {
         candidate.validate().is_ok()
             && candidate.check_limits(&self.capabilities).is_ok()
             && candidate.check_loop_budget(self.capabilities.loop_budget).is_ok()
     }
 
-    fn change(&mut self, stress: &mut Stress, part: StressParameters) {
+    fn change_parameter(&mut self, stress: &mut Stress, parameter: TunedParameter) {
         if let Some(memory) = &mut stress.memory_stress {
-            self.change_memory(memory, part);
+            self.change_memory(memory, parameter);
         }
         let cpu = self.capabilities.is_cpu;
         let point = |value: u32| (value, value);
-        match part {
-            StressParameters::Groups => {
-                let groups = if cpu { self.one_of(&[1, 1, 2, 4]) } else { 16 << self.below(9) };
+        match parameter {
+            TunedParameter::Groups => {
+                let groups = if cpu { self.choose(&[1, 1, 2, 4]) } else { 16 << self.sample_below(9) };
                 stress.groups = point(groups);
             }
-            StressParameters::Rounds => {
-                stress.rounds = point(if cpu { self.one_of(&ROUNDS) } else { 1 << self.below(7) });
+            TunedParameter::Rounds => {
+                stress.rounds = point(if cpu { self.choose(&ROUNDS) } else { 1 << self.sample_below(7) });
             }
-            StressParameters::Spin => {
+            TunedParameter::Spin => {
                 // Threads of a CPU driver start in sequence, and late on a busy machine.
                 let spin = match (cpu, self.capabilities.loop_budget) {
-                    (true, Some(budget)) => budget / self.one_of(&[2, 3, 4, 6, 8]),
-                    (true, None) => self.one_of(&[20_000, 50_000, 100_000, 200_000, 400_000]),
-                    (false, _) => self.one_of(&[0, 16, 64, 128, 512]),
+                    (true, Some(budget)) => budget / self.choose(&[2, 3, 4, 6, 8]),
+                    (true, None) => self.choose(&[20_000, 50_000, 100_000, 200_000, 400_000]),
+                    (false, _) => self.choose(&[0, 16, 64, 128, 512]),
                 };
                 stress.spin = point(spin);
-                stress.meeting_percent = if cpu { 100 } else { self.one_of(&[100, 100, 50]) };
+                stress.meeting_percent = if cpu { 100 } else { self.choose(&[100, 100, 50]) };
             }
-            StressParameters::Interval => stress.interval = point(self.one_of(&[1, 1, 2, 3, 4, 6, 8, 12])),
-            StressParameters::Hold => {
-                stress.hold = point(self.one_of(&[0, 0, 1, 2, 4, 8, 12, 16, 20, 24, 32, 48]));
+            TunedParameter::Interval => stress.interval = point(self.choose(&[1, 1, 2, 3, 4, 6, 8, 12])),
+            TunedParameter::Hold => {
+                stress.hold = point(self.choose(&[0, 0, 1, 2, 4, 8, 12, 16, 20, 24, 32, 48]));
             }
-            StressParameters::Pairing => {
-                stress.pairing = self.one_of(&[Pairing::Alternating, Pairing::Contiguous, Pairing::Any]);
+            TunedParameter::Pairing => {
+                stress.pairing = self.choose(&[Pairing::Alternating, Pairing::Contiguous, Pairing::Any]);
             }
-            StressParameters::Layout => {
-                stress.spacing = point(self.one_of(&[1, 1, 1, 2, 4, 8, 16]));
-                stress.padding = point(self.one_of(&[0, 0, 0, 2, 14]));
+            TunedParameter::Layout => {
+                stress.spacing = point(self.choose(&[1, 1, 1, 2, 4, 8, 16]));
+                stress.padding = point(self.choose(&[0, 0, 0, 2, 14]));
             }
-            StressParameters::MixGroups => stress.mix_groups = self.one_of(&[false, true]),
-            StressParameters::MixLanes => stress.mix_lanes = self.one_of(&[false, true]),
-            StressParameters::Lanes => {
-                let subgroup = Lanes::Of(Unit::Subgroup);
+            TunedParameter::MixGroups => stress.mix_groups = self.choose(&[false, true]),
+            TunedParameter::MixLanes => stress.mix_lanes = self.choose(&[false, true]),
+            TunedParameter::Lanes => {
+                let subgroup = Lanes::Of(LaneUnit::Subgroup);
                 // A CPU driver runs the subgroups of a workgroup sequentially, so wide workgroups do not
                 // overlap between rendezvous.
                 let narrow = [subgroup, subgroup, Lanes::Count(16), Lanes::Count(32)];
                 let wide = [subgroup, Lanes::Count(64), Lanes::Count(128), Lanes::Count(256)];
-                stress.lanes = if cpu { self.one_of(&narrow) } else { self.one_of(&wide) };
+                stress.lanes = if cpu { self.choose(&narrow) } else { self.choose(&wide) };
             }
-            StressParameters::ThreadLoops => stress.thread_loops = self.one_of(&[false, true]),
-            StressParameters::Parallel => stress.parallel = self.below(4) == 0,
-            StressParameters::MemoryStress => {
+            TunedParameter::ThreadLoops => stress.thread_loops = self.choose(&[false, true]),
+            TunedParameter::Parallel => stress.parallel = self.sample_below(4) == 0,
+            TunedParameter::MemoryStress => {
                 // On CPU drivers, a stress invocation takes a processor from the test.
-                let wanted = self.below(if cpu { 4 } else { 2 }) == 0;
-                stress.memory_stress = wanted.then(|| stress.memory_stress.take().unwrap_or_default());
+                let is_enabled = self.sample_below(if cpu { 4 } else { 2 }) == 0;
+                stress.memory_stress = is_enabled.then(|| stress.memory_stress.take().unwrap_or_default());
             }
             _ => {}
         }
     }
 
-    fn change_memory(&mut self, memory: &mut MemoryStress, part: StressParameters) {
+    fn change_memory(&mut self, memory: &mut MemoryStress, parameter: TunedParameter) {
         let cpu = self.capabilities.is_cpu;
         let point = |value: u32| (value, value);
-        match part {
-            StressParameters::StressWorkgroups => {
+        match parameter {
+            TunedParameter::StressWorkgroups => {
                 let few = [0, 1, 2, 4];
                 let many = [0, 8, 32, 66, 132, 264, 512, 1024];
-                memory.workgroups = point(if cpu { self.one_of(&few) } else { self.one_of(&many) });
+                memory.workgroups = point(if cpu { self.choose(&few) } else { self.choose(&many) });
             }
-            StressParameters::StressIterations => {
-                memory.iterations = point(1 << self.below(if cpu { 5 } else { 9 }))
+            TunedParameter::StressIterations => {
+                memory.iterations = point(1 << self.sample_below(if cpu { 5 } else { 9 }))
             }
-            StressParameters::PreStress => {
-                memory.pre_stress = point(self.one_of(&[0, 0, 0, 1, 2, 4, 8, 16, 32]))
+            TunedParameter::PreStress => {
+                memory.pre_stress = point(self.choose(&[0, 0, 0, 1, 2, 4, 8, 16, 32]))
             }
-            StressParameters::Patterns => {
-                let all = self.below(5) == 0;
-                memory.patterns = if all { Pattern::ALL.to_vec() } else { vec![self.one_of(&Pattern::ALL)] };
+            TunedParameter::Patterns => {
+                let all = self.sample_below(5) == 0;
+                memory.patterns = if all { Pattern::ALL.to_vec() } else { vec![self.choose(&Pattern::ALL)] };
             }
-            StressParameters::Lines => {
-                memory.line_words = point(self.one_of(&[8, 16, 32, 64, 128, 256, 1024]));
-                memory.lines = point(self.one_of(&[1, 2, 4, 8, 16, 32, 64, 256]));
+            TunedParameter::Lines => {
+                memory.line_words = point(self.choose(&[8, 16, 32, 64, 128, 256, 1024]));
+                memory.lines = point(self.choose(&[1, 2, 4, 8, 16, 32, 64, 256]));
             }
-            StressParameters::Strategy => {
-                memory.strategy = self.one_of(&[Strategy::RoundRobin, Strategy::Chunks, Strategy::Any]);
+            TunedParameter::Strategy => {
+                memory.strategy = self.choose(&[
+                    TargetAssignment::RoundRobin,
+                    TargetAssignment::Chunks,
+                    TargetAssignment::Any,
+                ]);
             }
-            StressParameters::MixWorkgroups => memory.mix_workgroups = self.one_of(&[false, true]),
-            StressParameters::OtherQueue => {
+            TunedParameter::MixWorkgroups => memory.mix_workgroups = self.choose(&[false, true]),
+            TunedParameter::QueueStress => {
                 let queues: u32 = self.capabilities.compute_queues.iter().sum();
-                let workgroups = if queues > 1 && !cpu { self.one_of(&[0, 0, 0, 8, 32, 132]) } else { 0 };
+                let workgroups = if queues > 1 && !cpu { self.choose(&[0, 0, 0, 8, 32, 132]) } else { 0 };
                 memory.queue_workgroups = point(workgroups);
-                memory.queue_iterations = point(1 << self.below(9));
+                memory.queue_iterations = point(1 << self.sample_below(9));
             }
             _ => {}
         }
     }
 
-    fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
+    fn choose<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.generator.random_range(0..choices.len())]
     }
 
-    fn below(&mut self, bound: u32) -> u32 {
+    fn sample_below(&mut self, bound: u32) -> u32 {
         self.generator.random_range(0..bound)
     }
 }

@@ -75,8 +75,8 @@ const READERS: usize = 2;
 /// thread. `None` if no thread is unordered with a writer, an order applies to part of a thread, or the
 /// dialect lacks such reads.
 pub fn with_early_reads(test: &Test) -> Option<Test> {
-    let of_part = |pair: &SystemSync| pair.from.instruction.or(pair.to.instruction).is_some();
-    if test.dialect != Dialect::Vulkan || test.system_sync.iter().any(of_part) {
+    let refers_to_instruction = |pair: &SystemSync| pair.from.instruction.or(pair.to.instruction).is_some();
+    if test.dialect != Dialect::Vulkan || test.system_sync.iter().any(refers_to_instruction) {
         return None;
     }
     let mut twin = test.clone();
@@ -94,14 +94,15 @@ pub fn with_early_reads(test: &Test) -> Option<Test> {
     };
     let mut order: Vec<usize> = (0..test.threads.len()).collect();
     order.sort_by_key(|thread| !reads(thread));
-    let written: Vec<_> = order.iter().map(|thread| written_beside(test, &unordered, *thread)).collect();
-    let marks = written.iter().all(Option::is_none);
+    let written: Vec<_> =
+        order.iter().map(|thread| location_written_by_others(test, &unordered, *thread)).collect();
+    let uses_markers = written.iter().all(Option::is_none);
     for (thread, written) in order.into_iter().zip(written) {
         if readers == READERS {
             break;
         }
-        let place = if marks { add_mark(&mut twin, &unordered, thread) } else { written };
-        let Some((location, class)) = place else { continue };
+        let target = if uses_markers { add_marker_write(&mut twin, &unordered, thread) } else { written };
+        let Some((location, class)) = target else { continue };
         let references =
             ["early", "late"].map(|when| add_alias(&mut twin, location, &format!("{when}{thread}")));
         let Some(twin_thread) = twin.threads.get_mut(thread) else { continue };
@@ -115,7 +116,7 @@ pub fn with_early_reads(test: &Test) -> Option<Test> {
             twin_thread.registers.push(Register { name, init: RegisterInit::Constant(0), declared: false });
             relaxed_load(register, reference, class, scope)
         });
-        let (head, end) = between_calls(&twin_thread.instructions);
+        let (head, end) = range_between_calls(&twin_thread.instructions);
         twin_thread.instructions.insert(end, late);
         twin_thread.instructions.insert(head, early);
         readers += 1;
@@ -126,7 +127,7 @@ pub fn with_early_reads(test: &Test) -> Option<Test> {
 
 /// Returns the range of instructions between the leading and the trailing calls of the API, which stay at
 /// their position.
-fn between_calls(instructions: &[Instruction]) -> (usize, usize) {
+fn range_between_calls(instructions: &[Instruction]) -> (usize, usize) {
     let is_call = |instruction: &&Instruction| match &instruction.kind {
         InstructionKind::System(operation) => !operation.is_of_host(),
         _ => false,
@@ -138,7 +139,7 @@ fn between_calls(instructions: &[Instruction]) -> (usize, usize) {
 
 /// Returns a location that an unordered thread visibly writes, with its storage class; preferably one that this
 /// thread does not write.
-fn written_beside(
+fn location_written_by_others(
     test: &Test,
     unordered: &[(ThreadId, ThreadId)],
     thread: usize,
@@ -152,15 +153,15 @@ fn written_beside(
     let own = own.iter().flat_map(|thread| &thread.instructions).filter_map(|one| one.kind.access());
     let own: Vec<_> = own.filter(|access| access.writes()).map(place).collect();
     let others = threads(&|index| are_unordered(unordered, thread, index));
-    let others = others.into_iter().flat_map(before_branches);
-    let others: Vec<_> = others.filter(|access| changes(test, access)).map(place).collect();
+    let others = others.into_iter().flat_map(unconditional_accesses);
+    let others: Vec<_> = others.filter(|access| changes_initial_value(test, access)).map(place).collect();
     let is_own = |location: LocationId| own.iter().any(|(known, _)| *known == location);
     // Preferably one that only others write.
     others.iter().find(|(location, _)| !is_own(*location)).or(others.first()).copied()
 }
 
 /// Returns the accesses that no branch skips.
-fn before_branches(thread: &litmus::Thread) -> impl Iterator<Item = &MemoryAccess> {
+fn unconditional_accesses(thread: &litmus::Thread) -> impl Iterator<Item = &MemoryAccess> {
     let straight = |one: &&Instruction| !matches!(one.kind, InstructionKind::Flow(_));
     thread.instructions.iter().take_while(straight).filter_map(|one| one.kind.access())
 }
@@ -172,7 +173,7 @@ fn are_unordered(unordered: &[(ThreadId, ThreadId)], one: usize, other: usize) -
 
 /// Returns true if an access changes the initial value of its location, which an atomic load of 32 bits or more
 /// can read.
-fn changes(test: &Test, access: &MemoryAccess) -> bool {
+fn changes_initial_value(test: &Test, access: &MemoryAccess) -> bool {
     let location = test.location(test.storage_of(access.place.location));
     let initial = match location.init {
         LocationInit::Constant(value) => Some(value),
@@ -193,7 +194,7 @@ fn changes(test: &Test, access: &MemoryAccess) -> bool {
 
 /// Adds a location that one device thread, unordered with `thread`, writes at its end; `None` if the thread has
 /// no such partner, or runs on the host.
-fn add_mark(
+fn add_marker_write(
     twin: &mut Test,
     unordered: &[(ThreadId, ThreadId)],
     thread: usize,
@@ -203,15 +204,15 @@ fn add_mark(
     };
     let partner = |index: &usize| are_unordered(unordered, thread, *index) && on_device(twin, *index);
     let writer = (0..twin.threads.len()).filter(|_| on_device(twin, thread)).find(partner)?;
-    let mark = LocationId(u16::try_from(twin.locations.len()).ok()?);
+    let marker_location = LocationId(u16::try_from(twin.locations.len()).ok()?);
     twin.locations.push(Location::new(format!("mark{thread}")));
-    let place = MemoryPlace::of(mark, StorageClass::Buffer);
+    let place = MemoryPlace::of(marker_location, StorageClass::Buffer);
     let access = Access::Atomic { scope: Scope::QueueFamily, semantics: Semantics::default() };
     let kind = InstructionKind::store(place, Operand::Constant(1), access);
     let instructions = &mut twin.threads.get_mut(writer)?.instructions;
-    let (_, end) = between_calls(instructions);
+    let (_, end) = range_between_calls(instructions);
     instructions.insert(end, Instruction { kind, span: Span::default() });
-    Some((mark, StorageClass::Buffer))
+    Some((marker_location, StorageClass::Buffer))
 }
 
 /// Adds a reference to a location.

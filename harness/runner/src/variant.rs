@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use plan::{BufferMemory, Capabilities, Feature, MemoryKind};
 use shaders::carrier::Carrier;
-use shaders::host::Start;
-use shaders::variant::{Apart, SubgroupSize};
+use shaders::host::SubmissionStart;
+use shaders::variant::{SeparateStorages, SubgroupSize};
 use shaders::{CompiledKernel, Pipelines, Program, Requirements};
 
 use crate::join::Join;
@@ -39,8 +39,8 @@ pub enum RunVariantError {
 }
 
 const SPLIT: &str = "split";
-const NOT_LOCAL: &str = "nonlocal";
-const NOTHING_APART: &str = "no location to separate";
+const NONLOCAL: &str = "nonlocal";
+const NOTHING_TO_SEPARATE: &str = "no location to separate";
 
 impl RunVariant {
     /// Applies words one after another.
@@ -49,12 +49,12 @@ impl RunVariant {
         for word in words {
             if word == SPLIT {
                 variant.pipelines = Pipelines::Split;
-            } else if let Some(kind) = MemoryKind::from_word(word) {
+            } else if let Some(kind) = MemoryKind::from_name(word) {
                 variant.memory = Some(kind);
             } else if let Ok(shader) = word.parse() {
-                variant.shader = variant.shader.with(shader);
-                if variant.shader.apart != Apart::Nothing {
-                    variant.memory = MemoryKind::from_word(NOT_LOCAL);
+                variant.shader = variant.shader.overridden_by(shader);
+                if variant.shader.separate_storages != SeparateStorages::None {
+                    variant.memory = MemoryKind::from_name(NONLOCAL);
                 }
             } else {
                 let unknown = |_| RunVariantError::Unknown(word.to_owned());
@@ -74,17 +74,19 @@ impl RunVariant {
 
     /// Returns the compile options of the variant.
     pub fn kernel_config(&self, config: shaders::KernelConfig) -> shaders::KernelConfig {
-        let subgroup_size = match self.shader.subgroups {
+        let subgroup_size = match self.shader.subgroup_size {
             SubgroupSize::Smallest => config.subgroup_sizes.0,
             SubgroupSize::Largest => config.subgroup_sizes.1,
-            SubgroupSize::Usual | SubgroupSize::Varying => config.subgroup_size,
+            SubgroupSize::Unspecified | SubgroupSize::Varying => config.subgroup_size,
         };
         shaders::KernelConfig { variant: self.shader, subgroup_size, ..config }
     }
 
     /// Returns the mechanisms to test between the phases of a program, on a device with these features.
     pub fn joins(&self, program: &Program, has: impl Fn(Feature) -> bool) -> Vec<Join> {
-        let fits = |join: &Join| join.feature(program).is_none_or(&has) && join.refused(program).is_none();
+        let fits = |join: &Join| {
+            join.required_feature(program).is_none_or(&has) && join.refusal_reason(program).is_none()
+        };
         match self.join {
             Some(join) => vec![join],
             None => Join::ALL.into_iter().filter(fits).collect(),
@@ -92,48 +94,57 @@ impl RunVariant {
     }
 
     /// Returns the memory of a program's locations: that of the variant, else that of the test.
-    pub fn memory(&self, program: &Program) -> BufferMemory {
+    pub fn location_memory(&self, program: &Program) -> BufferMemory {
         if let Some(hosts) = &program.hosts {
-            let kind = MemoryKind::from_word(if hosts.noncoherent { "noncoherent" } else { "coherent" });
+            let kind = MemoryKind::from_name(if hosts.is_noncoherent { "noncoherent" } else { "coherent" });
             return self.memory.or(kind).map_or(BufferMemory::Shared, BufferMemory::Mapped);
         }
         let declared = || {
-            let any =
-                |asks: fn(&Requirements) -> bool| program.kernels().any(|kernel| asks(&kernel.requirements));
+            let any = |requires: fn(&Requirements) -> bool| {
+                program.kernels().any(|kernel| requires(&kernel.requirements))
+            };
             let noncoherent = any(|requirements| requirements.noncoherent).then_some("noncoherent");
             let visible = any(|requirements| requirements.host_visible).then_some("visible");
-            noncoherent.or(visible).and_then(MemoryKind::from_word)
+            noncoherent.or(visible).and_then(MemoryKind::from_name)
         };
-        self.memory.or_else(declared).map_or(BufferMemory::Device, BufferMemory::Of)
+        self.memory.or_else(declared).map_or(BufferMemory::Device, BufferMemory::Typed)
     }
 
-    /// Returns why the variant cannot run on a device, independent of the test; `None` if it can.
-    pub fn refused(&self, capabilities: &Capabilities) -> Option<String> {
+    /// Returns why a device cannot run the variant, independent of the test; `None` if it can.
+    pub fn refusal_reason(&self, capabilities: &Capabilities) -> Option<String> {
         let most = capabilities.max_workgroups;
-        if let Some(wanted) = self.shader.filling.workgroups().filter(|wanted| *wanted > most) {
-            return Some(format!("{wanted} workgroups in a dispatch (it has {most})"));
+        if let Some(workgroups) = self.shader.workgroup_count.workgroups().filter(|wanted| *wanted > most) {
+            return Some(format!("{workgroups} workgroups in a dispatch (it has {most})"));
         }
-        let offered = |kind: &MemoryKind| capabilities.memory_types.iter().any(|own| kind.matches_type(*own));
-        self.memory.filter(|kind| !offered(kind)).map(|kind| kind.to_string())
+        let is_offered =
+            |kind: &MemoryKind| capabilities.memory_types.iter().any(|own| kind.matches_type(*own));
+        self.memory.filter(|kind| !is_offered(kind)).map(|kind| kind.to_string())
     }
 
     /// Returns the missing capability of a device for a program; `None` if none is missing. `needs` are features that the
     /// test lists.
-    pub fn lacking(
+    pub fn missing_capability(
         &self,
         program: &Program,
         needs: &[String],
         capabilities: &Capabilities,
     ) -> Option<String> {
-        let mut own = program.features().into_iter().chain(self.join.and_then(|join| join.feature(program)));
+        let mut own =
+            program.features().into_iter().chain(self.join.and_then(|join| join.required_feature(program)));
         if let Some(feature) = own.find(|feature| !capabilities.has_feature(*feature)) {
             return Some(feature.to_string());
         }
         if let Some(named) = needs.iter().find(|name| !capabilities.has_feature_named(name)) {
             return Some(named.clone());
         }
-        let held = program.hosts.iter().flat_map(|hosts| &hosts.starts).any(|start| *start == Start::Held);
-        let timeline = Join::Timeline.feature(program).filter(|_| held && self.join != Some(Join::Calls));
+        let has_held_batch = program
+            .hosts
+            .iter()
+            .flat_map(|hosts| &hosts.submission_starts)
+            .any(|start| *start == SubmissionStart::Held);
+        let timeline = Join::Timeline
+            .required_feature(program)
+            .filter(|_| has_held_batch && self.join != Some(Join::Calls));
         if let Some(feature) = timeline.filter(|feature| !capabilities.has_feature(*feature)) {
             return Some(feature.to_string());
         }
@@ -144,41 +155,43 @@ impl RunVariant {
             if let Some(join) = self.join.filter(|join| *join != Join::Calls) {
                 return Some(format!("{join} together with host threads"));
             }
-            let kind = self.memory.filter(|kind| !kind.with.host_visible);
+            let kind = self.memory.filter(|kind| !kind.required.host_visible);
             if kind.is_some() {
                 return Some("memory that host threads cannot access".to_owned());
             }
         }
-        if let Some(lack) = lacking_queues(&program.queues, &capabilities.compute_queues) {
-            return Some(lack);
+        if let Some(missing) = missing_queues(&program.queues, &capabilities.compute_queues) {
+            return Some(missing);
         }
-        if self.join.is_none() && Join::ALL.iter().all(|join| join.refused(program).is_some()) {
-            return Join::Fence.refused(program);
+        if self.join.is_none() && Join::ALL.iter().all(|join| join.refusal_reason(program).is_some()) {
+            return Join::Fence.refusal_reason(program);
         }
-        if let Some(lack) = program.kernels().find_map(|kernel| lacking_graphics(kernel, capabilities)) {
-            return Some(lack);
+        if let Some(missing) = program.kernels().find_map(|kernel| missing_graphics(kernel, capabilities)) {
+            return Some(missing);
         }
-        if let Some(lack) = program.kernels().find_map(|kernel| lacking_subgroups(kernel, capabilities)) {
-            return Some(lack);
+        if let Some(missing) =
+            program.kernels().find_map(|kernel| missing_subgroup_support(kernel, capabilities))
+        {
+            return Some(missing);
         }
-        if let Some(refused) = self.join.and_then(|join| join.refused(program)) {
+        if let Some(refused) = self.join.and_then(|join| join.refusal_reason(program)) {
             return Some(refused);
         }
-        if self.shader.apart != Apart::Nothing && program.apart().is_empty() {
-            return Some(NOTHING_APART.to_owned());
+        if self.shader.separate_storages != SeparateStorages::None && program.separate_storages().is_empty() {
+            return Some(NOTHING_TO_SEPARATE.to_owned());
         }
-        match self.memory(program) {
-            BufferMemory::Of(memory) | BufferMemory::Mapped(memory) => {
-                RunVariant { memory: Some(memory), ..*self }.refused(capabilities)
+        match self.location_memory(program) {
+            BufferMemory::Typed(memory) | BufferMemory::Mapped(memory) => {
+                RunVariant { memory: Some(memory), ..*self }.refusal_reason(capabilities)
             }
             _ => None,
         }
-        .or_else(|| lacking_workgroup_memory(program, capabilities))
+        .or_else(|| missing_workgroup_memory(program, capabilities))
     }
 }
 
 /// Returns the missing capability of a device for queues of these families.
-fn lacking_queues(wanted: &[u32], families: &[u32]) -> Option<String> {
+fn missing_queues(wanted: &[u32], families: &[u32]) -> Option<String> {
     let mut demands: Vec<u32> = Vec::new();
     for family in wanted {
         let family = *family as usize;
@@ -199,21 +212,21 @@ fn lacking_queues(wanted: &[u32], families: &[u32]) -> Option<String> {
 }
 
 /// Returns the missing capability of a device to draw a kernel.
-fn lacking_graphics(kernel: &CompiledKernel, capabilities: &Capabilities) -> Option<String> {
+fn missing_graphics(kernel: &CompiledKernel, capabilities: &Capabilities) -> Option<String> {
     if kernel.carrier == Carrier::Compute {
         return None;
     }
     if capabilities.graphics_queues.is_empty() {
         return Some("a queue with graphics and compute".to_owned());
     }
-    let Carrier::Fragment { cells, .. } = &kernel.carrier else { return None };
+    let Carrier::Fragment { layout: cells, .. } = &kernel.carrier else { return None };
     let most = capabilities.max_point_size;
     (cells.size > most).then(|| format!("points of {} pixels (it has {most})", cells.size))
 }
 
 /// Returns the missing capability of a device for the subgroups of a kernel.
-fn lacking_subgroups(kernel: &CompiledKernel, capabilities: &Capabilities) -> Option<String> {
-    if kernel.variant.subgroups != SubgroupSize::Usual
+fn missing_subgroup_support(kernel: &CompiledKernel, capabilities: &Capabilities) -> Option<String> {
+    if kernel.variant.subgroup_size != SubgroupSize::Unspecified
         && !capabilities.has_feature(Feature::SubgroupSizeControl)
     {
         return Some(Feature::SubgroupSizeControl.to_string());
@@ -235,10 +248,10 @@ fn lacking_subgroups(kernel: &CompiledKernel, capabilities: &Capabilities) -> Op
 }
 
 /// Returns the workgroup memory that a program needs and a device lacks.
-fn lacking_workgroup_memory(program: &Program, capabilities: &Capabilities) -> Option<String> {
+fn missing_workgroup_memory(program: &Program, capabilities: &Capabilities) -> Option<String> {
     program.kernels().find_map(|kernel| {
         let needed = kernel.requirements.workgroup_bytes;
-        let available = capabilities.max_workgroup_memory_bytes.min(kernel.carrier.most_workgroup_bytes());
+        let available = capabilities.max_workgroup_memory_bytes.min(kernel.carrier.max_workgroup_bytes());
         (needed > available).then(|| format!("{needed} bytes of workgroup memory (it has {available})"))
     })
 }
@@ -265,7 +278,8 @@ impl fmt::Display for RunVariant {
         let split = (self.pipelines == Pipelines::Split).then_some(SPLIT);
         let named = MemoryKind::NAMED.iter().find(|(_, kind)| Some(*kind) == self.memory);
         // The word for separate locations already contains the memory type.
-        let memory = named.map(|(word, _)| word).filter(|_| self.shader.apart == Apart::Nothing);
+        let memory =
+            named.map(|(word, _)| word).filter(|_| self.shader.separate_storages == SeparateStorages::None);
         let shader = self.shader.to_string();
         let shader = (!shader.is_empty()).then_some(shader.as_str());
         let words = split.into_iter().chain(self.join.map(Join::name)).chain(memory.copied()).chain(shader);
@@ -278,10 +292,10 @@ mod tests {
     use super::*;
 
     fn config() -> shaders::KernelConfig {
-        shaders::KernelConfig { subgroup_size: 8, lanes: 8, ..shaders::KernelConfig::PLAIN }
+        shaders::KernelConfig { subgroup_size: 8, lanes: 8, ..shaders::KernelConfig::MINIMAL }
     }
 
-    fn capable() -> Capabilities {
+    fn capable_device() -> Capabilities {
         Capabilities {
             memory_model: true,
             device_scope: true,
@@ -320,9 +334,12 @@ mod tests {
         let test =
             "VULKAN T { x = 0; } P0@sg 0, wg 0, qf 0 | P1@sg 1, wg 0, qf 0 ; st.sc0 x, 1 | ld.sc0 r0, x ;";
         let program =
-            shaders::program(&litmus::parse(test, "T").unwrap(), &config(), Pipelines::Merged).unwrap();
-        let device = capable();
-        let lack = |capabilities: &Capabilities| RunVariant::default().lacking(&program, &[], capabilities);
+            shaders::compile_program(&litmus::parse(test, "T").unwrap(), &config(), Pipelines::Merged)
+                .unwrap();
+        let device = capable_device();
+        let lack = |capabilities: &Capabilities| {
+            RunVariant::default().missing_capability(&program, &[], capabilities)
+        };
         assert_eq!(lack(&device), None);
         let lacks = [
             (Capabilities { memory_model: false, ..device.clone() }, "vulkanMemoryModel"),
@@ -335,13 +352,18 @@ mod tests {
             assert_eq!(lack(&capabilities).as_deref(), Some(name));
         }
         let needs = ["shaderInt64".to_owned()];
-        assert_eq!(RunVariant::default().lacking(&program, &needs, &device).as_deref(), Some("shaderInt64"));
+        assert_eq!(
+            RunVariant::default().missing_capability(&program, &needs, &device).as_deref(),
+            Some("shaderInt64")
+        );
     }
 
     #[test]
     fn too_many_workgroups_are_refused() {
         let refused = |text: &str, max_workgroups| {
-            text.parse::<RunVariant>().unwrap().refused(&Capabilities { max_workgroups, ..capable() })
+            text.parse::<RunVariant>()
+                .unwrap()
+                .refusal_reason(&Capabilities { max_workgroups, ..capable_device() })
         };
         assert_eq!(refused("workgroups-256", 256), None);
         let lack = refused("split.size-3.workgroups-257", 256);
@@ -351,10 +373,10 @@ mod tests {
     #[test]
     fn a_join_without_its_feature_is_skipped_unless_named() {
         let program = phases("avdevice", "visdevice");
-        let ways = |text: &str| text.parse::<RunVariant>().unwrap().joins(&program, |_| false);
+        let joins = |text: &str| text.parse::<RunVariant>().unwrap().joins(&program, |_| false);
         // Without calls, the test's own calls cannot be run.
-        assert_eq!(ways("").len(), Join::ALL.len() - 2);
-        assert_eq!(ways("timeline"), [Join::Timeline]);
+        assert_eq!(joins("").len(), Join::ALL.len() - 2);
+        assert_eq!(joins("timeline"), [Join::Timeline]);
     }
 
     /// A mechanism that publishes more than the test, or cannot express it, is left out or refused by name.
@@ -367,7 +389,7 @@ mod tests {
         let host = phases("avdevice.shader_write.host_write", "visdevice.shader_read.host_read");
         assert!(!all(&host).contains(&Join::Event) && all(&host).contains(&Join::Semaphore));
         let lacking = |text: &str, program: &Program| {
-            text.parse::<RunVariant>().unwrap().lacking(program, &[], &capable())
+            text.parse::<RunVariant>().unwrap().missing_capability(program, &[], &capable_device())
         };
         for word in ["semaphore", "timeline", "fence"] {
             let rule = "semaphore or fence in place of access masks";
@@ -386,6 +408,6 @@ mod tests {
             st.sc0 x, 1 | {visible} ; {available} | ld.sc0 r0, x ;"
         );
         let test = litmus::parse(&text, "T").unwrap();
-        shaders::program(&test, &config(), Pipelines::Merged).unwrap()
+        shaders::compile_program(&test, &config(), Pipelines::Merged).unwrap()
     }
 }

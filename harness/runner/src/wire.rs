@@ -10,9 +10,9 @@ use plan::{Capabilities, DeviceError, Identity};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Cause;
-use crate::exercise::Parts;
+use crate::exercise::ContentionTimeShares;
+use crate::mechanisms::SpreadPart;
 use crate::stress::Stress;
-use crate::ways::SpreadPart;
 
 /// The version of the messages. Both sides are the same binary, unless it was replaced while running.
 pub const VERSION: u32 = 1;
@@ -91,7 +91,7 @@ pub struct Job {
     pub enough: u64,
     /// The share of `seconds` that the run takes under CPU contention.
     #[serde(default)]
-    pub parts: Parts,
+    pub parts: ContentionTimeShares,
     /// Weak outcomes that the device has shown before, like `serial`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expected: Vec<Vec<u64>>,
@@ -225,7 +225,7 @@ pub enum IncompleteReason {
 
 impl IncompleteReason {
     /// Returns true if device and driver must not run another job after this failure.
-    pub fn spoils_worker(&self) -> bool {
+    pub fn invalidates_worker(&self) -> bool {
         matches!(
             self,
             IncompleteReason::DeviceLost { .. }
@@ -234,8 +234,8 @@ impl IncompleteReason {
         )
     }
 
-    /// Marks the failure as one of a test's twin.
-    pub(crate) fn of_the_twin(mut self) -> IncompleteReason {
+    /// Adds to the message that the failure is one of a test's twin.
+    pub(crate) fn attributed_to_twin(mut self) -> IncompleteReason {
         match &mut self {
             IncompleteReason::Test { message }
             | IncompleteReason::NoDevice { message }

@@ -17,14 +17,14 @@ use shaders::Pipelines;
 use shaders::variant::CarrierStage;
 
 use crate::error::{Cause, RunError};
-use crate::exercise::Exercise;
-use crate::overlap::{Neighbours, OverlapEvidence};
+use crate::exercise::ExerciseCriterion;
+use crate::mechanisms::{PartialRun, RunMetadata, run_mechanisms};
+use crate::overlap::{InvocationPair, OverlapEvidence};
 use crate::pool::Health;
-use crate::runnable::{self, told};
+use crate::runnable::{self, compile_for_device};
 use crate::settings::{RunBudget, RunSettings};
 use crate::stress::Stress;
 use crate::variant::RunVariant;
-use crate::ways::{Known, PartialRun, run_ways};
 use crate::wire::{
     IncompleteReason, Job, JobResult, RECORD_SEPARATOR, Request, Snapshot, VERSION, WireObservation,
     WorkerMessage,
@@ -32,29 +32,29 @@ use crate::wire::{
 use crate::{affinity, canary, pool, twin};
 
 /// The interval of progress messages.
-pub const PROGRESS: Duration = Duration::from_millis(200);
+pub const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 /// The budget of the twin, as a fraction 1/n.
-const TWIN_PART: u32 = 3;
+const TWIN_BUDGET_DIVISOR: u32 = 3;
 
 /// Opens the device of a selector.
 pub type MakeDevice<'a> = &'a mut dyn FnMut(&str) -> Result<Box<dyn Device>, DeviceError>;
 
-/// Returns the environment variables for a worker process that the user has not set.
+/// Returns the default environment variables of a worker process, unless the user set them.
 ///
 /// lavapipe starts one thread per processor, and each runs one workgroup at a time. Further threads of a test
 /// would never overlap with the others. More driver threads than processors have no measurable cost.
-pub fn environment() -> Vec<(&'static str, String)> {
+pub fn default_environment() -> Vec<(&'static str, String)> {
     if std::env::var_os(LAVAPIPE_THREADS).is_some() {
         return Vec::new();
     }
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    vec![(LAVAPIPE_THREADS, processors.max(LEAST_DRIVER_THREADS).to_string())]
+    vec![(LAVAPIPE_THREADS, processors.max(MIN_DRIVER_THREADS).to_string())]
 }
 
 /// lavapipe's variable for the number of its threads.
 const LAVAPIPE_THREADS: &str = "LP_NUM_THREADS";
 /// The minimum number of driver threads; few tests have more threads.
-const LEAST_DRIVER_THREADS: usize = 8;
+const MIN_DRIVER_THREADS: usize = 8;
 
 /// Serves jobs from standard input until it ends. Devices are opened on first use and stay open.
 ///
@@ -63,18 +63,18 @@ const LEAST_DRIVER_THREADS: usize = 8;
 /// # Errors
 /// If an answer cannot be written, or a line of the parent cannot be read.
 pub fn serve(make_device: MakeDevice<'_>) -> io::Result<()> {
-    serve_on(make_device, PROGRESS, run_job)
+    serve_on(make_device, PROGRESS_INTERVAL, run_job)
 }
 
-/// A callback that may send the progress of a job to the parent; a break ends the job.
-pub type Say<'a, P> = &'a mut dyn FnMut(&dyn Fn() -> P) -> ControlFlow<()>;
+/// Sends the progress of a job to the parent, if it is due; a break ends the job.
+pub type ProgressSink<'a, P> = &'a mut dyn FnMut(&dyn Fn() -> P) -> ControlFlow<()>;
 
 /// Serves jobs on devices that are opened on first use and stay open. `every` is the minimum interval of
 /// progress messages.
 pub(crate) fn serve_on<J, P, R>(
     make_device: MakeDevice<'_>,
-    every: Duration,
-    answer: impl Fn(&J, &mut Devices<'_>, Say<'_, P>) -> R,
+    min_interval: Duration,
+    answer: impl Fn(&J, &mut Devices<'_>, ProgressSink<'_, P>) -> R,
 ) -> io::Result<()>
 where
     J: DeserializeOwned,
@@ -82,9 +82,11 @@ where
     R: Serialize + pool::PoolAnswer,
 {
     let mut devices = Devices::new(make_device);
-    if serve_jobs(every, &mut |job: &J, say: Say<'_, P>| answer(job, &mut devices, say))?.is_break() {
+    if serve_jobs(min_interval, &mut |job: &J, say: ProgressSink<'_, P>| answer(job, &mut devices, say))?
+        .is_break()
+    {
         // Destroying a device that hangs or was lost may block forever.
-        devices.forget();
+        devices.leak();
     }
     Ok(())
 }
@@ -95,8 +97,8 @@ where
 /// # Errors
 /// As for [`serve`].
 pub fn serve_jobs<J, P, R>(
-    every: Duration,
-    answer: &mut dyn FnMut(&J, Say<'_, P>) -> R,
+    min_interval: Duration,
+    answer: &mut dyn FnMut(&J, ProgressSink<'_, P>) -> R,
 ) -> io::Result<ControlFlow<()>>
 where
     J: DeserializeOwned,
@@ -114,7 +116,7 @@ where
         let mut sent: Option<Instant> = None;
         let mut broken = None;
         let answer = answer(&request.payload, &mut |snapshot| {
-            if sent.is_some_and(|sent| sent.elapsed() < every) {
+            if sent.is_some_and(|sent| sent.elapsed() < min_interval) {
                 return ControlFlow::Continue(());
             }
             sent = Some(Instant::now());
@@ -130,25 +132,25 @@ where
         if let Some(error) = broken {
             return Err(error);
         }
-        let ends = answer.ends_worker();
+        let ends_worker = answer.ends_worker();
         send_message::<P, R>(&mut output, &WorkerMessage::Answer { version: VERSION, job, payload: answer })?;
-        if ends {
+        if ends_worker {
             return Ok(ControlFlow::Break(()));
         }
     }
     Ok(ControlFlow::Continue(()))
 }
 
-/// A result that may be empty.
-pub trait HasSeen {
+/// A result that may contain no observation.
+pub trait HasObservations {
     /// Returns true if the run observed anything.
-    fn anything(&self) -> bool;
+    fn has_observations(&self) -> bool;
 }
 
 /// The result of a job whose outcomes are not counted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Served<S> {
+pub struct WorkerAnswer<S> {
     /// The observations.
     pub seen: S,
     /// Why it ended early.
@@ -157,20 +159,22 @@ pub struct Served<S> {
     pub validation: Vec<String>,
 }
 
-impl<S: Default> Served<S> {
+impl<S: Default> WorkerAnswer<S> {
     /// Creates an answer and lets `fill` complete it, as far as it gets.
-    pub(crate) fn of(fill: impl FnOnce(&mut Served<S>) -> Result<(), IncompleteReason>) -> Served<S> {
-        let mut answer = Served::default();
+    pub(crate) fn build_with(
+        fill: impl FnOnce(&mut WorkerAnswer<S>) -> Result<(), IncompleteReason>,
+    ) -> WorkerAnswer<S> {
+        let mut answer = WorkerAnswer::default();
         answer.failure = fill(&mut answer).err();
         answer
     }
 }
 
-impl<S: HasSeen> pool::PoolAnswer for Served<S> {
+impl<S: HasObservations> pool::PoolAnswer for WorkerAnswer<S> {
     fn health(&self) -> Health {
         match &self.failure {
-            Some(failure) if failure.spoils_worker() => Health::Bad,
-            _ if self.seen.anything() => Health::Good,
+            Some(failure) if failure.invalidates_worker() => Health::Bad,
+            _ if self.seen.has_observations() => Health::Good,
             _ => Health::Unknown,
         }
     }
@@ -238,31 +242,36 @@ fn read_requests() -> Receiver<io::Result<String>> {
 }
 
 /// An open device with the result of its canary.
-struct Open {
+struct OpenDevice {
     device: Box<dyn Device>,
     canary: Result<(), Cause>,
     /// The threads that existed before it was opened; later ones belong to its driver.
-    before: BTreeSet<i32>,
+    threads_before: BTreeSet<i32>,
 }
 
 /// The devices of a worker.
 pub(crate) struct Devices<'a> {
-    open: BTreeMap<String, Open>,
-    /// As [`Known::store_buffering`].
+    open: BTreeMap<String, OpenDevice>,
+    /// As [`RunMetadata::store_buffering`].
     store_buffering: BTreeMap<String, bool>,
     /// The evidence whether stages of a device run their invocations sequentially.
-    serial: BTreeMap<(String, Neighbours), OverlapEvidence>,
-    make: MakeDevice<'a>,
+    overlap_evidence: BTreeMap<(String, InvocationPair), OverlapEvidence>,
+    make_device: MakeDevice<'a>,
 }
 
 impl<'a> Devices<'a> {
     /// Creates an empty set.
     pub fn new(make: MakeDevice<'a>) -> Devices<'a> {
-        Devices { open: BTreeMap::new(), store_buffering: BTreeMap::new(), serial: BTreeMap::new(), make }
+        Devices {
+            open: BTreeMap::new(),
+            store_buffering: BTreeMap::new(),
+            overlap_evidence: BTreeMap::new(),
+            make_device: make,
+        }
     }
 
     /// Leaks all devices: destroying one that hangs or was lost may block forever.
-    pub fn forget(&mut self) {
+    pub fn leak(&mut self) {
         std::mem::take(&mut self.open).into_values().for_each(|open| std::mem::forget(open.device));
     }
 
@@ -284,26 +293,29 @@ impl<'a> Devices<'a> {
         }
         let pipelines = if stage.is_mixed() { variant.pipelines } else { Pipelines::Merged };
         let interlock = test.interlock_order().map(|_| variant.shader.interlock);
-        let asked = Neighbours { stage, pipelines, interlock };
-        let key = (selector.to_owned(), asked);
-        let before = self.serial.get(&key).copied().unwrap_or(OverlapEvidence::NONE);
-        let known = before.with_more(self.get(selector)?, asked, stress);
-        self.serial.insert(key, known);
-        Ok(known.is_serial())
+        let pair = InvocationPair { stage, pipelines, interlock };
+        let key = (selector.to_owned(), pair);
+        let before = self.overlap_evidence.get(&key).copied().unwrap_or(OverlapEvidence::NONE);
+        let evidence = before.with_more(self.get(selector)?, pair, stress);
+        self.overlap_evidence.insert(key, evidence);
+        Ok(evidence.is_serial())
     }
 
     /// Returns the device of a selector, after its canary showed that it executes.
     pub fn get(&mut self, selector: &str) -> Result<&dyn Device, Cause> {
         if !self.open.contains_key(selector) {
             let before = affinity::threads();
-            let device = (self.make)(selector)?;
+            let device = (self.make_device)(selector)?;
             let executes = device.capabilities().executes;
-            let canary =
-                if executes { canary::check(device.as_ref(), RunSettings::PATIENCE) } else { Ok(()) };
-            self.open.insert(selector.to_owned(), Open { device, canary, before });
+            let canary = if executes {
+                canary::check(device.as_ref(), RunSettings::SUBMISSION_TIMEOUT)
+            } else {
+                Ok(())
+            };
+            self.open.insert(selector.to_owned(), OpenDevice { device, canary, threads_before: before });
         }
         match self.open.get(selector) {
-            Some(Open { device, canary: Ok(()), before }) => {
+            Some(OpenDevice { device, canary: Ok(()), threads_before: before }) => {
                 // Repeated for every job, because a driver thread that starts late may undo it, as
                 // SwiftShader's do.
                 if device.capabilities().is_cpu {
@@ -311,14 +323,14 @@ impl<'a> Devices<'a> {
                 }
                 Ok(device.as_ref())
             }
-            Some(Open { canary: Err(cause), .. }) => Err(cause.clone()),
+            Some(OpenDevice { canary: Err(cause), .. }) => Err(cause.clone()),
             None => Err(DeviceError::NoSuchDevice(selector.to_owned()).into()),
         }
     }
 }
 
 /// A callback that may send the observations so far.
-type OnSnapshot<'a> = Say<'a, Snapshot>;
+type OnSnapshot<'a> = ProgressSink<'a, Snapshot>;
 
 /// Runs a job. The answer contains the observations even if it failed.
 fn run_job(job: &Job, devices: &mut Devices<'_>, on_snapshot: OnSnapshot<'_>) -> JobResult {
@@ -336,7 +348,7 @@ fn run_job(job: &Job, devices: &mut Devices<'_>, on_snapshot: OnSnapshot<'_>) ->
         twin: None,
         validation: Vec::new(),
     };
-    if let Err(failure) = fill(&mut answer, job, devices, on_snapshot) {
+    if let Err(failure) = fill_answer(&mut answer, job, devices, on_snapshot) {
         answer.failure = Some(failure);
     }
     answer.peak_bytes = peak_bytes();
@@ -352,18 +364,18 @@ fn peak_bytes() -> Option<u64> {
 
 /// Parses the test of a job. The text determines its syntax; dots in the id are replaced, because an
 /// extension would override it.
-pub(crate) fn test_of(text: &str, id: &str) -> Result<Test, IncompleteReason> {
+pub(crate) fn parse_test(text: &str, id: &str) -> Result<Test, IncompleteReason> {
     litmus::syntax::parse(text, &id.replace('.', "-"))
         .map_err(|errors| IncompleteReason::Test { message: errors.to_string() })
 }
 
-fn fill(
+fn fill_answer(
     answer: &mut JobResult,
     job: &Job,
     devices: &mut Devices<'_>,
     on_snapshot: OnSnapshot<'_>,
 ) -> Result<(), IncompleteReason> {
-    let test = test_of(&job.text, &job.id)?;
+    let test = parse_test(&job.text, &job.id)?;
     let variant: RunVariant =
         job.variant.parse().map_err(|error| IncompleteReason::Test { message: format!("{error}") })?;
     let device = devices.get(&job.device)?;
@@ -384,7 +396,7 @@ fn fill(
         // No partner can arrive.
         stress.spin = (0, 0);
     }
-    let weak = devices.store_buffering.get(&job.device).copied();
+    let store_buffering = devices.store_buffering.get(&job.device).copied();
     let device = devices.get(&job.device)?;
 
     let overlap = test.thread_overlap();
@@ -400,30 +412,40 @@ fn fill(
             time: job.seconds.map(|seconds| seconds_to_duration(seconds) / part),
         },
         seed: job.seed,
-        plausible: job.plausible.clone(),
-        patience: seconds_to_duration(job.patience),
+        plausible_words: job.plausible.clone(),
+        submission_timeout: seconds_to_duration(job.patience),
         exercise: None,
         expected: Vec::new(),
         calibrated: Vec::new(),
     };
 
-    let exercise = Exercise { serial: job.serial.clone(), enough: job.enough, parts: job.parts };
-    let mut own = settings(1);
+    let criterion = ExerciseCriterion {
+        serial_outcomes: job.serial.clone(),
+        required_count: job.enough,
+        time_shares: job.parts,
+    };
+    let mut test_settings = settings(1);
     // With a control barrier between threads, only the twin shows whether the test is exercised.
-    own.exercise = (overlap == Overlap::Possible).then(|| exercise.clone());
+    test_settings.exercise = (overlap == Overlap::Possible).then(|| criterion.clone());
     let outcome = |values: &Vec<u64>| Outcome(values.iter().copied().map(Value).collect());
-    own.expected = job.expected.iter().map(outcome).collect();
-    own.calibrated = job.calibrated.iter().map(outcome).collect();
+    test_settings.expected = job.expected.iter().map(outcome).collect();
+    test_settings.calibrated = job.calibrated.iter().map(outcome).collect();
     if twin.is_some() {
-        own.budget.time = own.budget.time.map(|time| time - time / TWIN_PART);
+        test_settings.budget.time = test_settings.budget.time.map(|time| time - time / TWIN_BUDGET_DIVISOR);
     }
     // A GPU driver compiles the next kernels while this job runs; with a CPU driver, that would take time
     // from the job.
-    let mut ahead = !device.capabilities().is_cpu;
-    let known = Known { store_buffering: weak, ..Known::default() };
-    let attempt = run_one(device, &test, variant, &job.kernel, &own, known, &mut |seen| {
-        if std::mem::take(&mut ahead) {
-            device.compile_ahead(what_follows(job, twin.as_ref(), variant, device, &settings(TWIN_PART)));
+    let mut can_compile_ahead = !device.capabilities().is_cpu;
+    let metadata = RunMetadata { store_buffering, ..RunMetadata::default() };
+    let attempt = run_test(device, &test, variant, &job.kernel, &test_settings, metadata, &mut |seen| {
+        if std::mem::take(&mut can_compile_ahead) {
+            device.compile_ahead(kernels_to_compile_ahead(
+                job,
+                twin.as_ref(),
+                variant,
+                device,
+                &settings(TWIN_BUDGET_DIVISOR),
+            ));
         }
         on_snapshot(&|| {
             let PartialRun { observation, spread } = seen();
@@ -431,32 +453,34 @@ fn fill(
         })
     });
     answer.validation = device.validation_messages();
-    if let Some(weak) = attempt.known.store_buffering {
+    if let Some(weak) = attempt.metadata.store_buffering {
         devices.store_buffering.insert(job.device.clone(), weak);
     }
-    let memory: Vec<String> = attempt.known.memory.iter().map(ToString::to_string).collect();
+    let memory: Vec<String> = attempt.metadata.memory.iter().map(ToString::to_string).collect();
     answer.memory = (!memory.is_empty()).then(|| memory.join(" and "));
-    answer.counted_by_host = attempt.known.counted_by_host;
-    answer.spread = attempt.known.spread;
-    answer.observation = (&attempt.seen).into();
+    answer.counted_by_host = attempt.metadata.counted_by_host;
+    answer.spread = attempt.metadata.spread;
+    answer.observation = (&attempt.observation).into();
     attempt.failure.map_or(Ok(()), Err)?;
 
     // The test's own outcomes already show that its threads overlapped.
-    let needless = overlap == Overlap::Possible && exercise.is_seen(&attempt.seen.histogram);
-    if let Some(twin) = twin.filter(|_| !needless) {
+    let is_twin_needless =
+        overlap == Overlap::Possible && criterion.is_met_by(&attempt.observation.histogram);
+    if let Some(twin) = twin.filter(|_| !is_twin_needless) {
         let first =
             Snapshot { observation: answer.observation.clone(), twin: None, spread: answer.spread.clone() };
         let device = devices.get(&job.device)?;
-        let known = Known::default();
-        let attempt = run_one(device, &twin, variant, "", &settings(TWIN_PART), known, &mut |seen| {
-            on_snapshot(&|| Snapshot { twin: Some((&seen().observation).into()), ..first.clone() })
-        });
-        answer.twin = Some((&attempt.seen).into());
+        let metadata = RunMetadata::default();
+        let attempt =
+            run_test(device, &twin, variant, "", &settings(TWIN_BUDGET_DIVISOR), metadata, &mut |seen| {
+                on_snapshot(&|| Snapshot { twin: Some((&seen().observation).into()), ..first.clone() })
+            });
+        answer.twin = Some((&attempt.observation).into());
         answer.validation.extend(device.validation_messages());
         match attempt.failure {
             // A twin that does not fit the device shows nothing, like one whose threads did not overlap.
             None | Some(IncompleteReason::NotPlaceable { .. } | IncompleteReason::Lacks { .. }) => {}
-            Some(failure) => return Err(failure.of_the_twin()),
+            Some(failure) => return Err(failure.attributed_to_twin()),
         }
     }
     Ok(())
@@ -464,63 +488,73 @@ fn fill(
 
 /// The result of running one test.
 #[derive(Default)]
-struct RanTest {
-    known: Known,
-    seen: Observation,
+struct TestAttempt {
+    metadata: RunMetadata,
+    observation: Observation,
     failure: Option<IncompleteReason>,
 }
 
-fn run_one(
+fn run_test(
     device: &dyn Device,
     test: &Test,
     variant: RunVariant,
     planned: &str,
     settings: &RunSettings,
-    known: Known,
+    metadata: RunMetadata,
     on_snapshot: &mut dyn FnMut(&dyn Fn() -> PartialRun) -> ControlFlow<()>,
-) -> RanTest {
-    let mut ran = RanTest { known, ..RanTest::default() };
-    let runnable = told(test, variant, &settings.stress, device.capabilities())
-        .and_then(|runnable| runnable::check(planned, &runnable.hash()).map(|()| runnable));
+) -> TestAttempt {
+    let mut ran = TestAttempt { metadata, ..TestAttempt::default() };
+    let runnable = compile_for_device(test, variant, &settings.stress, device.capabilities())
+        .and_then(|runnable| runnable::check_planned_kernel(planned, &runnable.hash()).map(|()| runnable));
     let runnable = match runnable {
         Ok(runnable) => runnable,
-        Err(failure) => return RanTest { failure: Some(failure), ..ran },
+        Err(failure) => return TestAttempt { failure: Some(failure), ..ran },
     };
-    match run_ways(device, &runnable.program, &runnable.way(), test, settings, &mut ran.known, on_snapshot) {
-        Ok(seen) => RanTest { seen, ..ran },
-        Err(RunError { cause, seen }) => RanTest { seen: *seen, failure: Some(cause.into()), ..ran },
+    match run_mechanisms(
+        device,
+        &runnable.program,
+        &runnable.mechanisms(),
+        test,
+        settings,
+        &mut ran.metadata,
+        on_snapshot,
+    ) {
+        Ok(seen) => TestAttempt { observation: seen, ..ran },
+        Err(RunError { cause, observation: seen }) => {
+            TestAttempt { observation: *seen, failure: Some(cause.into()), ..ran }
+        }
     }
 }
 
 /// Returns the kernels of the test's twin, and of the next job.
-fn what_follows(
+fn kernels_to_compile_ahead(
     job: &Job,
     twin: Option<&Test>,
     variant: RunVariant,
     device: &dyn Device,
     settings: &RunSettings,
 ) -> Vec<plan::Kernel> {
-    let mut kernels = twin.map_or_else(Vec::new, |twin| kernels_of(device, twin, variant, settings));
+    let mut kernels = twin.map_or_else(Vec::new, |twin| test_kernels(device, twin, variant, settings));
     if let Some(next) = &job.next
         && let Ok(variant) = next.variant.parse::<RunVariant>()
-        && let Ok(test) = test_of(&next.text, &next.id)
+        && let Ok(test) = parse_test(&next.text, &next.id)
     {
         let stress = next.stress.clone().unwrap_or_else(|| settings.stress.clone());
-        let settings = RunSettings { stress, plausible: next.plausible.clone(), ..settings.clone() };
-        kernels.extend(kernels_of(device, &test, variant, &settings));
+        let settings = RunSettings { stress, plausible_words: next.plausible.clone(), ..settings.clone() };
+        kernels.extend(test_kernels(device, &test, variant, &settings));
     }
     kernels
 }
 
 /// Returns the kernels of a test's run; empty if it cannot run, which is reported when it runs.
-fn kernels_of(
+fn test_kernels(
     device: &dyn Device,
     test: &Test,
     variant: RunVariant,
     settings: &RunSettings,
 ) -> Vec<plan::Kernel> {
-    match told(test, variant, &settings.stress, device.capabilities()) {
-        Ok(runnable) => runnable.way().kernels(device, &runnable.program, test, settings),
+    match compile_for_device(test, variant, &settings.stress, device.capabilities()) {
+        Ok(runnable) => runnable.mechanisms().kernels(device, &runnable.program, test, settings),
         Err(_) => Vec::new(),
     }
 }
@@ -532,7 +566,7 @@ fn seconds_to_duration(seconds: f64) -> Duration {
 
 impl pool::PoolAnswer for JobResult {
     fn health(&self) -> Health {
-        if self.failure.as_ref().is_some_and(IncompleteReason::spoils_worker) {
+        if self.failure.as_ref().is_some_and(IncompleteReason::invalidates_worker) {
             Health::Bad
         } else if self.observation.dispatches > 0 {
             Health::Good
@@ -549,7 +583,7 @@ impl pool::PoolAnswer for JobResult {
         self.failure.as_ref().map(ToString::to_string)
     }
 
-    fn worked(&self) -> Option<Duration> {
+    fn work_time(&self) -> Option<Duration> {
         let twin = self.twin.as_ref().map_or(0.0, |twin| twin.seconds);
         Some(seconds_to_duration(self.observation.seconds + twin))
     }

@@ -11,9 +11,9 @@ use std::time::Duration;
 use device::{DeviceOptions, DriverEnvironment, Selector, SoftwareDriver, VulkanDevice};
 use litmus::{Observation, Outcome, Value};
 use plan::{Capabilities, Device, DeviceError, Identity, Plan, Prepared};
-use runner::pool::{self, Calls, End, JobReport, Limits, PoolEvent};
+use runner::pool::{self, AttemptEnd, JobReport, Limits, PoolCallbacks, PoolEvent};
 use runner::wire::{IncompleteReason, Job, JobResult, Snapshot};
-use runner::{Classify, Join, Pairing, Parts, Stress};
+use runner::{ContentionTimeShares, CountingPlace, Join, Pairing, Stress};
 
 const SOFTWARE: [SoftwareDriver; 2] = [SoftwareDriver::Lavapipe, SoftwareDriver::Swiftshader];
 
@@ -77,7 +77,7 @@ fn job(text: &str, device: &str, instances: u64) -> Job {
         twin: true,
         serial: Vec::new(),
         enough: 0,
-        parts: Parts::default(),
+        parts: ContentionTimeShares::default(),
         patience: 30.0,
         expected: Vec::new(),
         calibrated: Vec::new(),
@@ -92,19 +92,19 @@ fn run(jobs: &[Job], stop: &mut dyn FnMut(&Snapshot) -> bool) -> Vec<JobReport<S
     pool::run(
         &Limits { silence: Duration::from_secs(120), ..Limits::DEFAULT },
         jobs.len(),
-        Calls {
-            command: &mut || {
+        PoolCallbacks {
+            make_command: &mut || {
                 let mut command = Command::new(std::env::current_exe().unwrap());
                 command
                     .arg("worker")
                     .envs(environment.loader_variables())
-                    .envs(runner::worker::environment());
+                    .envs(runner::worker::default_environment());
                 command
             },
-            job: &mut |number, _| jobs[number].clone(),
-            event: &mut |event| match event {
+            make_job: &mut |number, _| jobs[number].clone(),
+            on_event: &mut |event| match event {
                 PoolEvent::Progress { snapshot, .. } if stop(snapshot) => ControlFlow::Break(()),
-                PoolEvent::Progress { .. } | PoolEvent::Again(_) => ControlFlow::Continue(()),
+                PoolEvent::Progress { .. } | PoolEvent::Retried(_) => ControlFlow::Continue(()),
                 PoolEvent::Finished(report) => {
                     reports.push(report);
                     ControlFlow::Continue(())
@@ -117,7 +117,7 @@ fn run(jobs: &[Job], stop: &mut dyn FnMut(&Snapshot) -> bool) -> Vec<JobReport<S
 
 fn answer(report: &JobReport<Snapshot, JobResult>) -> &JobResult {
     match &report.last.end {
-        End::Answered(answer) => answer,
+        AttemptEnd::Answered(answer) => answer,
         other => panic!("{other:?}"),
     }
 }
@@ -169,7 +169,7 @@ fn memory_stress_is_accounted_for(driver: &str) {
         compute_queues: vec![1],
         ..Capabilities::default()
     };
-    let (stress, changes) = everything.reduced(&one_queue);
+    let (stress, changes) = everything.reduced_to_limits(&one_queue);
     assert_eq!(changes, ["`memory_stress.queue_workgroups` to [0, 0] (it has one queue)"]);
     let asking = Job { stress: Some(everything), ..job(&text("sb/SB+rlx-rlx.litmus"), driver, 100) };
     let lack = IncompleteReason::Lacks { what: "2 compute queues in one queue family".into() };
@@ -305,7 +305,7 @@ fn device_and_host_counts_agree(driver: &str) {
     ];
     let mut jobs = Vec::new();
     for (kind, preset) in [("", driver), ("discrete:", "gpu"), ("validated:", driver)] {
-        let stress = Stress { classify: Classify::Both, ..Stress::preset(preset).unwrap() };
+        let stress = Stress { classify: CountingPlace::Both, ..Stress::preset(preset).unwrap() };
         for file in files {
             let plausible = vec![0, 1, 2];
             let instances = if kind == "validated:" { 2_000 } else { 20_000 };
@@ -350,7 +350,7 @@ fn stages_are_accounted_for(driver: &str) {
             jobs.push(Job { variant, stress, plausible, ..job(&text(file), &device, instances) });
         };
         for file in plain {
-            let both = |preset| Stress { classify: Classify::Both, ..Stress::preset(preset).unwrap() };
+            let both = |preset| Stress { classify: CountingPlace::Both, ..Stress::preset(preset).unwrap() };
             add("", file, stage.into(), None);
             add("discrete:", file, stage.into(), Some(both("gpu")));
             add("validated:", file, stage.into(), Some(both(driver)));

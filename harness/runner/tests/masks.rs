@@ -17,13 +17,13 @@ use shaders::{DispatchPhase, KernelConfig, Pipelines, Program, Variant};
 
 /// A device that stores the plan and refuses it.
 #[derive(Default)]
-struct Keeper {
+struct PlanRecorder {
     identity: Identity,
     capabilities: Capabilities,
     plan: RefCell<Plan>,
 }
 
-impl Device for Keeper {
+impl Device for PlanRecorder {
     fn identity(&self) -> &Identity {
         &self.identity
     }
@@ -41,7 +41,7 @@ impl Device for Keeper {
 
 type Words = BTreeSet<String>;
 
-fn words(accesses: AccessMask) -> Words {
+fn access_names(accesses: AccessMask) -> Words {
     accesses.names().map(str::to_owned).collect()
 }
 
@@ -65,7 +65,7 @@ fn is_memory(cell: &str) -> bool {
 
 /// Returns the arguments of a column's cells that start with a word: those before its accesses (`leading`),
 /// or those after.
-fn named(column: &[String], word: &str, all: &str, leading: bool) -> Words {
+fn mask_names(column: &[String], word: &str, all: &str, leading: bool) -> Words {
     let mut found = Words::new();
     for (position, cell) in column.iter().enumerate() {
         let leads = column[position..].iter().any(|cell| is_memory(cell));
@@ -87,21 +87,21 @@ fn named(column: &[String], word: &str, all: &str, leading: bool) -> Words {
 /// before the accesses of its threads.
 fn masks_before(columns: &[Vec<String>], program: &Program, phase: usize, word: &str, all: &str) -> Words {
     let threads = |phase: usize| {
-        let parts = program.phases[phase].parts.iter();
+        let parts = program.phases[phase].kernels.iter();
         parts.flat_map(|part| part.threads.clone()).map(|thread| usize::from(thread.0))
     };
-    let behind = threads(phase - 1).flat_map(|thread| named(&columns[thread], word, all, false));
-    let before = threads(phase).flat_map(|thread| named(&columns[thread], word, all, true));
-    behind.chain(before).collect()
+    let after = threads(phase - 1).flat_map(|thread| mask_names(&columns[thread], word, all, false));
+    let before = threads(phase).flat_map(|thread| mask_names(&columns[thread], word, all, true));
+    after.chain(before).collect()
 }
 
-fn settings() -> RunSettings {
+fn single_instance_settings() -> RunSettings {
     RunSettings::new(Stress::preset("sim").unwrap(), RunBudget::instances(1), 1)
 }
 
 /// Returns a device with these features that stores the plan.
-fn keeper(features: &[plan::Feature]) -> Keeper {
-    Keeper {
+fn plan_recorder(features: &[plan::Feature]) -> PlanRecorder {
+    PlanRecorder {
         capabilities: Capabilities {
             executes: true,
             subgroup_size: 4,
@@ -113,20 +113,21 @@ fn keeper(features: &[plan::Feature]) -> Keeper {
             features: features.to_vec(),
             ..Capabilities::default()
         },
-        ..Keeper::default()
+        ..PlanRecorder::default()
     }
 }
 
 /// Checks the steps of a program; returns the number of dependencies.
-fn check(text: &str, program: &Program, test: &litmus::Test, join: Join) -> usize {
-    let device = keeper(&[]);
+fn check_dependencies(text: &str, program: &Program, test: &litmus::Test, join: Join) -> usize {
+    let device = plan_recorder(&[]);
     let memory = if program.hosts.is_some() {
         BufferMemory::Mapped(MemoryKind::default())
     } else {
         BufferMemory::Device
     };
-    let ran =
-        run_program(&device, program, (join, memory), test, &settings(), &mut |_| ControlFlow::Continue(()));
+    let ran = run_program(&device, program, (join, memory), test, &single_instance_settings(), &mut |_| {
+        ControlFlow::Continue(())
+    });
     assert!(ran.is_err_and(|error| error.to_string().contains("running")), "{text}");
     let plan = device.plan.borrow();
     if program.hosts.is_some() {
@@ -134,7 +135,7 @@ fn check(text: &str, program: &Program, test: &litmus::Test, join: Join) -> usiz
     }
     let of = |phases: &[DispatchPhase]| {
         let kernels =
-            phases.iter().flat_map(|phase| &phase.parts).map(|part| match part.kernel.variant.stage {
+            phases.iter().flat_map(|phase| &phase.kernels).map(|part| match part.kernel.variant.stage {
                 CarrierStage::Vertex => StageMask::VERTEX,
                 CarrierStage::Fragment | CarrierStage::FragmentHelpers => StageMask::FRAGMENT,
                 _ => StageMask::COMPUTE,
@@ -163,7 +164,9 @@ fn check(text: &str, program: &Program, test: &litmus::Test, join: Join) -> usiz
         .steps
         .iter()
         .filter_map(|step| match step {
-            PlanStep::Dependency { available, visible, .. } => Some((words(*available), words(*visible))),
+            PlanStep::Dependency { available, visible, .. } => {
+                Some((access_names(*available), access_names(*visible)))
+            }
             _ => None,
         })
         .collect();
@@ -179,18 +182,18 @@ fn check(text: &str, program: &Program, test: &litmus::Test, join: Join) -> usiz
     for (phase, of_queues) in (1..program.phases.len()).zip(&each) {
         let (available, visible) = &of_queues[0];
         assert!(of_queues.iter().all(|one| one == &of_queues[0]), "{join}, before phase {phase}:\n{text}");
-        let asked = masks_before(&columns, program, phase, "avdevice", "shader_write");
-        assert_eq!(*available, asked, "{join}, before phase {phase}:\n{text}");
-        published |= asked.contains("shader_write") || asked.contains("memory_write");
-        let mut asked = masks_before(&columns, program, phase, "visdevice", "shader_read");
-        let parts = program.phases[phase].parts.iter().flat_map(|part| &part.threads);
+        let expected = masks_before(&columns, program, phase, "avdevice", "shader_write");
+        assert_eq!(*available, expected, "{join}, before phase {phase}:\n{text}");
+        published |= expected.contains("shader_write") || expected.contains("memory_write");
+        let mut expected = masks_before(&columns, program, phase, "visdevice", "shader_read");
+        let parts = program.phases[phase].kernels.iter().flat_map(|part| &part.threads);
         let mut cells = parts.flat_map(|thread| &columns[usize::from(thread.0)]);
         let writes = cells.any(|cell| cell.starts_with("st.") || cell.starts_with("rmw."));
         // The API can order a write after another one only with this mask.
-        if published && writes && !asked.contains("memory_write") {
-            asked.insert("shader_write".to_owned());
+        if published && writes && !expected.contains("memory_write") {
+            expected.insert("shader_write".to_owned());
         }
-        assert_eq!(*visible, asked, "{join}, before phase {phase}:\n{text}");
+        assert_eq!(*visible, expected, "{join}, before phase {phase}:\n{text}");
     }
     assert_eq!(dependencies.len(), queues * (program.phases.len() - 1), "{join}:\n{text}");
     each.len()
@@ -215,19 +218,19 @@ fn check_batches(text: &str, program: &Program, plan: &Plan) -> usize {
             let (mut available, mut visible) = (Words::new(), Words::new());
             for step in steps {
                 if let PlanStep::Dependency { available: ours, visible: theirs, .. } = step {
-                    available.extend(words(*ours));
-                    visible.extend(words(*theirs));
+                    available.extend(access_names(*ours));
+                    visible.extend(access_names(*theirs));
                     dependencies += 1;
                 }
             }
-            let threads = program.phases[number].parts.iter().flat_map(|part| part.threads.clone());
+            let threads = program.phases[number].kernels.iter().flat_map(|part| part.threads.clone());
             let columns: Vec<&Vec<String>> = threads.map(|thread| &columns[usize::from(thread.0)]).collect();
-            let asked = |word, all| -> Words {
-                columns.iter().flat_map(|column| named(column, word, all, leading)).collect()
+            let expected = |word, all| -> Words {
+                columns.iter().flat_map(|column| mask_names(column, word, all, leading)).collect()
             };
-            let place = if leading { "before" } else { "behind" };
-            assert_eq!(available, asked("avdevice", "shader_write"), "{place} batch {number}:\n{text}");
-            assert_eq!(visible, asked("visdevice", "shader_read"), "{place} batch {number}:\n{text}");
+            let place = if leading { "before" } else { "after" };
+            assert_eq!(available, expected("avdevice", "shader_write"), "{place} batch {number}:\n{text}");
+            assert_eq!(visible, expected("visdevice", "shader_read"), "{place} batch {number}:\n{text}");
         }
     }
     dependencies
@@ -244,7 +247,7 @@ const STAGES: [CarrierStage; 5] = [
 #[test]
 fn steps_have_the_masks_of_the_text() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../litmus/corpus");
-    let config = KernelConfig { subgroup_size: 8, lanes: 8, ..KernelConfig::PLAIN };
+    let config = KernelConfig { subgroup_size: 8, lanes: 8, ..KernelConfig::MINIMAL };
     let (mut tests, mut masked, mut dependencies) = (0, 0, 0);
     for folder in std::fs::read_dir(corpus).unwrap() {
         let folder = folder.unwrap().path();
@@ -257,11 +260,13 @@ fn steps_have_the_masks_of_the_text() {
             for stage in STAGES {
                 let variant = Variant { stage, ..Variant::default() };
                 let config = KernelConfig { variant, ..config };
-                let Ok(program) = shaders::program(&test, &config, Pipelines::Merged) else { continue };
+                let Ok(program) = shaders::compile_program(&test, &config, Pipelines::Merged) else {
+                    continue;
+                };
                 tests += 1;
                 masked += usize::from(text.contains("vdevice.") || text.contains("sdevice."));
-                for join in Join::ALL.into_iter().filter(|join| join.refused(&program).is_none()) {
-                    dependencies += check(&text, &program, &test, join);
+                for join in Join::ALL.into_iter().filter(|join| join.refusal_reason(&program).is_none()) {
+                    dependencies += check_dependencies(&text, &program, &test, join);
                 }
             }
         }
@@ -271,7 +276,7 @@ fn steps_have_the_masks_of_the_text() {
 }
 
 /// Parses one side of a call's dependency: `compute.transfer:shader_write`.
-fn side(text: &str) -> (StageMask, Words) {
+fn parse_side(text: &str) -> (StageMask, Words) {
     let (stages, accesses) = text.split_once(':').unwrap_or((text, ""));
     let named = stages.split('.').filter_map(StageMask::from_name);
     let stages = named.fold(StageMask::NONE, StageMask::with);
@@ -282,23 +287,25 @@ fn side(text: &str) -> (StageMask, Words) {
 /// values.
 #[test]
 fn plans_have_the_calls_of_the_text() {
-    let config = KernelConfig { subgroup_size: 8, lanes: 8, ..KernelConfig::PLAIN };
+    let config = KernelConfig { subgroup_size: 8, lanes: 8, ..KernelConfig::MINIMAL };
     let (mut tests, mut calls, mut queues, mut hosts) = (0, 0, 0, 0);
     for entry in litmus::corpus::tests() {
         let test = litmus::parse(entry.text, &entry.id).unwrap();
-        let Ok(program) = shaders::program(&test, &config, Pipelines::Merged) else { continue };
-        if Join::Calls.refused(&program).is_some() {
+        let Ok(program) = shaders::compile_program(&test, &config, Pipelines::Merged) else { continue };
+        if Join::Calls.refusal_reason(&program).is_some() {
             assert!(program.schedule.is_none(), "{}", entry.id);
             continue;
         }
-        let device = keeper(&[plan::Feature::TimelineSemaphore]);
+        let device = plan_recorder(&[plan::Feature::TimelineSemaphore]);
         let memory = if program.hosts.is_some() {
             BufferMemory::Mapped(MemoryKind::default())
         } else {
             BufferMemory::Device
         };
-        let way = (Join::Calls, memory);
-        let ran = run_program(&device, &program, way, &test, &settings(), &mut |_| ControlFlow::Continue(()));
+        let mechanism = (Join::Calls, memory);
+        let ran = run_program(&device, &program, mechanism, &test, &single_instance_settings(), &mut |_| {
+            ControlFlow::Continue(())
+        });
         assert!(ran.is_err_and(|error| error.to_string().contains("running")), "{}", entry.id);
         let plan = device.plan.borrow();
         assert_eq!(plan.queues.len(), program.queues.len(), "{}", entry.id);
@@ -306,7 +313,7 @@ fn plans_have_the_calls_of_the_text() {
         // thread.
         let mut columns = columns(entry.text);
         columns.resize(test.threads.len(), Vec::new());
-        let mut told: Vec<Vec<String>> = vec![Vec::new(); plan.queues.len()];
+        let mut expected_calls: Vec<Vec<String>> = vec![Vec::new(); plan.queues.len()];
         hosts += check_acts(&test, &columns, &plan);
         let of_device: Vec<&litmus::Thread> =
             test.threads.iter().filter(|thread| thread.place.device_placement().is_some()).collect();
@@ -328,10 +335,11 @@ fn plans_have_the_calls_of_the_text() {
                 }
             }
             let queue = named.iter().position(|first| same(first)).unwrap();
-            told[queue].extend(column.iter().filter(|cell| !cell.starts_with("transfer ")).cloned());
+            expected_calls[queue]
+                .extend(column.iter().filter(|cell| !cell.starts_with("transfer ")).cloned());
         }
         let mut set: BTreeMap<String, String> = BTreeMap::new();
-        for (queue, cells) in told.iter().enumerate() {
+        for (queue, cells) in expected_calls.iter().enumerate() {
             let mut steps = plan.steps.iter().filter(|step| {
                 step.queue().0 as usize == queue
                     && matches!(
@@ -349,9 +357,9 @@ fn plans_have_the_calls_of_the_text() {
                         if let ["set", event, ..] = words.as_slice() {
                             set.insert((*event).to_owned(), rest.join(" "));
                         }
-                        scoped(steps.next().unwrap(), &rest.join(" "), cell);
+                        assert_dependency(steps.next().unwrap(), &rest.join(" "), cell);
                     }
-                    ["await", event] => scoped(steps.next().unwrap(), &set[*event], cell),
+                    ["await", event] => assert_dependency(steps.next().unwrap(), &set[*event], cell),
                     [word @ ("signal" | "wait"), _, value @ ..] => {
                         let expected = value.first().map_or(1, |value| value.parse().unwrap());
                         let found = match (steps.next().unwrap(), *word) {
@@ -367,9 +375,9 @@ fn plans_have_the_calls_of_the_text() {
                 }
                 calls += 1;
             }
-            assert!(steps.next().is_none(), "{}: more than it says", entry.id);
+            assert!(steps.next().is_none(), "{}: more calls than in the text", entry.id);
         }
-        (tests, queues) = (tests + 1, queues + told.len());
+        (tests, queues) = (tests + 1, queues + expected_calls.len());
     }
     eprintln!("{tests} tests, {calls} calls, {queues} queues, {hosts} calls of the host");
     assert!(tests >= 45 && calls >= 90 && queues >= 60 && hosts >= 15, "{tests} {calls} {queues} {hosts}");
@@ -397,7 +405,7 @@ fn check_acts(test: &litmus::Test, columns: &[Vec<String>], plan: &Plan) -> usiz
             .acts
             .iter()
             .filter_map(|act| match act {
-                HostAct::Each(_) => None,
+                HostAct::Execute(_) => None,
                 HostAct::Submit(_) => Some("submit".to_owned()),
                 HostAct::Wait(_) => Some("fence".to_owned()),
                 HostAct::Signal { value, .. } => Some(format!("signal {value}")),
@@ -410,11 +418,11 @@ fn check_acts(test: &litmus::Test, columns: &[Vec<String>], plan: &Plan) -> usiz
     calls
 }
 
-fn scoped(step: &PlanStep, text: &str, cell: &str) {
+fn assert_dependency(step: &PlanStep, text: &str, cell: &str) {
     let PlanStep::Dependency { stages, available, visible, .. } = step else { panic!("{step:?} for {cell}") };
     let (source, target) = text.split_once(" -> ").unwrap();
-    let found = ((stages.0, words(*available)), (stages.1, words(*visible)));
-    assert_eq!(found, (side(source), side(target)), "{cell}");
+    let found = ((stages.0, access_names(*available)), (stages.1, access_names(*visible)));
+    assert_eq!(found, (parse_side(source), parse_side(target)), "{cell}");
 }
 
 /// Ownership transfers match the test, and the next submission starts with the original owner.
@@ -423,14 +431,16 @@ fn ownership_transfers_follow_the_test() {
     let transfers = |id: &str| -> Vec<String> {
         let entry = litmus::corpus::tests().into_iter().find(|entry| entry.id == id).unwrap();
         let test = litmus::parse(entry.text, &entry.path).unwrap();
-        let device = keeper(&[plan::Feature::TimelineSemaphore]);
-        let program = shaders::program(&test, &KernelConfig::PLAIN, Pipelines::Merged).unwrap();
-        let way = (Join::Calls, BufferMemory::Device);
-        let ran = run_program(&device, &program, way, &test, &settings(), &mut |_| ControlFlow::Continue(()));
+        let device = plan_recorder(&[plan::Feature::TimelineSemaphore]);
+        let program = shaders::compile_program(&test, &KernelConfig::MINIMAL, Pipelines::Merged).unwrap();
+        let mechanism = (Join::Calls, BufferMemory::Device);
+        let ran = run_program(&device, &program, mechanism, &test, &single_instance_settings(), &mut |_| {
+            ControlFlow::Continue(())
+        });
         assert!(ran.is_err_and(|error| error.to_string().contains("running")), "{id}");
         let plan = device.plan.borrow();
         let name = |buffer: plan::BufferId| plan.buffers[buffer.0 as usize].name;
-        let told = |step: &PlanStep| match step {
+        let describe = |step: &PlanStep| match step {
             PlanStep::Release { queue, buffer, to } => {
                 Some(format!("{} > {}: {}", queue.0, to.0, name(*buffer)))
             }
@@ -439,9 +449,9 @@ fn ownership_transfers_follow_the_test() {
             }
             _ => None,
         };
-        plan.steps.iter().filter_map(told).collect()
+        plan.steps.iter().filter_map(describe).collect()
     };
-    let apart = |steps: &[&str]| -> Vec<String> {
+    let on_separate_locations = |steps: &[&str]| -> Vec<String> {
         steps.iter().map(|step| format!("{step}: separate locations")).collect()
     };
     let there = ["0 > 1", "1 < 0"];
@@ -449,12 +459,19 @@ fn ownership_transfers_follow_the_test() {
     for id in
         ["MP+transfer", "MP+transfer.exclusive", "MP+transfer.beside", "MP+transfer.all", "WAW+transfer"]
     {
-        assert_eq!(transfers(&format!("transfer/{id}")), apart(&[there, back].concat()), "{id}");
+        assert_eq!(
+            transfers(&format!("transfer/{id}")),
+            on_separate_locations(&[there, back].concat()),
+            "{id}"
+        );
     }
     // The test returns the ownership.
-    assert_eq!(transfers("transfer/Back+transfer"), apart(&[there, back].concat()));
+    assert_eq!(transfers("transfer/Back+transfer"), on_separate_locations(&[there, back].concat()));
     // Another queue of the family reads last.
-    assert_eq!(transfers("transfer/MP+transfer.queues"), apart(&["0 > 1", "1 < 0", "2 > 0", "0 < 2"]));
-    assert_eq!(transfers("transfer/MP+exclusive.queues"), apart(&[]));
-    assert_eq!(transfers("families/MP+signal-wait"), apart(&[]));
+    assert_eq!(
+        transfers("transfer/MP+transfer.queues"),
+        on_separate_locations(&["0 > 1", "1 < 0", "2 > 0", "0 < 2"])
+    );
+    assert_eq!(transfers("transfer/MP+exclusive.queues"), on_separate_locations(&[]));
+    assert_eq!(transfers("families/MP+signal-wait"), on_separate_locations(&[]));
 }

@@ -7,10 +7,13 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use common::{Fake, Happening, kernel, play, serve, store_buffering};
+use common::{FakeDevice, SubmissionEnd, execute_all_roles, execute_role, kernel, store_buffering};
 use litmus::{Observation, Outcome, Value};
 use plan::{DeviceError, PlanStep};
-use runner::{Cause, Exercise, MemoryStress, Parts, RunBudget, RunError, RunSettings, Stress, canary, run};
+use runner::{
+    Cause, ContentionTimeShares, ExerciseCriterion, MemoryStress, RunBudget, RunError, RunSettings, Stress,
+    canary, run,
+};
 use shaders::CompiledKernel;
 
 const IS_CPU: [bool; 2] = [true, false];
@@ -19,7 +22,7 @@ fn settings(instances: u64) -> RunSettings {
     RunSettings::new(Stress::preset("sim").unwrap(), RunBudget::instances(instances), 7)
 }
 
-fn observe(device: &Fake, settings: &RunSettings) -> Result<Observation, RunError> {
+fn observe(device: &FakeDevice, settings: &RunSettings) -> Result<Observation, RunError> {
     run(device, &kernel(), &store_buffering(), settings, &mut |_| ControlFlow::Continue(()))
 }
 
@@ -28,29 +31,32 @@ fn outcome(values: [u64; 3]) -> Outcome {
 }
 
 /// Returns the instances of all submissions of a device.
-fn dispatched(device: &Fake) -> u64 {
-    device.drawn.borrow().iter().map(|p| u64::from(p.groups) * u64::from(p.rounds) * 4).sum()
+fn dispatched_instances(device: &FakeDevice) -> u64 {
+    device.dispatch_parameters.borrow().iter().map(|p| u64::from(p.groups) * u64::from(p.rounds) * 4).sum()
 }
 
 #[test]
 fn a_test_is_exercised_by_enough_instances_that_are_not_serial() {
-    let exercise =
-        Exercise { serial: vec![vec![1, 0, 1], vec![0, 1, 1]], enough: 3, parts: Parts::default() };
+    let exercise = ExerciseCriterion {
+        serial_outcomes: vec![vec![1, 0, 1], vec![0, 1, 1]],
+        required_count: 3,
+        time_shares: ContentionTimeShares::default(),
+    };
     let mut seen = Observation::default().histogram;
     seen.add_count(outcome([1, 0, 1]), 1000);
     seen.add_count(outcome([0, 1, 1]), 1000);
-    assert!(!exercise.is_seen(&seen));
+    assert!(!exercise.is_met_by(&seen));
     seen.add_count(outcome([1, 1, 1]), 2);
-    assert!(!exercise.is_seen(&seen));
+    assert!(!exercise.is_met_by(&seen));
     seen.add_count(outcome([0, 0, 1]), 1);
-    assert!(exercise.is_seen(&seen));
+    assert!(exercise.is_met_by(&seen));
 }
 
 #[test]
 fn a_serial_device_shows_serial_outcomes_only() {
     for is_cpu in IS_CPU {
         for preset in Stress::preset_names() {
-            let device = Fake::conforming(is_cpu);
+            let device = FakeDevice::conforming(is_cpu);
             let seen = observe(
                 &device,
                 &RunSettings { stress: Stress::preset(preset).unwrap(), ..settings(50_000) },
@@ -59,7 +65,7 @@ fn a_serial_device_shows_serial_outcomes_only() {
             let serial = [outcome([0, 1, 1]), outcome([1, 0, 1])];
             assert!(seen.histogram.counts.keys().all(|o| serial.contains(o)), "{preset}: {seen:?}");
             assert!(seen.accounted_instances() >= 50_000);
-            assert_eq!(seen.accounted_instances(), dispatched(&device));
+            assert_eq!(seen.accounted_instances(), dispatched_instances(&device));
             assert_eq!(seen.dispatches, device.submissions.get());
             assert_eq!((seen.not_executed, seen.discarded_dispatches), (0, 0));
         }
@@ -69,9 +75,9 @@ fn a_serial_device_shows_serial_outcomes_only() {
 #[test]
 fn the_seed_determines_every_parameter_without_a_time_budget() {
     let drawn = |seed| {
-        let device = Fake::conforming(false);
+        let device = FakeDevice::conforming(false);
         let seen = observe(&device, &RunSettings { seed, ..settings(5_000) }).unwrap();
-        (seen.histogram, device.drawn.take())
+        (seen.histogram, device.dispatch_parameters.take())
     };
     assert_eq!(drawn(1), drawn(1));
     assert_ne!(drawn(1).1, drawn(2).1);
@@ -81,14 +87,14 @@ fn the_seed_determines_every_parameter_without_a_time_budget() {
 #[test]
 fn instances_written_in_part_are_not_executed() {
     for is_cpu in IS_CPU {
-        let device = Fake::new(is_cpu, |_, memories| {
+        let device = FakeDevice::new(is_cpu, |_, memories| {
             let (parameters, workgroups) = (memories.parameters, memories.workgroups);
-            common::each_role(&parameters, workgroups, |role, instance| {
+            common::for_each_role(&parameters, workgroups, |role, instance| {
                 if (role, instance) != (1, 3) {
-                    play(memories, role, instance);
+                    execute_role(memories, role, instance);
                 }
             });
-            Happening::Ends
+            SubmissionEnd::Ends
         });
         let seen = observe(&device, &settings(1_000)).unwrap();
         assert_eq!((seen.accounted_instances(), &seen.unexpected), (0, &BTreeMap::new()), "{seen:?}");
@@ -101,11 +107,11 @@ fn instances_written_in_part_are_not_executed() {
 #[test]
 fn surplus_invocations_discard_their_dispatch() {
     for is_cpu in IS_CPU {
-        let device = Fake::new(is_cpu, |number, memories| {
-            serve(memories);
+        let device = FakeDevice::new(is_cpu, |number, memories| {
+            execute_all_roles(memories);
             let classes = memories.workgroups / memories.parameters.groups;
             memories.rendezvous[1 + classes as usize] = if number % 2 == 1 { 5 } else { 0 };
-            Happening::Ends
+            SubmissionEnd::Ends
         });
         let seen = observe(&device, &settings(2_000)).unwrap();
         assert!(
@@ -119,11 +125,11 @@ fn surplus_invocations_discard_their_dispatch() {
 
 #[test]
 fn a_wrong_end_marker_is_unexpected() {
-    let device = Fake::new(true, |_, memories| {
-        serve(memories);
+    let device = FakeDevice::new(true, |_, memories| {
+        execute_all_roles(memories);
         let p = memories.parameters;
         memories.results[(2 * p.rounds * p.groups * 4) as usize] = 5;
-        Happening::Ends
+        SubmissionEnd::Ends
     });
     let seen = observe(&device, &settings(1_000)).unwrap();
     assert_eq!(seen.unexpected.values().sum::<u64>(), seen.dispatches);
@@ -132,20 +138,20 @@ fn a_wrong_end_marker_is_unexpected() {
 
 #[test]
 fn large_values_are_counted_as_they_are() {
-    let device = Fake::new(true, |_, memories| {
-        serve(memories);
+    let device = FakeDevice::new(true, |_, memories| {
+        execute_all_roles(memories);
         memories.results[1] = 0xfeed_beef;
-        Happening::Ends
+        SubmissionEnd::Ends
     });
     let seen = observe(&device, &settings(1_000)).unwrap();
     let large: Vec<_> = seen.histogram.counts.iter().filter(|(o, _)| o.0[0] == Value(0xfeed_beef)).collect();
     assert_eq!(large.iter().map(|(_, count)| **count).sum::<u64>(), seen.dispatches);
-    assert_eq!(seen.accounted_instances(), dispatched(&device));
+    assert_eq!(seen.accounted_instances(), dispatched_instances(&device));
 }
 
 #[test]
 fn random_results_are_bounded_and_accounted_for() {
-    let device = Fake::new(true, |number, memories| {
+    let device = FakeDevice::new(true, |number, memories| {
         let done = memories.parameters.done;
         let third = memories.results.len() / 3;
         let mut state = number as u32 | 1;
@@ -154,10 +160,10 @@ fn random_results_are_bounded_and_accounted_for() {
             *word = state;
         }
         let _ = (done, third);
-        Happening::Ends
+        SubmissionEnd::Ends
     });
     let seen = observe(&device, &settings(200_000)).unwrap();
-    assert_eq!(seen.accounted_instances(), dispatched(&device));
+    assert_eq!(seen.accounted_instances(), dispatched_instances(&device));
     assert!(seen.histogram.counts.len() + seen.unexpected.len() <= 2 * 4096 + 1);
     let rest = seen.unrecorded_outcomes + seen.unexpected.get(&Vec::new()).copied().unwrap_or(0);
     assert!(rest > 100_000, "the rest is counted");
@@ -166,8 +172,8 @@ fn random_results_are_bounded_and_accounted_for() {
 #[test]
 fn one_instance_without_a_trace_discards_its_dispatch() {
     for is_cpu in IS_CPU {
-        let device = Fake::new(is_cpu, |number, memories| {
-            serve(memories);
+        let device = FakeDevice::new(is_cpu, |number, memories| {
+            execute_all_roles(memories);
             let (p, poison) = (memories.parameters, memories.parameters.poison);
             if number % 2 == 1 {
                 let total = (p.rounds * p.groups * 4) as usize;
@@ -175,13 +181,13 @@ fn one_instance_without_a_trace_discards_its_dispatch() {
                     memories.results[slot * total + total - 1] = poison;
                 }
             }
-            Happening::Ends
+            SubmissionEnd::Ends
         });
         let seen = observe(&device, &settings(2_000)).unwrap();
         assert_eq!(seen.discarded_dispatches, seen.dispatches / 2);
         assert_eq!(seen.not_executed, seen.discarded_dispatches);
         assert!(seen.accounted_instances() >= 2_000 && seen.unexpected.is_empty());
-        assert!(seen.accounted_instances() < dispatched(&device));
+        assert!(seen.accounted_instances() < dispatched_instances(&device));
     }
 }
 
@@ -189,15 +195,15 @@ fn one_instance_without_a_trace_discards_its_dispatch() {
 #[test]
 fn a_thread_without_a_trace_was_not_executed() {
     for loop_budget in [None, Some(65_535)] {
-        let mut device = Fake::new(true, |_, memories| {
+        let mut device = FakeDevice::new(true, |_, memories| {
             let (parameters, workgroups) = (memories.parameters, memories.workgroups);
             let last = parameters.rounds * parameters.groups * 4 - 1;
-            common::each_role(&parameters, workgroups, |role, instance| {
+            common::for_each_role(&parameters, workgroups, |role, instance| {
                 if (role, instance) != (1, last) {
-                    play(memories, role, instance);
+                    execute_role(memories, role, instance);
                 }
             });
-            Happening::Ends
+            SubmissionEnd::Ends
         });
         device.capabilities.loop_budget = loop_budget;
         let seen = observe(&device, &settings(1_000)).unwrap();
@@ -209,38 +215,38 @@ fn a_thread_without_a_trace_was_not_executed() {
 #[test]
 fn a_run_on_a_device_that_executes_nothing_ends() {
     for is_cpu in IS_CPU {
-        let device = Fake::new(is_cpu, |_, _| Happening::Ends);
+        let device = FakeDevice::new(is_cpu, |_, _| SubmissionEnd::Ends);
         let seen = observe(&device, &settings(1_000)).unwrap();
         assert_eq!(seen.accounted_instances(), 0);
         assert_eq!((seen.dispatches, seen.discarded_dispatches), (20, 20));
-        assert_eq!(seen.not_executed, dispatched(&device));
+        assert_eq!(seen.not_executed, dispatched_instances(&device));
     }
 }
 
 #[test]
 fn observations_before_a_lost_device_are_reported() {
-    let device = Fake::new(false, |number, memories| {
-        serve(memories);
-        if number < 5 { Happening::Ends } else { Happening::Lost }
+    let device = FakeDevice::new(false, |number, memories| {
+        execute_all_roles(memories);
+        if number < 5 { SubmissionEnd::Ends } else { SubmissionEnd::Lost }
     });
     let error = observe(&device, &settings(100_000)).unwrap_err();
     assert_eq!(error.cause, Cause::Device(DeviceError::DeviceLost("vkWaitForFences")));
-    assert_eq!(error.seen.dispatches, 5);
-    assert!(error.seen.accounted_instances() > 0);
+    assert_eq!(error.observation.dispatches, 5);
+    assert!(error.observation.accounted_instances() > 0);
 }
 
 #[test]
 fn a_submission_that_hangs_ends_the_run_and_is_never_destroyed() {
     for preset in ["sim", "gpu"] {
-        let device = Fake::new(false, |number, memories| {
-            serve(memories);
-            if number < 2 { Happening::Ends } else { Happening::Hangs }
+        let device = FakeDevice::new(false, |number, memories| {
+            execute_all_roles(memories);
+            if number < 2 { SubmissionEnd::Ends } else { SubmissionEnd::Hangs }
         });
         let mut calls = 0;
         let settings = RunSettings {
             stress: Stress::preset(preset).unwrap(),
             // Long enough for several callbacks on a busy machine.
-            patience: Duration::from_millis(400),
+            submission_timeout: Duration::from_millis(400),
             ..settings(u64::MAX)
         };
         let error = run(&device, &kernel(), &store_buffering(), &settings, &mut |_| {
@@ -248,8 +254,8 @@ fn a_submission_that_hangs_ends_the_run_and_is_never_destroyed() {
             ControlFlow::Continue(())
         })
         .unwrap_err();
-        assert_eq!(error.cause, Cause::TimedOut { after: settings.patience });
-        assert_eq!(error.seen.dispatches, 2);
+        assert_eq!(error.cause, Cause::TimedOut { after: settings.submission_timeout });
+        assert_eq!(error.observation.dispatches, 2);
         assert!(calls > 3, "the callback is called while a submission is waited for");
         assert_eq!(device.destroyed_in_flight.get(), 0);
     }
@@ -257,53 +263,57 @@ fn a_submission_that_hangs_ends_the_run_and_is_never_destroyed() {
 
 #[test]
 fn the_callback_can_end_a_run() {
-    let device = Fake::conforming(false);
+    let device = FakeDevice::conforming(false);
     let seen = run(&device, &kernel(), &store_buffering(), &settings(u64::MAX), &mut |progress| {
         assert_eq!(progress.instances(), progress.observation().accounted_instances());
         if progress.instances() > 500 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })
     .unwrap();
     assert!(seen.accounted_instances() > 500);
-    assert_eq!(seen.accounted_instances(), dispatched(&device));
+    assert_eq!(seen.accounted_instances(), dispatched_instances(&device));
 }
 
 #[test]
 fn a_time_budget_ends_and_counts_everything() {
-    let device = Fake::conforming(false);
+    let device = FakeDevice::conforming(false);
     let budget = RunBudget::time(Duration::from_millis(20));
     let stress = Stress::preset("gpu").unwrap();
     let seen = observe(&device, &RunSettings::new(stress, budget, 3)).unwrap();
     assert!(seen.dispatches > 0 && seen.seconds > 0.0);
-    assert_eq!(seen.accounted_instances(), dispatched(&device));
+    assert_eq!(seen.accounted_instances(), dispatched_instances(&device));
 }
 
 #[test]
 fn without_changing_workgroups_the_groups_stay() {
-    let mut device = Fake::conforming(false);
-    device.regroups = false;
+    let mut device = FakeDevice::conforming(false);
+    device.can_set_workgroups = false;
     observe(&device, &settings(2_000)).unwrap();
-    let drawn = device.drawn.borrow();
+    let drawn = device.dispatch_parameters.borrow();
     assert!(drawn.len() > 3 && drawn.iter().all(|p| p.groups == drawn[0].groups));
 }
 
 #[test]
 fn groups_are_drawn_for_each_dispatch() {
-    let device = Fake::conforming(false);
+    let device = FakeDevice::conforming(false);
     observe(&device, &settings(5_000)).unwrap();
-    let drawn = device.drawn.borrow();
+    let drawn = device.dispatch_parameters.borrow();
     assert!(drawn.iter().any(|p| p.groups != drawn[0].groups));
 }
 
 /// Returns a kernel with two workgroups per group, of which this many run the test.
-fn filling(workgroups: u16) -> CompiledKernel {
+fn filling_kernel(workgroups: u16) -> CompiledKernel {
     let filling = format!("workgroups-{workgroups}").parse().unwrap();
     let mut kernel = kernel();
-    kernel.variant = shaders::Variant { filling, ..shaders::Variant::default() };
+    kernel.variant = shaders::Variant { workgroup_count: filling, ..shaders::Variant::default() };
     kernel
 }
 
-fn observe_filled(device: &Fake, workgroups: u16, settings: &RunSettings) -> Result<Observation, RunError> {
-    run(device, &filling(workgroups), &store_buffering(), settings, &mut |_| ControlFlow::Continue(()))
+fn observe_filled(
+    device: &FakeDevice,
+    workgroups: u16,
+    settings: &RunSettings,
+) -> Result<Observation, RunError> {
+    run(device, &filling_kernel(workgroups), &store_buffering(), settings, &mut |_| ControlFlow::Continue(()))
 }
 
 /// The fake device asserts that dispatches have the workgroups of these groups.
@@ -311,15 +321,15 @@ fn observe_filled(device: &Fake, workgroups: u16, settings: &RunSettings) -> Res
 fn a_variant_fixes_the_number_of_workgroups() {
     for preset in ["sim", "gpu", "swiftshader"] {
         let stress = Stress { memory_stress: None, ..Stress::preset(preset).unwrap() };
-        let classify = runner::Classify::Host;
+        let classify = runner::CountingPlace::Host;
         let settings = RunSettings { stress: Stress { classify, ..stress }, ..settings(9_000) };
         let usual = u64::from(settings.stress.groups.1) * u64::from(settings.stress.rounds.1);
         for workgroups in [2, 5, 64, 513, 2_048] {
-            let device = Fake::conforming(false);
+            let device = FakeDevice::conforming(false);
             let seen = observe_filled(&device, workgroups, &settings).unwrap();
             assert!(seen.accounted_instances() >= 9_000);
             let groups = u32::from(workgroups) / 2;
-            for drawn in device.drawn.borrow().iter() {
+            for drawn in device.dispatch_parameters.borrow().iter() {
                 assert_eq!(drawn.groups, groups, "{preset} {workgroups}");
                 // The amount of work is at most as usual, and there is at least one round.
                 let all = u64::from(drawn.groups) * u64::from(drawn.rounds);
@@ -331,31 +341,35 @@ fn a_variant_fixes_the_number_of_workgroups() {
 
 #[test]
 fn slow_rounds_do_not_reduce_the_workgroups_of_a_variant() {
-    let mut device = Fake::conforming(false);
-    device.takes = Duration::from_millis(2);
+    let mut device = FakeDevice::conforming(false);
+    device.poll_duration = Duration::from_millis(2);
     let stress = Stress { submission_ms: 1, calibrate: true, ..Stress::preset("sim").unwrap() };
     let settings = RunSettings { stress, ..settings(2_000) };
     observe_filled(&device, 64, &settings).unwrap();
-    let drawn = device.drawn.borrow();
+    let drawn = device.dispatch_parameters.borrow();
     assert!(drawn.len() > 4 && drawn.iter().all(|p| p.groups == 32), "{drawn:?}");
     drop(drawn);
     observe(&device, &settings).unwrap();
-    assert_eq!(device.drawn.borrow().last().unwrap().groups, 1, "those that nobody asks for are halved");
+    assert_eq!(
+        device.dispatch_parameters.borrow().last().unwrap().groups,
+        1,
+        "those that nobody asks for are halved"
+    );
 }
 
 #[test]
 fn too_many_workgroups_for_the_device_are_refused() {
-    let device = Fake::conforming(false);
+    let device = FakeDevice::conforming(false);
     let error = observe_filled(&device, 65_535, &settings(1)).unwrap_err();
     assert_eq!(
         error.cause,
         Cause::TooSmall("32767 groups of 2 workgroups with 4 lanes, 2 locations and 3 results".into())
     );
-    assert!(device.drawn.borrow().is_empty());
+    assert!(device.dispatch_parameters.borrow().is_empty());
 }
 
 /// Returns settings with memory stress of every kind.
-fn stressing(seed: u64) -> (Fake, RunSettings) {
+fn stressed_device(seed: u64) -> (FakeDevice, RunSettings) {
     let memory_stress = Some(MemoryStress {
         workgroups: (3, 9),
         iterations: (1, 4),
@@ -364,12 +378,12 @@ fn stressing(seed: u64) -> (Fake, RunSettings) {
         ..MemoryStress::default()
     });
     let stress = Stress { memory_stress, ..Stress::preset("sim").unwrap() };
-    let mut device = Fake::new(false, |_, memories| {
+    let mut device = FakeDevice::new(false, |_, memories| {
         let more = memories.workgroups - 2 * memories.parameters.groups;
-        assert!((3..=9).contains(&more), "{more} workgroups beside those that play");
+        assert!((3..=9).contains(&more), "{more} workgroups in addition to those of the test");
         memories.workgroups -= more;
-        serve(memories);
-        Happening::Ends
+        execute_all_roles(memories);
+        SubmissionEnd::Ends
     });
     device.capabilities.compute_queues = vec![1, 1];
     (
@@ -386,10 +400,10 @@ fn memory_stress_has_separate_workgroups_and_memory() {
     let mut kernel = kernel();
     kernel.bindings.push(shaders::Binding::Scratch);
     let drawn = |seed| {
-        let (device, settings) = stressing(seed);
+        let (device, settings) = stressed_device(seed);
         let seen =
             run(&device, &kernel, &store_buffering(), &settings, &mut |_| ControlFlow::Continue(())).unwrap();
-        assert_eq!(seen.accounted_instances(), dispatched(&device));
+        assert_eq!(seen.accounted_instances(), dispatched_instances(&device));
         (device.stress.take(), device.plan.take())
     };
     let (stress, plan) = drawn(7);
@@ -418,8 +432,8 @@ fn memory_stress_has_separate_workgroups_and_memory() {
 /// Kernels without code for memory stress have no stress workgroups.
 #[test]
 fn kernels_without_memory_stress_have_no_stress_workgroups() {
-    let (_, settings) = stressing(7);
-    let device = Fake::conforming(false);
+    let (_, settings) = stressed_device(7);
+    let device = FakeDevice::conforming(false);
     observe(&device, &settings).unwrap();
     assert!(device.stress.take().iter().all(Vec::is_empty));
     assert_eq!(device.plan.take().queues.len(), 1);
@@ -428,21 +442,21 @@ fn kernels_without_memory_stress_have_no_stress_workgroups() {
 #[test]
 fn poison_is_not_a_plausible_value() {
     let usual = {
-        let device = Fake::conforming(true);
+        let device = FakeDevice::conforming(true);
         observe(&device, &settings(100)).unwrap();
-        device.drawn.borrow()[0].poison
+        device.dispatch_parameters.borrow()[0].poison
     };
-    let device = Fake::conforming(true);
-    observe(&device, &RunSettings { plausible: vec![usual], ..settings(100) }).unwrap();
-    assert_ne!(device.drawn.borrow()[0].poison, usual);
+    let device = FakeDevice::conforming(true);
+    observe(&device, &RunSettings { plausible_words: vec![usual], ..settings(100) }).unwrap();
+    assert_ne!(device.dispatch_parameters.borrow()[0].poison, usual);
 }
 
 #[test]
 fn initial_values_are_written_before_each_dispatch() {
     for is_cpu in IS_CPU {
         let mut kernel = kernel();
-        kernel.initial = vec![5, 9];
-        let device = Fake::conforming(is_cpu);
+        kernel.initial_values = vec![5, 9];
+        let device = FakeDevice::conforming(is_cpu);
         let seen =
             run(&device, &kernel, &store_buffering(), &settings(3_000), &mut |_| ControlFlow::Continue(()))
                 .unwrap();
@@ -454,13 +468,13 @@ fn initial_values_are_written_before_each_dispatch() {
 
 #[test]
 fn devices_that_cannot_are_refused() {
-    let mut device = Fake::conforming(true);
+    let mut device = FakeDevice::conforming(true);
     device.capabilities.executes = false;
     assert_eq!(observe(&device, &settings(1)).unwrap_err().cause, Cause::NullDevice);
-    let mut device = Fake::conforming(true);
+    let mut device = FakeDevice::conforming(true);
     device.capabilities.max_storage_buffer_bytes = 16;
     assert!(matches!(observe(&device, &settings(1)).unwrap_err().cause, Cause::TooSmall(_)));
-    let mut device = Fake::conforming(true);
+    let mut device = FakeDevice::conforming(true);
     device.capabilities.loop_budget = Some(2);
     assert!(matches!(observe(&device, &settings(1)).unwrap_err().cause, Cause::Stress(_)));
 }
@@ -469,7 +483,7 @@ fn devices_that_cannot_are_refused() {
 fn a_kernel_that_hides_a_register_is_refused() {
     let mut kernel = kernel();
     kernel.results.remove(0);
-    let device = Fake::conforming(true);
+    let device = FakeDevice::conforming(true);
     let error = run(&device, &kernel, &store_buffering(), &settings(1), &mut |_| ControlFlow::Continue(()))
         .unwrap_err();
     assert_eq!(error.to_string(), "the kernel does not fit its test: no `P0:r0`");
@@ -478,11 +492,11 @@ fn a_kernel_that_hides_a_register_is_refused() {
 #[test]
 fn a_device_that_does_not_store_is_a_null_device() {
     for is_cpu in [false, true] {
-        let mut device = Fake::conforming(is_cpu);
-        assert_eq!(canary::check(&device, RunSettings::PATIENCE), Ok(()));
+        let mut device = FakeDevice::conforming(is_cpu);
+        assert_eq!(canary::check(&device, RunSettings::SUBMISSION_TIMEOUT), Ok(()));
         device.executes = false;
         assert!(device.capabilities.executes);
-        assert_eq!(canary::check(&device, RunSettings::PATIENCE), Err(Cause::NullDevice));
+        assert_eq!(canary::check(&device, RunSettings::SUBMISSION_TIMEOUT), Err(Cause::NullDevice));
     }
 }
 
@@ -491,8 +505,8 @@ fn a_device_that_does_not_store_is_a_null_device() {
 fn the_simulated_gpu_executes_whatever_its_fault() {
     for fault in sim::FAULTS.iter().map(|row| row.fault).chain([sim::Fault::None]) {
         let device = sim::SimDevice::new(fault);
-        assert_eq!(canary::check(&device, RunSettings::PATIENCE), Ok(()), "{fault:?}");
+        assert_eq!(canary::check(&device, RunSettings::SUBMISSION_TIMEOUT), Ok(()), "{fault:?}");
     }
-    let scheduled = sim::SimDevice::scheduled("obe".parse().unwrap());
-    assert_eq!(canary::check(&scheduled, RunSettings::PATIENCE), Ok(()));
+    let scheduled = sim::SimDevice::with_progress_model("obe".parse().unwrap());
+    assert_eq!(canary::check(&scheduled, RunSettings::SUBMISSION_TIMEOUT), Ok(()));
 }

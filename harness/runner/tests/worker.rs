@@ -9,11 +9,11 @@ use std::ops::ControlFlow;
 use std::process::Command;
 use std::time::Duration;
 
-use common::{Fake, Happening};
+use common::{FakeDevice, SubmissionEnd};
 use litmus::{Observation, Outcome, Value};
 use plan::{Capabilities, Device, DeviceError, Identity, Plan, Prepared};
-use runner::Parts;
-use runner::pool::{self, Calls, End, JobReport, Limits, PoolEvent};
+use runner::ContentionTimeShares;
+use runner::pool::{self, AttemptEnd, JobReport, Limits, PoolCallbacks, PoolEvent};
 use runner::wire::{IncompleteReason, Job, JobResult, Snapshot};
 
 const STORE_BUFFERING: &str = include_str!("../../../litmus/corpus/sb/SB+rlx-rlx.litmus");
@@ -21,7 +21,7 @@ const BARRIER: &str = include_str!("../../../litmus/corpus/barrier/MP+cbar.litmu
 
 /// A device that is lost, or too small, when a second program is prepared.
 struct OneProgram {
-    inner: Fake,
+    inner: FakeDevice,
     first: RefCell<Vec<u32>>,
     then: fn() -> DeviceError,
 }
@@ -38,7 +38,7 @@ impl Device for OneProgram {
     fn prepare(&self, plan: &Plan) -> Result<Box<dyn Prepared + '_>, DeviceError> {
         let kernel = &plan.kernels[0];
         // The canary has one parameter.
-        if kernel.push_constant_bytes != shaders::canary::BYTES {
+        if kernel.push_constant_bytes != shaders::canary::PUSH_CONSTANT_BYTES {
             let mut first = self.first.borrow_mut();
             if first.is_empty() {
                 first.clone_from(&kernel.words);
@@ -59,22 +59,22 @@ fn make_device(selector: &str) -> Result<Box<dyn Device>, DeviceError> {
     let mut device = match selector {
         "missing" => return Err(DeviceError::NoSuchDevice(name)),
         "panics" => panic!("the driver found a bug in itself"),
-        _ => Fake::new(true, move |number, memories| {
+        _ => FakeDevice::new(true, move |number, memories| {
             memories.results.fill(0);
             match name.as_str() {
-                "hangs" if number >= 3 => Happening::Hangs,
-                "lost" if number >= 3 => Happening::Lost,
+                "hangs" if number >= 3 => SubmissionEnd::Hangs,
+                "lost" if number >= 3 => SubmissionEnd::Lost,
                 "crashes" if number >= 3 => {
                     std::thread::sleep(Duration::from_millis(300));
                     if number >= 5 {
                         std::process::abort();
                     }
-                    Happening::Ends
+                    SubmissionEnd::Ends
                 }
                 "deaf" => loop {
                     std::thread::sleep(Duration::from_secs(1));
                 },
-                _ => Happening::Ends,
+                _ => SubmissionEnd::Ends,
             }
         }),
     };
@@ -110,7 +110,7 @@ fn job(text: &str, device: &str) -> Job {
         twin: true,
         serial: Vec::new(),
         enough: 0,
-        parts: Parts::default(),
+        parts: ContentionTimeShares::default(),
         expected: Vec::new(),
         calibrated: Vec::new(),
         patience: 0.2,
@@ -123,14 +123,14 @@ fn run(limits: &Limits, jobs: &[Job]) -> Vec<JobReport<Snapshot, JobResult>> {
     pool::run(
         limits,
         jobs.len(),
-        Calls {
-            command: &mut || {
+        PoolCallbacks {
+            make_command: &mut || {
                 let mut command = Command::new(std::env::current_exe().unwrap());
                 command.arg("worker");
                 command
             },
-            job: &mut |number, _| jobs[number].clone(),
-            event: &mut |event| {
+            make_job: &mut |number, _| jobs[number].clone(),
+            on_event: &mut |event| {
                 if let PoolEvent::Finished(report) = event {
                     reports.push(report);
                 }
@@ -141,19 +141,19 @@ fn run(limits: &Limits, jobs: &[Job]) -> Vec<JobReport<Snapshot, JobResult>> {
     reports
 }
 
-fn patient() -> Limits {
+fn patient_limits() -> Limits {
     Limits { silence: Duration::from_secs(60), ..Limits::DEFAULT }
 }
 
 fn answer(report: &JobReport<Snapshot, JobResult>) -> &JobResult {
     match &report.last.end {
-        End::Answered(answer) => answer,
+        AttemptEnd::Answered(answer) => answer,
         other => panic!("{other:?}"),
     }
 }
 
 fn a_job_is_run_and_answered() {
-    let reports = run(&patient(), &[job(STORE_BUFFERING, "fine")]);
+    let reports = run(&patient_limits(), &[job(STORE_BUFFERING, "fine")]);
     let answer = answer(&reports[0]);
     assert_eq!(answer.failure, None);
     let seen = Observation::from(&answer.observation);
@@ -166,14 +166,15 @@ fn a_job_is_run_and_answered() {
 }
 
 fn an_unplanned_kernel_is_not_run() {
-    let reports = run(&patient(), &[Job { kernel: "planned".into(), ..job(STORE_BUFFERING, "fine") }]);
+    let reports = run(&patient_limits(), &[Job { kernel: "planned".into(), ..job(STORE_BUFFERING, "fine") }]);
     let answer = answer(&reports[0]);
     assert!(matches!(answer.failure, Some(IncompleteReason::Internal { .. })), "{:?}", answer.failure);
     assert_eq!(Observation::from(&answer.observation).accounted_instances(), 0);
 }
 
 fn a_test_with_a_control_barrier_brings_its_twin() {
-    let reports = run(&patient(), &[job(BARRIER, "fine"), Job { twin: false, ..job(BARRIER, "fine") }]);
+    let reports =
+        run(&patient_limits(), &[job(BARRIER, "fine"), Job { twin: false, ..job(BARRIER, "fine") }]);
     assert_eq!(answer(&reports[0]).failure, None);
     let twin = Observation::from(answer(&reports[0]).twin.as_ref().unwrap());
     assert!(twin.accounted_instances() >= 5_000);
@@ -182,7 +183,7 @@ fn a_test_with_a_control_barrier_brings_its_twin() {
 
 fn a_failed_twin_is_reported() {
     let reports =
-        run(&patient(), &[job(BARRIER, "lost with the twin"), job(BARRIER, "too small for the twin")]);
+        run(&patient_limits(), &[job(BARRIER, "lost with the twin"), job(BARRIER, "too small for the twin")]);
     for report in &reports {
         assert!(Observation::from(&answer(report).observation).accounted_instances() >= 20_000);
         assert_eq!(Observation::from(answer(report).twin.as_ref().unwrap()).accounted_instances(), 0);
@@ -197,7 +198,7 @@ fn a_failed_twin_is_reported() {
 
 fn each_failure_has_its_kind() {
     let failure = |job: Job| {
-        let reports = run(&patient(), &[job]);
+        let reports = run(&patient_limits(), &[job]);
         answer(&reports[0]).failure.clone().expect("a failure")
     };
     assert!(matches!(failure(job("VULKAN", "fine")), IncompleteReason::Test { .. }));
@@ -213,7 +214,7 @@ fn each_failure_has_its_kind() {
 
 fn observations_before_a_failure_are_reported() {
     for device in ["lost", "hangs"] {
-        let reports = run(&patient(), &[job(STORE_BUFFERING, device), job(STORE_BUFFERING, "fine")]);
+        let reports = run(&patient_limits(), &[job(STORE_BUFFERING, device), job(STORE_BUFFERING, "fine")]);
         assert_eq!(answer(&reports[0]).observation.dispatches, 3);
         assert_eq!(answer(&reports[1]).failure, None, "the next job meets a fresh worker");
     }
@@ -223,7 +224,7 @@ fn observations_before_a_failure_are_reported() {
 fn a_failure_keeps_the_part_with_another_layout() {
     let (seconds, expected) = (Some(0.001), vec![vec![7, 7]]);
     let reports =
-        run(&patient(), &[Job { instances: None, seconds, expected, ..job(STORE_BUFFERING, "lost") }]);
+        run(&patient_limits(), &[Job { instances: None, seconds, expected, ..job(STORE_BUFFERING, "lost") }]);
     let answer = answer(&reports[0]);
     assert!(matches!(answer.failure, Some(IncompleteReason::DeviceLost { .. })), "{answer:?}");
     let spread = answer.spread.as_ref().expect("a second part");
@@ -233,15 +234,18 @@ fn a_failure_keeps_the_part_with_another_layout() {
 
 fn a_crash_keeps_the_last_snapshot() {
     let job = Job { instances: Some(u64::MAX), ..job(STORE_BUFFERING, "crashes") };
-    let reports = run(&patient(), &[job]);
-    assert!(matches!(reports[0].last.end, End::Failed(pool::WorkerFailure::Crashed { .. })), "{reports:?}");
+    let reports = run(&patient_limits(), &[job]);
+    assert!(
+        matches!(reports[0].last.end, AttemptEnd::Failed(pool::WorkerFailure::Crashed { .. })),
+        "{reports:?}"
+    );
     let snapshot = reports[0].last.snapshot.as_ref().expect("a snapshot");
     assert!(Observation::from(&snapshot.observation).accounted_instances() > 0);
 }
 
 fn a_panic_is_a_crash_with_a_reason() {
-    let reports = run(&patient(), &[job(STORE_BUFFERING, "panics")]);
-    let End::Failed(pool::WorkerFailure::Crashed { stderr, .. }) = &reports[0].last.end else {
+    let reports = run(&patient_limits(), &[job(STORE_BUFFERING, "panics")]);
+    let AttemptEnd::Failed(pool::WorkerFailure::Crashed { stderr, .. }) = &reports[0].last.end else {
         panic!("{:?}", reports[0])
     };
     assert!(stderr.contains("the driver found a bug in itself"), "{stderr}");
@@ -250,7 +254,10 @@ fn a_panic_is_a_crash_with_a_reason() {
 fn a_worker_that_hangs_in_the_driver_is_ended() {
     let limits = Limits { silence: Duration::from_millis(500), ..Limits::DEFAULT };
     let reports = run(&limits, &[job(STORE_BUFFERING, "deaf")]);
-    assert!(matches!(reports[0].last.end, End::Failed(pool::WorkerFailure::TimedOut { .. })), "{reports:?}");
+    assert!(
+        matches!(reports[0].last.end, AttemptEnd::Failed(pool::WorkerFailure::TimedOut { .. })),
+        "{reports:?}"
+    );
 }
 
 /// A worker exits when its input ends, even if its driver hangs.

@@ -3,11 +3,11 @@
 use std::io::{self, Read, Write};
 
 /// The most bytes of a request line and its headers.
-const MAX_HEAD: usize = 16 << 10;
+const MAX_HEAD_BYTES: usize = 16 << 10;
 /// The most headers.
 const MAX_HEADERS: usize = 64;
 /// The most bytes of a body.
-pub const MAX_BODY: usize = 1 << 20;
+pub const MAX_BODY_BYTES: usize = 1 << 20;
 
 /// A request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,14 +25,14 @@ pub struct HttpRequest {
 impl HttpRequest {
     /// Returns the value of a header that occurs once; `None` if it is absent or repeated.
     pub fn header(&self, name: &str) -> Option<&str> {
-        let mut values = self.headers.iter().filter(|(known, _)| known == name);
+        let mut values = self.headers.iter().filter(|(key, _)| key == name);
         let (_, value) = values.next()?;
         values.next().is_none().then_some(value)
     }
 
     /// Returns true if a header occurs.
     pub fn has_header(&self, name: &str) -> bool {
-        self.headers.iter().any(|(known, _)| known == name)
+        self.headers.iter().any(|(key, _)| key == name)
     }
 }
 
@@ -43,10 +43,10 @@ pub enum HttpError {
     #[error("not a request of HTTP/1.1: {0}")]
     Malformed(String),
     /// The request line and headers are too long.
-    #[error("the headers are longer than {MAX_HEAD} bytes")]
+    #[error("the headers are longer than {MAX_HEAD_BYTES} bytes")]
     HeadTooLarge,
     /// The body is too long.
-    #[error("the body is longer than {MAX_BODY} bytes: shorten the text")]
+    #[error("the body is longer than {MAX_BODY_BYTES} bytes: shorten the text")]
     BodyTooLarge,
     /// The body has no length.
     #[error("a body without a Content-Length is not available")]
@@ -75,22 +75,22 @@ impl HttpError {
 /// If the bytes are not a request, exceed a limit, or end early.
 pub fn read_request(from: &mut impl Read) -> Result<HttpRequest, HttpError> {
     let mut bytes = Vec::new();
-    let mut part = [0; 4096];
+    let mut buffer = [0; 4096];
     let (mut request, length) = loop {
         if let Some(head) = parse_head(&bytes)? {
-            bytes.drain(..head.bytes);
-            break (head.request, head.length);
+            bytes.drain(..head.head_length);
+            break (head.request, head.body_length);
         }
-        if bytes.len() >= MAX_HEAD {
+        if bytes.len() >= MAX_HEAD_BYTES {
             return Err(HttpError::HeadTooLarge);
         }
-        let read = from.read(&mut part)?;
+        let read = from.read(&mut buffer)?;
         if read == 0 {
             return Err(HttpError::Connection(io::ErrorKind::UnexpectedEof.into()));
         }
-        bytes.extend(part.iter().take(read));
+        bytes.extend(buffer.iter().take(read));
     };
-    if length > MAX_BODY {
+    if length > MAX_BODY_BYTES {
         return Err(HttpError::BodyTooLarge);
     }
     let missing = length.saturating_sub(bytes.len());
@@ -107,9 +107,9 @@ pub fn read_request(from: &mut impl Read) -> Result<HttpRequest, HttpError> {
 struct RequestHead {
     request: HttpRequest,
     /// The length of the head.
-    bytes: usize,
+    head_length: usize,
     /// The length of the body.
-    length: usize,
+    body_length: usize,
 }
 
 /// Parses the head of a request; `None` if more bytes are needed.
@@ -122,7 +122,7 @@ fn parse_head(bytes: &[u8]) -> Result<Option<RequestHead>, HttpError> {
         Ok(httparse::Status::Partial) => return Ok(None),
         Err(error) => return Err(malformed(&error)),
     };
-    if head > MAX_HEAD {
+    if head > MAX_HEAD_BYTES {
         return Err(HttpError::HeadTooLarge);
     }
     let header = |header: &httparse::Header<'_>| {
@@ -144,9 +144,9 @@ fn parse_head(bytes: &[u8]) -> Result<Option<RequestHead>, HttpError> {
             length.parse().unwrap_or(usize::MAX)
         }
         (None, false) => 0,
-        _ => return Err(malformed(&"the Content-Length is no number")),
+        _ => return Err(malformed(&"the Content-Length is not a number")),
     };
-    Ok(Some(RequestHead { request, bytes: head, length }))
+    Ok(Some(RequestHead { request, head_length: head, body_length: length }))
 }
 
 /// A response.
@@ -162,7 +162,7 @@ pub struct HttpResponse<'a> {
     pub body: &'a [u8],
 }
 
-/// The policy of all responses: nothing from elsewhere, and nothing to elsewhere.
+/// The content security policy of all responses: no resources and requests of other origins.
 const POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'";
 
 impl HttpResponse<'_> {
@@ -210,10 +210,10 @@ mod tests {
         let status = |text: &str| read(text).unwrap_err().status();
         assert_eq!(status("GET\r\n\r\n"), Some("400 Bad Request"));
         assert_eq!(status(&"GET / HTTP/1.1\r\n".repeat(2000)), Some("400 Bad Request"));
-        let long = format!("GET / HTTP/1.1\r\nA: {}\r\n\r\n", "x".repeat(MAX_HEAD));
+        let long = format!("GET / HTTP/1.1\r\nA: {}\r\n\r\n", "x".repeat(MAX_HEAD_BYTES));
         assert_eq!(status(&long), Some("431 Request Header Fields Too Large"));
         let length = |length: &str| status(&format!("POST / HTTP/1.1\r\nContent-Length: {length}\r\n\r\n"));
-        assert_eq!(length(&(MAX_BODY + 1).to_string()), Some("413 Content Too Large"));
+        assert_eq!(length(&(MAX_BODY_BYTES + 1).to_string()), Some("413 Content Too Large"));
         assert_eq!(length("99999999999999999999999"), Some("413 Content Too Large"));
         assert_eq!(length("-1"), Some("400 Bad Request"));
         assert_eq!(length("1\r\nContent-Length: 2"), Some("400 Bad Request"));

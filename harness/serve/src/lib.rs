@@ -11,5 +11,5 @@
 mod http;
 mod server;
 
-pub use http::{HttpError, HttpRequest, MAX_BODY, read_request};
+pub use http::{HttpError, HttpRequest, MAX_BODY_BYTES, read_request};
 pub use server::{QuestionHandler, ServedFile, Server};

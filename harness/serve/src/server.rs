@@ -13,9 +13,9 @@ use crate::http::{HttpError, HttpRequest, HttpResponse, read_request};
 /// The most connections at a time.
 const MAX_CONNECTIONS: usize = 32;
 /// The time limit for reading a request, and again for writing its response.
-const CONNECTION_LIMIT: Duration = Duration::from_secs(10);
+const CONNECTION_TIMEOUT: Duration = Duration::from_secs(10);
 /// The most bytes of a refused body that are read, so that its sender sees the response.
-const MAX_DRAINED: u64 = 16 << 20;
+const MAX_DRAINED_BYTES: u64 = 16 << 20;
 
 /// A file that the server returns.
 #[derive(Clone, Debug)]
@@ -79,10 +79,10 @@ impl Server {
             // A connection that failed before it was accepted concerns no other one.
             let Ok(stream) = stream else { continue };
             let site = Arc::clone(&site);
-            let taken = site.connections.fetch_add(1, Ordering::Relaxed);
+            let open_connections = site.connections.fetch_add(1, Ordering::Relaxed);
             let work = move || {
                 // A closed connection needs no response.
-                drop(site.serve(&stream, taken < MAX_CONNECTIONS));
+                drop(site.serve(&stream, open_connections < MAX_CONNECTIONS));
                 site.connections.fetch_sub(1, Ordering::Relaxed);
             };
             thread::Builder::new().spawn(work)?;
@@ -94,8 +94,8 @@ impl Server {
 impl<H: QuestionHandler> SharedSite<H> {
     /// Reads a request and writes its response.
     fn serve(&self, stream: &TcpStream, has_room: bool) -> io::Result<()> {
-        stream.set_write_timeout(Some(CONNECTION_LIMIT))?;
-        let mut reader = TimedReader { stream, deadline: Instant::now() + CONNECTION_LIMIT };
+        stream.set_write_timeout(Some(CONNECTION_TIMEOUT))?;
+        let mut reader = TimedReader { stream, deadline: Instant::now() + CONNECTION_TIMEOUT };
         let refuse = |status: &str, why: &str| {
             let body = format!("{why}\n");
             let (media, body) = ("text/plain; charset=utf-8", body.as_bytes());
@@ -111,7 +111,7 @@ impl<H: QuestionHandler> SharedSite<H> {
                 refuse(error.status().unwrap_or("400 Bad Request"), &error.to_string())?;
                 // Closing with unread bytes would reset the connection before the response is read.
                 stream.shutdown(Shutdown::Write)?;
-                io::copy(&mut reader.take(MAX_DRAINED), &mut io::sink())?;
+                io::copy(&mut reader.take(MAX_DRAINED_BYTES), &mut io::sink())?;
                 Ok(())
             }
         }
@@ -134,8 +134,8 @@ impl<H: QuestionHandler> SharedSite<H> {
         }
         match (request.method.as_str(), name) {
             ("GET", None) => {
-                let place = format!("/{}/", self.token);
-                let headers = &[("Location", place.as_str())];
+                let location = format!("/{}/", self.token);
+                let headers = &[("Location", location.as_str())];
                 let media = "text/plain; charset=utf-8";
                 HttpResponse { status: "308 Permanent Redirect", media, headers, body: b"" }
                     .write(&mut &*stream)
@@ -157,7 +157,7 @@ impl<H: QuestionHandler> SharedSite<H> {
                 let Ok(question) = std::str::from_utf8(&request.body) else {
                     return refuse("400 Bad Request", "the body is not UTF-8");
                 };
-                let answer = self.handler.answer(question, &|| has_ended(stream));
+                let answer = self.handler.answer(question, &|| is_connection_closed(stream));
                 let (media, body) = ("application/json", answer.as_bytes());
                 HttpResponse { status: "200 OK", media, headers: &[], body }.write(&mut &*stream)
             }
@@ -168,14 +168,14 @@ impl<H: QuestionHandler> SharedSite<H> {
     /// Checks that the request is for this server and not of another page.
     fn check_sender(&self, request: &HttpRequest) -> Result<(), &'static str> {
         let port = self.address.port();
-        let own = [format!("127.0.0.1:{port}"), format!("localhost:{port}")];
-        if !request.header("host").is_some_and(|host| own.iter().any(|own| own == host)) {
+        let own_hosts = [format!("127.0.0.1:{port}"), format!("localhost:{port}")];
+        if !request.header("host").is_some_and(|host| own_hosts.iter().any(|own| own == host)) {
             return Err("the Host is not this server: open the address that `vk-litmus serve` printed");
         }
-        let is_own = |origin: &str| {
-            origin.strip_prefix("http://").is_some_and(|host| own.iter().any(|own| own == host))
+        let is_own_origin = |origin: &str| {
+            origin.strip_prefix("http://").is_some_and(|host| own_hosts.iter().any(|own| own == host))
         };
-        if request.has_header("origin") && !request.header("origin").is_some_and(is_own) {
+        if request.has_header("origin") && !request.header("origin").is_some_and(is_own_origin) {
             return Err("requests of other pages are refused");
         }
         Ok(())
@@ -183,21 +183,22 @@ impl<H: QuestionHandler> SharedSite<H> {
 }
 
 /// Compares tokens in a time that does not depend on their first difference.
-fn is_same_token(given: &str, own: &str) -> bool {
-    let unlike = given.bytes().zip(own.bytes()).fold(0, |unlike, (one, other)| unlike | (one ^ other));
-    given.len() == own.len() && unlike == 0
+fn is_same_token(candidate: &str, own: &str) -> bool {
+    let difference =
+        candidate.bytes().zip(own.bytes()).fold(0, |unlike, (one, other)| unlike | (one ^ other));
+    candidate.len() == own.len() && difference == 0
 }
 
 /// Returns true if the other side closed the connection.
-fn has_ended(stream: &TcpStream) -> bool {
+fn is_connection_closed(stream: &TcpStream) -> bool {
     if stream.set_nonblocking(true).is_err() {
         return true;
     }
-    let ended = match stream.peek(&mut [0]) {
+    let is_closed = match stream.peek(&mut [0]) {
         Ok(read) => read == 0,
         Err(error) => error.kind() != io::ErrorKind::WouldBlock,
     };
-    ended || stream.set_nonblocking(false).is_err()
+    is_closed || stream.set_nonblocking(false).is_err()
 }
 
 /// Reads from a connection until a deadline.
@@ -208,11 +209,11 @@ struct TimedReader<'s> {
 
 impl Read for TimedReader<'_> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        let left = self.deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
+        let remaining = self.deadline.saturating_duration_since(Instant::now());
+        if remaining.is_zero() {
             return Err(io::ErrorKind::TimedOut.into());
         }
-        self.stream.set_read_timeout(Some(left))?;
+        self.stream.set_read_timeout(Some(remaining))?;
         let mut stream = self.stream;
         stream.read(bytes)
     }

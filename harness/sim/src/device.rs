@@ -2,6 +2,7 @@
 
 mod bind;
 mod features;
+mod memory_types;
 mod phases;
 mod rasterize;
 
@@ -23,36 +24,20 @@ use crate::program::{LANES, Program, ReferencePlace};
 use crate::progress::ProgressModel;
 use crate::random::Random;
 use crate::wave::DispatchState;
-use phases::{Phase, phases};
+use memory_types::{MEMORY_TYPES, memory_type};
+use phases::{Phase, build_phases};
 use spirv_reader::Stage;
 
 /// Scheduler choices between two reads of the clock.
-const SLICE: u32 = 256;
+const CHOICES_PER_SLICE: u32 = 256;
 /// Rate, of 256, at which shared caches have room for all lines of consecutive dispatches.
-const ROOMY: u32 = 96;
+const ROOMY_CACHE_RATE: u32 = 96;
 /// The maximal number of choices between two host accesses while a submission is in flight.
-const HOST_PACE: usize = 48;
+const MAX_HOST_PACE: usize = 48;
 /// Rate, of 256, at which unordered dispatches of several batches run concurrently.
-const OVERLAP: u32 = 128;
+const OVERLAP_RATE: u32 = 128;
 /// Rate, of 256, at which a host thread runs although the device could.
-const HOST_SHARE: u32 = 200;
-
-/// The memory types that tests can request. All behave the same in the machine.
-const MEMORY_TYPES: [MemoryProperties; 4] = {
-    let none = MemoryProperties {
-        device_local: false,
-        host_visible: false,
-        host_coherent: false,
-        host_cached: false,
-        device_coherent: false,
-    };
-    [
-        MemoryProperties { device_local: true, ..none },
-        MemoryProperties { host_visible: true, host_coherent: true, ..none },
-        MemoryProperties { host_visible: true, host_cached: true, ..none },
-        MemoryProperties { device_local: true, device_coherent: true, ..none },
-    ]
-};
+const HOST_THREAD_RATE: u32 = 200;
 
 /// The simulated GPU.
 #[derive(Debug)]
@@ -104,7 +89,7 @@ impl SimDevice {
                     max_push_constant_bytes: 256,
                     compute_queues: vec![2, 2],
                     graphics_queues: vec![2, 2],
-                    max_point_size: rasterize::MOST_PIXELS,
+                    max_point_size: rasterize::MAX_POINT_SIZE,
                     memory_types: MEMORY_TYPES.to_vec(),
                     features: features::FEATURES.to_vec(),
                     ..Capabilities::default()
@@ -120,7 +105,7 @@ impl SimDevice {
     ///
     /// If it finds an infinite schedule, a submission does not end until the host writes to a shared buffer.
     /// A poll ends once the outcome is known.
-    pub fn scheduled(progress: ProgressModel) -> SimDevice {
+    pub fn with_progress_model(progress: ProgressModel) -> SimDevice {
         SimDevice { progress: Some(progress), ..SimDevice::new(Fault::None) }
     }
 
@@ -151,7 +136,7 @@ impl Device for SimDevice {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Flight {
+enum SubmissionState {
     NeverSubmitted,
     /// Before this phase, or within it.
     InPhase {
@@ -174,50 +159,53 @@ struct SimPrepared<'d> {
     /// The first address and the number of words of each buffer, then of each image.
     buffers: Vec<(u32, u32)>,
     /// The memory properties of each buffer of the plan; all memory behaves the same.
-    memories: Vec<Option<MemoryProperties>>,
+    memory_types: Vec<Option<MemoryProperties>>,
     /// By buffer: true if the host shares it.
-    shared: Vec<bool>,
+    shared_buffers: Vec<bool>,
     machine: Machine,
     dispatches: Vec<DispatchState>,
-    layout: bind::Layout,
-    flight: Flight,
+    layout: bind::SubmissionLayout,
+    state: SubmissionState,
     submissions: u64,
     /// The host threads with their program and state.
     hosts: Option<Hosts>,
-    play: HostLayout,
-    host: Option<HostMachine>,
+    host_layout: HostLayout,
+    host_machine: Option<HostMachine>,
     /// The phase that runs next to the host threads, and the batches that it belongs to.
-    batch: Option<(Vec<u32>, Phase)>,
+    running_batch: Option<(Vec<u32>, Phase)>,
 }
 
 impl<'d> SimPrepared<'d> {
     fn new(device: &'d SimDevice, plan: &Plan) -> Result<SimPrepared<'d>, DeviceError> {
         let mut programs = Vec::with_capacity(plan.kernels.len());
         // Vertex programs that also take part in the test follow the kernels.
-        let mut beside = Vec::new();
+        let mut vertex_programs = Vec::new();
         for (number, kernel) in plan.kernels.iter().enumerate() {
-            let told = |error| match error {
-                lacks @ LoadError::Lacks(_) => DeviceError::Unsupported(lacks.to_string()),
+            let to_device_error = |error| match error {
+                lacks @ LoadError::Unsupported(_) => DeviceError::Unsupported(lacks.to_string()),
                 wrong @ LoadError::Malformed { .. } => {
                     DeviceError::InvalidPlan(format!("kernel {number}: {wrong}"))
                 }
             };
-            let mut program =
-                lower::load(&kernel.words, kernel.interface.as_ref(), device.fault).map_err(told)?;
+            let mut program = lower::lower_module(&kernel.words, kernel.interface.as_ref(), device.fault)
+                .map_err(to_device_error)?;
             let of_plan = match &kernel.stage {
                 plan::KernelStage::Compute => Stage::Compute,
                 plan::KernelStage::Vertex => Stage::Vertex,
                 plan::KernelStage::Mesh => Stage::Mesh,
                 plan::KernelStage::Task { mesh_shader: mesh } => {
                     // No step launches this mesh shader, so it never runs.
-                    if lower::load(mesh, None, device.fault).map_err(told)?.stage != Stage::Mesh {
+                    if lower::lower_module(mesh, None, device.fault).map_err(to_device_error)?.stage
+                        != Stage::Mesh
+                    {
                         let why = format!("kernel {number}: the next stage is not a mesh shader");
                         return Err(DeviceError::InvalidPlan(why));
                     }
                     Stage::Task
                 }
-                plan::KernelStage::Fragment { positions } => {
-                    let positions = lower::load(positions, None, device.fault).map_err(told)?;
+                plan::KernelStage::Fragment { vertex_shader: positions } => {
+                    let positions =
+                        lower::lower_module(positions, None, device.fault).map_err(to_device_error)?;
                     if positions.stage != Stage::Vertex || !positions.memory.is_empty() {
                         let why = format!("kernel {number}: its vertex shader has another stage");
                         return Err(DeviceError::InvalidPlan(why));
@@ -226,14 +214,15 @@ impl<'d> SimPrepared<'d> {
                     Stage::Fragment
                 }
                 plan::KernelStage::VertexAndFragment { vertex_shader: vertex } => {
-                    let mut vertices = lower::load(vertex, None, device.fault).map_err(told)?;
+                    let mut vertices =
+                        lower::lower_module(vertex, None, device.fault).map_err(to_device_error)?;
                     if vertices.stage != Stage::Vertex {
                         let why = format!("kernel {number}: its vertex shader has another stage");
                         return Err(DeviceError::InvalidPlan(why));
                     }
-                    bind::resolve(&mut vertices, kernel, plan)?;
-                    program.beside = Some(plan.kernels.len() + beside.len());
-                    beside.push(vertices);
+                    bind::resolve_references(&mut vertices, kernel, plan)?;
+                    program.vertex_program = Some(plan.kernels.len() + vertex_programs.len());
+                    vertex_programs.push(vertices);
                     Stage::Fragment
                 }
             };
@@ -245,10 +234,10 @@ impl<'d> SimPrepared<'d> {
             if bytes > device.capabilities.max_workgroup_memory_bytes.into() {
                 return Err(DeviceError::Unsupported(format!("{bytes} bytes of workgroup memory")));
             }
-            bind::resolve(&mut program, kernel, plan)?;
+            bind::resolve_references(&mut program, kernel, plan)?;
             programs.push(program);
         }
-        programs.append(&mut beside);
+        programs.append(&mut vertex_programs);
         let images = plan.images.iter().map(|image| image.shape.texel_count());
         let mut buffers = Vec::with_capacity(plan.buffers.len() + plan.images.len());
         // Each buffer starts at an even word, so that eight-byte accesses are aligned as in any other buffer.
@@ -267,40 +256,40 @@ impl<'d> SimPrepared<'d> {
         Ok(SimPrepared {
             device,
             programs,
-            phases: phases(plan, &buffers, device.fault, &mut Random::new(0)),
-            plan: phases::is_drawn(plan).then(|| plan.clone()),
+            phases: build_phases(plan, &buffers, device.fault, &mut Random::new(0)),
+            plan: phases::has_random_order(plan).then(|| plan.clone()),
             families: plan.queues.iter().map(|queue| queue.family).collect(),
             steps: plan.steps.clone(),
-            shared: plan
+            shared_buffers: plan
                 .buffers
                 .iter()
                 .map(|buffer| matches!(buffer.memory, BufferMemory::Shared | BufferMemory::Readback))
                 .collect(),
             buffers,
-            memories: plan.buffers.iter().map(|buffer| memory_type(buffer.memory)).collect(),
+            memory_types: plan.buffers.iter().map(|buffer| memory_type(buffer.memory)).collect(),
             machine,
             dispatches: Vec::new(),
-            layout: bind::Layout::default(),
-            flight: Flight::NeverSubmitted,
+            layout: bind::SubmissionLayout::default(),
+            state: SubmissionState::NeverSubmitted,
             submissions: 0,
             hosts: plan.hosts.clone(),
-            play: HostLayout::default(),
-            host: None,
-            batch: None,
+            host_layout: HostLayout::default(),
+            host_machine: None,
+            running_batch: None,
         })
     }
 
     /// Advances the submission by about `choices` scheduler choices.
     fn advance(&mut self, choices: u32) -> Result<(), DeviceError> {
-        let Flight::InPhase { phase, started } = self.flight else { return Ok(()) };
+        let SubmissionState::InPhase { phase, started } = self.state else { return Ok(()) };
         // Moved out, since performing a phase borrows the whole device.
         let phases = std::mem::take(&mut self.phases);
-        let gone = self.advance_in(&phases, phase, started, choices);
+        let result = self.advance_phase(&phases, phase, started, choices);
         self.phases = phases;
-        gone
+        result
     }
 
-    fn advance_in(
+    fn advance_phase(
         &mut self,
         phases: &[Phase],
         phase: usize,
@@ -311,14 +300,14 @@ impl<'d> SimPrepared<'d> {
             // The end of a submission makes all writes available and visible.
             self.machine.memory.write_back_all();
             self.machine.memory.invalidate_all();
-            self.flight = Flight::Finished;
+            self.state = SubmissionState::Finished;
             return Ok(());
         };
-        self.flight = match self.perform(current, started, choices) {
-            Ok(true) => Flight::InPhase { phase: phase + 1, started: false },
-            Ok(false) => Flight::InPhase { phase, started: true },
+        self.state = match self.perform_phase(current, started, choices) {
+            Ok(true) => SubmissionState::InPhase { phase: phase + 1, started: false },
+            Ok(false) => SubmissionState::InPhase { phase, started: true },
             Err(error) => {
-                self.flight = Flight::Finished;
+                self.state = SubmissionState::Finished;
                 return Err(error);
             }
         };
@@ -326,14 +315,19 @@ impl<'d> SimPrepared<'d> {
     }
 
     /// Advances a phase; returns true if it has ended.
-    fn perform(&mut self, phase: &Phase, started: bool, choices: u32) -> Result<bool, DeviceError> {
+    fn perform_phase(&mut self, phase: &Phase, started: bool, choices: u32) -> Result<bool, DeviceError> {
         match phase {
             Phase::Run(steps) => {
                 if !started {
                     // A progress model schedules individual invocations, so each is a separate wave.
-                    let most = if self.device.progress.is_some() { 1 } else { LANES };
-                    let waves =
-                        self.layout.waves(steps, &self.programs, &self.dispatches, &mut self.machine, most);
+                    let max_lanes = if self.device.progress.is_some() { 1 } else { LANES };
+                    let waves = self.layout.build_waves(
+                        steps,
+                        &self.programs,
+                        &self.dispatches,
+                        &mut self.machine,
+                        max_lanes,
+                    );
                     let cached = self.layout.cached.clone();
                     self.machine.start_phase(waves, cached);
                     if let Some(progress) = self.device.progress {
@@ -353,14 +347,15 @@ impl<'d> SimPrepared<'d> {
                 }
             }
             Phase::Fill(buffer, value) => {
-                let (first, words) = self.place(*buffer);
+                let (first, words) = self.memory_range(*buffer);
                 let value = *value;
                 if let Some(words) = self.machine.memory.words.get_mut(first..first + words) {
                     words.fill(value);
                 }
             }
             Phase::Copy { from, to, words } => {
-                let ((first, _), (target, _)) = (self.place(BufferId(*from)), self.place(BufferId(*to)));
+                let ((first, _), (target, _)) =
+                    (self.memory_range(BufferId(*from)), self.memory_range(BufferId(*to)));
                 let words = *words as usize;
                 if first.max(target) + words <= self.machine.memory.words.len() {
                     self.machine.memory.words.copy_within(first..first + words, target);
@@ -375,27 +370,27 @@ impl<'d> SimPrepared<'d> {
                 }
             }
             Phase::Domain { to_host } => {
-                let Some(host) = &mut self.host else { return Ok(true) };
+                let Some(host) = &mut self.host_machine else { return Ok(true) };
                 match (to_host, self.device.fault) {
                     (true, Fault::HostReadIgnored) | (false, Fault::HostWriteIgnored) => {}
-                    (true, _) => host.drop_domain(),
+                    (true, _) => host.invalidate_domain(),
                     (false, _) => host.write_back_domain(&mut self.machine.memory),
                 }
             }
             Phase::Signal(semaphore, value) => {
-                if let Some(host) = &mut self.host {
+                if let Some(host) = &mut self.host_machine {
                     host.signal_semaphore(*semaphore, *value);
                 }
             }
             // The host loop waits before it starts this batch again.
             Phase::Await(..) => {}
-            Phase::Hosts(batches) => return self.beside_hosts(batches, started, choices),
+            Phase::Hosts(batches) => return self.interleave_with_hosts(batches, started, choices),
         }
         Ok(true)
     }
 
     /// Interleaves host threads with the batches that they submit, at random.
-    fn beside_hosts(
+    fn interleave_with_hosts(
         &mut self,
         batches: &[(QueueId, Vec<Phase>)],
         started: bool,
@@ -403,21 +398,26 @@ impl<'d> SimPrepared<'d> {
     ) -> Result<bool, DeviceError> {
         if !started {
             let Some(hosts) = &self.hosts else { return Ok(true) };
-            let (first, _) = self.place(hosts.buffer);
-            let memory = self.memories.get(hosts.buffer.0 as usize).copied().flatten();
+            let (first, _) = self.memory_range(hosts.buffer);
+            let memory = self.memory_types.get(hosts.buffer.0 as usize).copied().flatten();
             let coherent = memory.is_none_or(|memory| memory.host_coherent);
             let queues = batches.iter().map(|(queue, _)| *queue).collect();
-            let mut host =
-                HostMachine::new(hosts, queues, self.play, (first as u32, coherent), self.device.fault);
+            let mut host = HostMachine::new(
+                hosts,
+                queues,
+                self.host_layout,
+                (first as u32, coherent),
+                self.device.fault,
+            );
             host.begin_submission(&mut self.machine.memory, &mut self.machine.random);
-            (self.host, self.batch) = (Some(host), None);
+            (self.host_machine, self.running_batch) = (Some(host), None);
         }
         for _ in 0..choices {
-            let Some(host) = &mut self.host else { return Ok(true) };
+            let Some(host) = &mut self.host_machine else { return Ok(true) };
             // A phase that has begun continues first; otherwise any queue whose next phase can begin is
             // eligible.
             let phase = |number: u32, at: usize| batches.get(number as usize)?.1.get(at);
-            let ready = if self.batch.is_some() {
+            let ready = if self.running_batch.is_some() {
                 Vec::new()
             } else {
                 host.ready_batches(|number, at| match phase(number, at)? {
@@ -425,12 +425,12 @@ impl<'d> SimPrepared<'d> {
                     _ => None,
                 })
             };
-            let busy = self.batch.is_some() || !ready.is_empty();
+            let busy = self.running_batch.is_some() || !ready.is_empty();
             if host.has_ended() && host.is_idle() {
                 host.end_submission(&mut self.machine.memory);
                 return Ok(true);
             }
-            if !busy || !host.has_ended() && self.machine.random.chance(HOST_SHARE) {
+            if !busy || !host.has_ended() && self.machine.random.chance(HOST_THREAD_RATE) {
                 let moved = host.step_threads(&mut self.machine.memory, &mut self.machine.random, busy);
                 if !moved && !busy {
                     // No thread and no queue can advance, so the plan never completes.
@@ -438,7 +438,7 @@ impl<'d> SimPrepared<'d> {
                 }
                 continue;
             }
-            let begun = self.batch.is_some();
+            let begun = self.running_batch.is_some();
             if !begun {
                 let chosen = if ready.len() > 1 { self.machine.random.below(ready.len()) } else { 0 };
                 let Some(number) = ready.get(chosen).copied() else { continue };
@@ -452,30 +452,30 @@ impl<'d> SimPrepared<'d> {
                 // Unordered dispatches run concurrently at a certain rate.
                 let is_last = |number: u32, at: usize| phase(number, at + 1).is_none();
                 let runs = |number: u32, at: usize| matches!(phase(number, at), Some(Phase::Run(_)));
-                let mut together = match next {
+                let mut concurrent = match next {
                     Phase::Run(_) => host.concurrent_batches(number, runs, is_last),
                     _ => vec![number],
                 };
-                if together.len() > 1 && !self.machine.random.chance(OVERLAP) {
-                    together.truncate(1);
+                if concurrent.len() > 1 && !self.machine.random.chance(OVERLAP_RATE) {
+                    concurrent.truncate(1);
                 }
                 let steps =
-                    together.iter().filter_map(|number| match phase(*number, host.phase_of(*number)) {
+                    concurrent.iter().filter_map(|number| match phase(*number, host.phase_of(*number)) {
                         Some(Phase::Run(steps)) => Some(steps.as_slice()),
                         _ => None,
                     });
                 let steps: Vec<usize> = steps.flatten().copied().collect();
                 let next = if steps.is_empty() { next.clone() } else { Phase::Run(steps) };
-                self.batch = Some((together, next));
+                self.running_batch = Some((concurrent, next));
             }
-            let Some((numbers, phase)) = self.batch.take() else { continue };
+            let Some((numbers, phase)) = self.running_batch.take() else { continue };
             let pace = match phase {
                 Phase::Await(..) | Phase::Signal(..) => 1,
-                _ => 1 + self.machine.random.below(HOST_PACE) as u32,
+                _ => 1 + self.machine.random.below(MAX_HOST_PACE) as u32,
             };
-            if !self.perform(&phase, begun, pace)? {
-                self.batch = Some((numbers, phase));
-            } else if let Some(host) = &mut self.host {
+            if !self.perform_phase(&phase, begun, pace)? {
+                self.running_batch = Some((numbers, phase));
+            } else if let Some(host) = &mut self.host_machine {
                 numbers.into_iter().for_each(|number| host.end_phase(number));
             }
         }
@@ -484,21 +484,21 @@ impl<'d> SimPrepared<'d> {
 
     /// Returns, by dispatch and reference, whether the host shares it.
     fn shared_references(&self) -> Vec<Vec<bool>> {
-        let launched = self.steps.iter().filter_map(bind::launched);
+        let launched = self.steps.iter().filter_map(bind::kernel_and_bindings);
         launched
             .filter_map(|(kernel, bindings)| Some((self.programs.get(kernel)?, bindings)))
             .flat_map(|(program, bindings)| {
-                let beside = program.beside.and_then(|number| self.programs.get(number));
-                std::iter::once(program).chain(beside).map(move |program| (program, bindings))
+                let vertex_program = program.vertex_program.and_then(|number| self.programs.get(number));
+                std::iter::once(program).chain(vertex_program).map(move |program| (program, bindings))
             })
             .map(|(program, bindings)| {
                 let is_shared = |place: ReferencePlace| match place {
                     ReferencePlace::Binding(binding) => {
                         let buffer = bindings.get(binding as usize).map(|buffer| buffer.0 as usize);
-                        buffer.and_then(|buffer| self.shared.get(buffer)).copied().unwrap_or(false)
+                        buffer.and_then(|buffer| self.shared_buffers.get(buffer)).copied().unwrap_or(false)
                     }
                     ReferencePlace::Fixed { memory, .. } => {
-                        self.shared.get(memory as usize).copied().unwrap_or(false)
+                        self.shared_buffers.get(memory as usize).copied().unwrap_or(false)
                     }
                     // The host cannot reach images, and kernels that run next to it have no addresses.
                     ReferencePlace::Image(_) | ReferencePlace::Address(_) | ReferencePlace::Workgroup(..) => {
@@ -510,16 +510,16 @@ impl<'d> SimPrepared<'d> {
             .collect()
     }
 
-    fn place(&self, buffer: BufferId) -> (usize, usize) {
+    fn memory_range(&self, buffer: BufferId) -> (usize, usize) {
         let (first, words) = self.buffers.get(buffer.0 as usize).copied().unwrap_or((0, 0));
         (first as usize, words as usize)
     }
 
-    fn idle(&self, buffer: BufferId) -> Result<(usize, usize), DeviceError> {
-        if matches!(self.flight, Flight::InPhase { .. }) {
+    fn idle_memory_range(&self, buffer: BufferId) -> Result<(usize, usize), DeviceError> {
+        if matches!(self.state, SubmissionState::InPhase { .. }) {
             return Err(DeviceError::Busy);
         }
-        let (first, words) = self.place(buffer);
+        let (first, words) = self.memory_range(buffer);
         if words == 0 {
             return Err(DeviceError::InvalidPlan(format!("no buffer {}", buffer.0)));
         }
@@ -528,8 +528,8 @@ impl<'d> SimPrepared<'d> {
 
     /// Returns the address of a word for the host, after some concurrent device work.
     fn host_address(&mut self, buffer: BufferId, word: u64) -> Result<u32, DeviceError> {
-        if matches!(self.flight, Flight::InPhase { .. }) {
-            let pace = self.machine.random.below(HOST_PACE) as u32;
+        if matches!(self.state, SubmissionState::InPhase { .. }) {
+            let pace = self.machine.random.below(MAX_HOST_PACE) as u32;
             self.advance(pace)?;
         }
         let (first, words) = self.buffers.get(buffer.0 as usize).copied().unwrap_or((0, 0));
@@ -540,71 +540,65 @@ impl<'d> SimPrepared<'d> {
     }
 }
 
-fn memory_type(memory: BufferMemory) -> Option<MemoryProperties> {
-    let [local, coherent, cached, _] = MEMORY_TYPES;
-    match memory {
-        BufferMemory::Device => Some(local),
-        BufferMemory::Shared => Some(coherent),
-        BufferMemory::Readback => Some(cached),
-        BufferMemory::Of(kind) | BufferMemory::Mapped(kind) => {
-            MEMORY_TYPES.into_iter().find(|properties| kind.matches_type(*properties))
-        }
-    }
-}
-
 impl Prepared for SimPrepared<'_> {
     fn memory_properties(&self, buffer: BufferId) -> Option<MemoryProperties> {
-        self.memories.get(buffer.0 as usize).copied().flatten()
+        self.memory_types.get(buffer.0 as usize).copied().flatten()
     }
 
     fn submit(&mut self) -> Result<(), DeviceError> {
-        if matches!(self.flight, Flight::InPhase { .. }) {
+        if matches!(self.state, SubmissionState::InPhase { .. }) {
             return Err(DeviceError::Busy);
         }
         let mut random = Random::new(self.device.seed.get());
         // Submissions of one plan differ, but reproducibly.
-        let seed = random.word() ^ self.submissions.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let seed = random.next_word() ^ self.submissions.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.submissions += 1;
         if let Some(plan) = &self.plan {
-            self.phases = phases(plan, &self.buffers, self.device.fault, &mut Random::new(seed));
+            self.phases = build_phases(plan, &self.buffers, self.device.fault, &mut Random::new(seed));
         }
         let is_visible = |memory: &Option<MemoryProperties>| memory.is_some_and(|memory| memory.host_visible);
-        let host_visible: Vec<bool> = self.memories.iter().map(is_visible).collect();
+        let host_visible: Vec<bool> = self.memory_types.iter().map(is_visible).collect();
         let buffers = (self.buffers.as_slice(), host_visible.as_slice());
-        let bound =
-            bind::bind(&self.steps, &self.families, &self.programs, buffers, &mut self.machine, seed)?;
+        let bound = bind::bind_submission(
+            &self.steps,
+            &self.families,
+            &self.programs,
+            buffers,
+            &mut self.machine,
+            seed,
+        )?;
         (self.dispatches, self.layout) = bound;
         // A later dispatch finds stale lines of an earlier one only if they are still cached.
         let mut steps = self.steps.iter();
-        let orders = |step: &PlanStep| {
+        let is_ordering = |step: &PlanStep| {
             matches!(step, PlanStep::Dependency { .. } | PlanStep::Signal { .. } | PlanStep::Hosts { .. })
         };
-        let in_order = steps.any(orders);
-        self.machine.roomy = in_order && Random::new(!seed).chance(ROOMY);
+        let in_order = steps.any(is_ordering);
+        self.machine.roomy = in_order && Random::new(!seed).chance(ROOMY_CACHE_RATE);
         if self.device.fault == Fault::ZeroInitMissing {
-            self.layout.spoil(&self.dispatches, &mut self.machine);
+            self.layout.corrupt_memory(&self.dispatches, &mut self.machine);
         }
-        self.flight = Flight::InPhase { phase: 0, started: false };
+        self.state = SubmissionState::InPhase { phase: 0, started: false };
         Ok(())
     }
 
     fn poll(&mut self, timeout: Duration) -> Result<plan::Progress, DeviceError> {
-        if self.flight == Flight::NeverSubmitted {
+        if self.state == SubmissionState::NeverSubmitted {
             return Err(DeviceError::InvalidPlan("nothing was submitted".to_owned()));
         }
         if self.device.fault == Fault::DeviceLost && self.submissions.is_multiple_of(4) {
-            self.flight = Flight::Finished;
+            self.state = SubmissionState::Finished;
             return Err(DeviceError::DeviceLost("a submission"));
         }
         let since = plan::Timestamp::now();
         loop {
-            if self.flight == Flight::Finished {
+            if self.state == SubmissionState::Finished {
                 return Ok(plan::Progress::Finished { device_time: None });
             }
-            self.advance(SLICE)?;
+            self.advance(CHOICES_PER_SLICE)?;
             // A timeout proves nothing under a progress model: its scheduler recognizes infinite schedules.
-            let open = self.device.progress.is_some() && !self.machine.goes_round();
-            if self.flight != Flight::Finished && !open && since.elapsed() >= timeout {
+            let may_be_infinite = self.device.progress.is_some() && !self.machine.has_infinite_schedule();
+            if self.state != SubmissionState::Finished && !may_be_infinite && since.elapsed() >= timeout {
                 return Ok(plan::Progress::Running);
             }
         }
@@ -652,35 +646,35 @@ impl Prepared for SimPrepared<'_> {
         Ok(())
     }
 
-    fn set_host_layout(&mut self, play: HostLayout) -> Result<(), DeviceError> {
+    fn set_host_layout(&mut self, layout: HostLayout) -> Result<(), DeviceError> {
         let Some(hosts) = &self.hosts else {
             return Err(DeviceError::InvalidPlan("no host threads".to_owned()));
         };
-        let (_, words) = self.place(hosts.buffer);
-        if play.word_index(play.instances, 0) > words as u64 {
+        let (_, words) = self.memory_range(hosts.buffer);
+        if layout.word_index(layout.instances, 0) > words as u64 {
             return Err(DeviceError::InvalidPlan(
                 "host threads access memory outside their buffer".to_owned(),
             ));
         }
-        self.play = play;
+        self.host_layout = layout;
         Ok(())
     }
 
     fn host_reports(&mut self) -> Result<&[u32], DeviceError> {
-        if matches!(self.flight, Flight::InPhase { .. }) {
+        if matches!(self.state, SubmissionState::InPhase { .. }) {
             return Err(DeviceError::Busy);
         }
-        Ok(self.host.as_ref().map_or(&[], |host| host.reported.as_slice()))
+        Ok(self.host_machine.as_ref().map_or(&[], |host| host.reported.as_slice()))
     }
 
     fn read(&mut self, buffer: BufferId) -> Result<&[u32], DeviceError> {
-        let (first, words) = self.idle(buffer)?;
+        let (first, words) = self.idle_memory_range(buffer)?;
         let words = self.machine.memory.words.get(first..first + words);
         words.ok_or_else(|| DeviceError::InvalidPlan(format!("no buffer {}", buffer.0)))
     }
 
     fn write(&mut self, buffer: BufferId) -> Result<&mut [u32], DeviceError> {
-        let (first, words) = self.idle(buffer)?;
+        let (first, words) = self.idle_memory_range(buffer)?;
         let words = self.machine.memory.words.get_mut(first..first + words);
         words.ok_or_else(|| DeviceError::InvalidPlan(format!("no buffer {}", buffer.0)))
     }
@@ -693,7 +687,7 @@ impl Prepared for SimPrepared<'_> {
     fn store(&mut self, buffer: BufferId, word: u64, value: u32) -> Result<(), DeviceError> {
         let address = self.host_address(buffer, word)?;
         self.machine.memory.poke(address, value);
-        self.machine.let_go();
+        self.machine.release_all();
         Ok(())
     }
 }

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 /// The expected result of running the test suite on a device with a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Expect {
+pub enum ExpectedEffect {
     /// A forbidden outcome, or values that no execution produces.
     Violates,
     /// No result: the device hangs, is lost, or leaves instances unexecuted.
@@ -17,13 +17,13 @@ pub enum Expect {
     Invisible(&'static str),
 }
 
-impl Expect {
+impl ExpectedEffect {
     /// Returns the word that reports print.
     pub fn word(self) -> &'static str {
         match self {
-            Expect::Violates => "violates",
-            Expect::Inconclusive => "inconclusive",
-            Expect::Invisible(_) => "invisible",
+            ExpectedEffect::Violates => "violates",
+            ExpectedEffect::Inconclusive => "inconclusive",
+            ExpectedEffect::Invisible(_) => "invisible",
         }
     }
 }
@@ -42,7 +42,7 @@ pub struct Row {
     /// A real bug of this kind, if one is known.
     pub reference: Option<&'static str>,
     /// The expected result of the suite.
-    pub expect: Expect,
+    pub expect: ExpectedEffect,
 }
 
 macro_rules! faults {
@@ -73,7 +73,7 @@ macro_rules! faults {
     };
 }
 
-use Expect::{Inconclusive, Invisible, Violates};
+use ExpectedEffect::{Inconclusive, Invisible, Violates};
 
 faults! {
     "release":
@@ -436,7 +436,7 @@ impl FromStr for Fault {
 
 impl Fault {
     /// Returns true if semaphore signals between these queues make no writes available.
-    pub(crate) fn keeps_back(self, queues: &[plan::Queue]) -> bool {
+    pub(crate) fn suppresses_availability(self, queues: &[plan::Queue]) -> bool {
         let several =
             || queues.iter().any(|queue| queues.first().is_some_and(|first| first.family != queue.family));
         self == Fault::SemaphorePublishesNothing || self == Fault::OwnershipTransferDropped && several()

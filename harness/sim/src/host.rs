@@ -23,7 +23,7 @@ use crate::memory::Memory;
 use crate::random::Random;
 
 /// The number of private lines of a thread.
-const OWN_LINES: usize = 6;
+const PRIVATE_LINES: usize = 6;
 /// Rates, of 256, at which a runnable thread runs while others are runnable; each thread draws one
 /// repeatedly. A slow poller gets to see the state after another thread's wait for a queue.
 const PACES: [u32; 4] = [256, 256, 48, 6];
@@ -31,7 +31,7 @@ const PACES: [u32; 4] = [256, 256, 48, 6];
 /// unordered, and threads overlap in more of them if each has many in progress.
 const SPREADS: [usize; 4] = [1, 8, usize::MAX, usize::MAX];
 /// The average number of steps after which a thread redraws its pace and spread.
-const DRAWN_ANEW: usize = 64;
+const REDRAW_PERIOD: usize = 64;
 
 /// A word in a host cache.
 #[derive(Clone, Copy, Debug)]
@@ -105,8 +105,8 @@ impl HostThreadState {
 /// The state of a batch.
 #[derive(Clone, Copy, Debug, Default)]
 struct BatchState {
-    begun: bool,
-    ended: bool,
+    is_submitted: bool,
+    has_ended: bool,
     /// The current phase.
     phase: usize,
 }
@@ -115,7 +115,7 @@ struct BatchState {
 #[derive(Clone, Debug)]
 pub(crate) struct HostMachine {
     hosts: Hosts,
-    play: HostLayout,
+    layout: HostLayout,
     fault: Fault,
     coherent: bool,
     /// The address of the first word that the threads can access.
@@ -127,16 +127,16 @@ pub(crate) struct HostMachine {
     /// Batches that were submitted and have not ended, in order.
     submitted: VecDeque<u32>,
     /// The values that semaphores have reached.
-    reached: BTreeMap<SemaphoreId, u32>,
+    semaphore_values: BTreeMap<SemaphoreId, u32>,
     /// The host domain.
     domain: BTreeMap<u32, HostLine>,
     /// The device-domain value of each word when the host domain last fetched or wrote it back.
-    known: BTreeMap<u32, u32>,
+    fetched_values: BTreeMap<u32, u32>,
     /// The cache of non-coherent memory, by address and name.
     cache: BTreeMap<(u32, u32), HostLine>,
     places: Vec<HostPlace>,
     /// The rate, of 256, of spontaneous cache events.
-    events: u32,
+    event_rate: u32,
     /// The values that threads have reported.
     pub reported: Vec<u32>,
 }
@@ -146,13 +146,13 @@ impl HostMachine {
     pub fn new(
         hosts: &Hosts,
         queues: Vec<QueueId>,
-        play: HostLayout,
+        layout: HostLayout,
         (first, coherent): (u32, bool),
         fault: Fault,
     ) -> HostMachine {
         let mut places: Vec<HostPlace> = Vec::new();
         for act in hosts.threads.iter().flat_map(|thread| &thread.acts) {
-            let HostAct::Each(operations) = act else { continue };
+            let HostAct::Execute(operations) = act else { continue };
             for operation in operations {
                 if let HostOperation::Load { place, .. } | HostOperation::Store { place, .. } = operation {
                     places.push(*place);
@@ -163,7 +163,7 @@ impl HostMachine {
         places.dedup();
         let words = hosts.threads.iter().map(|thread| thread.reports.len()).sum::<usize>();
         HostMachine {
-            play,
+            layout,
             fault,
             coherent,
             first,
@@ -171,33 +171,33 @@ impl HostMachine {
                 .threads
                 .iter()
                 .map(|thread| HostThreadState {
-                    registers: vec![0; (play.instances * thread.registers) as usize],
-                    operations: vec![0; play.instances as usize],
+                    registers: vec![0; (layout.instances * thread.registers) as usize],
+                    operations: vec![0; layout.instances as usize],
                     ..HostThreadState::default()
                 })
                 .collect(),
             batches: vec![BatchState::default(); hosts.batches.len()],
             queues,
             submitted: VecDeque::new(),
-            reached: BTreeMap::new(),
+            semaphore_values: BTreeMap::new(),
             domain: BTreeMap::new(),
-            known: BTreeMap::new(),
+            fetched_values: BTreeMap::new(),
             cache: BTreeMap::new(),
             places,
-            events: 0,
-            reported: vec![play.poison; words * play.instances as usize],
+            event_rate: 0,
+            reported: vec![layout.poison; words * layout.instances as usize],
             hosts: hosts.clone(),
         }
     }
 
     /// Begins a submission: caches prefetch at random, and batches that no thread submits are submitted.
     pub fn begin_submission(&mut self, memory: &mut Memory, random: &mut Random) {
-        let warm = [0, 64, 160, 256][random.below(4)];
-        self.events = [0, 16, 64, 128][random.below(4)];
+        let prefetch_rate = [0, 64, 160, 256][random.below(4)];
+        self.event_rate = [0, 16, 64, 128][random.below(4)];
         self.threads.iter_mut().for_each(|thread| thread.draw_pace(random));
-        for instance in 0..self.play.instances {
+        for instance in 0..self.layout.instances {
             for place in 0..self.places.len() {
-                if random.chance(warm) {
+                if random.chance(prefetch_rate) {
                     self.prefetch(instance, place, memory);
                 }
             }
@@ -206,7 +206,7 @@ impl HostMachine {
             if *start == BatchStart::Early {
                 self.submitted.push_back(number);
                 if let Some(batch) = self.batches.get_mut(number as usize) {
-                    batch.begun = true;
+                    batch.is_submitted = true;
                 }
             }
         }
@@ -215,16 +215,16 @@ impl HostMachine {
     /// Returns the first unfinished batch of each queue unless it waits. `waits` gives the semaphore wait of
     /// a phase of a batch.
     pub fn ready_batches(&self, waits: impl Fn(u32, usize) -> Option<(SemaphoreId, u32)>) -> Vec<u32> {
-        let mut kept_back: Vec<QueueId> = Vec::new();
+        let mut blocked_queues: Vec<QueueId> = Vec::new();
         let mut ready = Vec::new();
         // A queue executes its batches in order, so only the first one can be ready.
         for number in self.submitted.iter().copied() {
             let own = self.queues.get(number as usize).copied().unwrap_or(QueueId(0));
-            if kept_back.contains(&own) {
+            if blocked_queues.contains(&own) {
                 continue;
             }
-            kept_back.push(own);
-            if waits(number, self.phase_of(number)).is_none_or(|wanted| self.ends(wanted)) {
+            blocked_queues.push(own);
+            if waits(number, self.phase_of(number)).is_none_or(|wanted| self.has_wait_ended(wanted)) {
                 ready.push(number);
             }
         }
@@ -239,26 +239,26 @@ impl HostMachine {
         runs: impl Fn(u32, usize) -> bool,
         is_last: impl Fn(u32, usize) -> bool,
     ) -> Vec<u32> {
-        let mut together = vec![number];
-        let mut kept_back: Vec<QueueId> = Vec::new();
+        let mut concurrent = vec![number];
+        let mut blocked_queues: Vec<QueueId> = Vec::new();
         for other in self.submitted.iter().copied() {
             let Some(queue) = self.queues.get(other as usize).copied() else { continue };
             let at = self.phase_of(other);
-            if !kept_back.contains(&queue) && runs(other, at) {
-                if !together.contains(&other) {
-                    together.push(other);
+            if !blocked_queues.contains(&queue) && runs(other, at) {
+                if !concurrent.contains(&other) {
+                    concurrent.push(other);
                 }
                 if is_last(other, at) {
                     continue;
                 }
             }
-            kept_back.push(queue);
+            blocked_queues.push(queue);
         }
-        together
+        concurrent
     }
 
     /// Returns true if the semaphore has reached the value, which ends the wait.
-    fn ends(&self, (semaphore, value): (SemaphoreId, u32)) -> bool {
+    fn has_wait_ended(&self, (semaphore, value): (SemaphoreId, u32)) -> bool {
         let of_host =
             |act: &HostAct| matches!(act, HostAct::Signal { semaphore: own, .. } if *own == semaphore);
         self.fault == Fault::HostSignalIgnored
@@ -267,12 +267,12 @@ impl HostMachine {
     }
 
     fn has_reached(&self, semaphore: SemaphoreId, value: u32) -> bool {
-        self.reached.get(&semaphore).is_some_and(|reached| *reached >= value)
+        self.semaphore_values.get(&semaphore).is_some_and(|reached| *reached >= value)
     }
 
     /// Raises a semaphore to a value.
     pub fn signal_semaphore(&mut self, semaphore: SemaphoreId, value: u32) {
-        let own = self.reached.entry(semaphore).or_default();
+        let own = self.semaphore_values.entry(semaphore).or_default();
         *own = value.max(*own);
     }
 
@@ -297,7 +297,7 @@ impl HostMachine {
     pub fn end_batch(&mut self, number: u32) {
         self.submitted.retain(|queued| *queued != number);
         if let Some(batch) = self.batches.get_mut(number as usize) {
-            batch.ended = true;
+            batch.has_ended = true;
         }
     }
 
@@ -308,11 +308,16 @@ impl HostMachine {
 
     /// Advances some thread, or performs a cache event. Returns false if every thread waits, or is slow while
     /// the device can advance.
-    pub fn step_threads(&mut self, memory: &mut Memory, random: &mut Random, device_goes_on: bool) -> bool {
-        if random.chance(self.events) {
+    pub fn step_threads(
+        &mut self,
+        memory: &mut Memory,
+        random: &mut Random,
+        can_device_advance: bool,
+    ) -> bool {
+        if random.chance(self.event_rate) {
             self.perform_cache_event(memory, random);
         }
-        if random.below(DRAWN_ANEW) == 0 {
+        if random.below(REDRAW_PERIOD) == 0 {
             let chosen = random.below(self.threads.len());
             self.threads.iter_mut().skip(chosen).take(1).for_each(|thread| thread.draw_pace(random));
         }
@@ -327,7 +332,8 @@ impl HostMachine {
             .into_iter()
             .partition(|number| self.threads.get(*number).is_some_and(|thread| random.chance(thread.pace)));
         quick.into_iter().any(|number| self.advance_thread(number, memory, random))
-            || !device_goes_on && slow.into_iter().any(|number| self.advance_thread(number, memory, random))
+            || !can_device_advance
+                && slow.into_iter().any(|number| self.advance_thread(number, memory, random))
     }
 
     /// Advances a thread by one step; returns false if it waits or has ended.
@@ -336,10 +342,10 @@ impl HostMachine {
         let Some(thread) = self.threads.get_mut(number) else { return false };
         let Some(act) = code.acts.get(thread.act) else { return false };
         match act {
-            HostAct::Each(operations) => {
-                let chosen = thread.choose_operation(operations.len(), self.play.instances, random);
+            HostAct::Execute(operations) => {
+                let chosen = thread.choose_operation(operations.len(), self.layout.instances, random);
                 let Some((instance, next)) = chosen else {
-                    self.next_act(number);
+                    self.advance_act(number);
                     return true;
                 };
                 let Some(operation) = operations.get(next).cloned() else { return false };
@@ -358,17 +364,17 @@ impl HostMachine {
                 self.make_host_writes_available(memory);
                 self.submitted.push_back(batch);
                 if let Some(batch) = self.batches.get_mut(batch as usize) {
-                    batch.begun = true;
+                    batch.is_submitted = true;
                 }
-                self.next_act(number);
+                self.advance_act(number);
             }
             HostAct::Wait(batch) => {
                 let batch = self.batches.get(*batch as usize).copied().unwrap_or_default();
-                if !(batch.ended || batch.begun && self.fault == Fault::FenceWaitTooEarly) {
+                if !(batch.has_ended || batch.is_submitted && self.fault == Fault::FenceWaitTooEarly) {
                     return false;
                 }
                 self.acquire_lines(number, None);
-                self.next_act(number);
+                self.advance_act(number);
             }
             HostAct::Signal { semaphore, value } => {
                 let (semaphore, value) = (*semaphore, *value);
@@ -376,20 +382,20 @@ impl HostMachine {
                 // dependency with HOST_WRITE.
                 self.release_lines(number, None);
                 self.signal_semaphore(semaphore, value);
-                self.next_act(number);
+                self.advance_act(number);
             }
             HostAct::Await { semaphore, value } => {
                 if !self.has_reached(*semaphore, *value) {
                     return false;
                 }
                 self.acquire_lines(number, None);
-                self.next_act(number);
+                self.advance_act(number);
             }
         }
         true
     }
 
-    fn next_act(&mut self, number: usize) {
+    fn advance_act(&mut self, number: usize) {
         let Some(thread) = self.threads.get_mut(number) else { return };
         (thread.act, thread.instance) = (thread.act + 1, 0);
         thread.operations.fill(0);
@@ -400,7 +406,7 @@ impl HostMachine {
 
     /// Reports the final register values of a thread.
     fn record_report(&mut self, number: usize) {
-        let instances = self.play.instances as usize;
+        let instances = self.layout.instances as usize;
         let before: usize = self.hosts.threads.iter().take(number).map(|thread| thread.reports.len()).sum();
         let Some((code, thread)) = self.hosts.threads.get(number).zip(self.threads.get(number)) else {
             return;
@@ -409,10 +415,10 @@ impl HostMachine {
         for (report, row) in code.reports.iter().zip(rows) {
             for (instance, word) in row.iter_mut().enumerate() {
                 *word = match report {
-                    HostReport::Done => self.play.done,
+                    HostReport::Done => self.layout.done,
                     HostReport::Register(register) => {
                         let at = instance * code.registers as usize + *register as usize;
-                        thread.registers.get(at).copied().unwrap_or(self.play.poison)
+                        thread.registers.get(at).copied().unwrap_or(self.layout.poison)
                     }
                 };
             }
@@ -420,21 +426,21 @@ impl HostMachine {
     }
 
     fn word_address(&self, instance: u32, place: HostPlace) -> u32 {
-        self.first + self.play.word_index(instance, place.storage) as u32
+        self.first + self.layout.word_index(instance, place.storage) as u32
     }
 
     /// Performs one operation; returns the number of following operations to skip.
     fn perform_operation(
         &mut self,
-        at: OperationSite,
+        site: OperationSite,
         operation: &HostOperation,
         memory: &mut Memory,
     ) -> u32 {
-        let OperationSite { thread: number, instance } = at;
+        let OperationSite { thread: number, instance } = site;
         let registers = self.hosts.threads.get(number).map_or(0, |code| code.registers);
         let base = (instance * registers) as usize;
         let value = |host: &HostMachine, value: HostValue| {
-            value.evaluate_with(|register| {
+            value.evaluate(|register| {
                 let thread = host.threads.get(number);
                 thread.and_then(|thread| thread.registers.get(base + register as usize)).copied().unwrap_or(0)
             })
@@ -443,7 +449,7 @@ impl HostMachine {
             HostOperation::Load { register, place, order } => {
                 let key = (self.word_address(instance, *place), place.name);
                 let loaded = match order {
-                    None => self.load_word(at, key, memory),
+                    None => self.load_word(site, key, memory),
                     Some(order) => {
                         // Atomics execute in the host domain, in front of which no copy may remain.
                         self.flush_line(number, key.0);
@@ -465,7 +471,7 @@ impl HostMachine {
                 let key = (self.word_address(instance, *place), place.name);
                 let stored = value(self, *stored);
                 match order {
-                    None => self.insert_line(at, key, HostLine { value: stored, dirty: true }),
+                    None => self.insert_line(site, key, HostLine { value: stored, dirty: true }),
                     Some(order) => {
                         if order.releases() {
                             self.release_lines(number, Some(instance));
@@ -475,7 +481,7 @@ impl HostMachine {
                     }
                 }
             }
-            HostOperation::Fence(order) => self.perform_fence(at, *order),
+            HostOperation::Fence(order) => self.perform_fence(site, *order),
             HostOperation::Flush(places) => {
                 if !self.coherent && self.fault != Fault::HostFlushNothing {
                     places.iter().for_each(|place| {
@@ -491,7 +497,7 @@ impl HostMachine {
                 }
             }
             // Jumps lead forward only, past this many operations.
-            HostOperation::Skip { condition, over } => {
+            HostOperation::Skip { condition, count: over } => {
                 let taken = condition.is_none_or(|(how, left, right)| {
                     how.holds_between(value(self, left), value(self, right))
                 });
@@ -529,12 +535,12 @@ impl HostMachine {
             return;
         }
         thread.lines.push_back(ThreadLine { key, instance: at.instance, line });
-        if thread.lines.len() > OWN_LINES {
-            self.drop_oldest(at.thread);
+        if thread.lines.len() > PRIVATE_LINES {
+            self.evict_oldest_line(at.thread);
         }
     }
 
-    fn drop_oldest(&mut self, number: usize) {
+    fn evict_oldest_line(&mut self, number: usize) {
         let oldest = self.threads.get_mut(number).and_then(|thread| thread.lines.pop_front());
         if let Some(own) = oldest.filter(|own| own.line.dirty) {
             self.shared_store(own.key, own.line.value);
@@ -563,7 +569,7 @@ impl HostMachine {
     }
 
     fn domain_load(&mut self, address: u32, memory: &Memory) -> u32 {
-        let known = &mut self.known;
+        let known = &mut self.fetched_values;
         let fetch = || {
             let value = memory.peek(address);
             known.insert(address, value);
@@ -574,11 +580,11 @@ impl HostMachine {
 
     /// Publishes the dirty lines of a thread, of one instance or of all, to the state that threads share.
     fn release_lines(&mut self, number: usize, instance: Option<u32>) {
-        self.move_lines(number, |own| instance.is_none_or(|instance| instance == own.instance));
+        self.publish_lines(number, |own| instance.is_none_or(|instance| instance == own.instance));
     }
 
     /// Publishes the selected dirty lines of a thread to the state that threads share.
-    fn move_lines(&mut self, number: usize, which: impl Fn(&ThreadLine) -> bool) {
+    fn publish_lines(&mut self, number: usize, which: impl Fn(&ThreadLine) -> bool) {
         let Some(thread) = self.threads.get_mut(number) else { return };
         let mut moved = Vec::new();
         for own in thread.lines.iter_mut().filter(|own| own.line.dirty && which(own)) {
@@ -604,7 +610,7 @@ impl HostMachine {
 
     /// Moves the dirty lines of a word to the host domain.
     fn flush_mapped_range(&mut self, number: usize, address: u32) {
-        self.move_lines(number, |own| own.key.0 == address);
+        self.publish_lines(number, |own| own.key.0 == address);
         // All names of the word.
         let names = (address, 0)..=(address, u32::MAX);
         for (_, line) in self.cache.range_mut(names).filter(|(_, line)| line.dirty) {
@@ -642,15 +648,15 @@ impl HostMachine {
     pub fn write_back_domain(&mut self, memory: &mut Memory) {
         for (address, line) in self.domain.iter_mut().filter(|(_, line)| line.dirty) {
             memory.poke(*address, line.value);
-            self.known.insert(*address, line.value);
+            self.fetched_values.insert(*address, line.value);
             line.dirty = false;
         }
     }
 
     /// Makes the device domain visible in the host domain.
-    pub fn drop_domain(&mut self) {
+    pub fn invalidate_domain(&mut self) {
         self.domain.retain(|_, line| line.dirty);
-        self.known.clear();
+        self.fetched_values.clear();
     }
 
     /// Writes everything that the host wrote to memory.
@@ -663,7 +669,7 @@ impl HostMachine {
             line.dirty = false;
         }
         // A device write that the host domain never fetched is ordered after the host's write.
-        let known = &self.known;
+        let known = &self.fetched_values;
         self.domain
             .retain(|address, _| known.get(address).is_none_or(|known| *known == memory.peek(*address)));
         self.write_back_domain(memory);
@@ -677,17 +683,17 @@ impl HostMachine {
 
     /// Performs a spontaneous cache event.
     fn perform_cache_event(&mut self, memory: &mut Memory, random: &mut Random) {
-        if self.places.is_empty() || self.threads.is_empty() || self.play.instances == 0 {
+        if self.places.is_empty() || self.threads.is_empty() || self.layout.instances == 0 {
             return;
         }
         let number = random.below(self.threads.len());
-        let choice = random.word();
+        let choice = random.next_word();
         // Pick an instance near the current one of the thread.
         let near = self.threads.get(number).map_or(0, |thread| thread.instance) + (choice >> 8) as u32 % 4;
         let instance = if choice & 0x80 == 0 {
-            near.min(self.play.instances - 1)
+            near.min(self.layout.instances - 1)
         } else {
-            random.below(self.play.instances as usize) as u32
+            random.below(self.layout.instances as usize) as u32
         };
         let Some(place) = self.places.get(random.below(self.places.len())).copied() else { return };
         let key = (self.word_address(instance, place), place.name);
@@ -696,7 +702,7 @@ impl HostMachine {
             0 => {
                 if let Some(line) = self.domain.get_mut(&key.0).filter(|line| line.dirty) {
                     memory.poke(key.0, line.value);
-                    self.known.insert(key.0, line.value);
+                    self.fetched_values.insert(key.0, line.value);
                     line.dirty = false;
                 }
             }
@@ -704,7 +710,7 @@ impl HostMachine {
             1 => {
                 if self.domain.get(&key.0).is_some_and(|line| !line.dirty) {
                     self.domain.remove(&key.0);
-                    self.known.remove(&key.0);
+                    self.fetched_values.remove(&key.0);
                 }
             }
             // A cache in front of the host domain, or the domain itself, fetches a word.
@@ -723,7 +729,7 @@ impl HostMachine {
                 }
             }
             // A store buffer drains.
-            5 => self.drop_oldest(number),
+            5 => self.evict_oldest_line(number),
             // A thread loads a word speculatively.
             _ => drop(self.load_word(OperationSite { thread: number, instance }, key, memory)),
         }

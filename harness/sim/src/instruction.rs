@@ -16,7 +16,7 @@ pub enum LoadError {
     },
     /// The module uses a feature that the machine does not support.
     #[error("simulated GPU lacks {0}")]
-    Lacks(String),
+    Unsupported(String),
 }
 
 impl From<SpirvError> for LoadError {
@@ -30,8 +30,10 @@ impl From<SpirvError> for LoadError {
             | SpirvProblem::Malformed(what)
             | SpirvProblem::EntryPoint(what)
             | SpirvProblem::Annotation(what) => LoadError::Malformed { word, what },
-            SpirvProblem::Unsupported(what) => LoadError::Lacks(what),
-            SpirvProblem::Budget { what, bound } => LoadError::Lacks(format!("more than {bound} {what}")),
+            SpirvProblem::Unsupported(what) => LoadError::Unsupported(what),
+            SpirvProblem::Budget { what, bound } => {
+                LoadError::Unsupported(format!("more than {bound} {what}"))
+            }
         }
     }
 }
@@ -76,8 +78,8 @@ impl LocatedInstruction {
     }
 
     /// Returns a refusal of the instruction.
-    pub fn refuse(&self, why: &str) -> LoadError {
-        LoadError::Lacks(format!("Op{:?}{why}", self.op))
+    pub fn unsupported_error(&self, why: &str) -> LoadError {
+        LoadError::Unsupported(format!("Op{:?}{why}", self.op))
     }
 
     /// Returns the positions of the operands that are ids.

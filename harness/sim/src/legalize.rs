@@ -16,11 +16,11 @@ const MAX_DEPTH: u32 = 32;
 /// The maximal number of instructions in the inlined function.
 const MAX_BODY: usize = 100_000;
 /// Marks the returns of a call that is being inlined.
-const RETURNED: u32 = u32::MAX;
+const INLINED_RETURN: u32 = u32::MAX;
 
 struct Legalizer<'l, 'm> {
     loaded: &'l mut LoadedModule<'m>,
-    bound: u32,
+    next_id: u32,
     /// The entry point's variables.
     variables: Vec<LocatedInstruction>,
     /// The code of the entry point with its callees inlined.
@@ -31,7 +31,7 @@ struct Legalizer<'l, 'm> {
     types: HashMap<u32, u32>,
 }
 
-fn instruction(op: Op, ty: u32, result: u32, operands: Vec<u32>) -> LocatedInstruction {
+fn new_instruction(op: Op, ty: u32, result: u32, operands: Vec<u32>) -> LocatedInstruction {
     LocatedInstruction { index: 0, word: 0, op, ty, result, operands, selector_bits: 32 }
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn legalize(loaded: &mut LoadedModule<'_>) -> Result<Vec<LocatedInstr
     let types = module.variable_types.iter().map(|(id, ty)| (*id, *ty)).collect();
     let mut legalizer = Legalizer {
         loaded,
-        bound: bound.wrapping_add(1),
+        next_id: bound.wrapping_add(1),
         variables: Vec::new(),
         code: Vec::new(),
         chains: HashMap::new(),
@@ -56,9 +56,9 @@ pub(crate) fn legalize(loaded: &mut LoadedModule<'_>) -> Result<Vec<LocatedInstr
     let inlined = std::mem::take(&mut legalizer.code);
     legalizer.types.extend(inlined.iter().filter(|own| own.ty != 0).map(|own| (own.result, own.ty)));
     for own in inlined {
-        legalizer.replace(own, &mut code)?;
+        legalizer.legalize_instruction(own, &mut code)?;
     }
-    let start = legalizer.start(&code)?;
+    let start = legalizer.build_prologue(&code)?;
     // The entry block begins with variables and their initial values.
     let at = code.iter().position(|own| own.op == Op::Label).map_or(0, |label| label + 1);
     code.splice(at..at, start);
@@ -69,13 +69,13 @@ pub(crate) fn legalize(loaded: &mut LoadedModule<'_>) -> Result<Vec<LocatedInstr
 }
 
 impl Legalizer<'_, '_> {
-    fn fresh(&mut self) -> u32 {
-        self.bound = self.bound.wrapping_add(1);
-        self.bound.wrapping_sub(1)
+    fn fresh_id(&mut self) -> u32 {
+        self.next_id = self.next_id.wrapping_add(1);
+        self.next_id.wrapping_sub(1)
     }
 
     /// Returns the first instructions of the function: variables, composite constants, and values of private variables.
-    fn start(&mut self, code: &[LocatedInstruction]) -> Result<Vec<LocatedInstruction>, LoadError> {
+    fn build_prologue(&mut self, code: &[LocatedInstruction]) -> Result<Vec<LocatedInstruction>, LoadError> {
         let module = self.loaded.source();
         let mut needed: HashSet<u32> = code.iter().flat_map(LocatedInstruction::ids).collect();
         let mut start = std::mem::take(&mut self.variables);
@@ -85,9 +85,9 @@ impl Legalizer<'_, '_> {
                 continue;
             }
             let ty = module.variable_types.get(id).copied().unwrap_or(0);
-            start.push(instruction(Op::Variable, ty, *id, vec![StorageClass::Private as u32]));
+            start.push(new_instruction(Op::Variable, ty, *id, vec![StorageClass::Private as u32]));
             if variable.initializer != 0 {
-                stores.push(instruction(Op::Store, 0, 0, vec![*id, variable.initializer]));
+                stores.push(new_instruction(Op::Store, 0, 0, vec![*id, variable.initializer]));
             }
         }
         needed.extend(stores.iter().flat_map(LocatedInstruction::ids));
@@ -100,7 +100,7 @@ impl Legalizer<'_, '_> {
             if let (Some((ty, _)), Some(value)) =
                 (module.constants.get(&id), self.loaded.layout.constants().get(&id).cloned())
             {
-                self.build(id, *ty, &value, &mut built, &mut start)?;
+                self.build_constant(id, *ty, &value, &mut built, &mut start)?;
             }
         }
         // The initial stores use the constants that are built before them.
@@ -109,7 +109,7 @@ impl Legalizer<'_, '_> {
     }
 
     /// Builds a composite constant from its parts.
-    fn build(
+    fn build_constant(
         &mut self,
         id: u32,
         ty: u32,
@@ -128,13 +128,13 @@ impl Legalizer<'_, '_> {
         let mut ids = Vec::with_capacity(parts.len());
         for (index, part) in parts.iter().enumerate() {
             let own = constituents.and_then(|ids| ids.get(index).copied());
-            let own = own.unwrap_or_else(|| self.fresh());
+            let own = own.unwrap_or_else(|| self.fresh_id());
             let of = self.loaded.layout.part_of(ty, index as u64)?.ty;
-            self.build(own, of, part, built, start)?;
+            self.build_constant(own, of, part, built, start)?;
             ids.push(own);
         }
         // After its parts, which are built first.
-        start.push(instruction(Op::CompositeConstruct, ty, id, ids));
+        start.push(new_instruction(Op::CompositeConstruct, ty, id, ids));
         Ok(())
     }
 
@@ -143,11 +143,11 @@ impl Legalizer<'_, '_> {
     fn inline(
         &mut self,
         function: u32,
-        mut names: HashMap<u32, u32>,
+        mut renamed_ids: HashMap<u32, u32>,
         depth: u32,
     ) -> Result<Vec<(u32, Option<u32>)>, LoadError> {
         if depth > MAX_DEPTH {
-            return Err(LoadError::Lacks("calls nested this deep".into()));
+            return Err(LoadError::Unsupported("calls nested this deep".into()));
         }
         let module = self.loaded.source();
         let Some(called) = module.functions.get(&function) else {
@@ -156,8 +156,8 @@ impl Legalizer<'_, '_> {
         // Each inlined copy of a function has fresh ids.
         if depth > 0 {
             for id in called.code.iter().map(|own| own.result).filter(|id| *id != 0) {
-                let fresh = self.fresh();
-                names.insert(id, fresh);
+                let fresh = self.fresh_id();
+                renamed_ids.insert(id, fresh);
             }
         }
         let (mut block, mut returns) = (0, Vec::new());
@@ -166,7 +166,7 @@ impl Legalizer<'_, '_> {
         let first = self.code.len();
         for own in &called.code {
             if self.code.len() > MAX_BODY {
-                return Err(LoadError::Lacks("a function of this size".into()));
+                return Err(LoadError::Unsupported("a function of this size".into()));
             }
             let mut own = LocatedInstruction {
                 index: 0,
@@ -180,20 +180,20 @@ impl Legalizer<'_, '_> {
                     _ => 32,
                 },
             };
-            rename(&mut own, &names);
-            match self.loaded.operation(&own)? {
+            rename_ids(&mut own, &renamed_ids);
+            match self.loaded.decode_instruction(&own)? {
                 SpirvOperation::Nop => {}
                 SpirvOperation::Label => {
                     block = own.result;
                     if depth > 0 && self.code.len() == first {
                         // The calling block ends here.
-                        self.code.push(branch(block));
+                        self.code.push(new_branch(block));
                     }
                     self.code.push(own);
                 }
                 SpirvOperation::Variable { initializer } => {
                     if let Some(value) = initializer {
-                        self.code.push(instruction(Op::Store, 0, 0, vec![own.result, value]));
+                        self.code.push(new_instruction(Op::Store, 0, 0, vec![own.result, value]));
                         own.operands.truncate(1);
                     }
                     self.types.insert(own.result, own.ty);
@@ -205,18 +205,18 @@ impl Legalizer<'_, '_> {
                     let inner = parameters.zip(arguments.iter().copied()).collect();
                     let start = self.code.len();
                     let given = self.inline(function, inner, depth + 1)?;
-                    let after = self.fresh();
+                    let after = self.fresh_id();
                     // Each return of the callee becomes a branch to the code after the call.
                     for own in self.code.iter_mut().skip(start).filter(|own| own.op == Op::Return) {
-                        if own.result == RETURNED {
-                            *own = branch(after);
+                        if own.result == INLINED_RETURN {
+                            *own = new_branch(after);
                         }
                     }
-                    self.code.push(instruction(Op::Label, 0, after, Vec::new()));
+                    self.code.push(new_instruction(Op::Label, 0, after, Vec::new()));
                     let values: Option<Vec<[u32; 2]>> =
                         given.iter().map(|(from, value)| Some([(*value)?, *from])).collect();
                     if let Some(values) = values.filter(|values| !values.is_empty()) {
-                        self.code.push(instruction(Op::Phi, own.ty, own.result, values.concat()));
+                        self.code.push(new_instruction(Op::Phi, own.ty, own.result, values.concat()));
                     }
                     tails.insert(block, after);
                     tails.values_mut().for_each(|tail| {
@@ -231,10 +231,10 @@ impl Legalizer<'_, '_> {
                         returns.push((block, value));
                     }
                     // Marked, so that the call can replace it by a branch.
-                    self.code.push(instruction(Op::Return, 0, RETURNED, Vec::new()));
+                    self.code.push(new_instruction(Op::Return, 0, INLINED_RETURN, Vec::new()));
                 }
                 // It is unreachable, but every block needs a terminator that lowering supports.
-                SpirvOperation::Unreachable => self.code.push(instruction(Op::Return, 0, 0, Vec::new())),
+                SpirvOperation::Unreachable => self.code.push(new_instruction(Op::Return, 0, 0, Vec::new())),
                 _ => self.code.push(own),
             }
         }
@@ -250,19 +250,19 @@ impl Legalizer<'_, '_> {
     }
 
     /// Appends an instruction, or its replacement.
-    fn replace(
+    fn legalize_instruction(
         &mut self,
         mut own: LocatedInstruction,
         code: &mut Vec<LocatedInstruction>,
     ) -> Result<(), LoadError> {
         let (ty, result) = (own.ty, own.result);
-        let (op, operands) = match self.loaded.operation(&own)? {
+        let (op, operands) = match self.loaded.decode_instruction(&own)? {
             // The integer part is stored through the pointer; the fractional part is the result.
             SpirvOperation::ComputeAndStore { instruction: GlslStd450Op::Modf, value, pointer } => {
-                let (set, whole) = (own.operands.first().copied().unwrap_or(0), self.fresh());
+                let (set, whole) = (own.operands.first().copied().unwrap_or(0), self.fresh_id());
                 let trunc = vec![set, GlslStd450Op::Trunc as u32, value];
-                code.push(instruction(Op::ExtInst, ty, whole, trunc));
-                code.push(instruction(Op::Store, 0, 0, vec![pointer, whole]));
+                code.push(new_instruction(Op::ExtInst, ty, whole, trunc));
+                code.push(new_instruction(Op::Store, 0, 0, vec![pointer, whole]));
                 (Op::FSub, vec![value, whole])
             }
             SpirvOperation::AccessChain { base, element: None, indices } => {
@@ -273,7 +273,7 @@ impl Legalizer<'_, '_> {
                 (Op::AccessChain, std::iter::once(root).chain(all).collect())
             }
             SpirvOperation::CopyMemory { target, source, memory: [of_store, of_load] } => {
-                let value = self.fresh();
+                let value = self.fresh_id();
                 let pointer = self.types.get(&source).and_then(|ty| self.loaded.type_of(*ty));
                 let Some(SpirvType::Pointer { to: ty, .. }) = pointer else {
                     let what = "OpCopyMemory of an operand that is not a pointer";
@@ -282,7 +282,7 @@ impl Legalizer<'_, '_> {
                 // A load performs no availability operation, and a store no visibility operation.
                 let of_load = MemoryOperands { available: None, ..of_load }.to_words();
                 let of_store = MemoryOperands { visible: None, ..of_store }.to_words();
-                code.push(instruction(Op::Load, *ty, value, [vec![source], of_load].concat()));
+                code.push(new_instruction(Op::Load, *ty, value, [vec![source], of_load].concat()));
                 (Op::Store, [vec![target, value], of_store].concat())
             }
             _ => {
@@ -296,11 +296,11 @@ impl Legalizer<'_, '_> {
     }
 }
 
-fn branch(label: u32) -> LocatedInstruction {
-    instruction(Op::Branch, 0, 0, vec![label])
+fn new_branch(label: u32) -> LocatedInstruction {
+    new_instruction(Op::Branch, 0, 0, vec![label])
 }
 
-fn rename(own: &mut LocatedInstruction, names: &HashMap<u32, u32>) {
+fn rename_ids(own: &mut LocatedInstruction, names: &HashMap<u32, u32>) {
     let new = |id: &mut u32| {
         if let Some(name) = names.get(id) {
             *id = *name;

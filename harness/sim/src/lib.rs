@@ -56,6 +56,6 @@ mod random;
 mod wave;
 
 pub use device::SimDevice;
-pub use fault::{Expect, FAULTS, Fault, Row, UnknownFault};
+pub use fault::{ExpectedEffect, FAULTS, Fault, Row, UnknownFault};
 pub use instruction::LoadError;
 pub use progress::{ProgressGuarantee, ProgressModel, UnknownProgressModel};

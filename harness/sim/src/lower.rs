@@ -38,17 +38,17 @@ enum LoweredValue {
     /// An element of a function variable at a computed index, in words; and the words of the variable.
     Element { first: Register, offset: u32, index: Register, words: u32 },
     /// A member of the push constants, `bytes` bytes after the offset in `index`.
-    Parameter { bytes: u32, index: Register },
+    PushConstant { bytes: u32, index: Register },
     /// The block of push constants.
-    Parameters,
+    PushConstantBlock,
     /// An input.
     Input(SpirvBuiltIn),
     /// A word that the vertex shader passes to its fragments.
-    Handed,
+    VertexWord,
     /// A component of an input.
-    InputPart(SpirvBuiltIn, u8),
+    InputComponent(SpirvBuiltIn, u8),
     /// A whole variable in memory that is not a number.
-    Whole { reference: u16, ty: u32 },
+    MemoryVariable { reference: u16, ty: u32 },
     /// An image.
     Image { reference: u16, dimensions: u32, format: Option<TexelFormat> },
 }
@@ -57,7 +57,7 @@ enum LoweredValue {
 ///
 /// # Errors
 /// Returns the error in the module, or the unsupported feature.
-pub(crate) fn load(
+pub(crate) fn lower_module(
     words: &[u32],
     interface: Option<&plan::Interface>,
     fault: Fault,
@@ -68,34 +68,34 @@ pub(crate) fn load(
     let mut lowering = Lowering {
         module: &module,
         program: Program::default(),
-        meanings: HashMap::new(),
+        lowered_values: HashMap::new(),
         blocks: HashMap::new(),
-        loaded: Vec::new(),
-        awaited: Vec::new(),
+        loaded_registers: Vec::new(),
+        awaited_registers: Vec::new(),
         phis: HashMap::new(),
         indices: Vec::new(),
         types: HashMap::new(),
-        texels: HashMap::new(),
+        texel_addresses: HashMap::new(),
         early_texels: HashMap::new(),
         addresses: HashMap::new(),
-        coherent: Vec::new(),
+        coherent_references: Vec::new(),
         strides: HashMap::new(),
-        into_coherent: HashSet::new(),
-        postponed: Vec::new(),
-        fixed: Fixed::default(),
+        coherent_pointers: HashSet::new(),
+        deferred: Vec::new(),
+        fixed: FixedRegisters::default(),
         block: 0,
         label: 0,
     };
-    lowering.globals(fault)?;
-    lowering.allocate()?;
-    lowering.program.nested = vec![false; lowering.blocks.len()];
-    lowering.body()?;
-    lowering.program.alone = interface.is_some();
-    lowering.program.sections = module.sections;
-    let reconverges = module.reconverges && fault != Fault::MaximalReconvergenceIgnored;
+    lowering.lower_globals(fault)?;
+    lowering.allocate_registers()?;
+    lowering.program.nested_blocks = vec![false; lowering.blocks.len()];
+    lowering.lower_body()?;
+    lowering.program.independent_invocations = interface.is_some();
+    lowering.program.interlock_is_ordered = module.interlock_is_ordered;
+    let reconverges = module.has_maximal_reconvergence && fault != Fault::MaximalReconvergenceIgnored;
     let exchanges = lowering.program.ops.iter().any(|op| matches!(op, Op::Group(_)));
-    if reconverges || lowering.program.alone || !exchanges {
-        lowering.program.nested.clear();
+    if reconverges || lowering.program.independent_invocations || !exchanges {
+        lowering.program.nested_blocks.clear();
     }
     lowering.program.layers = interface.map_or([1, 1], |interface| interface.layers);
     lowering.finish(fault)
@@ -106,7 +106,7 @@ type Phi = (Register, u32, Vec<[u32; 2]>);
 
 /// Constant registers that lowering itself needs.
 #[derive(Clone, Copy, Debug, Default)]
-struct Fixed {
+struct FixedRegisters {
     zero: Register,
     one: Register,
     one_as_float: Register,
@@ -117,13 +117,13 @@ struct Fixed {
 struct Lowering<'m> {
     module: &'m LoadedModule<'m>,
     program: Program,
-    meanings: HashMap<u32, LoweredValue>,
+    lowered_values: HashMap<u32, LoweredValue>,
     /// The block number of each label.
     blocks: HashMap<u32, u32>,
     /// Registers that loads fill.
-    loaded: Vec<Register>,
+    loaded_registers: Vec<Register>,
     /// Loaded registers that this block has already waited for.
-    awaited: Vec<Register>,
+    awaited_registers: Vec<Register>,
     /// The phis of each block.
     phis: HashMap<u32, Vec<Phi>>,
     /// Ids that buffer addresses are computed from, with the reference.
@@ -131,33 +131,33 @@ struct Lowering<'m> {
     /// Types of constants and results.
     types: HashMap<u32, u32>,
     /// Registers for texel addresses, by the index of the instruction.
-    texels: HashMap<usize, Register>,
+    texel_addresses: HashMap<usize, Register>,
     /// Image variables that are read at given coordinates, with the register of the address. Texel addresses
     /// are known as early as buffer addresses, so that texels may be prefetched.
     early_texels: HashMap<u32, Vec<(u32, Register)>>,
     /// Ids that are a buffer address, with the word of the push constants that contains it.
     addresses: HashMap<u32, u32>,
     /// By reference: under GLSL450, whether non-atomic accesses are coherent.
-    coherent: Vec<bool>,
+    coherent_references: Vec<bool>,
     /// Pointers to matrices, or to rows of them, whose memory layout has explicit strides.
     strides: HashMap<u32, (u32, bool)>,
     /// Under GLSL450, pointers into coherent members.
-    into_coherent: HashSet<u32>,
+    coherent_pointers: HashSet<u32>,
     /// Arithmetic of this block whose results no instruction has needed yet.
-    postponed: Vec<&'m LocatedInstruction>,
-    fixed: Fixed,
+    deferred: Vec<&'m LocatedInstruction>,
+    fixed: FixedRegisters,
     block: u32,
     label: u32,
 }
 
 impl Lowering<'_> {
-    fn register(&mut self) -> Register {
+    fn new_register(&mut self) -> Register {
         self.program.registers += 1;
         (self.program.registers - 1) as Register
     }
 
     /// Lowers constants and global variables.
-    fn globals(&mut self, fault: Fault) -> Result<(), LoadError> {
+    fn lower_globals(&mut self, fault: Fault) -> Result<(), LoadError> {
         let module = self.module;
         self.program.stage = module.stage;
         let [x, y, z] = match module.stage {
@@ -167,15 +167,15 @@ impl Lowering<'_> {
         };
         let size = x.checked_mul(y).and_then(|size| size.checked_mul(z)).unwrap_or(u32::MAX);
         if !(1..=crate::limits::MAX_WORKGROUP_INVOCATIONS).contains(&size) {
-            return Err(LoadError::Lacks(format!("workgroups of {size} invocations")));
+            return Err(LoadError::Unsupported(format!("workgroups of {size} invocations")));
         }
         (self.program.workgroup_size, self.program.local_size) = (size, [x, y]);
         let mut fixed = |value: u32| {
-            let register = self.register();
+            let register = self.new_register();
             self.program.constants.push((register, value));
             register
         };
-        self.fixed = Fixed {
+        self.fixed = FixedRegisters {
             zero: fixed(0),
             one: fixed(1),
             one_as_float: fixed(1f32.to_bits()),
@@ -186,86 +186,94 @@ impl Lowering<'_> {
             module.constants.iter().map(|(id, value)| (*id, *value)).collect();
         constants.sort_unstable();
         for (id, (ty, value)) in constants {
-            let register = self.register();
+            let register = self.new_register();
             self.program.constants.push((register, value as u32));
             if module.registers_of(ty) == Some(2) {
-                let high = self.register();
+                let high = self.new_register();
                 self.program.constants.push((high, (value >> 32) as u32));
             }
             self.types.insert(id, ty);
-            self.meanings.insert(id, LoweredValue::Value(register));
+            self.lowered_values.insert(id, LoweredValue::Value(register));
         }
         for (id, ty) in &module.nulls {
             let Some(words) = module.registers_of(*ty) else { continue };
             let first = self.program.registers as Register;
             self.program.registers += words as usize;
             self.types.insert(*id, *ty);
-            self.meanings.insert(*id, LoweredValue::Value(first));
+            self.lowered_values.insert(*id, LoweredValue::Value(first));
         }
-        for Variable { id, ty: to, class, initialized, word } in &module.variables {
+        for Variable { id, ty: to, class, has_initializer: initialized, word } in &module.variables {
             let decorations = module.source().decorations_of(*id);
             let meaning = match class {
-                StorageClass::PushConstant => LoweredValue::Parameters,
+                StorageClass::PushConstant => LoweredValue::PushConstantBlock,
                 StorageClass::Input => match (decorations.built_in, decorations.location) {
                     (Some(built_in), _) => LoweredValue::Input(built_in),
-                    (None, Some(0)) if self.module.registers_of(*to) == Some(1) => LoweredValue::Handed,
-                    (None, Some(_)) => return Err(LoadError::Lacks("inputs of more than one word".into())),
+                    (None, Some(0)) if self.module.registers_of(*to) == Some(1) => LoweredValue::VertexWord,
+                    (None, Some(_)) => {
+                        return Err(LoadError::Unsupported("inputs of more than one word".into()));
+                    }
                     (None, None) => return Err(malformed_module(*word, "an input that is not a built-in")),
                 },
-                StorageClass::Output => self.output(*id, *to, *word)?,
+                StorageClass::Output => self.lower_output(*id, *to, *word)?,
                 StorageClass::StorageBuffer | StorageClass::Uniform => {
                     let binding = module.bindings.get(id).copied();
                     let binding =
-                        binding.ok_or_else(|| LoadError::Lacks("buffers without a binding".into()))?;
-                    let reference = self.reference(
+                        binding.ok_or_else(|| LoadError::Unsupported("buffers without a binding".into()))?;
+                    let reference = self.add_reference(
                         *id,
                         ReferencePlace::Binding(binding),
                         vocabulary::StorageClass::Buffer,
                     );
-                    LoweredValue::Whole { reference, ty: *to }
+                    LoweredValue::MemoryVariable { reference, ty: *to }
                 }
                 StorageClass::UniformConstant => {
-                    let Some(ImageType { dimensions, format }) = module.image(*to) else {
-                        return Err(LoadError::Lacks(
+                    let Some(ImageType { dimensions, format }) = module.image_type_of(*to) else {
+                        return Err(LoadError::Unsupported(
                             "variables of class UniformConstant other than images".into(),
                         ));
                     };
                     let binding = module.bindings.get(id).copied();
                     let binding =
-                        binding.ok_or_else(|| LoadError::Lacks("images without a binding".into()))?;
-                    let reference =
-                        self.reference(*id, ReferencePlace::Image(binding), vocabulary::StorageClass::Image);
+                        binding.ok_or_else(|| LoadError::Unsupported("images without a binding".into()))?;
+                    let reference = self.add_reference(
+                        *id,
+                        ReferencePlace::Image(binding),
+                        vocabulary::StorageClass::Image,
+                    );
                     LoweredValue::Image { reference, dimensions, format }
                 }
                 StorageClass::Workgroup => {
                     let meaning = match module.source().decorations_of(*to).block {
                         true => {
                             let words = module.bytes_of(*to).div_ceil(4);
-                            LoweredValue::Whole { reference: self.workgroup_block(*id, words), ty: *to }
+                            LoweredValue::MemoryVariable {
+                                reference: self.add_workgroup_block(*id, words),
+                                ty: *to,
+                            }
                         }
-                        false => self.workgroup_variable(*id, *to),
+                        false => self.add_workgroup_variable(*id, *to),
                     };
                     if *initialized {
-                        self.begin_as_zero(&meaning, fault)?;
+                        self.zero_initialize(&meaning, fault)?;
                     }
                     meaning
                 }
-                other => return Err(LoadError::Lacks(format!("variables of class {other:?}"))),
+                other => return Err(LoadError::Unsupported(format!("variables of class {other:?}"))),
             };
-            self.meanings.insert(*id, meaning);
+            self.lowered_values.insert(*id, meaning);
         }
         Ok(())
     }
 
     /// Lowers an output variable, which only the rasterizer reads.
-    fn output(&mut self, id: u32, ty: u32, word: usize) -> Result<LoweredValue, LoadError> {
+    fn lower_output(&mut self, id: u32, ty: u32, word: usize) -> Result<LoweredValue, LoadError> {
         let decorations = self.module.source().decorations_of(id);
         let number = match decorations.built_in {
             Some(SpirvBuiltIn::Position) => 0,
             Some(SpirvBuiltIn::PointSize) => 1,
-            Some(other) => return Err(LoadError::Lacks(format!("the output {other:?}"))),
+            Some(other) => return Err(LoadError::Unsupported(format!("the output {other:?}"))),
             None if self.module.stage == Stage::Vertex && decorations.location == Some(0) => 2,
-            None => return Err(LoadError::Lacks("outputs that are not built-ins".into())),
+            None => return Err(LoadError::Unsupported("outputs that are not built-ins".into())),
         };
         let wanted = [4, 1, 1][number];
         let count = self.module.registers_of(ty);
@@ -280,7 +288,7 @@ impl Lowering<'_> {
         Ok(LoweredValue::Variable(first))
     }
 
-    fn reference(&mut self, id: u32, place: ReferencePlace, class: vocabulary::StorageClass) -> u16 {
+    fn add_reference(&mut self, id: u32, place: ReferencePlace, class: vocabulary::StorageClass) -> u16 {
         let name = self.module.source().names.get(&id).cloned().unwrap_or_else(|| match place {
             ReferencePlace::Binding(binding) | ReferencePlace::Image(binding) => format!("binding {binding}"),
             ReferencePlace::Address(word) => format!("address in word {word}"),
@@ -295,23 +303,23 @@ impl Lowering<'_> {
         if let Some(known) = references.iter().position(|known| known.name == name && known.place == place) {
             return known as u16;
         }
-        self.coherent.push(coherent);
+        self.coherent_references.push(coherent);
         references.push(Reference {
             name,
             place,
             class,
             lowest: DEVICE,
             write_only: false,
-            apart: false,
+            is_auxiliary: false,
             aliased: false,
-            calm: None,
-            zeroed: false,
+            uniform_atomic_scope: None,
+            is_zero_initialized: false,
         });
         (references.len() - 1) as u16
     }
 
     /// Allocates registers for all results and numbers for all blocks, in module order.
-    fn allocate(&mut self) -> Result<(), LoadError> {
+    fn allocate_registers(&mut self) -> Result<(), LoadError> {
         let module = self.module;
         let mut block = 0;
         for placed in &module.body {
@@ -319,13 +327,13 @@ impl Lowering<'_> {
                 self.blocks.insert(placed.result_id()?, block);
                 block += 1;
             }
-            let operation = module.operation(placed)?;
+            let operation = module.decode_instruction(placed)?;
             if matches!(operation, SpirvOperation::ImageRead { .. } | SpirvOperation::ImageWrite { .. }) {
-                let register = self.register();
-                self.texels.insert(placed.index, register);
+                let register = self.new_register();
+                self.texel_addresses.insert(placed.index, register);
                 if let SpirvOperation::ImageRead { image, coordinate, .. } = operation
                     && let Some(load) = module.body.iter().find(|p| p.result == image)
-                    && let SpirvOperation::Load { pointer, .. } = module.operation(load)?
+                    && let SpirvOperation::Load { pointer, .. } = module.decode_instruction(load)?
                 {
                     self.early_texels.entry(coordinate).or_default().push((pointer, register));
                 }
@@ -337,7 +345,7 @@ impl Lowering<'_> {
             self.types.insert(id, ty);
             let meaning = match module.type_of(ty) {
                 Some(SpirvType::Pointer { to, .. }) if placed.op == SpirvOp::Variable => {
-                    LoweredValue::Variable(self.registers(*to, placed)?)
+                    LoweredValue::Variable(self.allocate_value(*to, placed)?)
                 }
                 Some(SpirvType::Pointer { class, .. }) if Self::has_no_address(*class) => continue,
                 // A variable of composite type has no address operand; its parts do.
@@ -347,19 +355,19 @@ impl Lowering<'_> {
                     continue;
                 }
                 Some(SpirvType::Pointer { .. }) => {
-                    LoweredValue::Pointer { reference: u16::MAX, address: self.register() }
+                    LoweredValue::Pointer { reference: u16::MAX, address: self.new_register() }
                 }
                 Some(SpirvType::Void | SpirvType::Handle(_)) => continue,
-                _ => LoweredValue::Value(self.registers(ty, placed)?),
+                _ => LoweredValue::Value(self.allocate_value(ty, placed)?),
             };
-            self.meanings.insert(id, meaning);
+            self.lowered_values.insert(id, meaning);
         }
         for placed in &module.body {
-            let SpirvOperation::Phi { sources } = module.operation(placed)? else { continue };
-            let (to, count) = match self.meaning(placed, placed.result_id()?)? {
+            let SpirvOperation::Phi { sources } = module.decode_instruction(placed)? else { continue };
+            let (to, count) = match self.lowered_value(placed, placed.result_id()?)? {
                 LoweredValue::Value(to) => (to, module.registers_of(placed.result_type_id()?).unwrap_or(1)),
                 LoweredValue::Pointer { address, .. } => (address, 1),
-                _ => return Err(LoadError::Lacks("OpPhi of this type".into())),
+                _ => return Err(LoadError::Unsupported("OpPhi of this type".into())),
             };
             let block = self.block_of(placed.index);
             self.phis.entry(block).or_default().push((to, count, sources.to_vec()));
@@ -368,9 +376,9 @@ impl Lowering<'_> {
     }
 
     /// Allocates registers for a value of a type; returns the first.
-    fn registers(&mut self, ty: u32, placed: &LocatedInstruction) -> Result<Register, LoadError> {
+    fn allocate_value(&mut self, ty: u32, placed: &LocatedInstruction) -> Result<Register, LoadError> {
         let count = self.module.registers_of(ty);
-        let count = count.ok_or_else(|| placed.refuse(" of this type"))?;
+        let count = count.ok_or_else(|| placed.unsupported_error(" of this type"))?;
         let first = self.program.registers as Register;
         self.program.registers += count as usize;
         Ok(first)
@@ -387,69 +395,69 @@ impl Lowering<'_> {
         (labels.filter(|label| label.index <= index).count() as u32).saturating_sub(1)
     }
 
-    fn meaning(&self, placed: &LocatedInstruction, id: u32) -> Result<LoweredValue, LoadError> {
-        self.meanings
+    fn lowered_value(&self, placed: &LocatedInstruction, id: u32) -> Result<LoweredValue, LoadError> {
+        self.lowered_values
             .get(&id)
             .copied()
             .ok_or_else(|| malformed_module(placed.word, format!("no value %{id} here")))
     }
 
     /// Returns the register of a value without waiting for it.
-    fn late(&self, placed: &LocatedInstruction, id: u32) -> Result<Register, LoadError> {
-        match self.meaning(placed, id)? {
+    fn pending_register(&self, placed: &LocatedInstruction, id: u32) -> Result<Register, LoadError> {
+        match self.lowered_value(placed, id)? {
             LoweredValue::Value(register) => Ok(register),
             _ => Err(malformed_module(placed.word, format!("%{id} is not a number"))),
         }
     }
 
     /// Returns the register of a value after waiting for its load.
-    fn value(&mut self, placed: &LocatedInstruction, id: u32) -> Result<Register, LoadError> {
-        let register = self.late(placed, id)?;
+    fn awaited_register(&mut self, placed: &LocatedInstruction, id: u32) -> Result<Register, LoadError> {
+        let register = self.pending_register(placed, id)?;
         let ty = self.types.get(&id).copied().unwrap_or(0);
-        for leaf in self.leaves(ty, register) {
+        for leaf in self.value_leaves(ty, register) {
             self.wait_for(leaf.register);
         }
         Ok(register)
     }
 
     /// Returns the register of a value or an address, and the reference that the address points into.
-    fn value_or_address(
+    fn awaited_value_or_address(
         &mut self,
         placed: &LocatedInstruction,
         id: u32,
     ) -> Result<(Register, Option<u16>), LoadError> {
-        match self.meaning(placed, id)? {
+        match self.lowered_value(placed, id)? {
             LoweredValue::Pointer { reference, address } => Ok((address, Some(reference))),
-            _ => Ok((self.value(placed, id)?, None)),
+            _ => Ok((self.awaited_register(placed, id)?, None)),
         }
     }
 
     fn wait_for(&mut self, register: Register) {
-        if self.loaded.contains(&register) && !self.awaited.contains(&register) {
-            self.awaited.push(register);
+        if self.loaded_registers.contains(&register) && !self.awaited_registers.contains(&register) {
+            self.awaited_registers.push(register);
             self.program.ops.push(Op::Await { register });
         }
     }
 
-    fn constant(&self, placed: &LocatedInstruction, id: u32) -> Result<u32, LoadError> {
+    fn constant_operand(&self, placed: &LocatedInstruction, id: u32) -> Result<u32, LoadError> {
         let value = self.module.constants.get(&id).map(|(_, value)| *value as u32);
-        value.ok_or_else(|| placed.refuse(" with an operand that is not a constant"))
+        value.ok_or_else(|| placed.unsupported_error(" with an operand that is not a constant"))
     }
 
-    fn body(&mut self) -> Result<(), LoadError> {
+    fn lower_body(&mut self) -> Result<(), LoadError> {
         // Loaded registers must be known before their first use, which a loop can place before the load.
         for placed in &self.module.body {
-            let operation = self.module.operation(placed)?;
-            if memory::loads(&operation)
-                && let Ok(LoweredValue::Value(register)) = self.meaning(placed, placed.result_id()?)
+            let operation = self.module.decode_instruction(placed)?;
+            if memory::reads_memory(&operation)
+                && let Ok(LoweredValue::Value(register)) = self.lowered_value(placed, placed.result_id()?)
                 && !self.reads_no_memory(&operation)
             {
-                let leaves = self.leaves(placed.result_type_id()?, register);
-                self.loaded.extend(leaves.iter().map(|leaf| leaf.register));
+                let leaves = self.value_leaves(placed.result_type_id()?, register);
+                self.loaded_registers.extend(leaves.iter().map(|leaf| leaf.register));
             }
         }
         for placed in &self.module.body {
-            self.in_turn(placed)?;
+            self.lower_or_defer(placed)?;
         }
         let end = self.program.ops.len() as u32;
         self.program.blocks.push(end);
@@ -459,8 +467,8 @@ impl Lowering<'_> {
     /// Returns true if an OpLoad reads a function variable, an input or a push constant.
     fn reads_no_memory(&self, operation: &SpirvOperation<'_>) -> bool {
         let SpirvOperation::Load { pointer, .. } = operation else { return false };
-        match self.meanings.get(pointer) {
-            Some(LoweredValue::Pointer { .. } | LoweredValue::Whole { .. }) => false,
+        match self.lowered_values.get(pointer) {
+            Some(LoweredValue::Pointer { .. } | LoweredValue::MemoryVariable { .. }) => false,
             Some(_) => true,
             // A pointer whose lowered form is set by its access chain.
             None => {
@@ -470,7 +478,7 @@ impl Lowering<'_> {
         }
     }
 
-    fn select(
+    fn lower_select(
         &mut self,
         placed: &LocatedInstruction,
         condition: u32,
@@ -479,11 +487,11 @@ impl Lowering<'_> {
     ) -> Result<(), LoadError> {
         // The condition is one for all components, or one for each.
         let conditions = self.width_of(condition);
-        let condition = self.value(placed, condition)?;
-        let (yes, reference) = self.value_or_address(placed, yes)?;
-        let (no, other) = self.value_or_address(placed, no)?;
+        let condition = self.awaited_register(placed, condition)?;
+        let (yes, reference) = self.awaited_value_or_address(placed, yes)?;
+        let (no, other) = self.awaited_value_or_address(placed, no)?;
         if reference != other {
-            return Err(LoadError::Lacks("OpSelect of pointers to several variables".into()));
+            return Err(LoadError::Unsupported("OpSelect of pointers to several variables".into()));
         }
         let to = self.destination(placed, reference)?;
         let width = self.width_of(placed.result_id()?);
@@ -502,71 +510,75 @@ impl Lowering<'_> {
         reference: Option<u16>,
     ) -> Result<Register, LoadError> {
         let result = placed.result_id()?;
-        match (self.meaning(placed, result)?, reference) {
+        match (self.lowered_value(placed, result)?, reference) {
             (LoweredValue::Value(to), None) => Ok(to),
             (LoweredValue::Pointer { address, .. }, Some(reference)) => {
-                self.meanings.insert(result, LoweredValue::Pointer { reference, address });
+                self.lowered_values.insert(result, LoweredValue::Pointer { reference, address });
                 Ok(address)
             }
-            _ => Err(placed.refuse(" of this type")),
+            _ => Err(placed.unsupported_error(" of this type")),
         }
     }
 
     /// Lowers a phi: edges copy its values; only a pointer's reference is fixed here.
-    fn phi(&mut self, placed: &LocatedInstruction, sources: &[[u32; 2]]) -> Result<(), LoadError> {
-        if !matches!(self.meaning(placed, placed.result_id()?)?, LoweredValue::Pointer { .. }) {
+    fn lower_phi(&mut self, placed: &LocatedInstruction, sources: &[[u32; 2]]) -> Result<(), LoadError> {
+        if !matches!(self.lowered_value(placed, placed.result_id()?)?, LoweredValue::Pointer { .. }) {
             return Ok(());
         }
         let mut common = None;
         for [value, _] in sources {
-            let (_, reference) = self.value_or_address(placed, *value)?;
+            let (_, reference) = self.awaited_value_or_address(placed, *value)?;
             if reference
                 .is_none_or(|reference| reference == u16::MAX || common.is_some_and(|c| c != reference))
             {
-                return Err(LoadError::Lacks("OpPhi of pointers to several variables".into()));
+                return Err(LoadError::Unsupported("OpPhi of pointers to several variables".into()));
             }
             common = reference;
         }
         self.destination(placed, common).map(|_| ())
     }
 
-    fn copy(&mut self, to: Register, from: Register, count: u32) {
+    fn emit_copies(&mut self, to: Register, from: Register, count: u32) {
         for word in 0..count {
             self.program.ops.push(Op::Copy { to: to.wrapping_add(word), from: from.wrapping_add(word) });
         }
     }
 
-    fn variable(&mut self, placed: &LocatedInstruction, initializer: Option<u32>) -> Result<(), LoadError> {
-        let LoweredValue::Variable(to) = self.meaning(placed, placed.result_id()?)? else {
-            return Err(LoadError::Lacks("OpVariable of this class in a function".into()));
+    fn lower_variable(
+        &mut self,
+        placed: &LocatedInstruction,
+        initializer: Option<u32>,
+    ) -> Result<(), LoadError> {
+        let LoweredValue::Variable(to) = self.lowered_value(placed, placed.result_id()?)? else {
+            return Err(LoadError::Unsupported("OpVariable of this class in a function".into()));
         };
         if let Some(id) = initializer {
-            let from = self.value(placed, id)?;
-            self.assign(to, from, self.width_of(id));
+            let from = self.awaited_register(placed, id)?;
+            self.emit_assignments(to, from, self.width_of(id));
         }
         Ok(())
     }
 
-    fn assign(&mut self, to: Register, from: Register, count: u32) {
+    fn emit_assignments(&mut self, to: Register, from: Register, count: u32) {
         for word in 0..count {
             self.program.ops.push(Op::Assign { to: to.wrapping_add(word), from: from.wrapping_add(word) });
         }
     }
 
-    fn switch(
+    fn lower_switch(
         &mut self,
         placed: &LocatedInstruction,
         selector_id: u32,
         default: u32,
         literals: &[u32],
     ) -> Result<(), LoadError> {
-        let selector = self.value(placed, selector_id)?;
+        let selector = self.awaited_register(placed, selector_id)?;
         let is_wide = self.width_of(selector_id) == 2;
         let mut cases = Vec::new();
         for case in spirv_reader::switch_cases(literals, placed.selector_bits) {
-            cases.push((case.literal, self.edge(placed, case.target)?));
+            cases.push((case.literal, self.add_edge(placed, case.target)?));
         }
-        let otherwise = self.edge(placed, default)?;
+        let otherwise = self.add_edge(placed, default)?;
         let first = self.program.cases.len() as u32;
         self.program.cases.extend(cases);
         let cases = (first, self.program.cases.len() as u32);
@@ -576,29 +588,32 @@ impl Lowering<'_> {
         let body = || self.module.body.iter();
         let end = match self.module.stage {
             Stage::Compute | Stage::Mesh | Stage::Task => body().filter(|p| p.op == SpirvOp::Label).nth(1),
-            Stage::Vertex | Stage::Fragment => {
-                body().find(|p| self.module.operation(p).is_ok_and(|one| operation::touches_memory(&one)))
-            }
+            Stage::Vertex | Stage::Fragment => body()
+                .find(|p| self.module.decode_instruction(p).is_ok_and(|one| operation::touches_memory(&one))),
         };
         let defined = body().find(|p| p.result == selector_id);
-        let early = match (defined, end) {
+        let is_early = match (defined, end) {
             (Some(defined), Some(end)) => defined.index < end.index,
             _ => false,
         };
-        if early && !is_wide && !self.loaded.contains(&selector) && !self.program.keys.contains(&selector) {
-            self.program.keys.push(selector);
+        if is_early
+            && !is_wide
+            && !self.loaded_registers.contains(&selector)
+            && !self.program.role_selectors.contains(&selector)
+        {
+            self.program.role_selectors.push(selector);
         }
         Ok(())
     }
 
     /// Checks that the output counts of a mesh or task shader are the constant 0.
-    fn gives_nothing(&self, placed: &LocatedInstruction, counts: &[u32]) -> Result<(), LoadError> {
+    fn check_no_outputs(&self, placed: &LocatedInstruction, counts: &[u32]) -> Result<(), LoadError> {
         let is_zero = |id| self.module.constants.get(id).is_some_and(|(_, value)| *value == 0);
-        if counts.iter().all(is_zero) { Ok(()) } else { Err(placed.refuse(" of an operand")) }
+        if counts.iter().all(is_zero) { Ok(()) } else { Err(placed.unsupported_error(" of an operand")) }
     }
 
     /// Adds an edge from this block to the block with this label.
-    fn edge(&mut self, placed: &LocatedInstruction, label: u32) -> Result<u32, LoadError> {
+    fn add_edge(&mut self, placed: &LocatedInstruction, label: u32) -> Result<u32, LoadError> {
         let to = self.blocks.get(&label).copied();
         let to = to.ok_or_else(|| malformed_module(placed.word, format!("no block %{label}")))?;
         let mut copies = Vec::new();
@@ -606,7 +621,7 @@ impl Lowering<'_> {
             let from = sources.iter().find(|[_, from]| *from == self.label).map(|[value, _]| *value);
             let from =
                 from.ok_or_else(|| malformed_module(placed.word, "a phi without a value for this block"))?;
-            let (from, _) = self.value_or_address(placed, from)?;
+            let (from, _) = self.awaited_value_or_address(placed, from)?;
             copies.extend((0..count).map(|word| (register + word, from + word)));
         }
         let crossing = copies
@@ -617,7 +632,12 @@ impl Lowering<'_> {
         self.program.copies.extend(copies);
         let copies = (first, self.program.copies.len() as u32);
         // Outermost loops are only known once all blocks are lowered.
-        self.program.edges.push(Edge { to, copies, crossing, ends_round: to <= self.block });
+        self.program.edges.push(Edge {
+            to,
+            copies,
+            needs_temporaries: crossing,
+            ends_round: to <= self.block,
+        });
         Ok((self.program.edges.len() - 1) as u32)
     }
 }

@@ -10,12 +10,12 @@ use std::collections::HashMap;
 
 use crate::fault::Fault;
 use crate::limits::SUBGROUP_SIZE;
-use crate::memory::GROUPS;
+use crate::memory::MAX_STORE_BUFFERS;
 use crate::memory::Memory;
 use crate::program::{
     DEVICE, INVOCATION, LANES, MemoryOp, MemoryOpKind, Program, QUEUE_FAMILY, SUBGROUP, WORKGROUP,
 };
-use crate::random::{Random, lanes};
+use crate::random::{Random, lanes_in_mask};
 use crate::wave::{DispatchState, Wave, WaveContext};
 pub(crate) use sections::InterlockQueue;
 
@@ -25,16 +25,16 @@ struct StepLimits {
     /// Blocks that all waves together may run without a store.
     idle: u64,
     /// Blocks that all waves together may run in a phase.
-    whole: u64,
+    total: u64,
     /// Consecutive choices that may have no effect.
-    patience: u64,
+    max_idle_choices: u64,
 }
 
 impl StepLimits {
     /// Returns the limits for a number of waves; up to 128 waves get the minimum.
     fn for_waves(waves: usize) -> StepLimits {
         let waves = (waves as u64).max(128);
-        StepLimits { idle: waves << 11, whole: waves << 20, patience: waves << 7 }
+        StepLimits { idle: waves << 11, total: waves << 20, max_idle_choices: waves << 7 }
     }
 }
 
@@ -61,33 +61,33 @@ struct SchedulerWeights {
     /// Rate of operations that perform out of order.
     reorder_rate: u32,
     /// Rate of prefetches as soon as a pointer is known.
-    warm_up: u32,
+    prefetch_rate: u32,
     /// Rate of loads that bypass clean lines.
-    bypass: u32,
+    bypass_rate: u32,
     /// Rate of continuing with the same wave.
     same_wave_rate: u32,
     /// Rate of steps that only some lanes take.
     partial_mask_rate: u32,
     /// Rate of atomic stores that enter a store buffer.
-    buffered: u32,
+    buffered_store_rate: u32,
     /// The number of store buffers.
-    groups: usize,
+    store_buffers: usize,
     /// The level whose caches read atomics ahead.
-    ahead: Option<u8>,
+    read_ahead_level: Option<u8>,
 }
 
 impl SchedulerWeights {
     /// No spontaneous events.
-    const STILL: SchedulerWeights = SchedulerWeights {
+    const NO_EVENTS: SchedulerWeights = SchedulerWeights {
         cache_event_rate: 0,
         reorder_rate: 0,
-        warm_up: 0,
-        bypass: 0,
+        prefetch_rate: 0,
+        bypass_rate: 0,
         same_wave_rate: 0,
         partial_mask_rate: 0,
-        buffered: 0,
-        groups: 1,
-        ahead: None,
+        buffered_store_rate: 0,
+        store_buffers: 1,
+        read_ahead_level: None,
     };
 
     fn draw_weights(random: &mut Random) -> SchedulerWeights {
@@ -95,17 +95,17 @@ impl SchedulerWeights {
         let buffered = pick([0, 0, 128, 224]);
         // A buffered store is not in memory yet, but loads that are read ahead look only there.
         let ahead = [INVOCATION, SUBGROUP, WORKGROUP, QUEUE_FAMILY][pick([0, 1, 2, 3]) as usize];
-        let goes_ahead = buffered == 0 && pick([0, 0, 1, 1]) == 1;
+        let reads_ahead = buffered == 0 && pick([0, 0, 1, 1]) == 1;
         SchedulerWeights {
             cache_event_rate: pick([0, 32, 80, 140]),
             reorder_rate: pick([0, 80, 160, 256]),
-            warm_up: pick([0, 64, 160, 224]),
-            bypass: pick([0, 0, 32, 96]),
+            prefetch_rate: pick([0, 64, 160, 224]),
+            bypass_rate: pick([0, 0, 32, 96]),
             same_wave_rate: pick([0, 64, 128, 200]),
             partial_mask_rate: pick([0, 128, 200, 240]),
-            buffered,
-            groups: pick([2, 2, 3, GROUPS as u32]) as usize,
-            ahead: goes_ahead.then_some(ahead),
+            buffered_store_rate: buffered,
+            store_buffers: pick([2, 2, 3, MAX_STORE_BUFFERS as u32]) as usize,
+            read_ahead_level: reads_ahead.then_some(ahead),
         }
     }
 }
@@ -161,18 +161,18 @@ pub(crate) struct Machine {
     /// The turn order of overlapping fragments.
     pub sections: InterlockQueue,
     /// By wave: the group whose store buffer it uses.
-    groups: Vec<u8>,
+    store_buffer_groups: Vec<u8>,
     /// By wave: the widest level at which it contains all peers of its invocations.
-    alone: Vec<u8>,
+    isolation: Vec<u8>,
     last_round: u32,
     /// By level: barrier arrivals of the subgroups and of the workgroups.
-    meetings: [Vec<BarrierArrivals>; 2],
+    barrier_arrivals: [Vec<BarrierArrivals>; 2],
     /// Barrier arrivals of reconverged lanes at a barrier in divergent control flow, each used once.
-    tangled: Vec<BarrierArrivals>,
+    tangle_arrivals: Vec<BarrierArrivals>,
     /// By wave, kind of barrier and level: the number of barriers that each lane has arrived at.
     tickets: Vec<[[[u32; LANES]; 2]; 2]>,
     ready: Vec<(u8, u64)>,
-    halves: Vec<HalfPerformedRmw>,
+    half_performed: Vec<HalfPerformedRmw>,
     /// Results of read-modify-writes of vertices, by dispatch, vertex, operation and address; for a fault.
     vertex_rmw_results: HashMap<(usize, u32, u16, u32), u32>,
     /// Values of loads that are performed once; for a fault.
@@ -184,15 +184,15 @@ pub(crate) struct Machine {
     /// Free barrier slots; for a fault.
     barrier_slots: u32,
     /// True if any reference can have cache lines.
-    caches: bool,
+    has_cache_lines: bool,
     /// By dispatch: references that the cache of an invocation may contain.
     cached: Vec<Vec<usize>>,
     /// A wave that no longer runs; for a fault.
-    stuck: Option<usize>,
+    stuck_wave: Option<usize>,
     /// Scratch flag for a look-ahead front end, whose stores do not count.
     lookahead_stored: bool,
     /// The scheduler of a progress model, if one decides which invocation runs.
-    walk: Option<Box<progress_scheduler::ProgressScheduler>>,
+    progress_scheduler: Option<Box<progress_scheduler::ProgressScheduler>>,
 }
 
 impl Machine {
@@ -205,8 +205,8 @@ impl Machine {
             memory,
             weights: SchedulerWeights::draw_weights(&mut random),
             sections: InterlockQueue::default(),
-            groups: Vec::new(),
-            alone: Vec::new(),
+            store_buffer_groups: Vec::new(),
+            isolation: Vec::new(),
             random,
             roomy: false,
             fault,
@@ -214,23 +214,23 @@ impl Machine {
             live: Vec::new(),
             current: 0,
             last_round: 0,
-            meetings: [Vec::new(), Vec::new()],
-            tangled: Vec::new(),
+            barrier_arrivals: [Vec::new(), Vec::new()],
+            tangle_arrivals: Vec::new(),
             tickets: Vec::new(),
             ready: Vec::new(),
-            halves: Vec::new(),
+            half_performed: Vec::new(),
             vertex_rmw_results: HashMap::new(),
             reused_loads: HashMap::new(),
             idle: 0,
             limits,
             idle_budget: limits.idle,
-            budget: limits.whole,
+            budget: limits.total,
             barrier_slots: BARRIER_SLOTS,
-            caches: false,
+            has_cache_lines: false,
             cached: Vec::new(),
-            stuck: None,
+            stuck_wave: None,
             lookahead_stored: false,
-            walk: None,
+            progress_scheduler: None,
         }
     }
 
@@ -244,17 +244,17 @@ impl Machine {
         self.waves.clear();
         self.live.clear();
         self.sections = InterlockQueue::default();
-        for (meetings, count) in self.meetings.iter_mut().zip([subgroups, workgroups]) {
+        for (meetings, count) in self.barrier_arrivals.iter_mut().zip([subgroups, workgroups]) {
             meetings.clear();
             meetings.resize(count, BarrierArrivals::default());
         }
-        self.budget = self.limits.whole;
-        self.stuck = None;
+        self.budget = self.limits.total;
+        self.stuck_wave = None;
     }
 
     /// Sets the number of invocations that a barrier of a subgroup or workgroup waits for.
     pub fn add_barrier_group(&mut self, level: u8, group: u32, size: u32) {
-        let of_level = self.meetings.get_mut(usize::from(level) - 1);
+        let of_level = self.barrier_arrivals.get_mut(usize::from(level) - 1);
         if let Some(meeting) = of_level.and_then(|meetings| meetings.get_mut(group as usize)) {
             meeting.size = size;
         }
@@ -262,25 +262,25 @@ impl Machine {
 
     /// Starts a phase whose dispatches run together, unordered.
     pub fn start_phase(&mut self, waves: Vec<Wave>, cached: Vec<Vec<usize>>) {
-        self.walk = None;
+        self.progress_scheduler = None;
         self.waves = waves;
         self.cached = cached;
-        self.caches = self.memory.caches_anything();
+        self.has_cache_lines = self.memory.caches_anything();
         self.live = (0..self.waves.len()).collect();
-        self.tangled.clear();
+        self.tangle_arrivals.clear();
         self.tickets = vec![[[[0; LANES]; 2]; 2]; self.waves.len()];
         self.current = 0;
         self.last_round = 0;
         self.idle = 0;
         self.limits = StepLimits::for_waves(self.waves.len());
-        (self.idle_budget, self.budget) = (self.limits.idle, self.limits.whole);
+        (self.idle_budget, self.budget) = (self.limits.idle, self.limits.total);
         self.barrier_slots = BARRIER_SLOTS;
-        self.halves.clear();
+        self.half_performed.clear();
         self.vertex_rmw_results.clear();
         self.reused_loads.clear();
-        self.alone = isolation_levels(&self.waves);
+        self.isolation = isolation_levels(&self.waves);
         self.redraw_weights();
-        self.stuck = match self.fault {
+        self.stuck_wave = match self.fault {
             Fault::Hang if self.random.chance(64) => Some(self.random.below(self.waves.len())),
             _ => None,
         };
@@ -293,7 +293,7 @@ impl Machine {
         dispatches: &[DispatchState],
         choices: u32,
     ) -> PhaseStatus {
-        if self.walk.is_some() {
+        if self.progress_scheduler.is_some() {
             return self.advance_scheduler(programs, dispatches);
         }
         for _ in 0..choices {
@@ -304,7 +304,7 @@ impl Machine {
             // Bounds the choices in a row that have no effect, as in a deadlock.
             if !self.choose_and_perform(programs, dispatches) {
                 self.idle += 1;
-                if self.idle > self.limits.patience {
+                if self.idle > self.limits.max_idle_choices {
                     return PhaseStatus::OutOfBudget;
                 }
             } else {
@@ -325,15 +325,15 @@ impl Machine {
     fn redraw_weights(&mut self) {
         self.memory.drain_all();
         self.weights = SchedulerWeights::draw_weights(&mut self.random);
-        self.memory.begin_ahead(self.weights.ahead);
-        self.groups.clear();
+        self.memory.start_read_ahead(self.weights.read_ahead_level);
+        self.store_buffer_groups.clear();
         for _ in 0..self.waves.len() {
-            self.groups.push(self.random.below(self.weights.groups) as u8);
+            self.store_buffer_groups.push(self.random.below(self.weights.store_buffers) as u8);
         }
     }
 
     fn store_buffer_of(&self, number: usize) -> u8 {
-        self.groups.get(number).copied().unwrap_or(0)
+        self.store_buffer_groups.get(number).copied().unwrap_or(0)
     }
 
     /// Makes one choice; returns false if it had no effect.
@@ -342,7 +342,7 @@ impl Machine {
             self.current = self.live[self.random.below(self.live.len())];
         }
         let number = self.current;
-        if self.stuck == Some(number) {
+        if self.stuck_wave == Some(number) {
             return false;
         }
         let Some(dispatch) = dispatches.get(self.waves[number].dispatch) else { return false };
@@ -361,19 +361,19 @@ impl Machine {
             let pick = if out_of_order { self.random.below(self.ready.len()) } else { 0 };
             let (slot, mut mask) = self.ready[pick];
             let begins = |op: &MemoryOp| matches!(op.kind, MemoryOpKind::SectionBegin { .. });
-            let together = self.waves[number].operation(slot, program).is_some_and(begins);
-            if self.random.chance(self.weights.partial_mask_rate) && !together {
+            let needs_all_lanes = self.waves[number].operation(slot, program).is_some_and(begins);
+            if self.random.chance(self.weights.partial_mask_rate) && !needs_all_lanes {
                 // Lanes of one operation need not perform together.
-                mask &= self.random.word();
+                mask &= self.random.next_word();
             }
             if mask != 0 {
                 self.perform_operation(number, slot, mask, program, dispatch);
                 moved = true;
             }
         }
-        if self.weights.buffered > 0 && self.random.chance(48) {
-            let choice = self.random.word();
-            self.memory.drain_some((choice >> 40) as u8 % GROUPS as u8, choice);
+        if self.weights.buffered_store_rate > 0 && self.random.chance(48) {
+            let choice = self.random.next_word();
+            self.memory.drain_some((choice >> 40) as u8 % MAX_STORE_BUFFERS as u8, choice);
         }
         if self.weights.cache_event_rate > 0 && self.random.chance(self.weights.cache_event_rate) {
             self.perform_cache_event(number, program, dispatch);
@@ -406,15 +406,15 @@ impl Machine {
         let loop_limit = if self.fault == Fault::LoopsStopSilently { 3 } else { u32::MAX };
         let mut stored = false;
         let before = self.idle_budget;
-        let left = (&mut self.idle_budget, &mut stored);
-        let mut surroundings = WaveContext {
-            warm_up: self.weights.warm_up,
+        let budget_and_stored = (&mut self.idle_budget, &mut stored);
+        let mut context = WaveContext {
+            prefetch_rate: self.weights.prefetch_rate,
             last_round: self.last_round,
             loop_limit,
-            garbage: self.fault == Fault::GarbageResults,
-            ..WaveContext::new((program, dispatch), (&mut self.memory, &mut self.random), left)
+            corrupts_results: self.fault == Fault::GarbageResults,
+            ..WaveContext::new((program, dispatch), (&mut self.memory, &mut self.random), budget_and_stored)
         };
-        let moved = self.waves[number].run_front_end(&mut surroundings);
+        let moved = self.waves[number].run_front_end(&mut context);
         // The front end spends the idle budget, which counts for the whole phase too.
         self.budget = self.budget.saturating_sub(before - self.idle_budget);
         if stored {
@@ -427,7 +427,8 @@ impl Machine {
     /// Removes the lanes whose control barrier is not full yet.
     fn wait_at_barriers(&mut self, number: usize, program: &Program) {
         let wave = &self.waves[number];
-        let (meetings, tangled, tickets) = (&self.meetings, &self.tangled, &self.tickets[number]);
+        let (meetings, tangled, tickets) =
+            (&self.barrier_arrivals, &self.tangle_arrivals, &self.tickets[number]);
         for (slot, mask) in &mut self.ready {
             let Some(op) = wave.operation(*slot, program).filter(|op| op.kind == MemoryOpKind::Leave) else {
                 continue;
@@ -438,7 +439,7 @@ impl Machine {
             }
             let (level, series) = (usize::from(op.execution), usize::from(op.split));
             let half_opens = if op.split { Fault::SplitWaitTooEarly } else { Fault::BarrierOpensEarly };
-            let full = |size: u32| match self.fault {
+            let required_arrivals = |size: u32| match self.fault {
                 Fault::SplitWrongRound if op.split => 0,
                 Fault::BarrierLargeWorkgroup if !op.split => size.min(SUBGROUP_SIZE),
                 Fault::BarrierPartialSubgroup if !op.split && size > SUBGROUP_SIZE => {
@@ -448,13 +449,13 @@ impl Machine {
                 _ => size,
             };
             let runs_out = self.fault == Fault::BarrierSlotsRunOut && op.execution == WORKGROUP && !op.split;
-            for lane in lanes(*mask).filter(|_| op.tangled) {
-                let meeting = tangled.get(wave.participant_mask(*slot, lane) as usize);
-                if meeting.is_some_and(|meeting| meeting.arrived[0] < full(meeting.size)) {
+            for lane in lanes_in_mask(*mask).filter(|_| op.tangled) {
+                let meeting = tangled.get(wave.barrier_group_id(*slot, lane) as usize);
+                if meeting.is_some_and(|meeting| meeting.arrived[0] < required_arrivals(meeting.size)) {
                     *mask &= !(1 << lane);
                 }
             }
-            for lane in lanes(*mask).filter(|_| !op.tangled) {
+            for lane in lanes_in_mask(*mask).filter(|_| !op.tangled) {
                 let group = wave.paths.get(lane).map_or(0, |path| path[level]);
                 let meeting = meetings.get(level - 1).and_then(|meetings| meetings.get(group as usize));
                 let without_slot = |meeting: &BarrierArrivals| runs_out && !meeting.has_slot;
@@ -463,7 +464,7 @@ impl Machine {
                     let before = tickets[series][level - 1][lane].saturating_sub(1);
                     without_slot(meeting)
                         || meeting.arrived[series]
-                            >= before.wrapping_mul(meeting.size).wrapping_add(full(meeting.size))
+                            >= before.wrapping_mul(meeting.size).wrapping_add(required_arrivals(meeting.size))
                 });
                 if !open {
                     *mask &= !(1 << lane);
@@ -477,14 +478,14 @@ impl Machine {
         self.idle_budget = self.limits.idle;
         let (level, series) = (usize::from(op.execution), usize::from(op.split));
         let (wave, tickets) = (&self.waves[number], &mut self.tickets[number]);
-        for lane in lanes(mask) {
+        for lane in lanes_in_mask(mask) {
             if op.tangled {
-                let meeting = self.tangled.get_mut(wave.participant_mask(slot, lane) as usize);
+                let meeting = self.tangle_arrivals.get_mut(wave.barrier_group_id(slot, lane) as usize);
                 meeting.into_iter().for_each(|meeting| meeting.arrived[0] += 1);
                 continue;
             }
             let group = wave.paths.get(lane).map_or(0, |path| path[level]) as usize;
-            let of_level = self.meetings.get_mut(level - 1);
+            let of_level = self.barrier_arrivals.get_mut(level - 1);
             let Some(meeting) = of_level.and_then(|meetings| meetings.get_mut(group)) else { continue };
             tickets[series][level - 1][lane] += 1;
             if op.execution == WORKGROUP && !meeting.has_slot && self.barrier_slots > 0 {
@@ -502,18 +503,18 @@ impl Machine {
         program: &'a Program,
         dispatch: &'a DispatchState,
     ) -> WaveContext<'a> {
-        let left = (&mut self.budget, &mut self.lookahead_stored);
-        WaveContext::new((program, dispatch), (&mut self.memory, &mut self.random), left)
+        let budget_and_stored = (&mut self.budget, &mut self.lookahead_stored);
+        WaveContext::new((program, dispatch), (&mut self.memory, &mut self.random), budget_and_stored)
     }
 
     /// Performs a spontaneous event of a shared cache.
     fn perform_shared_cache_event(&mut self, number: usize) {
-        let choice = self.random.word();
+        let choice = self.random.next_word();
         let level = (choice >> 8) as usize % 4 + 1;
         let levels = (choice >> 16) as u8 % 4 + 1;
         let drops = (choice >> 24).is_multiple_of(4);
         let mask = self.random.mask(64);
-        for lane in lanes(mask & self.waves[number].lanes) {
+        for lane in lanes_in_mask(mask & self.waves[number].lanes) {
             let cache = self.waves[number].paths[lane][level];
             if drops && self.roomy && level >= usize::from(QUEUE_FAMILY) {
                 continue;
@@ -529,7 +530,7 @@ impl Machine {
     /// Performs a spontaneous cache event for some lanes of a wave.
     fn perform_cache_event(&mut self, number: usize, program: &Program, dispatch: &DispatchState) {
         let cached = &self.cached[self.waves[number].dispatch];
-        if !self.caches {
+        if !self.has_cache_lines {
             if self.memory.reads_ahead() {
                 let (mask, level) = (self.random.mask(64), self.random.below(4) as u8);
                 self.prefetch_lanes(number, mask, level, program, dispatch);
@@ -539,32 +540,32 @@ impl Machine {
         if cached.is_empty() || self.random.chance(80) {
             return self.perform_shared_cache_event(number);
         }
-        let choice = self.random.word();
+        let choice = self.random.next_word();
         let mask = self.random.mask(64 << (choice & 1));
         let reference = cached[self.random.below(cached.len())];
-        let deep = ((choice >> 8) % 5) as u8 + 1;
+        let levels = ((choice >> 8) % 5) as u8 + 1;
         match (choice >> 16) % 8 {
             // Lines of an invocation are written back towards a random level.
             0..4 => {
-                for lane in lanes(mask & self.waves[number].lanes) {
+                for lane in lanes_in_mask(mask & self.waves[number].lanes) {
                     let path = self.waves[number].paths[lane];
-                    let address = self.memory.own_line(path[0], reference, (choice >> 24) as u32);
+                    let address = self.memory.invocation_line(path[0], reference, (choice >> 24) as u32);
                     if address != 0 {
-                        self.memory.write_back(&path, reference, address, deep);
+                        self.memory.write_back(&path, reference, address, levels);
                     }
                 }
             }
             // Clean ones are evicted.
             4 => {
-                for lane in lanes(mask & self.waves[number].lanes) {
+                for lane in lanes_in_mask(mask & self.waves[number].lanes) {
                     let path = self.waves[number].paths[lane];
-                    let address = self.memory.own_line(path[0], reference, (choice >> 24) as u32);
+                    let address = self.memory.invocation_line(path[0], reference, (choice >> 24) as u32);
                     if address != 0 {
-                        self.memory.evict(&path, reference, address, (deep - 1).min(DEVICE));
+                        self.memory.evict(&path, reference, address, (levels - 1).min(DEVICE));
                     }
                 }
             }
-            _ => self.prefetch_lanes(number, mask, deep.saturating_sub(3), program, dispatch),
+            _ => self.prefetch_lanes(number, mask, levels.saturating_sub(3), program, dispatch),
         }
     }
 
@@ -580,13 +581,13 @@ impl Machine {
         let ahead = self.memory.reads_ahead();
         let is_atomic =
             |memory: u16| program.memory.get(usize::from(memory)).is_some_and(MemoryOp::is_atomic);
-        let reads = || program.reads.iter().filter(|(_, memory)| ahead || !is_atomic(*memory));
+        let reads = || program.load_pointers.iter().filter(|(_, memory)| ahead || !is_atomic(*memory));
         let pick = self.random.below(reads().count());
         let Some((pointer, memory)) = reads().nth(pick).copied() else { return };
-        let left = (&mut self.budget, &mut self.lookahead_stored);
-        let mut surroundings =
-            WaveContext::new((program, dispatch), (&mut self.memory, &mut self.random), left);
-        self.waves[number].prefetch_slot(pointer, memory, mask, level, &mut surroundings);
+        let budget_and_stored = (&mut self.budget, &mut self.lookahead_stored);
+        let mut context =
+            WaveContext::new((program, dispatch), (&mut self.memory, &mut self.random), budget_and_stored);
+        self.waves[number].prefetch_slot(pointer, memory, mask, level, &mut context);
     }
 }
 
@@ -595,7 +596,7 @@ fn isolation_levels(waves: &[Wave]) -> Vec<u8> {
     let within = |level: u8| {
         let level = usize::from(level);
         let mut owners: Vec<u32> = Vec::new();
-        let mut alone = vec![true; waves.len()];
+        let mut is_isolated = vec![true; waves.len()];
         for (number, wave) in waves.iter().enumerate() {
             for path in &wave.paths {
                 let cache = path[level] as usize;
@@ -607,12 +608,12 @@ fn isolation_levels(waves: &[Wave]) -> Vec<u8> {
                 if owner == u32::MAX {
                     owners[cache] = number as u32;
                 } else if owner != number as u32 {
-                    alone[number] = false;
-                    alone[owner as usize] = false;
+                    is_isolated[number] = false;
+                    is_isolated[owner as usize] = false;
                 }
             }
         }
-        alone
+        is_isolated
     };
     let (subgroups, workgroups) = (within(SUBGROUP), within(WORKGROUP));
     let widest = |(subgroup, workgroup): (&bool, &bool)| match (subgroup, workgroup) {

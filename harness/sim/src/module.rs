@@ -12,7 +12,7 @@ use spirv_reader::{
 use crate::instruction::{LoadError, LocatedInstruction, malformed_module};
 
 /// The maximal number of words in a value: each invocation has a register for each.
-const MOST_WORDS: u32 = 1024;
+const MAX_VALUE_WORDS: u32 = 1024;
 
 /// The declarations that the machine uses or ignores.
 const DECLARATIONS: [Op; 44] = [
@@ -79,7 +79,7 @@ pub(crate) struct Variable {
     pub ty: u32,
     pub class: StorageClass,
     /// An initializer sets its first value: in workgroup memory a null constant.
-    pub initialized: bool,
+    pub has_initializer: bool,
     /// The offset of the declaration in words.
     pub word: usize,
 }
@@ -100,9 +100,9 @@ pub(crate) struct LoadedModule<'m> {
     pub stage: Stage,
     pub workgroup_size: [u32; 3],
     /// True if the entry point declares maximal reconvergence.
-    pub reconverges: bool,
+    pub has_maximal_reconvergence: bool,
     /// True if interlocked sections are ordered by primitive, if the entry point declares an interlock.
-    pub sections: Option<bool>,
+    pub interlock_is_ordered: Option<bool>,
     /// The instructions of the only function, from its first label.
     pub body: Vec<LocatedInstruction>,
 }
@@ -115,7 +115,7 @@ impl<'m> LoadedModule<'m> {
     ) -> Result<LoadedModule<'m>, LoadError> {
         for (_, op) in module.declarations() {
             if !DECLARATIONS.contains(&op) {
-                return Err(LoadError::Lacks(format!("Op{op:?}")));
+                return Err(LoadError::Unsupported(format!("Op{op:?}")));
             }
         }
         let entry = module.find_entry(Some(interface.map_or("main", |interface| &interface.entry)))?;
@@ -134,8 +134,8 @@ impl<'m> LoadedModule<'m> {
             images: HashMap::new(),
             entry: entry.function,
             stage: entry.shader_stage(),
-            reconverges: modes.contains(&ExecutionMode::MaximallyReconvergesKHR),
-            sections: modes.iter().rev().find_map(|mode| sections(*mode)),
+            has_maximal_reconvergence: modes.contains(&ExecutionMode::MaximallyReconvergesKHR),
+            interlock_is_ordered: modes.iter().rev().find_map(|mode| interlock_order(*mode)),
             body: Vec::new(),
         };
         loaded.check_types()?;
@@ -145,7 +145,10 @@ impl<'m> LoadedModule<'m> {
     }
 
     /// Returns an instruction with named operands.
-    pub fn operation<'o>(&self, placed: &'o LocatedInstruction) -> Result<SpirvOperation<'o>, LoadError> {
+    pub fn decode_instruction<'o>(
+        &self,
+        placed: &'o LocatedInstruction,
+    ) -> Result<SpirvOperation<'o>, LoadError> {
         let decoded = self.source().decode_operation(placed.op, &placed.operands);
         decoded.map_err(|problem| problem.located_at(SourcePosition::Word(placed.word as u32)).into())
     }
@@ -179,7 +182,7 @@ impl<'m> LoadedModule<'m> {
                 SpirvType::Handle(op) => format!("Op{op:?}"),
                 _ => continue,
             };
-            return Err(LoadError::Lacks(lacks));
+            return Err(LoadError::Unsupported(lacks));
         }
         Ok(())
     }
@@ -191,19 +194,19 @@ impl<'m> LoadedModule<'m> {
         let dimensions = match Dim::from_u32(dimension) {
             Some(Dim::Dim1D | Dim::DimBuffer) => 1,
             Some(Dim::Dim2D) => 2,
-            _ => return Err(LoadError::Lacks("OpTypeImage of this dimension".into())),
+            _ => return Err(LoadError::Unsupported("OpTypeImage of this dimension".into())),
         };
         let one = [ImageFormat::R32f, ImageFormat::R32i, ImageFormat::R32ui, ImageFormat::Unknown];
         let format = match ImageFormat::from_u32(format) {
             Some(format) if !one.contains(&format) => {
                 let known = TexelFormat::of(format as u32).filter(|known| known.packed([0; 4]).is_some());
-                Some(known.ok_or_else(|| LoadError::Lacks(format!("images of format {format:?}")))?)
+                Some(known.ok_or_else(|| LoadError::Unsupported(format!("images of format {format:?}")))?)
             }
             _ => None,
         };
         match [depth, arrayed, samples, sampled] {
             [0, 0, 0, 2] if self.number_bits(texel) == Some(32) => Ok(ImageType { dimensions, format }),
-            _ => Err(LoadError::Lacks("OpTypeImage of this kind".into())),
+            _ => Err(LoadError::Unsupported("OpTypeImage of this kind".into())),
         }
     }
 
@@ -259,13 +262,13 @@ impl<'m> LoadedModule<'m> {
                 None => binding,
             });
             if interface.is_none() && set != 0 {
-                return Err(LoadError::Lacks("descriptor sets other than 0".into()));
+                return Err(LoadError::Unsupported("descriptor sets other than 0".into()));
             }
             if variable.declared_class == StorageClass::Private {
                 continue;
             }
             if interface.is_some() && initialized {
-                return Err(LoadError::Lacks("variables of the module with initial values".into()));
+                return Err(LoadError::Unsupported("variables of the module with initial values".into()));
             }
             self.bindings.extend(binding.map(|binding| (*id, binding)));
             let word = match variable.place {
@@ -273,7 +276,13 @@ impl<'m> LoadedModule<'m> {
                 SourcePosition::Line(_) | SourcePosition::Module => 0,
             };
             let class = variable.declared_class;
-            self.variables.push(Variable { id: *id, ty: variable.ty, class, initialized, word });
+            self.variables.push(Variable {
+                id: *id,
+                ty: variable.ty,
+                class,
+                has_initializer: initialized,
+                word,
+            });
         }
         Ok(())
     }
@@ -284,7 +293,7 @@ impl<'m> LoadedModule<'m> {
     }
 
     /// Returns an image type.
-    pub fn image(&self, ty: u32) -> Option<ImageType> {
+    pub fn image_type_of(&self, ty: u32) -> Option<ImageType> {
         self.images.get(&ty).copied()
     }
 
@@ -328,7 +337,7 @@ impl<'m> LoadedModule<'m> {
             SpirvType::Struct { members } => {
                 let sum =
                     members.iter().try_fold(0u32, |sum, member| sum.checked_add(self.registers_of(*member)?));
-                return sum.filter(|words| *words <= MOST_WORDS);
+                return sum.filter(|words| *words <= MAX_VALUE_WORDS);
             }
             SpirvType::Void
             | SpirvType::RuntimeArray { .. }
@@ -336,7 +345,7 @@ impl<'m> LoadedModule<'m> {
             | SpirvType::Function { .. }
             | SpirvType::Handle(_) => return None,
         };
-        self.registers_of(inner)?.checked_mul(count).filter(|words| *words <= MOST_WORDS)
+        self.registers_of(inner)?.checked_mul(count).filter(|words| *words <= MAX_VALUE_WORDS)
     }
 
     /// Returns the stride of an array in bytes.
@@ -365,7 +374,7 @@ impl<'m> LoadedModule<'m> {
 }
 
 /// Returns true for interlocks ordered by primitive; `None` for modes that declare no interlock.
-fn sections(mode: ExecutionMode) -> Option<bool> {
+fn interlock_order(mode: ExecutionMode) -> Option<bool> {
     match mode {
         // Every fragment covers one pixel with one sample.
         ExecutionMode::PixelInterlockOrderedEXT | ExecutionMode::SampleInterlockOrderedEXT => Some(true),

@@ -7,15 +7,15 @@
 use vocabulary::StorageClassSet;
 
 use crate::fault::Fault;
-use crate::program::{MemoryOp, MemoryOpKind, Wait};
+use crate::program::{MemoryOp, MemoryOpKind, WaitCondition};
 
 /// Returns the condition under which `later` waits for `earlier`.
-pub(crate) fn required_wait(earlier: &MemoryOp, later: &MemoryOp, fault: Fault) -> Wait {
+pub(crate) fn required_wait(earlier: &MemoryOp, later: &MemoryOp, fault: Fault) -> WaitCondition {
     if is_always_ordered(earlier, later, fault) {
-        return Wait::Always;
+        return WaitCondition::Always;
     }
     if !earlier.is_access() || !later.is_access() {
-        return Wait::Never;
+        return WaitCondition::Never;
     }
     let both = |kind| earlier.kind == kind && later.kind == kind;
     let broken = match fault {
@@ -47,12 +47,12 @@ pub(crate) fn required_wait(earlier: &MemoryOp, later: &MemoryOp, fault: Fault) 
     // A store and a later access through another reference to the same memory are not ordered.
     let ordered =
         earlier.reference == later.reference || earlier.kind != MemoryOpKind::PlainStore && earlier.is_read();
-    if ordered && !broken { Wait::SameAddress } else { Wait::Never }
+    if ordered && !broken { WaitCondition::SameAddress } else { WaitCondition::Never }
 }
 
 /// Returns true if the pair is ordered at all addresses.
 fn is_always_ordered(earlier: &MemoryOp, later: &MemoryOp, fault: Fault) -> bool {
-    let met = |op: &MemoryOp, classes: StorageClassSet| {
+    let is_covered = |op: &MemoryOp, classes: StorageClassSet| {
         op.is_access() && classes.contains(op.class) || classes.intersects(op.classes)
     };
     let (e, l) = (earlier, later);
@@ -66,16 +66,17 @@ fn is_always_ordered(earlier: &MemoryOp, later: &MemoryOp, fault: Fault) -> bool
     let load_sinks = fault == Fault::LoadSinksBelowRelease && e.kind == MemoryOpKind::PlainLoad;
     let unordered_fence = fault == Fault::FenceOrdersNothing
         && (e.kind == MemoryOpKind::Fence || l.kind == MemoryOpKind::Fence);
-    let unordered_barrier = fault == Fault::BarrierOrdersNothing && (e.is_whole() || l.is_whole());
-    let compiler = plain_store_sinks || load_sinks || atomic_sinks;
-    let compiler_after = plain_load_hoisted || store_hoisted || atomic_load_hoisted;
+    let unordered_barrier =
+        fault == Fault::BarrierOrdersNothing && (e.is_unsplit_barrier() || l.is_unsplit_barrier());
+    let may_sink = plain_store_sinks || load_sinks || atomic_sinks;
+    let may_hoist = plain_load_hoisted || store_hoisted || atomic_load_hoisted;
     let ordering = !unordered_fence && !unordered_barrier;
 
     // Operations do not move down over a release or up over an acquire.
-    if ordering && !compiler && l.release && met(e, l.classes) {
+    if ordering && !may_sink && l.release && is_covered(e, l.classes) {
         return true;
     }
-    if ordering && !compiler_after && e.acquire && met(l, e.classes) {
+    if ordering && !may_hoist && e.acquire && is_covered(l, e.classes) {
         return true;
     }
     // The atomic of a fence stays on its side: a store stays after a releasing fence, a load before an
@@ -113,14 +114,10 @@ fn is_always_ordered(earlier: &MemoryOp, later: &MemoryOp, fault: Fault) -> bool
     // only through another name.
     let ahead = e.split && !e.among_aliases && l.kind == MemoryOpKind::AtomicLoad;
     let reads_visibly = l.visible || l.is_atomic() && l.is_read() && !ahead;
-    if ordering
-        && e.make_available
-        && (writes_non_private || reads_visibly || l.make_visible)
-        && !compiler_after
-    {
+    if ordering && e.make_available && (writes_non_private || reads_visibly || l.make_visible) && !may_hoist {
         return true;
     }
-    if ordering && (e.available || e.is_atomic() && e.is_write()) && l.make_visible && !compiler {
+    if ordering && (e.available || e.is_atomic() && e.is_write()) && l.make_visible && !may_sink {
         return true;
     }
     // A section must not end before it begins.
@@ -128,7 +125,7 @@ fn is_always_ordered(earlier: &MemoryOp, later: &MemoryOp, fault: Fault) -> bool
         return true;
     }
     // Barriers are ordered with each other, and so are the two halves of one operation.
-    if e.is_control() && (l.is_fence()) || l.is_control() && e.is_fence() {
+    if e.is_control_barrier() && (l.is_fence()) || l.is_control_barrier() && e.is_fence() {
         return true;
     }
     let same = e.reference == l.reference && e.scope == l.scope && e.classes == l.classes;

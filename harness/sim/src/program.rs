@@ -11,7 +11,7 @@ use crate::limits::SUBGROUP_SIZE;
 pub(crate) const LANES: usize = 64;
 
 /// The values of a register in every lane.
-pub(crate) type Lanes = [u32; LANES];
+pub(crate) type LaneValues = [u32; LANES];
 
 /// The number of a register.
 pub(crate) type Register = u32;
@@ -36,7 +36,7 @@ pub(crate) const DEVICE: u8 = 4;
 pub(crate) const MEMORY: u8 = 5;
 
 /// Returns the level of the cache that all invocations of a scope share.
-pub(crate) fn level_of(scope: Scope) -> u8 {
+pub(crate) fn cache_level(scope: Scope) -> u8 {
     match scope {
         Scope::Invocation => INVOCATION,
         Scope::Subgroup => SUBGROUP,
@@ -54,7 +54,7 @@ pub(crate) struct Program {
     /// In a fragment program, the vertex shader that places its points.
     pub positions: Option<Box<Program>>,
     /// The program number of the draw's vertex shader, if the vertices also take part in the test.
-    pub beside: Option<usize>,
+    pub vertex_program: Option<usize>,
     /// The registers of a vertex's point position, its point size, and the word that it passes to its
     /// fragments.
     pub outputs: [Option<Register>; 3],
@@ -67,7 +67,7 @@ pub(crate) struct Program {
     /// The phi copies of all edges.
     pub copies: Vec<(Register, Register)>,
     /// Instructions that execute once per number.
-    pub applications: Vec<Application>,
+    pub number_instructions: Vec<NumberInstruction>,
     /// Literal and edge of the cases of all switches.
     pub cases: Vec<(u64, u32)>,
     /// The number of registers.
@@ -76,15 +76,15 @@ pub(crate) struct Program {
     pub constants: Vec<(Register, u32)>,
     /// Selectors of switches that decide the role of an invocation. They are known at the end of the first
     /// block, or, in graphics stages, before the first memory access.
-    pub keys: Vec<Register>,
+    pub role_selectors: Vec<Register>,
     /// Memory operations.
     pub memory: Vec<MemoryOp>,
     /// For each pair of operations, how the later one waits for the earlier one.
-    pub order: Vec<Wait>,
+    pub wait_conditions: Vec<WaitCondition>,
     /// All variables in memory.
     pub references: Vec<Reference>,
     /// Pointers of loads, each with its load.
-    pub reads: Vec<(Register, u16)>,
+    pub load_pointers: Vec<(Register, u16)>,
     /// The number of invocations in a workgroup.
     pub workgroup_size: u32,
     /// The workgroup size in x and y.
@@ -97,13 +97,13 @@ pub(crate) struct Program {
     pub parameter_words: u32,
     /// True if each invocation is a separate wave, because one may wait for another. An example is a barrier
     /// after a loop with divergent iteration counts.
-    pub alone: bool,
+    pub independent_invocations: bool,
     /// True if interlocked sections are ordered by primitive; `None` if the program has none.
-    pub sections: Option<bool>,
+    pub interlock_is_ordered: Option<bool>,
     /// The first and last blocks of all loops, outer loops first.
     pub loops: Vec<(u32, u32)>,
     /// Marks the blocks inside selections if reconvergence is unspecified there; otherwise empty.
-    pub nested: Vec<bool>,
+    pub nested_blocks: Vec<bool>,
 }
 
 /// A variable in memory.
@@ -121,13 +121,13 @@ pub(crate) struct Reference {
     /// memory.
     pub write_only: bool,
     /// Not a location of a test; the kernels declare whether it aliases.
-    pub apart: bool,
+    pub is_auxiliary: bool,
     /// Another reference is used with the same index, so both access one location.
     pub aliased: bool,
     /// The scope of all accesses if all are atomic, of one word and of one scope.
-    pub calm: Option<u8>,
+    pub uniform_atomic_scope: Option<u8>,
     /// Workgroup memory that is zero-initialized.
-    pub zeroed: bool,
+    pub is_zero_initialized: bool,
 }
 
 /// Where a variable is stored.
@@ -155,7 +155,7 @@ pub(crate) struct Edge {
     /// The range in [`Program::copies`] of the phi copies on this edge.
     pub copies: (u32, u32),
     /// True if the copies must all be read before one is written.
-    pub crossing: bool,
+    pub needs_temporaries: bool,
     /// True if this edge ends a round: it is the back edge of an outermost loop.
     pub ends_round: bool,
 }
@@ -175,22 +175,22 @@ pub(crate) enum Op {
     Parameter { to: Register, word: u32, index: Register },
     /// `to` = a built-in variable.
     BuiltIn { to: Register, built_in: BuiltIn },
-    /// One of [`Program::applications`].
+    /// One of [`Program::number_instructions`].
     Apply { number: u32 },
     /// `to` = the register `from + offset + index`, of `words` from `from` on.
-    Pick { to: Register, from: Register, offset: u32, index: Register, words: u32 },
+    ReadIndexed { to: Register, from: Register, offset: u32, index: Register, words: u32 },
     /// The register `to + offset + index` = `from`, in the active lanes, of `words` from `to` on.
-    Put { to: Register, offset: u32, index: Register, from: Register, words: u32 },
+    WriteIndexed { to: Register, offset: u32, index: Register, from: Register, words: u32 },
     /// `to` = the number of elements of `stride` bytes that fit in a reference after `offset`.
-    Length { to: Register, reference: u16, offset: u32, stride: u32 },
+    ArrayLength { to: Register, reference: u16, offset: u32, stride: u32 },
     /// The size of an image: texels of a row, and the number of rows if it has rows.
-    Size { to: Register, reference: u16, rows: bool },
+    ImageSize { to: Register, reference: u16, rows: bool },
     /// `to` = the result of a ballot query; `argument` may be [`NONE`].
     Ballot { kind: BallotKind, to: Register, ballot: Register, argument: Register },
     /// `to` = address in bytes of byte `offset + index × scale` of a reference, if `bytes` bytes fit there.
     Address { to: Register, reference: u16, index: Register, scale: u32, offset: u32, bytes: u32 },
     /// `to` = the address plus `bytes`; out-of-bounds addresses stay so.
-    Behind { to: Register, from: Register, bytes: u32 },
+    AddressOffset { to: Register, from: Register, bytes: u32 },
     /// `to` = address in bytes of a texel; `row` may be [`NONE`].
     Texel { to: Register, reference: u16, column: Register, row: Register },
     /// Waits until a load has filled the register.
@@ -198,7 +198,7 @@ pub(crate) enum Op {
     /// Issues a memory operation to the window.
     Memory(Access),
     /// A subgroup operation: the wave waits here until the machine has executed it.
-    Group(Group),
+    Group(SubgroupOp),
     /// Ends a block.
     Jump { edge: u32 },
     /// Ends a block.
@@ -260,7 +260,7 @@ pub(crate) enum BuiltIn {
     /// True for a helper invocation.
     Helper,
     /// The word that the vertex shader passed to the fragments of its point.
-    Handed,
+    VertexWord,
     /// The number of lanes of a subgroup.
     SubgroupSize,
     /// The number of subgroups of a workgroup.
@@ -310,7 +310,7 @@ pub(crate) enum Binary {
 
 /// An instruction that executes once per number: 64-bit numbers take two registers each, all others one.
 #[derive(Clone, Debug)]
-pub(crate) struct Application {
+pub(crate) struct NumberInstruction {
     pub instruction: Instruction,
     /// The first register of the result.
     pub to: Register,
@@ -320,9 +320,9 @@ pub(crate) struct Application {
     pub operands: Vec<(Register, NumberShape)>,
 }
 
-impl Application {
+impl NumberInstruction {
     /// Returns the number of registers of a shape.
-    pub fn words(shape: &NumberShape) -> Register {
+    pub fn register_count(shape: &NumberShape) -> Register {
         shape.count() as Register * if shape.bits > 32 { 2 } else { 1 }
     }
 }
@@ -341,7 +341,7 @@ pub(crate) enum BallotKind {
 
 impl BallotKind {
     /// The mask of all lanes of a subgroup.
-    pub const LANES: u32 = (1 << SUBGROUP_SIZE) - 1;
+    pub const SUBGROUP_MASK: u32 = (1 << SUBGROUP_SIZE) - 1;
 }
 
 /// The effect of a memory operation.
@@ -460,16 +460,17 @@ impl Program {
     }
 
     /// Marks loads of memory that the kernel never writes, and applies the fault that depends on it.
-    pub fn find_what_is_read_only(&mut self, fault: Fault) {
+    pub fn mark_read_only_loads(&mut self, fault: Fault) {
         let writes: Vec<u16> = self.memory.iter().filter(|op| op.is_write()).map(|op| op.reference).collect();
         let stores = self.memory.iter().filter(|op| op.is_write() && !op.is_read()).map(|op| op.reference);
-        let is_result =
-            |number: u16| self.references.get(usize::from(number)).is_some_and(|reference| reference.apart);
-        let forgets = fault == Fault::ReadOnlyKernel && { stores }.all(is_result);
+        let is_result = |number: u16| {
+            self.references.get(usize::from(number)).is_some_and(|reference| reference.is_auxiliary)
+        };
+        let drops_acquires = fault == Fault::ReadOnlyKernel && { stores }.all(is_result);
         for op in &mut self.memory {
             op.read_only =
                 op.kind == MemoryOpKind::PlainLoad && !op.streaming && !writes.contains(&op.reference);
-            if forgets {
+            if drops_acquires {
                 (op.acquire, op.make_visible) = (false, false);
             }
         }
@@ -500,19 +501,19 @@ impl MemoryOp {
     }
 
     /// Returns true if it is half of a control barrier, split or not.
-    pub fn is_control(&self) -> bool {
+    pub fn is_control_barrier(&self) -> bool {
         matches!(self.kind, MemoryOpKind::Arrive | MemoryOpKind::Leave)
     }
 
     /// Returns true if it is half of a control barrier that is a single instruction.
-    pub fn is_whole(&self) -> bool {
-        self.is_control() && !self.split
+    pub fn is_unsplit_barrier(&self) -> bool {
+        self.is_control_barrier() && !self.split
     }
 }
 
 /// The condition under which a later memory operation of an invocation waits for an earlier one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wait {
+pub(crate) enum WaitCondition {
     Never,
     /// Waits if both have the same address.
     SameAddress,
@@ -521,8 +522,8 @@ pub(crate) enum Wait {
 
 /// A subgroup operation.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Group {
-    pub kind: GroupKind,
+pub(crate) struct SubgroupOp {
+    pub kind: SubgroupOpKind,
     /// The destination register; the first of four for a ballot.
     pub to: Register,
     /// The operand of each lane, or [`NONE`].
@@ -531,11 +532,11 @@ pub(crate) struct Group {
     pub argument: Register,
 }
 
-impl Group {
+impl SubgroupOp {
     /// Returns the number of result registers.
     pub fn width(&self) -> usize {
         match self.kind {
-            GroupKind::Ballot => 4,
+            SubgroupOpKind::Ballot => 4,
             _ if self.is_wide() => 2,
             _ => 1,
         }
@@ -543,15 +544,15 @@ impl Group {
 
     /// Returns true if its operands take two registers.
     pub fn is_wide(&self) -> bool {
-        matches!(self.kind, GroupKind::Scan(_, reduction) if reduction.shape.bits == 64)
+        matches!(self.kind, SubgroupOpKind::Scan(_, reduction) if reduction.shape.bits == 64)
     }
 }
 
 /// The function of a subgroup operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum GroupKind {
+pub(crate) enum SubgroupOpKind {
     /// Returns an id for the lanes that reach a barrier together.
-    Meet,
+    Reconverge,
     Elect,
     All,
     Any,
@@ -568,12 +569,12 @@ pub(crate) enum GroupKind {
     },
     QuadBroadcast,
     QuadSwap,
-    Scan(GroupSpan, Reduction),
+    Scan(ReductionSpan, Reduction),
 }
 
 /// The set of lanes that an operation combines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum GroupSpan {
+pub(crate) enum ReductionSpan {
     Reduce,
     Inclusive,
     Exclusive,
@@ -584,18 +585,20 @@ pub(crate) enum GroupSpan {
 /// The binary instruction of a scan or reduction, with the shape of its numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reduction {
-    pub of: Instruction,
+    pub instruction: Instruction,
     pub shape: NumberShape,
 }
 
 impl Reduction {
     /// Returns the neutral element.
-    pub fn neutral(self) -> u64 {
-        reduction_identity(self.of, self.shape.bits)
+    pub fn identity_element(self) -> u64 {
+        reduction_identity(self.instruction, self.shape.bits)
     }
 
     /// Combines two values.
     pub fn apply(self, left: u64, right: u64) -> u64 {
-        self.of.scalar(&[left, right], self.shape.kind, self.shape.bits, self.shape.bits).unwrap_or(0)
+        self.instruction
+            .scalar(&[left, right], self.shape.kind, self.shape.bits, self.shape.bits)
+            .unwrap_or(0)
     }
 }

@@ -23,7 +23,7 @@ pub enum ProgressGuarantee {
     Unfair,
 }
 
-const NAMES: [(&str, ProgressGuarantee); 6] = [
+const GUARANTEE_NAMES: [(&str, ProgressGuarantee); 6] = [
     ("fair", ProgressGuarantee::Fair),
     ("lobe", ProgressGuarantee::Lobe),
     ("hsa-obe", ProgressGuarantee::HsaObe),
@@ -54,7 +54,9 @@ impl FromStr for ProgressModel {
     /// Parses one name for all levels, or one per level; unnamed levels are fair.
     fn from_str(text: &str) -> Result<ProgressModel, UnknownProgressModel> {
         let unknown = || UnknownProgressModel(text.to_owned());
-        let named = |name: &str| NAMES.iter().find(|(known, _)| *known == name).map(|(_, promise)| *promise);
+        let named = |name: &str| {
+            GUARANTEE_NAMES.iter().find(|(known, _)| *known == name).map(|(_, promise)| *promise)
+        };
         if !text.contains('=') {
             return named(text).map(|promise| ProgressModel { levels: [promise; 4] }).ok_or_else(unknown);
         }
@@ -80,7 +82,7 @@ pub(crate) struct Schedulability {
 }
 
 impl ProgressGuarantee {
-    fn owed_members(self, members: &[Schedulability]) -> Vec<bool> {
+    fn guaranteed_members(self, members: &[Schedulability]) -> Vec<bool> {
         let lowest = members.iter().position(|member| member.ready);
         // LOBE: a started member guarantees progress to itself and all lower ones.
         let last_started = members.iter().rposition(|member| member.started);
@@ -105,18 +107,13 @@ impl ProgressGuarantee {
 impl ProgressModel {
     /// Returns true if an infinite schedule satisfies the guarantees. `places` (queue family, workgroup,
     /// subgroup, lane) are sorted; `served` marks the invocations that advance in the schedule.
-    pub(crate) fn is_satisfied(&self, places: &[[u32; 4]], standings: &[Schedulability]) -> bool {
-        self.evaluate_level(0, places, standings).served
+    pub(crate) fn is_satisfied(&self, places: &[[u32; 4]], states: &[Schedulability]) -> bool {
+        self.evaluate_level(0, places, states).served
     }
 
-    fn evaluate_level(
-        &self,
-        level: usize,
-        places: &[[u32; 4]],
-        standings: &[Schedulability],
-    ) -> Schedulability {
-        let Some(promise) = self.levels.get(level) else {
-            let own = standings.first().copied().unwrap_or_default();
+    fn evaluate_level(&self, level: usize, places: &[[u32; 4]], states: &[Schedulability]) -> Schedulability {
+        let Some(guarantee) = self.levels.get(level) else {
+            let own = states.first().copied().unwrap_or_default();
             // An invocation that cannot take a step violates no guarantee.
             return Schedulability { served: !own.ready || own.served, ..own };
         };
@@ -124,17 +121,17 @@ impl ProgressModel {
         let mut from = 0;
         for same in places.chunk_by(|left, right| left[level] == right[level]) {
             let to = from + same.len();
-            members.push(self.evaluate_level(level + 1, same, standings.get(from..to).unwrap_or_default()));
+            members.push(self.evaluate_level(level + 1, same, states.get(from..to).unwrap_or_default()));
             from = to;
         }
         // A nested group counts as one member of its parent, so guarantees compose level by level.
-        let owed = promise.owed_members(&members);
+        let owed = guarantee.guaranteed_members(&members);
         let demanded = members.iter().zip(owed).all(|(member, owed)| !owed || member.served);
         // Every level makes minimal progress: if some member is ready, some ready member advances.
         let ready = members.iter().any(|member| member.ready);
-        let someone = !ready || members.iter().any(|member| member.ready && member.served);
+        let makes_progress = !ready || members.iter().any(|member| member.ready && member.served);
         let started = members.iter().any(|member| member.started);
-        Schedulability { started, ready, served: demanded && someone }
+        Schedulability { started, ready, served: demanded && makes_progress }
     }
 }
 
@@ -165,31 +162,31 @@ mod tests {
 
     #[test]
     fn each_model_guarantees_its_members() {
-        let stands = |started, ready, served| Schedulability { started, ready, served };
+        let state = |started, ready, served| Schedulability { started, ready, served };
         // Three workgroups: the lowest never started, the middle one loops, the top one has ended.
         let places = [[0, 0, 0, 0], [0, 1, 0, 0], [0, 2, 0, 0]];
-        let seen = [stands(false, true, false), stands(true, true, true), stands(true, false, false)];
-        let kept: Vec<&str> = NAMES
+        let states = [state(false, true, false), state(true, true, true), state(true, false, false)];
+        let satisfied: Vec<&str> = GUARANTEE_NAMES
             .iter()
             .map(|(name, _)| *name)
-            .filter(|name| progress(name).is_satisfied(&places, &seen))
+            .filter(|name| progress(name).is_satisfied(&places, &states))
             .collect();
-        assert_eq!(kept, ["obe", "unfair"]);
+        assert_eq!(satisfied, ["obe", "unfair"]);
         // No invocation advances although two could: not even an unfair device allows that.
-        let still = [stands(false, true, false), stands(true, true, false), stands(true, false, false)];
+        let still = [state(false, true, false), state(true, true, false), state(true, false, false)];
         assert!(!progress("unfair").is_satisfied(&places, &still));
     }
 
     #[test]
     fn waiting_invocations_have_no_guarantee() {
-        let stands = |started, ready, served| Schedulability { started, ready, served };
+        let state = |started, ready, served| Schedulability { started, ready, served };
         // Two lanes of a workgroup; the lower one waits in a barrier. Either the higher one advances, or the
         // workgroup does not. Another workgroup that advances satisfies an unfair queue family, but not a
         // fair one.
         let places = [[0, 0, 0, 0], [0, 0, 0, 1], [0, 1, 0, 0]];
-        let seen = [stands(true, false, false), stands(false, true, false), stands(true, true, true)];
-        assert!(progress("qf=unfair,sg=unfair").is_satisfied(&places, &seen));
-        assert!(!progress("qf=obe,sg=unfair").is_satisfied(&places, &seen));
-        assert!(!progress("fair").is_satisfied(&places, &seen));
+        let states = [state(true, false, false), state(false, true, false), state(true, true, true)];
+        assert!(progress("qf=unfair,sg=unfair").is_satisfied(&places, &states));
+        assert!(!progress("qf=obe,sg=unfair").is_satisfied(&places, &states));
+        assert!(!progress("fair").is_satisfied(&places, &states));
     }
 }

@@ -17,7 +17,7 @@ impl Random {
 
     /// Returns 64 random bits.
     #[inline]
-    pub fn word(&mut self) -> u64 {
+    pub fn next_word(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
@@ -28,13 +28,13 @@ impl Random {
     #[inline]
     pub fn below(&mut self, count: usize) -> usize {
         // The high word of the product is uniform below `count`, up to 2⁻⁶⁴ × `count`.
-        ((u128::from(self.word()) * count as u128) >> 64) as usize
+        ((u128::from(self.next_word()) * count as u128) >> 64) as usize
     }
 
     /// Returns true in `rate` of 256 cases.
     #[inline]
     pub fn chance(&mut self, rate: u32) -> bool {
-        ((self.word() >> 56) as u32) < rate
+        ((self.next_word() >> 56) as u32) < rate
     }
 
     /// Returns a mask in which each bit is set in about `rate` of 256 cases, in steps of 32.
@@ -43,13 +43,13 @@ impl Random {
         // An `and` with a random word halves the density; an `or` halves the distance to 1.
         match rate / 32 {
             0 if rate == 0 => 0,
-            0 | 1 => self.word() & self.word() & self.word(),
-            2 => self.word() & self.word(),
-            3 => self.word() & (self.word() | self.word()),
-            4 => self.word(),
-            5 => self.word() | (self.word() & self.word()),
-            6 => self.word() | self.word(),
-            7 => self.word() | self.word() | self.word(),
+            0 | 1 => self.next_word() & self.next_word() & self.next_word(),
+            2 => self.next_word() & self.next_word(),
+            3 => self.next_word() & (self.next_word() | self.next_word()),
+            4 => self.next_word(),
+            5 => self.next_word() | (self.next_word() & self.next_word()),
+            6 => self.next_word() | self.next_word(),
+            7 => self.next_word() | self.next_word() | self.next_word(),
             _ => u64::MAX,
         }
     }
@@ -57,7 +57,7 @@ impl Random {
 
 /// Iterates over the lanes of a mask, lowest first.
 #[inline]
-pub(crate) fn lanes(mask: u64) -> impl Iterator<Item = usize> {
+pub(crate) fn lanes_in_mask(mask: u64) -> impl Iterator<Item = usize> {
     let mut rest = mask;
     std::iter::from_fn(move || {
         if rest == 0 {
@@ -77,7 +77,7 @@ mod tests {
     fn seeds_determine_numbers_and_neighbouring_seeds_differ() {
         let words = |seed| {
             let mut random = Random::new(seed);
-            (0..4).map(|_| random.word()).collect::<Vec<_>>()
+            (0..4).map(|_| random.next_word()).collect::<Vec<_>>()
         };
         assert_eq!(words(7), words(7));
         assert_ne!(words(7), words(8));
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn lanes_of_a_mask_are_in_order() {
-        assert_eq!(lanes(0b1010_0001).collect::<Vec<_>>(), [0, 5, 7]);
-        assert_eq!(lanes(1 << 63).collect::<Vec<_>>(), [63]);
+        assert_eq!(lanes_in_mask(0b1010_0001).collect::<Vec<_>>(), [0, 5, 7]);
+        assert_eq!(lanes_in_mask(1 << 63).collect::<Vec<_>>(), [63]);
     }
 }

@@ -7,19 +7,20 @@
 
 mod address;
 mod arithmetic;
+mod built_ins;
 mod context;
 mod group;
-mod place;
 
 use spirv_reader::Stage;
 
-use crate::memory::Path;
+use crate::memory::CachePath;
 use crate::program::{
-    Access, Edge, LANES, Lanes, MemoryOp, MemoryOpKind, NONE, Op, Program, Register, Switch, Wait,
+    Access, Edge, LANES, LaneValues, MemoryOp, MemoryOpKind, NONE, Op, Program, Register, Switch,
+    WaitCondition,
 };
-use crate::random::lanes;
+use crate::random::lanes_in_mask;
 pub(crate) use context::WaveContext;
-pub(crate) use group::{LaneOperand, LaneStatus, group_result};
+pub(crate) use group::{LaneOperand, LaneStatus, compute_group_result};
 
 /// The maximal number of memory operations in flight per wave.
 const WINDOW: usize = 32;
@@ -35,22 +36,22 @@ pub(crate) struct InFlightOp {
     /// Lanes that execute it.
     pub active: u64,
     /// Lanes that have performed it.
-    pub done: u64,
+    pub performed: u64,
     /// Slots that every lane waits for.
-    before: u32,
+    awaited_slots: u32,
     /// Slots that some lanes wait for.
-    before_in: Vec<(u8, u64)>,
+    awaited_slots_by_lane: Vec<(u8, u64)>,
     /// The register of the stored value if it was still being loaded at issue.
-    late_value: Register,
+    pending_value: Register,
     /// The destination of a load.
     to: Register,
-    address: Lanes,
-    value: Lanes,
-    compare: Lanes,
+    address: LaneValues,
+    value: LaneValues,
+    compare: LaneValues,
     /// True for eight-byte accesses, whose high halves follow.
-    wide: bool,
-    high_value: Lanes,
-    high_compare: Lanes,
+    is_wide: bool,
+    high_value: LaneValues,
+    high_compare: LaneValues,
 }
 
 impl InFlightOp {
@@ -58,15 +59,15 @@ impl InFlightOp {
         InFlightOp {
             memory: 0,
             active: 0,
-            done: 0,
-            before: 0,
-            before_in: Vec::new(),
-            late_value: NONE,
+            performed: 0,
+            awaited_slots: 0,
+            awaited_slots_by_lane: Vec::new(),
+            pending_value: NONE,
             to: NONE,
             address: [0; LANES],
             value: [0; LANES],
             compare: [0; LANES],
-            wide: false,
+            is_wide: false,
             high_value: [0; LANES],
             high_compare: [0; LANES],
         }
@@ -94,13 +95,13 @@ pub(crate) struct BoundReference {
     /// The address of the first word.
     pub base: u32,
     /// Words between the copies of consecutive workgroups; 0 for buffers.
-    pub each_workgroup: u32,
+    pub workgroup_stride: u32,
     /// The size in words.
     pub words: u32,
     /// Texels of a row; 0 unless it is a two-dimensional image.
     pub width: u32,
     /// True if stores go straight to memory.
-    pub direct: bool,
+    pub has_direct_stores: bool,
 }
 
 /// A wave of up to 64 invocations.
@@ -110,23 +111,23 @@ pub(crate) struct Wave {
     /// The lanes that exist.
     pub lanes: u64,
     /// The caches of each lane.
-    pub paths: Vec<Path>,
+    pub paths: Vec<CachePath>,
     /// Position of each lane: workgroup within the dispatch, index within the workgroup, subgroup, lane. A
     /// vertex has its number and zeros; a fragment has x, y, and 1 for a helper.
     pub places: Vec<[u32; 4]>,
     /// Helper lanes, whose stores and atomics have no effect.
     pub helpers: u64,
     /// True if its invocations are vertices.
-    pub is_of_vertices: bool,
+    pub is_vertex_wave: bool,
     /// The number of completed rounds.
     pub rounds: u32,
     /// True if it does not wait for the rounds of other waves.
-    alone: bool,
+    ignores_rounds: bool,
     /// Back-edge counts of the enclosing loops, for a wave of one invocation.
     iterations: Vec<u32>,
     /// True if all lanes have returned.
     pub ended: bool,
-    registers: Vec<Lanes>,
+    registers: Vec<LaneValues>,
     /// The window slot that fills each register.
     producers: Vec<u8>,
     program_counter: u32,
@@ -144,11 +145,11 @@ pub(crate) struct Wave {
 impl Wave {
     /// Returns the lanes of a slot that have not performed it yet.
     pub fn pending_lanes(&self, slot: u8) -> u64 {
-        self.window.get(usize::from(slot)).map_or(0, |entry| entry.active & !entry.done)
+        self.window.get(usize::from(slot)).map_or(0, |entry| entry.active & !entry.performed)
     }
 
     /// Creates a wave at the start of its program.
-    pub fn new(dispatch: usize, program: &Program, paths: Vec<Path>, places: Vec<[u32; 4]>) -> Wave {
+    pub fn new(dispatch: usize, program: &Program, paths: Vec<CachePath>, places: Vec<[u32; 4]>) -> Wave {
         let count = places.len();
         let lanes = if count >= LANES { u64::MAX } else { (1 << count) - 1 };
         let mut registers = vec![[0; LANES]; program.registers];
@@ -163,18 +164,22 @@ impl Wave {
             paths,
             places,
             helpers: 0,
-            is_of_vertices: program.stage == Stage::Vertex,
+            is_vertex_wave: program.stage == Stage::Vertex,
             rounds: 0,
             // Fragments wait for fragments of other waves whose sections come earlier.
-            alone: program.alone || program.sections.is_some(),
-            iterations: if program.alone { vec![0; program.loops.len()] } else { Vec::new() },
+            ignores_rounds: program.independent_invocations || program.interlock_is_ordered.is_some(),
+            iterations: if program.independent_invocations {
+                vec![0; program.loops.len()]
+            } else {
+                Vec::new()
+            },
             ended: lanes == 0,
             registers,
             producers: vec![NO_SLOT; program.registers],
             program_counter: 0,
             execution_mask: lanes,
             divergent_lanes: Vec::new(),
-            branch_histories: vec![0; if program.nested.is_empty() { 0 } else { count }],
+            branch_histories: vec![0; if program.nested_blocks.is_empty() { 0 } else { count }],
             window: vec![InFlightOp::new(); WINDOW],
             order: Vec::new(),
         }
@@ -182,7 +187,7 @@ impl Wave {
 
     /// Returns true if the front end may run before other waves finish their rounds.
     pub fn is_within_round(&self, last_round: u32) -> bool {
-        !self.ended && (self.alone || self.rounds <= last_round)
+        !self.ended && (self.ignores_rounds || self.rounds <= last_round)
     }
 
     /// Returns true if memory operations are in flight.
@@ -192,12 +197,12 @@ impl Wave {
 
     /// Runs until a value is missing, the window is full, or a round has ended. Returns true if it executed
     /// anything.
-    pub fn run_front_end(&mut self, surroundings: &mut WaveContext<'_>) -> bool {
-        let program = surroundings.program;
+    pub fn run_front_end(&mut self, context: &mut WaveContext<'_>) -> bool {
+        let program = context.program;
         let mut moved = false;
         // A spinning wave yields, so that others advance and the caller can check the time.
-        let enough = surroundings.budget.saturating_sub(BLOCKS_AT_ONCE);
-        while self.is_within_round(surroundings.last_round) && *surroundings.budget > enough {
+        let enough = context.budget.saturating_sub(BLOCKS_AT_ONCE);
+        while self.is_within_round(context.last_round) && *context.budget > enough {
             let Some(op) = program.ops.get(self.program_counter as usize) else {
                 self.ended = true;
                 return true;
@@ -209,35 +214,35 @@ impl Wave {
                     }
                 }
                 Op::Memory(access) => {
-                    if !self.issue_access(access, surroundings) {
+                    if !self.issue_access(access, context) {
                         return moved;
                     }
                 }
                 // The machine executes it for the whole subgroup.
                 Op::Group(_) => return moved,
                 Op::Jump { edge } => {
-                    self.branch_to(&[(edge, self.execution_mask)], false, surroundings);
+                    self.branch_to(&[(edge, self.execution_mask)], false, context);
                     moved = true;
                     continue;
                 }
                 Op::Branch { condition, yes, no } => {
                     let taken = self.true_lanes(condition) & self.execution_mask;
-                    self.branch_to(&[(yes, taken), (no, self.execution_mask & !taken)], true, surroundings);
+                    self.branch_to(&[(yes, taken), (no, self.execution_mask & !taken)], true, context);
                     moved = true;
                     continue;
                 }
                 Op::Switch(switch) => {
-                    self.issue_switch(switch, surroundings);
+                    self.issue_switch(switch, context);
                     moved = true;
                     continue;
                 }
                 Op::Return => {
                     self.execution_mask = 0;
-                    self.select_parked_lanes(surroundings);
+                    self.select_parked_lanes(context);
                     moved = true;
                     continue;
                 }
-                other => self.execute_op(other, surroundings),
+                other => self.execute_op(other, context),
             }
             self.program_counter += 1;
             moved = true;
@@ -245,14 +250,14 @@ impl Wave {
         moved
     }
 
-    fn issue_switch(&mut self, switch: Switch, surroundings: &mut WaveContext<'_>) {
+    fn issue_switch(&mut self, switch: Switch, context: &mut WaveContext<'_>) {
         let Switch { selector, is_wide, cases, otherwise } = switch;
-        let program = surroundings.program;
+        let program = context.program;
         let Some(low) = self.registers.get(selector as usize) else { return };
         let high = self.registers.get(selector as usize + 1).filter(|_| is_wide);
         let all = program.cases.get(cases.0 as usize..cases.1 as usize).unwrap_or_default();
         let mut left = self.execution_mask;
-        let mut ways: Vec<(u32, u64)> = Vec::with_capacity(2);
+        let mut targets: Vec<(u32, u64)> = Vec::with_capacity(2);
         for (literal, edge) in all {
             if left == 0 {
                 break;
@@ -265,13 +270,13 @@ impl Wave {
             found &= left;
             if found != 0 {
                 left &= !found;
-                ways.push((*edge, found));
+                targets.push((*edge, found));
             }
         }
         if left != 0 {
-            ways.push((otherwise, left));
+            targets.push((otherwise, left));
         }
-        self.branch_to(&ways, true, surroundings);
+        self.branch_to(&targets, true, context);
     }
 
     fn true_lanes(&self, register: Register) -> u64 {
@@ -285,17 +290,17 @@ impl Wave {
 
     /// Follows edges, each with its lanes; the other lanes of the mask end. A branch diverges lanes even if
     /// this whole wave takes one edge, since other lanes of the subgroup are in other waves.
-    fn branch_to(&mut self, ways: &[(u32, u64)], branches: bool, surroundings: &mut WaveContext<'_>) {
-        let program = surroundings.program;
-        *surroundings.budget = surroundings.budget.saturating_sub(1);
+    fn branch_to(&mut self, targets: &[(u32, u64)], branches: bool, context: &mut WaveContext<'_>) {
+        let program = context.program;
+        *context.budget = context.budget.saturating_sub(1);
         let mut ended_round = false;
-        for (edge, mask) in ways.iter().filter(|(_, mask)| *mask != 0) {
+        for (edge, mask) in targets.iter().filter(|(_, mask)| *mask != 0) {
             let Some(edge) = program.edges.get(*edge as usize) else { continue };
             self.apply_edge_copies(program, edge, *mask);
             self.count_iteration(program, edge.to);
             self.diverge_lanes(program, edge.to, *mask, branches);
             ended_round |= edge.ends_round;
-            let limited = edge.ends_round && self.rounds >= surroundings.loop_limit;
+            let limited = edge.ends_round && self.rounds >= context.loop_limit;
             if limited {
                 continue;
             }
@@ -309,7 +314,7 @@ impl Wave {
         if ended_round {
             self.rounds += 1;
         }
-        self.select_parked_lanes(surroundings);
+        self.select_parked_lanes(context);
     }
 
     /// Counts loop iterations when a wave of one invocation enters a block.
@@ -330,7 +335,7 @@ impl Wave {
     }
 
     /// Selects the lanes at the first block, so that lagging lanes catch up before the others advance.
-    fn select_parked_lanes(&mut self, surroundings: &mut WaveContext<'_>) {
+    fn select_parked_lanes(&mut self, context: &mut WaveContext<'_>) {
         // Within a round blocks execute in numeric order, so the lanes at the lowest block are the
         // furthest behind.
         let lowest = self.divergent_lanes.iter().enumerate().min_by_key(|(_, (block, _))| *block);
@@ -340,14 +345,14 @@ impl Wave {
         };
         self.divergent_lanes.swap_remove(index);
         self.execution_mask = mask;
-        self.program_counter = surroundings.program.blocks.get(block as usize).copied().unwrap_or(u32::MAX);
+        self.program_counter = context.program.blocks.get(block as usize).copied().unwrap_or(u32::MAX);
     }
 
     fn apply_edge_copies(&mut self, program: &Program, edge: &Edge, mask: u64) {
         let copies = program.copies.get(edge.copies.0 as usize..edge.copies.1 as usize).unwrap_or_default();
         // Phis read their operands in parallel: copies that overwrite each other's sources need a temporary.
-        if edge.crossing {
-            let values: Vec<Lanes> = copies
+        if edge.needs_temporaries {
+            let values: Vec<LaneValues> = copies
                 .iter()
                 .map(|(_, from)| self.registers.get(*from as usize).copied().unwrap_or([0; LANES]))
                 .collect();
@@ -362,7 +367,7 @@ impl Wave {
         }
     }
 
-    fn write_masked(&mut self, to: Register, value: &Lanes, mask: u64) {
+    fn write_masked(&mut self, to: Register, value: &LaneValues, mask: u64) {
         let all = mask == self.lanes;
         let Some(to) = self.registers.get_mut(to as usize) else { return };
         if all {
@@ -378,10 +383,10 @@ impl Wave {
 
     fn is_pending(&self, register: Register, mask: u64) -> bool {
         let slot = self.producers.get(register as usize).copied().unwrap_or(NO_SLOT);
-        self.window.get(usize::from(slot)).is_some_and(|entry| entry.active & !entry.done & mask != 0)
+        self.window.get(usize::from(slot)).is_some_and(|entry| entry.active & !entry.performed & mask != 0)
     }
 
-    fn execute_op(&mut self, op: Op, surroundings: &mut WaveContext<'_>) {
+    fn execute_op(&mut self, op: Op, context: &mut WaveContext<'_>) {
         match op {
             Op::Binary { op, to, left, right } => self.execute_binary(op, to, left, right),
             Op::Select { to, condition, yes, no } => {
@@ -408,30 +413,30 @@ impl Wave {
                     *to = value;
                 }
             }
-            Op::Parameter { to, word, index } => self.load_push_constant(to, word, index, surroundings),
-            Op::BuiltIn { to, built_in } => self.load_built_in(to, built_in, surroundings),
-            Op::Behind { to, from, bytes } => self.compute_pointer(to, from, bytes, surroundings),
+            Op::Parameter { to, word, index } => self.load_push_constant(to, word, index, context),
+            Op::BuiltIn { to, built_in } => self.load_built_in(to, built_in, context),
+            Op::AddressOffset { to, from, bytes } => self.compute_pointer(to, from, bytes, context),
             Op::Address { to, reference, index, scale, offset, bytes } => {
-                self.compute_address(to, reference, index, (scale, offset, bytes), surroundings);
+                self.compute_address(to, reference, index, (scale, offset, bytes), context);
             }
             Op::Texel { to, reference, column, row } => {
-                self.compute_texel_address(to, reference, column, row, surroundings);
+                self.compute_texel_address(to, reference, column, row, context);
             }
             Op::Apply { number } => {
-                if let Some(application) = surroundings.program.applications.get(number as usize) {
+                if let Some(application) = context.program.number_instructions.get(number as usize) {
                     self.apply_instruction(application);
                 }
             }
-            Op::Pick { .. } | Op::Put { .. } => self.execute_indexed(op),
-            Op::Length { to, reference, offset, stride } => {
-                let bound = surroundings.dispatch.bindings.get(usize::from(reference));
+            Op::ReadIndexed { .. } | Op::WriteIndexed { .. } => self.execute_indexed(op),
+            Op::ArrayLength { to, reference, offset, stride } => {
+                let bound = context.dispatch.bindings.get(usize::from(reference));
                 let bytes = bound.map_or(0, |bound| (bound.words * 4).saturating_sub(offset));
                 if let Some(to) = self.registers.get_mut(to as usize) {
                     *to = [bytes / stride.max(1); LANES];
                 }
             }
-            Op::Size { to, reference, rows } => {
-                let bound = surroundings.dispatch.bindings.get(usize::from(reference));
+            Op::ImageSize { to, reference, rows } => {
+                let bound = context.dispatch.bindings.get(usize::from(reference));
                 let (width, words) = bound.map_or((0, 0), |bound| (bound.width, bound.words));
                 let sizes = if rows { vec![width, words / width.max(1)] } else { vec![words] };
                 for (to, size) in (to..).zip(sizes) {
@@ -447,76 +452,75 @@ impl Wave {
 
     /// Issues an operation to the window; returns false if there is no free slot, or a register is still in
     /// use.
-    fn issue_access(&mut self, access: Access, surroundings: &mut WaveContext<'_>) -> bool {
-        let program = surroundings.program;
+    fn issue_access(&mut self, access: Access, context: &mut WaveContext<'_>) -> bool {
+        let program = context.program;
         let Some(op) = program.memory.get(usize::from(access.memory)) else { return true };
-        let bound =
-            surroundings.dispatch.bindings.get(usize::from(op.reference)).copied().unwrap_or_default();
+        let bound = context.dispatch.bindings.get(usize::from(op.reference)).copied().unwrap_or_default();
         // No other reference accesses this memory, so a direct store cannot be distinguished from a cached one.
-        if bound.direct && op.kind == MemoryOpKind::PlainStore {
+        if bound.has_direct_stores && op.kind == MemoryOpKind::PlainStore {
             if self.is_pending(access.value, self.execution_mask) {
                 return false;
             }
-            self.store_directly(access, surroundings);
+            self.store_directly(access, context);
             return true;
         }
         let Some(slot) = (0..WINDOW as u8).find(|slot| !self.order.contains(slot)) else { return false };
         // A second load into a register in flight could complete first (write-after-write hazard).
-        let in_use = |register: Register| {
+        let is_in_use = |register: Register| {
             register != NONE
                 && self.order.iter().any(|slot| {
                     let entry = &self.window[usize::from(*slot)];
-                    entry.to == register || entry.late_value == register
+                    entry.to == register || entry.pending_value == register
                 })
         };
-        if in_use(access.to) {
+        if is_in_use(access.to) {
             return false;
         }
         // A store may be issued before its value is loaded; the window performs it after the load
-        // (`before`).
-        let late = access.value != NONE && self.is_pending(access.value, self.execution_mask);
+        // (`awaited_slots`).
+        let is_value_pending = access.value != NONE && self.is_pending(access.value, self.execution_mask);
         if access.compare != NONE && self.is_pending(access.compare, self.execution_mask) {
             return false;
         }
         let zeros = [0; LANES];
         let address = self.registers.get(access.address as usize).unwrap_or(&zeros);
         let mut before = 0;
-        let mut before_in = std::mem::take(&mut self.window[usize::from(slot)].before_in);
+        let mut before_in = std::mem::take(&mut self.window[usize::from(slot)].awaited_slots_by_lane);
         before_in.clear();
-        if late {
+        if is_value_pending {
             let producer = self.producers.get(access.value as usize).copied().unwrap_or(NO_SLOT);
             before |= 1u32.checked_shl(producer.into()).unwrap_or(0);
         }
         for earlier_slot in &self.order {
             let earlier = &self.window[usize::from(*earlier_slot)];
             // Lanes that have performed the earlier operation impose no order.
-            let both = earlier.active & !earlier.done & self.execution_mask;
+            let both = earlier.active & !earlier.performed & self.execution_mask;
             if both == 0 {
                 continue;
             }
-            // `order` is a dense matrix: a row for the earlier operation, a column for the later one.
+            // A dense matrix: a row for the earlier operation, a column for the later one.
             let pair = usize::from(earlier.memory) * program.memory.len() + usize::from(access.memory);
-            match program.order.get(pair) {
-                Some(Wait::Always) => before |= 1 << earlier_slot,
-                Some(Wait::SameAddress) => {
+            match program.wait_conditions.get(pair) {
+                Some(WaitCondition::Always) => before |= 1 << earlier_slot,
+                Some(WaitCondition::SameAddress) => {
                     let before = program.memory.get(usize::from(earlier.memory)).map_or(4, |op| op.bytes);
                     let same = overlapping_lanes(&earlier.address, address, before, op.bytes);
                     if same & both != 0 {
                         before_in.push((*earlier_slot, same & both));
                     }
                 }
-                Some(Wait::Never) | None => {}
+                Some(WaitCondition::Never) | None => {}
             }
         }
         let entry = &mut self.window[usize::from(slot)];
         entry.memory = access.memory;
-        entry.wide = op.bytes > 4;
+        entry.is_wide = op.bytes > 4;
         entry.active = self.execution_mask;
-        entry.done = 0;
-        entry.before = before;
-        entry.before_in = before_in;
+        entry.performed = 0;
+        entry.awaited_slots = before;
+        entry.awaited_slots_by_lane = before_in;
         entry.to = access.to;
-        entry.late_value = if late { access.value } else { NONE };
+        entry.pending_value = if is_value_pending { access.value } else { NONE };
         // The window copies the operands, because registers may change before the operation is
         // performed.
         let registers = [
@@ -538,27 +542,27 @@ impl Wave {
             *producer = slot;
         }
         if op.is_write() {
-            *surroundings.stored = true;
+            *context.stored = true;
         }
         true
     }
 
-    fn store_directly(&mut self, access: Access, surroundings: &mut WaveContext<'_>) {
-        *surroundings.stored = true;
+    fn store_directly(&mut self, access: Access, context: &mut WaveContext<'_>) {
+        *context.stored = true;
         let registers = &self.registers;
         let (Some(addresses), Some(values)) =
             (registers.get(access.address as usize), registers.get(access.value as usize))
         else {
             return;
         };
-        let words = &mut surroundings.memory.words;
-        for lane in lanes(self.execution_mask & !self.helpers) {
+        let words = &mut context.memory.words;
+        for lane in lanes_in_mask(self.execution_mask & !self.helpers) {
             let address = (addresses[lane] >> 2) as usize;
             // Word 0 represents out-of-bounds addresses, whose stores are discarded.
             if let Some(word) = words.get_mut(address).filter(|_| address != 0) {
                 *word = values[lane];
-                if surroundings.garbage && surroundings.random.chance(4) {
-                    *word ^= 1 << surroundings.random.below(32);
+                if context.corrupts_results && context.random.chance(4) {
+                    *word ^= 1 << context.random.below(32);
                 }
             }
         }
@@ -569,15 +573,15 @@ impl Wave {
         out.clear();
         for slot in &self.order {
             let entry = &self.window[usize::from(*slot)];
-            let mut mask = entry.active & !entry.done;
-            for before in lanes(entry.before.into()) {
+            let mut mask = entry.active & !entry.performed;
+            for before in lanes_in_mask(entry.awaited_slots.into()) {
                 // A lane waits only if it executes the earlier operation and has not performed it.
                 let before = &self.window[before];
-                mask &= before.done | !before.active;
+                mask &= before.performed | !before.active;
             }
-            for (before, only) in &entry.before_in {
+            for (before, only) in &entry.awaited_slots_by_lane {
                 let before = &self.window[usize::from(*before)];
-                mask &= before.done | !before.active | !only;
+                mask &= before.performed | !before.active | !only;
             }
             if mask != 0 {
                 out.push((*slot, mask));
@@ -590,7 +594,7 @@ impl Wave {
     pub fn word_operands(&self, slot: u8, lane: usize) -> (u32, u32, u32) {
         let entry = &self.window[usize::from(slot)];
         // A value that was still being loaded at issue is complete by now: the window waits for its producer.
-        let value = match self.registers.get(entry.late_value as usize) {
+        let value = match self.registers.get(entry.pending_value as usize) {
             Some(late) => late[lane],
             None => entry.value[lane],
         };
@@ -600,8 +604,8 @@ impl Wave {
     /// Returns the byte address, value and comparand of a lane, of up to eight bytes.
     pub fn wide_operands(&self, slot: u8, lane: usize) -> (u32, u64, u64) {
         let entry = &self.window[usize::from(slot)];
-        let late = entry.late_value;
-        if !entry.wide {
+        let late = entry.pending_value;
+        if !entry.is_wide {
             let (_, value, compare) = self.word_operands(slot, lane);
             return (entry.address[lane], value.into(), compare.into());
         }
@@ -637,13 +641,13 @@ impl Wave {
     /// Marks an operation as performed in some lanes; frees its slot after the last lane.
     pub fn mark_performed(&mut self, slot: u8, mask: u64) {
         let entry = &mut self.window[usize::from(slot)];
-        entry.done |= mask;
-        if entry.active & !entry.done != 0 {
+        entry.performed |= mask;
+        if entry.active & !entry.performed != 0 {
             return;
         }
         let to = entry.to;
         entry.to = NONE;
-        entry.late_value = NONE;
+        entry.pending_value = NONE;
         if let Some(producer) = self.producers.get_mut(to as usize).filter(|producer| **producer == slot) {
             *producer = NO_SLOT;
         }
@@ -651,8 +655,8 @@ impl Wave {
         // The slot will be used again, so no remaining operation may keep a dependence on it.
         for other in &self.order {
             let other = &mut self.window[usize::from(*other)];
-            other.before &= !(1 << slot);
-            other.before_in.retain(|(before, _)| *before != slot);
+            other.awaited_slots &= !(1 << slot);
+            other.awaited_slots_by_lane.retain(|(before, _)| *before != slot);
         }
     }
 
@@ -672,7 +676,7 @@ impl Wave {
         }
         for slot in &self.order {
             let entry = &self.window[usize::from(*slot)];
-            (entry.memory, entry.done, entry.late_value, self.wide_operands(*slot, 0)).hash(hasher);
+            (entry.memory, entry.performed, entry.pending_value, self.wide_operands(*slot, 0)).hash(hasher);
         }
     }
 
@@ -687,7 +691,7 @@ impl Wave {
     }
 }
 
-fn register_lanes(registers: &[Lanes], register: Register) -> Option<&Lanes> {
+fn register_lanes(registers: &[LaneValues], register: Register) -> Option<&LaneValues> {
     registers.get(register as usize)
 }
 
@@ -696,7 +700,7 @@ fn join_halves(low: u32, high: u32) -> u64 {
 }
 
 /// Returns the lanes whose accesses share a word.
-fn overlapping_lanes(earlier: &Lanes, later: &Lanes, before: u8, after: u8) -> u64 {
+fn overlapping_lanes(earlier: &LaneValues, later: &LaneValues, before: u8, after: u8) -> u64 {
     let mut same = 0;
     if before == 4 && after == 4 {
         for (lane, (earlier, later)) in earlier.iter().zip(later).enumerate() {

@@ -1,38 +1,40 @@
 //! AMD: Mesa's RADV on its null back end or a shim; LLVM's assembly, or ACO's output without a disassembler.
 
-use crate::driver::{ChipFamily, CompileMethod, Descriptors, TextSource, Vendor};
+use crate::driver::{ChipFamily, CompileMethod, DescriptorLayout, TextSource, Vendor};
 use crate::line::{CodeAccess, CodeOperation, CodePath, LineKind};
-use crate::order::{MissingOperation, NeedPart, NeedPlace, Order, OrderNeed, no_resource_numbers};
+use crate::order::{
+    MissingOperation, Order, OrderRequirement, RequirementPart, RequirementPosition, no_resource_numbers,
+};
 use crate::text::{DisassemblerDialect, LineRule, note_rule};
 
 /// Mesa's RADV.
 pub const RADV: Vendor = Vendor {
-    word: "radv",
-    driver: "RADV",
-    driver_file: "radeon_icd",
+    selector_prefix: "radv",
+    display_name: "RADV",
+    driver_file_prefix: "radeon_icd",
     library: "libvulkan_radeon.so",
     driver_id: 3,
     // Mesa 26.1 removed the null back end.
-    ways: &[
-        CompileMethod::NullBackEnd { variable: "RADV_FORCE_FAMILY", sign: "Null hardware" },
+    compile_methods: &[
+        CompileMethod::NullBackEnd { variable: "RADV_FORCE_FAMILY", marker: "Null hardware" },
         CompileMethod::Shim {
             library: "libamdgpu_noop_drm_shim.so",
             variable: Some("AMDGPU_GPU_ID"),
-            names_chips: true,
+            has_chip_names: true,
         },
     ],
     install: "Debian: mesa-vulkan-drivers; from Mesa 26.1, which has no null back end, mesa-drm-shim as well",
-    settings: &[("MESA_SHADER_CACHE_DISABLE", "true")],
-    debug_word: Some(("RADV_DEBUG", "nocache")),
-    text_from: TextSource::Properties,
-    before_chip: Some("(RADV "),
+    environment: &[("MESA_SHADER_CACHE_DISABLE", "true")],
+    debug_flag: Some(("RADV_DEBUG", "nocache")),
+    text_source: TextSource::Properties,
+    chip_prefix: Some("(RADV "),
     families: FAMILIES,
     dialect: &DIALECT,
     descriptors: Some(DESCRIPTORS),
 };
 
 /// RADV's descriptor layout.
-pub const DESCRIPTORS: Descriptors = Descriptors { buffer_bytes: 16, image_bytes: 32 };
+pub const DESCRIPTORS: DescriptorLayout = DescriptorLayout { buffer_bytes: 16, image_bytes: 32 };
 
 /// Family names in Mesa versions (`ac_get_family_name` in `src/amd/common`), with LLVM's targets.
 const FAMILIES: &[ChipFamily] = &[
@@ -87,119 +89,119 @@ const FAMILIES: &[ChipFamily] = &[
 ];
 
 const fn amd_family(name: &'static str, others: &'static [&'static str], target: &'static str) -> ChipFamily {
-    ChipFamily { name, others, target, shim: name }
+    ChipFamily { name, aliases: others, target, shim_value: name }
 }
 
 /// The dialect of its machine code.
 pub const DIALECT: DisassemblerDialect = DisassemblerDialect {
     name: "amd",
-    prepare: str::to_owned,
-    read: read_line,
+    preprocess: str::to_owned,
+    read_line,
     rules: RULES,
-    constant_addresses: true,
-    places: no_resource_numbers,
-    needs: NEEDS,
-    tells_memory: true,
+    has_constant_addresses: true,
+    resource_numbers: no_resource_numbers,
+    order_requirements: ORDER_REQUIREMENTS,
+    recognizes_memory: true,
     fillers: &["s_nop", "s_delay_alu", "s_clause", "s_code_end", "s_inst_prefetch"],
-    registers: &['s', 'v', 'a'],
+    register_prefixes: &['s', 'v', 'a'],
     named_registers: &["vcc", "exec", "m0", "vcc_lo", "vcc_hi", "null", "off", "scc"],
-    block: "BB",
+    block_prefix: "BB",
 };
 
 /// "Memory Model" of LLVM's User Guide for AMDGPU Backend, tables by generation, for the scopes agent and
 /// system.
-const GUIDE: &str = "LLVM, User Guide for AMDGPU Backend, Memory Model";
+const AMDGPU_GUIDE: &str = "LLVM, User Guide for AMDGPU Backend, Memory Model";
 /// Vector and scalar loads have separate counters.
-const LOADS: NeedPart = NeedPart {
-    place: NeedPlace::Between,
-    any: &["vmcnt(0)", "s_wait_loadcnt 0x0", "s_wait_loadcnt_dscnt 0x0", "s_wait_kmcnt 0x0"],
-    perhaps: &["vmcnt(", "lgkmcnt(", "s_wait_loadcnt", "s_wait_kmcnt"],
-    without: MissingOperation::Lost,
-    words: "wait for the first access",
+const LOAD_WAIT: RequirementPart = RequirementPart {
+    place: RequirementPosition::Between,
+    alternatives: &["vmcnt(0)", "s_wait_loadcnt 0x0", "s_wait_loadcnt_dscnt 0x0", "s_wait_kmcnt 0x0"],
+    uncertain_alternatives: &["vmcnt(", "lgkmcnt(", "s_wait_loadcnt", "s_wait_kmcnt"],
+    if_missing: MissingOperation::Lost,
+    description: "wait for the first access",
 };
 const BEFORE_GFX10: &[&str] =
     &["gfx6", "gfx7", "gfx8", "gfx900", "gfx902", "gfx904", "gfx906", "gfx909", "gfx90c"];
-const NEEDS: &[OrderNeed] = &[
-    OrderNeed {
+const ORDER_REQUIREMENTS: &[OrderRequirement] = &[
+    OrderRequirement {
         order: Order::Acquire,
-        first: &[CodeOperation::Load],
+        first_operations: &[CodeOperation::Load],
         targets: BEFORE_GFX10,
-        steps: &[LOADS, fresh_load(&[" glc", "buffer_wbinvl1"])],
-        source: GUIDE,
+        steps: &[LOAD_WAIT, cache_bypassing_load(&[" glc", "buffer_wbinvl1"])],
+        source: AMDGPU_GUIDE,
     },
-    OrderNeed {
+    OrderRequirement {
         order: Order::Acquire,
-        first: &[CodeOperation::Load],
+        first_operations: &[CodeOperation::Load],
         targets: &["gfx10"],
-        steps: &[LOADS, fresh_load(&["glc dlc", "buffer_gl1_inv"])],
-        source: GUIDE,
+        steps: &[LOAD_WAIT, cache_bypassing_load(&["glc dlc", "buffer_gl1_inv"])],
+        source: AMDGPU_GUIDE,
     },
-    OrderNeed {
+    OrderRequirement {
         order: Order::Acquire,
-        first: &[CodeOperation::Load],
+        first_operations: &[CodeOperation::Load],
         targets: &["gfx11"],
-        steps: &[LOADS, fresh_load(&[" glc", "buffer_gl1_inv"])],
-        source: GUIDE,
+        steps: &[LOAD_WAIT, cache_bypassing_load(&[" glc", "buffer_gl1_inv"])],
+        source: AMDGPU_GUIDE,
     },
-    OrderNeed {
+    OrderRequirement {
         order: Order::Acquire,
-        first: &[CodeOperation::Load],
+        first_operations: &[CodeOperation::Load],
         targets: &["gfx12"],
-        steps: &[LOADS, fresh_load(&["scope:SCOPE_DEV", "scope:SCOPE_SYS"])],
-        source: GUIDE,
+        steps: &[LOAD_WAIT, cache_bypassing_load(&["scope:SCOPE_DEV", "scope:SCOPE_SYS"])],
+        source: AMDGPU_GUIDE,
     },
-    OrderNeed {
+    OrderRequirement {
         order: Order::Release,
-        first: &[CodeOperation::Load],
+        first_operations: &[CodeOperation::Load],
         targets: &[],
-        steps: &[LOADS],
-        source: GUIDE,
+        steps: &[LOAD_WAIT],
+        source: AMDGPU_GUIDE,
     },
-    OrderNeed {
+    OrderRequirement {
         order: Order::Release,
-        first: &[CodeOperation::Store],
+        first_operations: &[CodeOperation::Store],
         targets: BEFORE_GFX10,
-        steps: &[LOADS],
-        source: GUIDE,
+        steps: &[LOAD_WAIT],
+        source: AMDGPU_GUIDE,
     },
-    OrderNeed {
+    OrderRequirement {
         order: Order::Release,
-        first: &[CodeOperation::Store],
+        first_operations: &[CodeOperation::Store],
         targets: &["gfx10", "gfx11"],
         steps: &[store_wait(&["vscnt null, 0x0", "vscnt(0)"])],
-        source: GUIDE,
+        source: AMDGPU_GUIDE,
     },
-    OrderNeed {
+    OrderRequirement {
         order: Order::Release,
-        first: &[CodeOperation::Store],
+        first_operations: &[CodeOperation::Store],
         targets: &["gfx12"],
         steps: &[store_wait(&["s_wait_storecnt 0x0", "s_wait_storecnt_dscnt 0x0"])],
-        source: GUIDE,
+        source: AMDGPU_GUIDE,
     },
 ];
 
 /// A later load must bypass caches that do not see stores of other waves.
-const fn fresh_load(any: &'static [&'static str]) -> NeedPart {
-    NeedPart {
-        place: NeedPlace::SecondLoad,
-        any,
-        perhaps: &[],
-        without: MissingOperation::Weakened,
-        words: "a load that bypasses the caches",
+const fn cache_bypassing_load(any: &'static [&'static str]) -> RequirementPart {
+    RequirementPart {
+        place: RequirementPosition::SecondLoad,
+        alternatives: any,
+        uncertain_alternatives: &[],
+        if_missing: MissingOperation::Weakened,
+        description: "a load that bypasses the caches",
     }
 }
 
-const fn store_wait(any: &'static [&'static str]) -> NeedPart {
-    NeedPart {
-        place: NeedPlace::Between,
-        any,
-        perhaps: &["vscnt", "storecnt"],
-        without: MissingOperation::Lost,
-        words: "wait for the first access",
+const fn store_wait(any: &'static [&'static str]) -> RequirementPart {
+    RequirementPart {
+        place: RequirementPosition::Between,
+        alternatives: any,
+        uncertain_alternatives: &["vscnt", "storecnt"],
+        if_missing: MissingOperation::Lost,
+        description: "wait for the first access",
     }
 }
 
-/// Descriptions only; [`kind_of`] determines the kind of a line.
+/// Descriptions only; [`classify_text`] determines the kind of a line.
 const RULES: &[LineRule] = &[
     note_rule("vmcnt(0)", "wait until all earlier loads have returned, before GFX10 stores too"),
     note_rule("vscnt", "wait until earlier stores are done"),
@@ -221,7 +223,7 @@ const RULES: &[LineRule] = &[
 
 fn read_line(line: &str) -> Option<(&str, LineKind)> {
     let text = line.split([';', '/']).next().unwrap_or(line).trim();
-    (!text.is_empty()).then(|| (text, kind_of(text)))
+    (!text.is_empty()).then(|| (text, classify_text(text)))
 }
 
 /// Returns the mnemonic of a line; in ACO's format it follows the definitions.
@@ -231,13 +233,13 @@ fn line_mnemonic(text: &str) -> &str {
     word.strip_prefix("p_").map_or(word, |_| word)
 }
 
-fn kind_of(text: &str) -> LineKind {
+fn classify_text(text: &str) -> LineKind {
     if text.ends_with(':') || text.starts_with("BB") {
         return LineKind::Label;
     }
     let mnemonic = line_mnemonic(text);
-    let is = |prefixes: &[&str]| prefixes.iter().any(|prefix| mnemonic.starts_with(prefix));
-    if is(&[
+    let has_prefix = |prefixes: &[&str]| prefixes.iter().any(|prefix| mnemonic.starts_with(prefix));
+    if has_prefix(&[
         "s_waitcnt",
         "s_wait_",
         "s_barrier",
@@ -251,16 +253,16 @@ fn kind_of(text: &str) -> LineKind {
     ]) {
         return LineKind::Order;
     }
-    if is(&["s_cbranch", "s_branch", "s_setpc"]) {
+    if has_prefix(&["s_cbranch", "s_branch", "s_setpc"]) {
         return LineKind::Jump;
     }
-    let path = if is(&["buffer_", "s_buffer_load"]) {
+    let path = if has_prefix(&["buffer_", "s_buffer_load"]) {
         CodePath::Buffer
-    } else if is(&["global_", "flat_"]) {
+    } else if has_prefix(&["global_", "flat_"]) {
         CodePath::Address
-    } else if is(&["image_", "tbuffer_"]) {
+    } else if has_prefix(&["image_", "tbuffer_"]) {
         CodePath::Image
-    } else if is(&[
+    } else if has_prefix(&[
         "ds_read",
         "ds_write",
         "ds_load",
@@ -281,7 +283,7 @@ fn kind_of(text: &str) -> LineKind {
         "ds_dec",
     ]) {
         CodePath::Workgroup
-    } else if is(&["s_load"]) {
+    } else if has_prefix(&["s_load"]) {
         return LineKind::Descriptor;
     } else {
         return LineKind::Other;
@@ -289,8 +291,8 @@ fn kind_of(text: &str) -> LineKind {
     let operation = if path == CodePath::Workgroup {
         match mnemonic {
             _ if mnemonic.starts_with("ds_storexchg") => CodeOperation::Atomic,
-            _ if is(&["ds_read", "ds_load"]) => CodeOperation::Load,
-            _ if is(&["ds_write", "ds_store"]) => CodeOperation::Store,
+            _ if has_prefix(&["ds_read", "ds_load"]) => CodeOperation::Load,
+            _ if has_prefix(&["ds_write", "ds_store"]) => CodeOperation::Store,
             _ => CodeOperation::Atomic,
         }
     } else if mnemonic.contains("atomic") {
@@ -302,17 +304,17 @@ fn kind_of(text: &str) -> LineKind {
     };
     // Formats and 16-bit halves: `buffer_load_format_x` uses the texel path.
     let path = if mnemonic.contains("format") { CodePath::Image } else { path };
-    LineKind::Access(CodeAccess { operation, path, offset: offset_of(text) })
+    LineKind::Access(CodeAccess { operation, path, offset: constant_offset(text) })
 }
 
 /// Returns the constant of an address: `offset:256`, or the last operand of a scalar load.
-fn offset_of(text: &str) -> u64 {
-    let named = text.split([' ', ',']).find_map(|word| word.strip_prefix("offset:"));
+fn constant_offset(text: &str) -> u64 {
+    let offset_text = text.split([' ', ',']).find_map(|word| word.strip_prefix("offset:"));
     let number = |text: &str| match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
         None => text.parse().ok(),
     };
-    if let Some(named) = named {
+    if let Some(named) = offset_text {
         return number(named).unwrap_or(0);
     }
     if line_mnemonic(text).starts_with("s_buffer_load") {

@@ -2,22 +2,29 @@
 
 use crate::driver::{CompileMethod, TextSource, Vendor, coded_family};
 use crate::line::{CodeOperation, CodePath, LineKind};
-use crate::order::{Order, OrderNeed, number_behind, required_between};
-use crate::text::{DisassemblerDialect, LineRule, access_rule, kind_by, note_rule, order_rule};
+use crate::order::{Order, OrderRequirement, number_after, required_between};
+use crate::text::{DisassemblerDialect, LineRule, access_rule, classify_line, note_rule, order_rule};
 
 /// Mesa's Honeykrisp.
 pub const HONEYKRISP: Vendor = Vendor {
-    word: "honeykrisp",
-    driver: "Honeykrisp",
+    selector_prefix: "honeykrisp",
+    display_name: "Honeykrisp",
     driver_id: 26,
-    driver_file: "asahi_icd",
+    driver_file_prefix: "asahi_icd",
     library: "libvulkan_asahi.so",
-    ways: &[CompileMethod::Shim { library: "libasahi_noop_drm_shim.so", variable: None, names_chips: false }],
+    compile_methods: &[CompileMethod::Shim {
+        library: "libasahi_noop_drm_shim.so",
+        variable: None,
+        has_chip_names: false,
+    }],
     install: "Debian: mesa-vulkan-drivers and mesa-drm-shim, from Mesa 26.1 on amd64",
-    settings: &[("MESA_SHADER_CACHE_DISABLE", "true")],
-    debug_word: Some(("AGX_MESA_DEBUG", "shaders")),
-    text_from: TextSource::StandardOutput { shader: "shader: MESA_SHADER_", code: "block0 {" },
-    before_chip: None,
+    environment: &[("MESA_SHADER_CACHE_DISABLE", "true")],
+    debug_flag: Some(("AGX_MESA_DEBUG", "shaders")),
+    text_source: TextSource::StandardOutput {
+        shader_prefix: "shader: MESA_SHADER_",
+        code_prefix: "block0 {",
+    },
+    chip_prefix: None,
     families: &[coded_family("m1", &["g13g"], "g13", "")],
     dialect: &DIALECT,
     descriptors: None,
@@ -26,13 +33,13 @@ pub const HONEYKRISP: Vendor = Vendor {
 /// The dialect of its disassembler.
 pub const DIALECT: DisassemblerDialect = DisassemblerDialect {
     name: "agx",
-    prepare: main_part,
+    preprocess: extract_main_part,
     rules: RULES,
-    constant_addresses: false,
-    places: resource_numbers,
-    needs: NEEDS,
-    registers: &['r', 'u'],
-    block: "L",
+    has_constant_addresses: false,
+    resource_numbers,
+    order_requirements: ORDER_REQUIREMENTS,
+    register_prefixes: &['r', 'u'],
+    block_prefix: "L",
     ..DisassemblerDialect::new("agx", read_line)
 };
 
@@ -53,24 +60,36 @@ const RULES: &[LineRule] = &[
     access_rule("atomic", CodeOperation::Atomic, CodePath::Address),
     access_rule("load", CodeOperation::Load, CodePath::Address),
     access_rule("store", CodeOperation::Store, CodePath::Address),
-    LineRule { has: "jmp", kind: Some(LineKind::Jump), words: "" },
+    LineRule { pattern: "jmp", kind: Some(LineKind::Jump), description: "" },
     note_rule("coherent", "coherent in the device"),
 ];
 
 /// The compiler's output: a wait for the first access, then its fences.
 const SOURCE: &str = "Mesa, src/asahi/compiler, agx_compile.c and agx_insert_waits.c";
-const ALL: &[CodeOperation] = &[CodeOperation::Load, CodeOperation::Store, CodeOperation::Atomic];
-const STEPS: &[crate::order::NeedPart] = &[
+const ANY_OPERATION: &[CodeOperation] = &[CodeOperation::Load, CodeOperation::Store, CodeOperation::Atomic];
+const FENCE_STEPS: &[crate::order::RequirementPart] = &[
     required_between(&["wait "], "wait for the first access"),
     required_between(&["memory_barrier"], "fence"),
 ];
-const NEEDS: &[OrderNeed] = &[
-    OrderNeed { order: Order::Acquire, first: ALL, targets: &[], steps: STEPS, source: SOURCE },
-    OrderNeed { order: Order::Release, first: ALL, targets: &[], steps: STEPS, source: SOURCE },
+const ORDER_REQUIREMENTS: &[OrderRequirement] = &[
+    OrderRequirement {
+        order: Order::Acquire,
+        first_operations: ANY_OPERATION,
+        targets: &[],
+        steps: FENCE_STEPS,
+        source: SOURCE,
+    },
+    OrderRequirement {
+        order: Order::Release,
+        first_operations: ANY_OPERATION,
+        targets: &[],
+        steps: FENCE_STEPS,
+        source: SOURCE,
+    },
 ];
 
 fn resource_numbers(lines: &[&str]) -> Vec<Option<u64>> {
-    lines.iter().map(|line| number_behind(line, BINDING)).collect()
+    lines.iter().map(|line| number_after(line, BINDING)).collect()
 }
 
 /// The note after an access to a descriptor that the preamble has read.
@@ -80,18 +99,18 @@ const BINDING: &str = " // descriptor ";
 ///
 /// The preamble after it loads numbered descriptors into uniform registers; accesses are annotated with these
 /// numbers.
-fn main_part(text: &str) -> String {
+fn extract_main_part(text: &str) -> String {
     let mut code: Vec<&str> = Vec::new();
-    let mut next = None;
+    let mut continuation_start = None;
     for line in text.lines() {
         let Some((text, _)) = read_line(line) else { continue };
         if !code.is_empty() && line.trim_start().starts_with("0: ") {
-            next = next.or(Some(code.len()));
+            continuation_start = continuation_start.or(Some(code.len()));
         }
         code.push(text);
     }
     let end = code.iter().position(|line| *line == "stop").map_or(code.len(), |at| at + 1);
-    let end = next.map_or(end, |next| end.min(next));
+    let end = continuation_start.map_or(end, |next| end.min(next));
     let mut descriptors: Vec<(String, u64)> = Vec::new();
     let mut number = None;
     for line in code.get(end..).unwrap_or_default() {
@@ -104,28 +123,28 @@ fn main_part(text: &str) -> String {
             _ => {}
         }
     }
-    let mut part = String::new();
+    let mut main_code = String::new();
     for (place, line) in (0..).zip(code.get(..end).unwrap_or_default()) {
         let words = || line.split([' ', ',']);
-        let known = descriptors.iter().find(|(uniform, _)| words().any(|word| word == uniform));
-        let note = known.map_or_else(String::new, |(_, number)| format!("{BINDING}{number}"));
+        let descriptor = descriptors.iter().find(|(uniform, _)| words().any(|word| word == uniform));
+        let note = descriptor.map_or_else(String::new, |(_, number)| format!("{BINDING}{number}"));
         // In the original format, so that lines can be read again.
         let place: u32 = place;
-        part.push_str(&format!("{place:x}: 0000 {line}{note}\n"));
+        main_code.push_str(&format!("{place:x}: 0000 {line}{note}\n"));
     }
-    part
+    main_code
 }
 
 /// Parses a line of the disassembly: `  18: 4511280e00f01200       store    r2, du4, …`.
 ///
 /// Other output about a shader, such as intermediate forms, has no such offsets.
 fn read_line(line: &str) -> Option<(&str, LineKind)> {
-    let (place, rest) = line.trim().split_once(": ")?;
-    let is_place = !place.is_empty() && place.chars().all(|c| c.is_ascii_hexdigit());
+    let (offset, rest) = line.trim().split_once(": ")?;
+    let is_offset = !offset.is_empty() && offset.chars().all(|c| c.is_ascii_hexdigit());
     let (bytes, text) = rest.trim_start().split_once(char::is_whitespace)?;
-    if !is_place || bytes.len() < 4 || !bytes.chars().all(|c| c.is_ascii_hexdigit()) {
+    if !is_offset || bytes.len() < 4 || !bytes.chars().all(|c| c.is_ascii_hexdigit()) {
         return None;
     }
     let text = text.trim();
-    Some((text, kind_by(RULES, text)))
+    Some((text, classify_line(RULES, text)))
 }

@@ -2,26 +2,26 @@
 
 use crate::driver::{CompileMethod, TextSource, Vendor, coded_family};
 use crate::line::{CodeOperation, CodePath, LineKind};
-use crate::text::{DisassemblerDialect, LineRule, access_rule, kind_by, note_rule, order_rule};
+use crate::text::{DisassemblerDialect, LineRule, access_rule, classify_line, note_rule, order_rule};
 
 /// Mesa's PanVK.
 pub const PANVK: Vendor = Vendor {
-    word: "panvk",
-    driver: "PanVK",
+    selector_prefix: "panvk",
+    display_name: "PanVK",
     driver_id: 20,
-    driver_file: "panfrost_icd",
+    driver_file_prefix: "panfrost_icd",
     library: "libvulkan_panfrost.so",
-    ways: &[CompileMethod::Shim {
+    compile_methods: &[CompileMethod::Shim {
         library: "libpanfrost_noop_drm_shim.so",
         variable: Some("PAN_GPU_ID"),
-        names_chips: false,
+        has_chip_names: false,
     }],
     install: "Debian for arm64 alone, on such a machine or under qemu-user: mesa-vulkan-drivers and mesa-drm-shim; the memory \
               model is there from Mesa 26.1",
-    settings: &[("MESA_SHADER_CACHE_DISABLE", "true")],
-    debug_word: None,
-    text_from: TextSource::Properties,
-    before_chip: None,
+    environment: &[("MESA_SHADER_CACHE_DISABLE", "true")],
+    debug_flag: None,
+    text_source: TextSource::Properties,
+    chip_prefix: None,
     families: &[
         coded_family("g31", &["7093"], "v7", "7093"),
         coded_family("g52", &["7212"], "v7", "7212"),
@@ -36,10 +36,10 @@ pub const PANVK: Vendor = Vendor {
 pub const DIALECT: DisassemblerDialect = DisassemblerDialect {
     name: "valhall",
     rules: RULES,
-    constant_addresses: false,
+    has_constant_addresses: false,
     fillers: &["NOP"],
-    registers: &['r', 'u'],
-    block: "clause_",
+    register_prefixes: &['r', 'u'],
+    block_prefix: "clause_",
     ..DisassemblerDialect::new("valhall", read_line)
 };
 
@@ -50,8 +50,8 @@ const RULES: &[LineRule] = &[
     access_rule("STORE", CodeOperation::Store, CodePath::Address),
     access_rule("ATOM", CodeOperation::Atomic, CodePath::Address),
     access_rule("LD_TEX", CodeOperation::Load, CodePath::Image),
-    LineRule { has: "LEA_", kind: Some(LineKind::Descriptor), words: "" },
-    LineRule { has: "BRANCH", kind: Some(LineKind::Jump), words: "" },
+    LineRule { pattern: "LEA_", kind: Some(LineKind::Descriptor), description: "" },
+    LineRule { pattern: "BRANCH", kind: Some(LineKind::Jump), description: "" },
     note_rule(".wait", "waits for the numbered slots"),
     note_rule(".slot", "a result in a slot"),
 ];
@@ -61,5 +61,5 @@ fn read_line(line: &str) -> Option<(&str, LineKind)> {
     if text.is_empty() || text == "{" || text == "}" || text.starts_with("ds(") {
         return None;
     }
-    Some((text, if text.ends_with(':') { LineKind::Label } else { kind_by(RULES, text) }))
+    Some((text, if text.ends_with(':') { LineKind::Label } else { classify_line(RULES, text) }))
 }

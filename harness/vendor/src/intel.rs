@@ -5,32 +5,33 @@
 use crate::driver::{CompileMethod, TextSource, Vendor, single_name_family};
 use crate::line::{CodeAccess, CodeOperation, CodePath, LineKind};
 use crate::order::{
-    MissingOperation, NeedPart, NeedPlace, Order, OrderNeed, number_behind, required_between,
+    MissingOperation, Order, OrderRequirement, RequirementPart, RequirementPosition, number_after,
+    required_between,
 };
-use crate::text::{DisassemblerDialect, LineRule, access_rule, kind_by, note_rule, order_rule};
+use crate::text::{DisassemblerDialect, LineRule, access_rule, classify_line, note_rule, order_rule};
 
 /// The compile method that both drivers share.
-const WAY: CompileMethod = CompileMethod::Shim {
+const SHIM: CompileMethod = CompileMethod::Shim {
     library: "libintel_noop_drm_shim.so",
     variable: Some("INTEL_STUB_GPU_PLATFORM"),
-    names_chips: false,
+    has_chip_names: false,
 };
 const INSTALL: &str =
     "Debian: mesa-vulkan-drivers; the shim is in no package: ci/compilers builds it from Mesa's source";
 
 /// Mesa's ANV, from Skylake on.
 pub const ANV: Vendor = Vendor {
-    word: "anv",
-    driver: "ANV",
+    selector_prefix: "anv",
+    display_name: "ANV",
     driver_id: 6,
-    driver_file: "intel_icd",
+    driver_file_prefix: "intel_icd",
     library: "libvulkan_intel.so",
-    ways: &[WAY],
+    compile_methods: &[SHIM],
     install: INSTALL,
-    settings: &[("MESA_SHADER_CACHE_DISABLE", "true")],
-    debug_word: None,
-    text_from: TextSource::Properties,
-    before_chip: None,
+    environment: &[("MESA_SHADER_CACHE_DISABLE", "true")],
+    debug_flag: None,
+    text_source: TextSource::Properties,
+    chip_prefix: None,
     families: &[
         single_name_family("skl", "gen9"),
         single_name_family("bxt", "gen9"),
@@ -62,9 +63,9 @@ pub const ANV: Vendor = Vendor {
 
 /// Mesa's hasvk, before Skylake.
 pub const HASVK: Vendor = Vendor {
-    word: "hasvk",
-    driver: "hasvk",
-    driver_file: "intel_hasvk_icd",
+    selector_prefix: "hasvk",
+    display_name: "hasvk",
+    driver_file_prefix: "intel_hasvk_icd",
     library: "libvulkan_intel_hasvk.so",
     families: &[
         single_name_family("ivb", "gen7"),
@@ -80,15 +81,15 @@ pub const HASVK: Vendor = Vendor {
 /// message descriptor.
 pub const DIALECT: DisassemblerDialect = DisassemblerDialect {
     name: "gen",
-    prepare: join_descriptors,
+    preprocess: join_descriptors,
     rules: RULES,
-    constant_addresses: false,
-    places: resource_numbers,
-    needs: NEEDS,
+    has_constant_addresses: false,
+    resource_numbers,
+    order_requirements: ORDER_REQUIREMENTS,
     fillers: &["nop"],
-    registers: &['r', 'g'],
+    register_prefixes: &['r', 'g'],
     named_registers: &["null", "nullUD"],
-    block: "LABEL",
+    block_prefix: "LABEL",
     ..DisassemblerDialect::new("gen", read_line)
 };
 
@@ -131,9 +132,9 @@ const RULES: &[LineRule] = &[
     access_rule("load_quad.tgm", CodeOperation::Load, CodePath::Image),
     access_rule("store_quad.tgm", CodeOperation::Store, CodePath::Image),
     access_rule("atomic.tgm", CodeOperation::Atomic, CodePath::Image),
-    LineRule { has: "jmpi", kind: Some(LineKind::Jump), words: "" },
-    LineRule { has: "while", kind: Some(LineKind::Jump), words: "" },
-    LineRule { has: "endif", kind: Some(LineKind::Label), words: "" },
+    LineRule { pattern: "jmpi", kind: Some(LineKind::Jump), description: "" },
+    LineRule { pattern: "while", kind: Some(LineKind::Jump), description: "" },
+    LineRule { pattern: "endif", kind: Some(LineKind::Label), description: "" },
     note_rule("evict", "drops lines of the first-level cache"),
     note_rule("tile", "scope: the tile, which is the device"),
     note_rule("local", "scope: the core"),
@@ -146,54 +147,54 @@ const RULES: &[LineRule] = &[
 /// A fence is a separate message. From Gen12 on, messages are tracked by tokens: the fence is sent after
 /// earlier loads have returned, and awaited before later ones are sent.
 const FENCE: &[&str] = &["fence.ugm", "( fence,", "memory_fence", "mfence"];
-const TOKENS: &[&str] = &["gen12", "xe"];
-const ALL: &[CodeOperation] = &[CodeOperation::Load, CodeOperation::Store, CodeOperation::Atomic];
+const TOKEN_TARGETS: &[&str] = &["gen12", "xe"];
+const ANY_OPERATION: &[CodeOperation] = &[CodeOperation::Load, CodeOperation::Store, CodeOperation::Atomic];
 const SOURCE: &str =
     "Intel's Programmer's Reference Manuals, Memory Fence; SWSB; what ANV of Mesa 25.0 emits";
-const NEEDS: &[OrderNeed] = &[
-    OrderNeed {
+const ORDER_REQUIREMENTS: &[OrderRequirement] = &[
+    OrderRequirement {
         order: Order::Acquire,
-        first: &[CodeOperation::Load, CodeOperation::Atomic],
-        targets: TOKENS,
-        steps: &[RETURNED, required_between(FENCE, "fence after the first access"), ANSWERED],
+        first_operations: &[CodeOperation::Load, CodeOperation::Atomic],
+        targets: TOKEN_TARGETS,
+        steps: &[LOAD_RETURNED, required_between(FENCE, "fence after the first access"), FENCE_COMPLETED],
         source: SOURCE,
     },
-    OrderNeed {
+    OrderRequirement {
         order: Order::Acquire,
-        first: ALL,
+        first_operations: ANY_OPERATION,
         targets: &[],
         steps: &[required_between(FENCE, "fence after the first access")],
         source: SOURCE,
     },
-    OrderNeed {
+    OrderRequirement {
         order: Order::Release,
-        first: ALL,
+        first_operations: ANY_OPERATION,
         targets: &[],
         steps: &[required_between(FENCE, "fence after the first access")],
         source: SOURCE,
     },
 ];
 
-const RETURNED: NeedPart = NeedPart {
-    place: NeedPlace::Between,
-    any: &["sync.allwr", "sync allwr"],
+const LOAD_RETURNED: RequirementPart = RequirementPart {
+    place: RequirementPosition::Between,
+    alternatives: &["sync.allwr", "sync allwr"],
     // The token of the first access would suffice.
-    perhaps: &["sync"],
-    without: MissingOperation::Weakened,
-    words: "wait for the first access",
+    uncertain_alternatives: &["sync"],
+    if_missing: MissingOperation::Weakened,
+    description: "wait for the first access",
 };
-const ANSWERED: NeedPart = NeedPart {
-    place: NeedPlace::Between,
-    any: &[".dst"],
-    perhaps: &["sync"],
-    without: MissingOperation::Weakened,
-    words: "wait for the fence's answer",
+const FENCE_COMPLETED: RequirementPart = RequirementPart {
+    place: RequirementPosition::Between,
+    alternatives: &[".dst"],
+    uncertain_alternatives: &["sync"],
+    if_missing: MissingOperation::Weakened,
+    description: "wait for the fence's answer",
 };
 
 /// Returns the binding table entry of each line.
 fn resource_numbers(lines: &[&str]) -> Vec<Option<u64>> {
     let words = ["bti[", "bti(", "BTI ", "Surface = "];
-    lines.iter().map(|line| words.iter().find_map(|word| number_behind(line, word))).collect()
+    lines.iter().map(|line| words.iter().find_map(|word| number_after(line, word))).collect()
 }
 
 fn read_line(line: &str) -> Option<(&str, LineKind)> {
@@ -205,7 +206,7 @@ fn read_line(line: &str) -> Option<(&str, LineKind)> {
     {
         return None;
     }
-    let kind = match kind_by(RULES, text) {
+    let kind = match classify_line(RULES, text) {
         _ if text.ends_with(':') => LineKind::Label,
         // A message to the workgroup's memory.
         LineKind::Access(access) if text.contains(".slm.") || text.contains("slm MsgDesc") => {
@@ -220,8 +221,8 @@ fn read_line(line: &str) -> Option<(&str, LineKind)> {
 fn join_descriptors(text: &str) -> String {
     let mut joined = String::with_capacity(text.len());
     for line in text.lines() {
-        let continues = line.starts_with("                ") && line.contains("MsgDesc");
-        joined.push_str(if continues { " " } else { "\n" });
+        let is_continuation = line.starts_with("                ") && line.contains("MsgDesc");
+        joined.push_str(if is_continuation { " " } else { "\n" });
         joined.push_str(line.trim());
     }
     joined

@@ -4,26 +4,28 @@ use std::collections::BTreeMap;
 
 use crate::driver::{ChipFamily, CompileMethod, TextSource, Vendor, coded_family};
 use crate::line::{CodeAccess, CodeOperation, CodePath, LineKind};
-use crate::order::{MissingOperation, NeedPart, NeedPlace, Order, OrderNeed, required_between};
-use crate::text::{DisassemblerDialect, LineRule, access_rule, kind_by, note_rule, order_rule};
+use crate::order::{
+    MissingOperation, Order, OrderRequirement, RequirementPart, RequirementPosition, required_between,
+};
+use crate::text::{DisassemblerDialect, LineRule, access_rule, classify_line, note_rule, order_rule};
 
 /// Mesa's NVK.
 pub const NVK: Vendor = Vendor {
-    word: "nvk",
-    driver: "NVK",
+    selector_prefix: "nvk",
+    display_name: "NVK",
     driver_id: 24,
-    driver_file: "nouveau_icd",
+    driver_file_prefix: "nouveau_icd",
     library: "libvulkan_nouveau.so",
-    ways: &[CompileMethod::Shim {
+    compile_methods: &[CompileMethod::Shim {
         library: "libnouveau_noop_drm_shim.so",
         variable: Some("NOUVEAU_CHIPSET"),
-        names_chips: false,
+        has_chip_names: false,
     }],
     install: "Debian: mesa-vulkan-drivers and mesa-drm-shim, from Mesa 25.0",
-    settings: &[("MESA_SHADER_CACHE_DISABLE", "true")],
-    debug_word: None,
-    text_from: TextSource::Properties,
-    before_chip: None,
+    environment: &[("MESA_SHADER_CACHE_DISABLE", "true")],
+    debug_flag: None,
+    text_source: TextSource::Properties,
+    chip_prefix: None,
     families: FAMILIES,
     dialect: &DIALECT,
     descriptors: None,
@@ -63,13 +65,13 @@ const FAMILIES: &[ChipFamily] = &[
 pub const DIALECT: DisassemblerDialect = DisassemblerDialect {
     name: "nak",
     rules: RULES,
-    constant_addresses: false,
-    places: resource_numbers,
-    needs: NEEDS,
+    has_constant_addresses: false,
+    resource_numbers,
+    order_requirements: ORDER_REQUIREMENTS,
     fillers: &["nop"],
-    registers: &['r', 'p'],
+    register_prefixes: &['r', 'p'],
     named_registers: &["rZ", "pT", "urZ"],
-    block: "L",
+    block_prefix: "L",
     ..DisassemblerDialect::new("nak", read_line)
 };
 
@@ -92,8 +94,8 @@ const RULES: &[LineRule] = &[
     access_rule("suld", CodeOperation::Load, CodePath::Image),
     access_rule("sust", CodeOperation::Store, CodePath::Image),
     access_rule("suatom", CodeOperation::Atomic, CodePath::Image),
-    LineRule { has: "ldc", kind: Some(LineKind::Descriptor), words: "" },
-    LineRule { has: "bra ", kind: Some(LineKind::Jump), words: "" },
+    LineRule { pattern: "ldc", kind: Some(LineKind::Descriptor), description: "" },
+    LineRule { pattern: "bra ", kind: Some(LineKind::Jump), description: "" },
     note_rule(".strong.gpu", "coherent in the GPU"),
     note_rule(".strong.sys", "coherent in the system"),
     note_rule(".strong.cta", "coherent in the workgroup"),
@@ -103,27 +105,39 @@ const RULES: &[LineRule] = &[
 
 /// The fence in NVIDIA's mapping of scoped orders to instructions. No source states its effect on loads that
 /// are declared constant.
-const FENCE: &[NeedPart] = &[
+const FENCE: &[RequirementPart] = &[
     required_between(&["membar.sc..gpu", "membar.sc..sys"], "fence of the GPU"),
-    NeedPart {
-        place: NeedPlace::NotOnEither,
-        any: &[".constant"],
-        perhaps: &[],
-        without: MissingOperation::Unknown,
-        words: "loads that are not marked as constant memory",
+    RequirementPart {
+        place: RequirementPosition::OnNeither,
+        alternatives: &[".constant"],
+        uncertain_alternatives: &[],
+        if_missing: MissingOperation::Unknown,
+        description: "loads that are not marked as constant memory",
     },
 ];
-const ALL: &[CodeOperation] = &[CodeOperation::Load, CodeOperation::Store, CodeOperation::Atomic];
+const ANY_OPERATION: &[CodeOperation] = &[CodeOperation::Load, CodeOperation::Store, CodeOperation::Atomic];
 const SOURCE: &str = "PTX ISA, Memory Consistency Model, fence.sc; what NVK of Mesa 25.0 to 26.2 emits";
-const NEEDS: &[OrderNeed] = &[
-    OrderNeed { order: Order::Acquire, first: ALL, targets: &[], steps: FENCE, source: SOURCE },
-    OrderNeed { order: Order::Release, first: ALL, targets: &[], steps: FENCE, source: SOURCE },
+const ORDER_REQUIREMENTS: &[OrderRequirement] = &[
+    OrderRequirement {
+        order: Order::Acquire,
+        first_operations: ANY_OPERATION,
+        targets: &[],
+        steps: FENCE,
+        source: SOURCE,
+    },
+    OrderRequirement {
+        order: Order::Release,
+        first_operations: ANY_OPERATION,
+        targets: &[],
+        steps: FENCE,
+        source: SOURCE,
+    },
 ];
 
 /// Returns the descriptor of each address, traced from its load (`c[0x1][+0x10]`) through registers in
 /// straight-line code.
 fn resource_numbers(lines: &[&str]) -> Vec<Option<u64>> {
-    let mut from: BTreeMap<&str, Option<u64>> = BTreeMap::new();
+    let mut descriptor_of_register: BTreeMap<&str, Option<u64>> = BTreeMap::new();
     let mut found = Vec::with_capacity(lines.len());
     for line in lines {
         let (target, operation) = line.split_once(" = ").unwrap_or(("", line));
@@ -131,15 +145,18 @@ fn resource_numbers(lines: &[&str]) -> Vec<Option<u64>> {
         let address = operation.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
         let operands = if is_access { address.map_or("", |(address, _)| address) } else { operation };
         let mut sources = descriptor_indices(operands).map(Some).collect::<Vec<_>>();
-        sources.extend(register_names(operands).filter_map(|register| from.get(register).copied()));
+        sources.extend(
+            register_names(operands).filter_map(|register| descriptor_of_register.get(register).copied()),
+        );
         // A value computed from two descriptors has no single one.
         let first = sources.first().copied();
-        let of = first.map(|first| if sources.iter().all(|one| *one == first) { first } else { None });
-        found.push(of.flatten().filter(|_| is_access));
+        let descriptor =
+            first.map(|first| if sources.iter().all(|one| *one == first) { first } else { None });
+        found.push(descriptor.flatten().filter(|_| is_access));
         for register in register_names(target) {
-            match of.filter(|_| !is_access) {
-                Some(of) => from.insert(register, of),
-                None => from.remove(register),
+            match descriptor.filter(|_| !is_access) {
+                Some(of) => descriptor_of_register.insert(register, of),
+                None => descriptor_of_register.remove(register),
             };
         }
     }
@@ -171,7 +188,7 @@ fn read_line(line: &str) -> Option<(&str, LineKind)> {
     if text.is_empty() {
         return None;
     }
-    let kind = match kind_by(RULES, text) {
+    let kind = match classify_line(RULES, text) {
         _ if is_frame => LineKind::Label,
         LineKind::Access(access) if text.contains(".shared") => {
             LineKind::Access(CodeAccess { path: CodePath::Workgroup, ..access })

@@ -16,43 +16,43 @@ pub enum Order {
 
 /// The requirements of one order.
 #[derive(Clone, Copy, Debug)]
-pub struct OrderNeed {
+pub struct OrderRequirement {
     /// The order.
     pub order: Order,
     /// The operations of the first access.
-    pub first: &'static [CodeOperation],
+    pub first_operations: &'static [CodeOperation],
     /// Prefixes of the compiler targets that it applies to; empty means all.
     pub targets: &'static [&'static str],
     /// The required instructions, in order.
-    pub steps: &'static [NeedPart],
+    pub steps: &'static [RequirementPart],
     /// The source.
     pub source: &'static str,
 }
 
 /// A part of a requirement.
 #[derive(Clone, Copy, Debug)]
-pub struct NeedPart {
+pub struct RequirementPart {
     /// The lines in which it is required.
-    pub place: NeedPlace,
+    pub place: RequirementPosition,
     /// Alternative substrings of lines that fulfil it.
-    pub any: &'static [&'static str],
+    pub alternatives: &'static [&'static str],
     /// Substrings of lines that may fulfil it, at least partly: then the verdict is unknown.
-    pub perhaps: &'static [&'static str],
+    pub uncertain_alternatives: &'static [&'static str],
     /// The consequence if it is missing.
-    pub without: MissingOperation,
+    pub if_missing: MissingOperation,
     /// A description.
-    pub words: &'static str,
+    pub description: &'static str,
 }
 
 /// The lines where a part of a requirement must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NeedPlace {
+pub enum RequirementPosition {
     /// On a line between the two accesses, or before the second on its own line.
     Between,
     /// On the line of the second access, if that is a load.
     SecondLoad,
     /// On neither line of the two accesses; its presence makes the verdict uncertain.
-    NotOnEither,
+    OnNeither,
 }
 
 /// The verdict if a part is missing.
@@ -67,8 +67,14 @@ pub enum MissingOperation {
 }
 
 /// Creates a part between the two accesses that is necessary for any order.
-pub(crate) const fn required_between(any: &'static [&'static str], words: &'static str) -> NeedPart {
-    NeedPart { place: NeedPlace::Between, any, perhaps: &[], without: MissingOperation::Lost, words }
+pub(crate) const fn required_between(any: &'static [&'static str], words: &'static str) -> RequirementPart {
+    RequirementPart {
+        place: RequirementPosition::Between,
+        alternatives: any,
+        uncertain_alternatives: &[],
+        if_missing: MissingOperation::Lost,
+        description: words,
+    }
 }
 
 /// Returns the resource number of each line, in binding order, to distinguish accesses of one kind.
@@ -80,7 +86,7 @@ pub fn no_resource_numbers(lines: &[&str]) -> Vec<Option<u64>> {
 }
 
 /// Returns the decimal number after a word in a line.
-pub(crate) fn number_behind(line: &str, word: &str) -> Option<u64> {
+pub(crate) fn number_after(line: &str, word: &str) -> Option<u64> {
     let (_, rest) = line.split_once(word)?;
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
     rest.get(..digits)?.parse().ok()

@@ -3,27 +3,28 @@
 use crate::driver::{CompileMethod, TextSource, Vendor, coded_family};
 use crate::line::{CodeOperation, CodePath, LineKind};
 use crate::order::{
-    MissingOperation, NeedPart, NeedPlace, Order, OrderNeed, number_behind, required_between,
+    MissingOperation, Order, OrderRequirement, RequirementPart, RequirementPosition, number_after,
+    required_between,
 };
-use crate::text::{DisassemblerDialect, LineRule, access_rule, kind_by, note_rule, order_rule};
+use crate::text::{DisassemblerDialect, LineRule, access_rule, classify_line, note_rule, order_rule};
 
 /// Mesa's Turnip.
 pub const TURNIP: Vendor = Vendor {
-    word: "turnip",
-    driver: "Turnip",
+    selector_prefix: "turnip",
+    display_name: "Turnip",
     driver_id: 18,
-    driver_file: "freedreno_icd",
+    driver_file_prefix: "freedreno_icd",
     library: "libvulkan_freedreno.so",
-    ways: &[CompileMethod::Shim {
+    compile_methods: &[CompileMethod::Shim {
         library: "libfreedreno_noop_drm_shim.so",
         variable: Some("FD_GPU_ID"),
-        names_chips: false,
+        has_chip_names: false,
     }],
     install: "Debian: mesa-vulkan-drivers and mesa-drm-shim, from Mesa 26.1 on amd64",
-    settings: &[("MESA_SHADER_CACHE_DISABLE", "true")],
-    debug_word: None,
-    text_from: TextSource::Properties,
-    before_chip: None,
+    environment: &[("MESA_SHADER_CACHE_DISABLE", "true")],
+    debug_flag: None,
+    text_source: TextSource::Properties,
+    chip_prefix: None,
     families: &[
         coded_family("a618", &["618"], "a6xx", "618"),
         coded_family("a630", &["630"], "a6xx", "630"),
@@ -43,15 +44,15 @@ pub const TURNIP: Vendor = Vendor {
 /// code.
 pub const DIALECT: DisassemblerDialect = DisassemblerDialect {
     name: "ir3",
-    prepare: until_end,
+    preprocess: truncate_at_end,
     rules: RULES,
-    constant_addresses: false,
-    places: resource_numbers,
-    needs: NEEDS,
+    has_constant_addresses: false,
+    resource_numbers,
+    order_requirements: ORDER_REQUIREMENTS,
     fillers: &["nop", "(rpt1)nop", "(rpt2)nop", "(rpt3)nop", "(rpt4)nop", "(rpt5)nop"],
-    registers: &['r'],
+    register_prefixes: &['r'],
     named_registers: &[],
-    block: "l",
+    block_prefix: "l",
     ..DisassemblerDialect::new("ir3", read_line)
 };
 
@@ -71,10 +72,10 @@ const RULES: &[LineRule] = &[
     access_rule("ldl", CodeOperation::Load, CodePath::Workgroup),
     access_rule("stl", CodeOperation::Store, CodePath::Workgroup),
     access_rule("atomic", CodeOperation::Atomic, CodePath::Workgroup),
-    LineRule { has: "resinfo", kind: Some(LineKind::Descriptor), words: "" },
-    LineRule { has: "ldc", kind: Some(LineKind::Descriptor), words: "" },
-    LineRule { has: "jump", kind: Some(LineKind::Jump), words: "" },
-    LineRule { has: "br ", kind: Some(LineKind::Jump), words: "" },
+    LineRule { pattern: "resinfo", kind: Some(LineKind::Descriptor), description: "" },
+    LineRule { pattern: "ldc", kind: Some(LineKind::Descriptor), description: "" },
+    LineRule { pattern: "jump", kind: Some(LineKind::Jump), description: "" },
+    LineRule { pattern: "br ", kind: Some(LineKind::Jump), description: "" },
     note_rule("isam", "through the texture cache"),
     note_rule("fence.g.w", "of writes to memory"),
     note_rule("fence.g.l.r.w", "of reads and writes, to memory and to the workgroup's"),
@@ -85,71 +86,77 @@ const RULES: &[LineRule] = &[
 /// The barriers that Mesa emits. Loads through the texture path have a separate cache, and no source states
 /// the effect of a fence on it.
 const SOURCE: &str = "Mesa, src/freedreno/ir3/ir3_compiler_nir.c, emit_intrinsic_barrier";
-const ALL: &[CodeOperation] = &[CodeOperation::Load, CodeOperation::Store, CodeOperation::Atomic];
-const FENCE: NeedPart = required_between(&["fence.g"], "fence");
-const NO_TEXTURE: NeedPart = NeedPart {
-    place: NeedPlace::NotOnEither,
-    any: &["isam"],
-    perhaps: &[],
-    without: MissingOperation::Unknown,
-    words: "loads past the texture cache",
+const ANY_OPERATION: &[CodeOperation] = &[CodeOperation::Load, CodeOperation::Store, CodeOperation::Atomic];
+const FENCE: RequirementPart = required_between(&["fence.g"], "fence");
+const NO_TEXTURE_LOAD: RequirementPart = RequirementPart {
+    place: RequirementPosition::OnNeither,
+    alternatives: &["isam"],
+    uncertain_alternatives: &[],
+    if_missing: MissingOperation::Unknown,
+    description: "loads past the texture cache",
 };
-const NEEDS: &[OrderNeed] = &[
-    OrderNeed {
+const ORDER_REQUIREMENTS: &[OrderRequirement] = &[
+    OrderRequirement {
         order: Order::Acquire,
-        first: ALL,
+        first_operations: ANY_OPERATION,
         targets: &["a7xx", "a8xx"],
         steps: &[
             FENCE,
-            NeedPart {
-                place: NeedPlace::Between,
-                any: &["ccinv"],
-                perhaps: &[],
-                without: MissingOperation::Weakened,
-                words: "invalidation of the caches",
+            RequirementPart {
+                place: RequirementPosition::Between,
+                alternatives: &["ccinv"],
+                uncertain_alternatives: &[],
+                if_missing: MissingOperation::Weakened,
+                description: "invalidation of the caches",
             },
-            NO_TEXTURE,
+            NO_TEXTURE_LOAD,
         ],
         source: SOURCE,
     },
-    OrderNeed {
+    OrderRequirement {
         order: Order::Acquire,
-        first: ALL,
+        first_operations: ANY_OPERATION,
         targets: &[],
-        steps: &[FENCE, NO_TEXTURE],
+        steps: &[FENCE, NO_TEXTURE_LOAD],
         source: SOURCE,
     },
-    OrderNeed { order: Order::Release, first: ALL, targets: &[], steps: &[FENCE], source: SOURCE },
+    OrderRequirement {
+        order: Order::Release,
+        first_operations: ANY_OPERATION,
+        targets: &[],
+        steps: &[FENCE],
+        source: SOURCE,
+    },
 ];
 
 /// Returns the resource number: `t#2` of a texture, else the last operand of an access if it is a constant.
 fn resource_numbers(lines: &[&str]) -> Vec<Option<u64>> {
-    let last = |line: &str| line.rsplit(", ").next().and_then(|word| word.trim().parse().ok());
-    let place = |line: &&str| match read_line(line)? {
-        (_, LineKind::Access(_)) => number_behind(line, "t#").or_else(|| last(line)),
+    let last_operand = |line: &str| line.rsplit(", ").next().and_then(|word| word.trim().parse().ok());
+    let resource_number = |line: &&str| match read_line(line)? {
+        (_, LineKind::Access(_)) => number_after(line, "t#").or_else(|| last_operand(line)),
         _ => None,
     };
-    lines.iter().map(place).collect()
+    lines.iter().map(resource_number).collect()
 }
 
 /// Returns the text up to the end of the shader; the rest is padding for the instruction fetch.
-fn until_end(text: &str) -> String {
-    let mut part = String::new();
+fn truncate_at_end(text: &str) -> String {
+    let mut code = String::new();
     for line in text.lines() {
-        part.push_str(line);
-        part.push('\n');
+        code.push_str(line);
+        code.push('\n');
         if line.trim() == "end" {
             break;
         }
     }
-    part
+    code
 }
 
 fn read_line(line: &str) -> Option<(&str, LineKind)> {
     let text = line.trim();
-    let is_remark = text.starts_with(';') || text.starts_with('@') || text.starts_with("Native code");
-    if text.is_empty() || is_remark {
+    let is_heading = text.starts_with(';') || text.starts_with('@') || text.starts_with("Native code");
+    if text.is_empty() || is_heading {
         return None;
     }
-    Some((text, if text.ends_with(':') { LineKind::Label } else { kind_by(RULES, text) }))
+    Some((text, if text.ends_with(':') { LineKind::Label } else { classify_line(RULES, text) }))
 }

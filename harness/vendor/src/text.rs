@@ -5,73 +5,77 @@
 use std::fmt;
 
 use crate::line::{CodeAccess, CodeOperation, CodePath, LineKind};
-use crate::order::{OrderNeed, ResourceNumbers, no_resource_numbers};
+use crate::order::{OrderRequirement, ResourceNumbers, no_resource_numbers};
 
 /// The dialect of one disassembler.
 pub struct DisassemblerDialect {
     /// Its name.
     pub name: &'static str,
     /// Joins instructions that the driver prints on several lines.
-    pub prepare: fn(&str) -> String,
+    pub preprocess: fn(&str) -> String,
     /// Returns the text of a line without indentation, encodings and comments, and its kind.
     ///
     /// `None` for a line without code, such as a heading or run-dependent statistics.
-    pub read: fn(&str) -> Option<(&str, LineKind)>,
+    pub read_line: fn(&str) -> Option<(&str, LineKind)>,
     /// Rules for parts of lines: the first rule with a kind decides the kind; all of them contribute words.
     pub rules: &'static [LineRule],
     /// True if accesses show the constant part of their address, and the kind of reference to buffers.
     ///
     /// Otherwise they are distinguished by their order only.
-    pub constant_addresses: bool,
+    pub has_constant_addresses: bool,
     /// Finds the binding that each line accesses, if the text shows it.
-    pub places: ResourceNumbers,
+    pub resource_numbers: ResourceNumbers,
     /// The requirements of orders.
-    pub needs: &'static [OrderNeed],
+    pub order_requirements: &'static [OrderRequirement],
     /// True if memory operations are recognizable.
     ///
     /// Then a text without an access is not machine code of a kernel, which at least writes its results.
-    /// Drivers print an apology if they have no disassembler.
-    pub tells_memory: bool,
+    /// Drivers print a message instead if they have no disassembler.
+    pub recognizes_memory: bool,
     /// Prefixes of instructions that only pass time, or control timing.
     pub fillers: &'static [&'static str],
     /// Prefix letters of register numbers, which are normalized for comparison.
-    pub registers: &'static [char],
+    pub register_prefixes: &'static [char],
     /// Registers without a number.
     pub named_registers: &'static [&'static str],
     /// The prefix of block numbers.
-    pub block: &'static str,
+    pub block_prefix: &'static str,
 }
 
 /// The meaning of a part of a line.
 #[derive(Clone, Copy, Debug)]
 pub struct LineRule {
     /// The substring.
-    pub has: &'static str,
+    pub pattern: &'static str,
     /// The kind of the line, if this part decides it.
     pub kind: Option<LineKind>,
     /// A description; empty if self-explanatory.
-    pub words: &'static str,
+    pub description: &'static str,
 }
 
 /// Creates a rule for a line that orders accesses.
-pub(crate) const fn order_rule(has: &'static str, words: &'static str) -> LineRule {
-    LineRule { has, kind: Some(LineKind::Order), words }
+pub(crate) const fn order_rule(pattern: &'static str, description: &'static str) -> LineRule {
+    LineRule { pattern, kind: Some(LineKind::Order), description }
 }
 
 /// Creates a rule for an access.
-pub(crate) const fn access_rule(has: &'static str, operation: CodeOperation, path: CodePath) -> LineRule {
-    LineRule { has, kind: Some(LineKind::Access(CodeAccess { operation, path, offset: 0 })), words: "" }
+pub(crate) const fn access_rule(pattern: &'static str, operation: CodeOperation, path: CodePath) -> LineRule {
+    LineRule {
+        pattern,
+        kind: Some(LineKind::Access(CodeAccess { operation, path, offset: 0 })),
+        description: "",
+    }
 }
 
 /// Creates a rule that adds a description.
-pub(crate) const fn note_rule(has: &'static str, words: &'static str) -> LineRule {
-    LineRule { has, kind: None, words }
+pub(crate) const fn note_rule(pattern: &'static str, description: &'static str) -> LineRule {
+    LineRule { pattern, kind: None, description }
 }
 
 /// Returns the kind of a line by the rules of its dialect.
-pub(crate) fn kind_by(rules: &[LineRule], text: &str) -> LineKind {
-    let decides = |rule: &LineRule| rule.kind.filter(|_| text.contains(rule.has));
-    rules.iter().find_map(decides).unwrap_or(LineKind::Other)
+pub(crate) fn classify_line(rules: &[LineRule], text: &str) -> LineKind {
+    let kind_of_match = |rule: &LineRule| rule.kind.filter(|_| text.contains(rule.pattern));
+    rules.iter().find_map(kind_of_match).unwrap_or(LineKind::Other)
 }
 
 impl DisassemblerDialect {
@@ -82,17 +86,17 @@ impl DisassemblerDialect {
     ) -> DisassemblerDialect {
         DisassemblerDialect {
             name,
-            prepare: str::to_owned,
-            read,
+            preprocess: str::to_owned,
+            read_line: read,
             rules: &[],
-            constant_addresses: true,
-            places: no_resource_numbers,
-            needs: &[],
-            tells_memory: true,
+            has_constant_addresses: true,
+            resource_numbers: no_resource_numbers,
+            order_requirements: &[],
+            recognizes_memory: true,
             fillers: &[],
-            registers: &[],
+            register_prefixes: &[],
             named_registers: &[],
-            block: "BB",
+            block_prefix: "BB",
         }
     }
 
@@ -104,11 +108,11 @@ impl DisassemblerDialect {
         }
         let mut decided = false;
         let mut words = Vec::new();
-        for rule in self.rules.iter().filter(|rule| text.contains(rule.has)) {
+        for rule in self.rules.iter().filter(|rule| text.contains(rule.pattern)) {
             // Only the first deciding rule counts.
             let counts = rule.kind.is_none() || !std::mem::replace(&mut decided, true);
-            if counts && !rule.words.is_empty() && !words.contains(&rule.words) {
-                words.push(rule.words);
+            if counts && !rule.description.is_empty() && !words.contains(&rule.description) {
+                words.push(rule.description);
             }
         }
         words

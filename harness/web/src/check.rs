@@ -3,30 +3,30 @@
 use answers::{CheckError, CheckNote, TestQuestion, check_test, name_without_chains};
 use results::wire::{PlaygroundAnswer, PlaygroundQuestion, PlaygroundWarning, RejectedLine};
 
-use crate::question::{FILE, Question, placed, shipped_model, whole};
+use crate::question::{FILE, ParsedQuestion, mistake_at, mistake_without_position, shipped_model};
 
 /// Predicts the outcomes of a test.
-pub fn check(asked: &PlaygroundQuestion) -> Result<PlaygroundAnswer, Vec<RejectedLine>> {
-    let Question { test, model, budget } = &Question::read(asked)?;
+pub fn check(request: &PlaygroundQuestion) -> Result<PlaygroundAnswer, Vec<RejectedLine>> {
+    let ParsedQuestion { test, model, budget } = &ParsedQuestion::parse(request)?;
     // Queries marked NOCHAINS are about another model.
-    let twin = match &test.khronos {
+    let chainless_model = match &test.khronos {
         Some(_) => name_without_chains(model.name()).and_then(|name| shipped_model(name).ok()),
         None => None,
     };
     let question = TestQuestion {
         test,
-        text: &asked.text,
+        text: &request.text,
         id: &test.name,
         file: FILE,
         model,
-        without_chains: twin.as_deref(),
+        nochains_model: chainless_model.as_deref(),
         unroll: None,
         progress: None,
         budget: *budget,
     };
-    let answer = check_test(&question).map_err(|error: CheckError| match error.place() {
-        Some((span, _)) => placed(error.to_string(), span),
-        None => whole(error.to_string()),
+    let answer = check_test(&question).map_err(|error: CheckError| match error.labelled_span() {
+        Some((span, _)) => mistake_at(error.to_string(), span),
+        None => mistake_without_position(error.to_string()),
     })?;
     // The line contains the notes without a position.
     let warning = |note: CheckNote| {

@@ -19,18 +19,18 @@ pub fn list_problems(document: &PlaygroundText) -> PlaygroundAnswer {
     };
     found.sort_by_key(|problem| problem.range.start);
     let units = Utf16Text(text);
-    let problems = found.into_iter().map(|problem| units.problem(problem)).collect();
+    let problems = found.into_iter().map(|problem| units.to_problem(problem)).collect();
     PlaygroundAnswer::Problems { problems }
 }
 
 /// Lists the words that are valid at a cursor.
-pub fn complete(document: &PlaygroundText, offset: u32) -> PlaygroundAnswer {
+pub fn list_completions(document: &PlaygroundText, offset: u32) -> PlaygroundAnswer {
     let units = Utf16Text(&document.text);
-    let found = language::complete(document_language(document), &document.text, units.bytes_of(offset));
+    let found = language::complete(document_language(document), &document.text, units.to_byte_offset(offset));
     let words = found.candidates.into_iter();
     PlaygroundAnswer::Completions {
-        from: units.units_of(found.range.start),
-        to: units.units_of(found.range.end),
+        from: units.to_units(found.range.start),
+        to: units.to_units(found.range.end),
         words: words
             .map(|candidate| PlaygroundName { name: candidate.word, description: candidate.meaning })
             .collect(),
@@ -40,10 +40,10 @@ pub fn complete(document: &PlaygroundText, offset: u32) -> PlaygroundAnswer {
 /// Returns the meaning of the word at a cursor.
 pub fn word_meaning(document: &PlaygroundText, offset: u32) -> PlaygroundAnswer {
     let units = Utf16Text(&document.text);
-    match language::hover(document_language(document), &document.text, units.bytes_of(offset)) {
+    match language::hover(document_language(document), &document.text, units.to_byte_offset(offset)) {
         Some(found) => PlaygroundAnswer::Meaning {
-            from: units.units_of(found.range.start),
-            to: units.units_of(found.range.end),
+            from: units.to_units(found.range.start),
+            to: units.to_units(found.range.end),
             markdown: Some(found.markdown),
         },
         None => PlaygroundAnswer::Meaning { from: offset, to: offset, markdown: None },
@@ -51,7 +51,7 @@ pub fn word_meaning(document: &PlaygroundText, offset: u32) -> PlaygroundAnswer 
 }
 
 /// Lists variations of the instruction at a cursor.
-pub fn vary(text: &str, offset: u32) -> PlaygroundAnswer {
+pub fn list_variations(text: &str, offset: u32) -> PlaygroundAnswer {
     let units = Utf16Text(text);
     let variation = |variation: Variation| PlaygroundVariation {
         part: match variation.part {
@@ -63,9 +63,9 @@ pub fn vary(text: &str, offset: u32) -> PlaygroundAnswer {
         }
         .to_owned(),
         instruction: variation.instruction,
-        edits: units.edits(variation.edits),
+        edits: units.to_edits(variation.edits),
     };
-    let found = language::variations(text, units.bytes_of(offset));
+    let found = language::variations(text, units.to_byte_offset(offset));
     PlaygroundAnswer::Variations { variations: found.into_iter().map(variation).collect() }
 }
 
@@ -82,7 +82,7 @@ struct Utf16Text<'t>(&'t str);
 impl Utf16Text<'_> {
     /// Returns the byte offset of a position: the end of the text if it is past it, and the start of a character if
     /// it is within one.
-    fn bytes_of(&self, units: u32) -> usize {
+    fn to_byte_offset(&self, units: u32) -> usize {
         let mut counted = 0;
         for (at, character) in self.0.char_indices() {
             counted += character.len_utf16();
@@ -94,28 +94,28 @@ impl Utf16Text<'_> {
     }
 
     /// Returns the position of a byte offset.
-    fn units_of(&self, bytes: usize) -> u32 {
+    fn to_units(&self, bytes: usize) -> u32 {
         let before = self.0.char_indices().take_while(|(at, _)| *at < bytes);
         before.map(|(_, character)| character.len_utf16() as u32).sum()
     }
 
-    fn edits(&self, edits: Vec<(Range<usize>, String)>) -> Vec<PlaygroundEdit> {
+    fn to_edits(&self, edits: Vec<(Range<usize>, String)>) -> Vec<PlaygroundEdit> {
         let edit = |(range, insert): (Range<usize>, String)| PlaygroundEdit {
-            from: self.units_of(range.start),
-            to: self.units_of(range.end),
+            from: self.to_units(range.start),
+            to: self.to_units(range.end),
             insert,
         };
         edits.into_iter().map(edit).collect()
     }
 
-    fn problem(&self, problem: TextProblem) -> PlaygroundProblem {
+    fn to_problem(&self, problem: TextProblem) -> PlaygroundProblem {
         let correction = |Correction { title, edits }: Correction| PlaygroundCorrection {
             title,
-            edits: self.edits(edits),
+            edits: self.to_edits(edits),
         };
         PlaygroundProblem {
-            from: self.units_of(problem.range.start),
-            to: self.units_of(problem.range.end),
+            from: self.to_units(problem.range.start),
+            to: self.to_units(problem.range.end),
             severity: match problem.severity {
                 Severity::Error => PlaygroundSeverity::Error,
                 Severity::Warning => PlaygroundSeverity::Warning,
@@ -135,10 +135,10 @@ mod tests {
     fn positions_count_utf16_units() {
         let text = Utf16Text("a🦀b");
         for (units, bytes) in [(0, 0), (1, 1), (3, 5), (4, 6), (99, 6)] {
-            assert_eq!(text.bytes_of(units), bytes, "{units}");
+            assert_eq!(text.to_byte_offset(units), bytes, "{units}");
         }
         // Within the crab.
-        assert_eq!(text.bytes_of(2), 1);
-        assert_eq!([0, 1, 5, 6].map(|bytes| text.units_of(bytes)), [0, 1, 3, 4]);
+        assert_eq!(text.to_byte_offset(2), 1);
+        assert_eq!([0, 1, 5, 6].map(|bytes| text.to_units(bytes)), [0, 1, 3, 4]);
     }
 }

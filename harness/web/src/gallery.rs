@@ -33,7 +33,7 @@ const FINDINGS: &[(&str, &str, &str)] = &[
 ];
 
 /// The start of the origin of an example in a specification.
-const SPECIFICATION: &str = "HSA Platform System Architecture";
+const SPECIFICATION_ORIGIN: &str = "HSA Platform System Architecture";
 
 /// Returns the collections; tests without one are found by their family.
 pub fn collections() -> Vec<PlaygroundCollection> {
@@ -44,7 +44,7 @@ pub fn collections() -> Vec<PlaygroundCollection> {
         let header = test.text.split('{').next().unwrap_or_default();
         let Some(origin) = header.lines().find_map(|line| line.strip_prefix("origin:")) else { continue };
         let origin = origin.trim();
-        let list = if origin.starts_with(SPECIFICATION) { &mut examples } else { &mut reports };
+        let list = if origin.starts_with(SPECIFICATION_ORIGIN) { &mut examples } else { &mut reports };
         list.push(name(&test.id, origin.to_owned()));
     }
     examples.sort_by(|one, other| one.description.cmp(&other.description));

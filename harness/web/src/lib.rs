@@ -37,7 +37,7 @@ use results::wire::{
 pub fn answer(request: &str) -> String {
     let answer = match serde_json::from_str(request) {
         Ok(request) => answer_request(request),
-        Err(error) => rejected(format!("not a request of {PLAYGROUND_SCHEMA}: {error}")),
+        Err(error) => rejected_answer(format!("not a request of {PLAYGROUND_SCHEMA}: {error}")),
     };
     serde_json::to_string(&answer).unwrap_or_else(|error| {
         let message = serde_json::Value::String(error.to_string());
@@ -48,14 +48,14 @@ pub fn answer(request: &str) -> String {
 }
 
 fn answer_request(request: PlaygroundRequest) -> PlaygroundAnswer {
-    let answered = match request {
+    let result = match request {
         PlaygroundRequest::Catalogue {} => Ok(PlaygroundAnswer::Catalogue(catalogue())),
         PlaygroundRequest::Test { id } => embedded_test(id),
         PlaygroundRequest::Model { name } => shipped_model(name),
         PlaygroundRequest::Problems(document) => Ok(editor::list_problems(&document)),
-        PlaygroundRequest::Complete { document, offset } => Ok(editor::complete(&document, offset)),
+        PlaygroundRequest::Complete { document, offset } => Ok(editor::list_completions(&document, offset)),
         PlaygroundRequest::Meaning { document, offset } => Ok(editor::word_meaning(&document, offset)),
-        PlaygroundRequest::Vary { text, offset } => Ok(editor::vary(&text, offset)),
+        PlaygroundRequest::Vary { text, offset } => Ok(editor::list_variations(&text, offset)),
         PlaygroundRequest::Check(question) => check::check(&question),
         PlaygroundRequest::Explain { question, outcome } => explain::explain(&question, outcome.as_deref()),
         PlaygroundRequest::Executions { question, outcome } => {
@@ -66,44 +66,50 @@ fn answer_request(request: PlaygroundRequest) -> PlaygroundAnswer {
         }
         PlaygroundRequest::Races(shader) => races::find_races(&shader),
         PlaygroundRequest::Kernel(question) => webgpu::translate(&question),
-        PlaygroundRequest::Record { question, run } => record::record(&question, &run),
-        PlaygroundRequest::Devices {} | PlaygroundRequest::Run { .. } => Err(question::whole(
-            "no devices here; only the page of `vk-litmus serve` reaches those of its machine".to_owned(),
-        )),
+        PlaygroundRequest::Record { question, run } => record::record_run(&question, &run),
+        PlaygroundRequest::Devices {} | PlaygroundRequest::Run { .. } => {
+            Err(question::mistake_without_position(
+                "no devices here; only the page of `vk-litmus serve` reaches those of its machine".to_owned(),
+            ))
+        }
     };
-    answered.unwrap_or_else(|mistakes| PlaygroundAnswer::Rejected { mistakes })
+    result.unwrap_or_else(|mistakes| PlaygroundAnswer::Rejected { mistakes })
 }
 
 /// Returns the answer to a request without a position in a text.
-fn rejected(error: String) -> PlaygroundAnswer {
-    PlaygroundAnswer::Rejected { mistakes: question::whole(error) }
+fn rejected_answer(error: String) -> PlaygroundAnswer {
+    PlaygroundAnswer::Rejected { mistakes: question::mistake_without_position(error) }
 }
 
 fn catalogue() -> PlaygroundCatalogue {
-    let named = |(name, description): (&str, &str)| PlaygroundName {
+    let to_name = |(name, description): (&str, &str)| PlaygroundName {
         name: name.to_owned(),
         description: description.to_owned(),
     };
     PlaygroundCatalogue {
         schema: PLAYGROUND_SCHEMA.to_owned(),
         tool: env!("CARGO_PKG_VERSION").to_owned(),
-        models: Model::names().iter().copied().map(named).collect(),
+        models: Model::names().iter().copied().map(to_name).collect(),
         collections: gallery::collections(),
         tests: corpus::tests().into_iter().map(|test| test.id).collect(),
-        faults: sim::FAULTS.iter().map(|row| named((row.name, row.rule))).collect(),
+        faults: sim::FAULTS.iter().map(|row| to_name((row.name, row.rule))).collect(),
     }
 }
 
 fn shipped_model(name: String) -> Result<PlaygroundAnswer, Vec<RejectedLine>> {
     match Model::text(&name) {
         Some(text) => Ok(PlaygroundAnswer::Model { name, text: text.to_owned() }),
-        None => Err(question::whole(format!("unknown model `{name}`: `catalogue` lists the models"))),
+        None => Err(question::mistake_without_position(format!(
+            "unknown model `{name}`: `catalogue` lists the models"
+        ))),
     }
 }
 
 fn embedded_test(id: String) -> Result<PlaygroundAnswer, Vec<RejectedLine>> {
     match corpus::tests().into_iter().find(|test| test.id == id) {
         Some(test) => Ok(PlaygroundAnswer::Test { id, text: test.text.to_owned() }),
-        None => Err(question::whole(format!("unknown test `{id}`: `catalogue` lists the ids"))),
+        None => {
+            Err(question::mistake_without_position(format!("unknown test `{id}`: `catalogue` lists the ids")))
+        }
     }
 }

@@ -15,33 +15,36 @@ pub const FILE: &str = "test.litmus";
 pub const MODEL_FILE: &str = "model.cat";
 
 /// The limit on steps without one in the request: some seconds for the largest tests.
-const STEPS: u64 = 500_000;
+const DEFAULT_STEPS: u64 = 500_000;
 
 /// A test and its model.
-pub struct Question {
+pub struct ParsedQuestion {
     pub test: Test,
     pub model: Arc<Model>,
     pub budget: Budget<'static>,
 }
 
-impl Question {
+impl ParsedQuestion {
     /// Parses the test and loads the model.
     ///
     /// # Errors
     /// Every mistake in the text, or one about the model.
-    pub fn read(asked: &PlaygroundQuestion) -> Result<Question, Vec<RejectedLine>> {
-        let test = litmus::parse(&asked.text, FILE).map_err(|errors| mistakes(&errors))?;
-        let name = asked.model.as_deref().unwrap_or(Model::default_for_test(&test));
-        let model = match &asked.cat {
+    pub fn parse(request: &PlaygroundQuestion) -> Result<ParsedQuestion, Vec<RejectedLine>> {
+        let test = litmus::parse(&request.text, FILE).map_err(|errors| parse_mistakes(&errors))?;
+        let name = request.model.as_deref().unwrap_or(Model::default_for_test(&test));
+        let model = match &request.cat {
             Some(text) => Arc::new(
                 Model::from_text(MODEL_FILE, text, &|_| None).map_err(|errors| cat_mistakes(&errors))?,
             ),
             None => shipped_model(name)?,
         };
         if !model.judges(test.dialect) {
-            return Err(whole(format!("the model `{}` does not judge tests of this dialect", model.name())));
+            return Err(mistake_without_position(format!(
+                "the model `{}` does not judge tests of this dialect",
+                model.name()
+            )));
         }
-        Ok(Question { test, model, budget: Budget::steps(asked.steps.unwrap_or(STEPS)) })
+        Ok(ParsedQuestion { test, model, budget: Budget::from_steps(request.steps.unwrap_or(DEFAULT_STEPS)) })
     }
 }
 
@@ -56,16 +59,18 @@ pub fn shipped_model(name: &str) -> Result<Arc<Model>, Vec<RejectedLine>> {
         return Ok(Arc::clone(model));
     }
     let model = Model::shipped(name)
-        .ok_or_else(|| whole(format!("unknown model `{name}`: `catalogue` lists the models")))?
-        .map_err(|error| whole(error.to_string()))?;
+        .ok_or_else(|| {
+            mistake_without_position(format!("unknown model `{name}`: `catalogue` lists the models"))
+        })?
+        .map_err(|error| mistake_without_position(error.to_string()))?;
     Ok(Arc::clone(loaded.entry(name.to_owned()).or_insert(Arc::new(model))))
 }
 
 /// Returns every mistake of a text with its position.
-pub fn mistakes(errors: &ParseErrors) -> Vec<RejectedLine> {
+pub fn parse_mistakes(errors: &ParseErrors) -> Vec<RejectedLine> {
     let messages = errors.messages();
     if messages.is_empty() {
-        return whole(errors.to_string());
+        return mistake_without_position(errors.to_string());
     }
     let line = |message: litmus::error::Message| RejectedLine {
         file: FILE.to_owned(),
@@ -88,19 +93,19 @@ fn cat_mistakes(errors: &CatErrors) -> Vec<RejectedLine> {
 }
 
 /// Returns a mistake without a position.
-pub fn whole(error: String) -> Vec<RejectedLine> {
+pub fn mistake_without_position(error: String) -> Vec<RejectedLine> {
     vec![RejectedLine { file: FILE.to_owned(), error, line: 1, column: 1 }]
 }
 
 /// Returns a mistake at a position.
-pub fn placed(error: String, span: Span) -> Vec<RejectedLine> {
+pub fn mistake_at(error: String, span: Span) -> Vec<RejectedLine> {
     vec![RejectedLine { file: FILE.to_owned(), error, line: span.line.max(1), column: span.column.max(1) }]
 }
 
 /// Returns the mistake that a model found.
-pub fn refused(error: PredictError) -> Vec<RejectedLine> {
+pub fn model_mistake(error: PredictError) -> Vec<RejectedLine> {
     match error {
-        PredictError::TwoStorageClasses { span, .. } => placed(error.to_string(), span),
-        error => whole(error.to_string()),
+        PredictError::TwoStorageClasses { span, .. } => mistake_at(error.to_string(), span),
+        error => mistake_without_position(error.to_string()),
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use answers::scan::without_comments;
+use answers::scan::blank_comments;
 use answers::wgsl::{self, OverrideValues};
 use answers::{EditableSource, FixEdits, RacePhase, RaceQuestion, StopFunction, fix_edits};
 use frontend::{AnalysisOptions, InputMode};
@@ -12,10 +12,10 @@ use results::wire::{
     RejectedLine,
 };
 
-use crate::question::{shipped_model, whole};
+use crate::question::{mistake_without_position, shipped_model};
 
 /// The most bytes of a shader.
-const MAX_TEXT: usize = 1 << 20;
+const MAX_TEXT_BYTES: usize = 1 << 20;
 /// Polls of the limit while interpreting, and while searching for inputs and fixes, unless the request has a limit:
 /// some seconds.
 const WALK_POLLS: u64 = 400_000;
@@ -24,18 +24,18 @@ const MODEL_POLLS: u64 = 20_000;
 
 /// Finds races in each entry point of a shader.
 pub fn find_races(shader: &PlaygroundShader) -> Result<PlaygroundAnswer, Vec<RejectedLine>> {
-    if shader.text.len() > MAX_TEXT {
-        return Err(whole(format!(
-            "the shader has {} bytes; expected at most {MAX_TEXT}: shorten it",
+    if shader.text.len() > MAX_TEXT_BYTES {
+        return Err(mistake_without_position(format!(
+            "the shader has {} bytes; expected at most {MAX_TEXT_BYTES}: shorten it",
             shader.text.len()
         )));
     }
     let model = shipped_model("vulkan")?;
-    let given: Vec<(String, String)> = shader.overrides.clone().into_iter().collect();
+    let given_overrides: Vec<(String, String)> = shader.overrides.clone().into_iter().collect();
     let (file, module, overrides) = match shader.language {
         PlaygroundLanguage::Wgsl => {
             let file = "shader.wgsl";
-            let overrides = OverrideValues::of_source(&without_comments(&shader.text), &given);
+            let overrides = OverrideValues::from_source(&blank_comments(&shader.text), &given_overrides);
             let module = wgsl::compile(file, &shader.text, &overrides).map_err(|error| {
                 let (line, column) = (error.line, error.column);
                 vec![RejectedLine { file: file.to_owned(), error: error.message, line, column }]
@@ -68,7 +68,7 @@ pub fn find_races(shader: &PlaygroundShader) -> Result<PlaygroundAnswer, Vec<Rej
         inputs: InputMode::Auto,
         model: &model,
         start_limit: &|phase: RacePhase| count_polls(polls(phase)),
-        has_tests: false,
+        creates_tests: false,
         source,
         warn: &|_| {},
         save_inputs: None,
@@ -88,9 +88,9 @@ pub fn find_races(shader: &PlaygroundShader) -> Result<PlaygroundAnswer, Vec<Rej
 }
 
 /// Returns a function that is true from a number of calls on. It has no clock, so that a text has one answer.
-fn count_polls(most: u64) -> StopFunction {
+fn count_polls(max_polls: u64) -> StopFunction {
     let polls = AtomicU64::new(0);
-    Arc::new(move || polls.fetch_add(1, Ordering::Relaxed) >= most)
+    Arc::new(move || polls.fetch_add(1, Ordering::Relaxed) >= max_polls)
 }
 
 /// Returns the fixes of a line that are edits of the text. Each has the changes of those before it, without

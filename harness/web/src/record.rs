@@ -1,27 +1,27 @@
 //! The results folder of a run on the GPU of a browser, which `report` reads.
 
 use answers::{JudgeRequest, judge_test};
-use results::journal::sealed;
+use results::journal::seal_record;
 use results::sources_hash;
 use results::state::State;
 use results::wire::{
-    DeviceRecord, DriverRecord, EnvironmentRecord, Hashes, INSTANCES_A_TEST, ModelRecord, PLAN_SCHEMA,
-    PlanRecord, PlaygroundAnswer, PlaygroundFile, PlaygroundGpuRun, PlaygroundQuestion, RejectedLine,
-    TestRecord,
+    DeviceRecord, DriverRecord, EnvironmentRecord, Hashes, INSTANCES_PER_TEST_SUFFIX, ModelRecord,
+    PLAN_SCHEMA, PlanRecord, PlaygroundAnswer, PlaygroundFile, PlaygroundGpuRun, PlaygroundQuestion,
+    RejectedLine, TestRecord,
 };
 use runner::text_hash;
 
-use crate::question::{FILE, Question, whole};
+use crate::question::{FILE, ParsedQuestion, mistake_without_position};
 
 /// The name of the device, and of its stress.
-const DEVICE: &str = "webgpu";
+const DEVICE_NAME: &str = "webgpu";
 
 /// Judges a run and returns the files of its results folder.
-pub fn record(
-    asked: &PlaygroundQuestion,
+pub fn record_run(
+    question: &PlaygroundQuestion,
     run: &PlaygroundGpuRun,
 ) -> Result<PlaygroundAnswer, Vec<RejectedLine>> {
-    let Question { test, model, budget } = &Question::read(asked)?;
+    let ParsedQuestion { test, model, budget } = &ParsedQuestion::parse(question)?;
     let counts: Vec<(State, u64)> =
         run.outcomes.iter().map(|outcome| (outcome.state.clone(), outcome.count)).collect();
     let mut line = judge_test(&JudgeRequest {
@@ -29,18 +29,18 @@ pub fn record(
         id: &test.name,
         model,
         budget: *budget,
-        device: DEVICE,
+        device: DEVICE_NAME,
         counts: &counts,
         dispatches: run.dispatches,
         not_executed: run.not_executed,
     })
-    .map_err(|error| whole(error.to_string()))?;
+    .map_err(|error| mistake_without_position(error.to_string()))?;
     let model_hash = sources_hash(model.sources());
     line.seed = run.seed;
-    line.stress = DEVICE.to_owned();
+    line.stress = DEVICE_NAME.to_owned();
     line.seconds = run.milliseconds as f64 / 1000.0;
     line.hashes =
-        Hashes { test: text_hash(&asked.text), model: model_hash.clone(), kernel: text_hash(&run.kernel) };
+        Hashes { test: text_hash(&question.text), model: model_hash.clone(), kernel: text_hash(&run.kernel) };
     line.driver =
         Some(DriverRecord { name: "WebGPU".to_owned(), info: run.browser.clone(), id: 0, version: 0 });
 
@@ -49,17 +49,17 @@ pub fn record(
         tool: line.tool.clone(),
         plan: String::new(),
         seed: run.seed,
-        budget: format!("{}{INSTANCES_A_TEST}", line.instances),
-        stress: DEVICE.to_owned(),
+        budget: format!("{}{INSTANCES_PER_TEST_SUFFIX}", line.instances),
+        stress: DEVICE_NAME.to_owned(),
         shard: None,
-        devices: vec![device(run)],
+        devices: vec![device_record(run)],
         tests: vec![TestRecord {
             id: line.id.clone(),
             name: test.name.clone(),
             file: FILE.to_owned(),
             hash: line.hashes.test.clone(),
             models: vec![ModelRecord { name: line.model.clone(), hash: model_hash }],
-            text: asked.text.clone(),
+            text: question.text.clone(),
             clauses: test.metadata.clauses.clone(),
         }],
         environment: Some(EnvironmentRecord {
@@ -70,12 +70,12 @@ pub fn record(
             ..EnvironmentRecord::default()
         }),
     };
-    let unwritable = |error: serde_json::Error| whole(error.to_string());
-    plan.plan = plan.hash().map_err(unwritable)?;
-    let mut plan = serde_json::to_string_pretty(&plan).map_err(unwritable)?;
+    let to_mistakes = |error: serde_json::Error| mistake_without_position(error.to_string());
+    plan.plan = plan.hash().map_err(to_mistakes)?;
+    let mut plan = serde_json::to_string_pretty(&plan).map_err(to_mistakes)?;
     plan.push('\n');
-    let line =
-        String::from_utf8(sealed(&line).map_err(unwritable)?).map_err(|error| whole(error.to_string()))?;
+    let line = String::from_utf8(seal_record(&line).map_err(to_mistakes)?)
+        .map_err(|error| mistake_without_position(error.to_string()))?;
     let file = |name: &str, text: String| PlaygroundFile { name: name.to_owned(), text };
     let files = vec![
         file(results::read::PLAN, plan),
@@ -86,9 +86,9 @@ pub fn record(
 }
 
 /// Returns the record of the adapter; browsers report neither driver nor ids.
-fn device(run: &PlaygroundGpuRun) -> DeviceRecord {
+fn device_record(run: &PlaygroundGpuRun) -> DeviceRecord {
     DeviceRecord {
-        name: DEVICE.to_owned(),
+        name: DEVICE_NAME.to_owned(),
         device_name: run.adapter.clone(),
         kind: "other".to_owned(),
         driver_name: "WebGPU".to_owned(),

@@ -3,26 +3,26 @@
 use answers::{SimulationRequest, simulate_test};
 use results::wire::{PlaygroundAnswer, PlaygroundQuestion, RejectedLine};
 
-use crate::question::{FILE, Question, whole};
+use crate::question::{FILE, ParsedQuestion, mistake_without_position};
 
 /// The most instances of a request: a few seconds.
 const MAX_INSTANCES: u64 = 1_000_000;
 
 /// Runs a test on the simulated GPU.
 pub fn simulate(
-    asked: &PlaygroundQuestion,
+    question: &PlaygroundQuestion,
     fault: Option<&str>,
     instances: u64,
     seed: u64,
 ) -> Result<PlaygroundAnswer, Vec<RejectedLine>> {
-    let Question { test, model, budget } = &Question::read(asked)?;
+    let ParsedQuestion { test, model, budget } = &ParsedQuestion::parse(question)?;
     if instances == 0 || instances > MAX_INSTANCES {
-        return Err(whole(format!("{instances} instances: give 1 to {MAX_INSTANCES}")));
+        return Err(mistake_without_position(format!("{instances} instances: give 1 to {MAX_INSTANCES}")));
     }
     let request = SimulationRequest {
         test,
         id: &test.name,
-        text: &asked.text,
+        text: &question.text,
         file: FILE,
         model,
         budget: *budget,
@@ -30,6 +30,6 @@ pub fn simulate(
         instances,
         seed,
     };
-    let line = simulate_test(&request).map_err(|error| whole(error.to_string()))?;
+    let line = simulate_test(&request).map_err(|error| mistake_without_position(error.to_string()))?;
     Ok(PlaygroundAnswer::Simulate { line: Box::new(line) })
 }

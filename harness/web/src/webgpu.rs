@@ -21,17 +21,17 @@ use litmus::test::{
 };
 use results::wire::{PlaygroundAnswer, PlaygroundKernel, PlaygroundQuestion, RejectedLine};
 
-use crate::question::{Question, whole};
+use crate::question::{ParsedQuestion, mistake_without_position};
 
 /// Invocations of a workgroup: a power of two that every device has.
 const WORKGROUP: u32 = 64;
 
 /// Translates a test.
-pub fn translate(asked: &PlaygroundQuestion) -> Result<PlaygroundAnswer, Vec<RejectedLine>> {
-    let Question { test, .. } = Question::read(asked)?;
+pub fn translate(question: &PlaygroundQuestion) -> Result<PlaygroundAnswer, Vec<RejectedLine>> {
+    let ParsedQuestion { test, .. } = ParsedQuestion::parse(question)?;
     match translate_test(&test) {
         Ok(kernel) => Ok(PlaygroundAnswer::Kernel(kernel)),
-        Err(why) => Err(whole(format!("WGSL cannot express this test: {why}"))),
+        Err(why) => Err(mistake_without_position(format!("WGSL cannot express this test: {why}"))),
     }
 }
 
@@ -69,10 +69,10 @@ fn translate_test(test: &Test) -> Result<PlaygroundKernel, String> {
     let mut groups = Vec::new();
     let mut queue_families = BTreeSet::new();
     for thread in &test.threads {
-        let place = thread.place.device_placement().ok_or("a thread runs on the host")?;
-        queue_families.insert((place.queue_family, place.queue));
+        let placement = thread.place.device_placement().ok_or("a thread runs on the host")?;
+        queue_families.insert((placement.queue_family, placement.queue));
         let next = workgroups.len() as u32;
-        groups.push(*workgroups.entry(place.workgroup).or_insert(next));
+        groups.push(*workgroups.entry(placement.workgroup).or_insert(next));
     }
     if queue_families.len() > 1 {
         return Err("its threads run on several queues".to_owned());
@@ -80,8 +80,8 @@ fn translate_test(test: &Test) -> Result<PlaygroundKernel, String> {
     let mut translation = Translation { test, uses: BTreeMap::new(), groups, mapping: BTreeSet::new() };
     translation.collect_uses()?;
     translation.check_unused()?;
-    let segments = translation.segments()?;
-    Ok(translation.kernel(&segments))
+    let segments = translation.translate_segments()?;
+    Ok(translation.assemble_kernel(&segments))
 }
 
 impl Translation<'_> {
@@ -136,32 +136,32 @@ impl Translation<'_> {
     }
 
     /// Returns the code of each thread between its barriers, and the barriers.
-    fn segments(&mut self) -> Result<Vec<(Vec<String>, String)>, String> {
+    fn translate_segments(&mut self) -> Result<Vec<(Vec<String>, String)>, String> {
         let test = self.test;
         let mut codes = Vec::new();
-        let mut meetings: Option<Vec<String>> = None;
+        let mut common_barriers: Option<Vec<String>> = None;
         for index in 0..test.threads.len() {
             let thread = ThreadId(index as u16);
             let (mut code, mut barriers) = (vec![String::new()], Vec::new());
             for instruction in &test.thread(thread).instructions {
                 if let InstructionKind::ControlBarrier(barrier) = &instruction.kind {
-                    barriers.push(self.barrier(barrier)?);
+                    barriers.push(self.translate_barrier(barrier)?);
                     code.push(String::new());
                 } else if let Some(last) = code.last_mut() {
-                    *last += &self.statement(thread, &instruction.kind)?;
+                    *last += &self.translate_statement(thread, &instruction.kind)?;
                 }
             }
-            if *meetings.get_or_insert_with(|| barriers.clone()) != barriers {
+            if *common_barriers.get_or_insert_with(|| barriers.clone()) != barriers {
                 return Err("its threads do not execute the same barriers".to_owned());
             }
             codes.push(code);
         }
-        if meetings.as_ref().is_some_and(|barriers| !barriers.is_empty())
+        if common_barriers.as_ref().is_some_and(|barriers| !barriers.is_empty())
             && self.groups.iter().any(|group| *group != 0)
         {
             return Err("it has barriers in several workgroups".to_owned());
         }
-        let barriers = meetings.unwrap_or_default().into_iter().chain([String::new()]).enumerate();
+        let barriers = common_barriers.unwrap_or_default().into_iter().chain([String::new()]).enumerate();
         let segment = |(at, barrier): (usize, String)| {
             (codes.iter().filter_map(|code| code.get(at).cloned()).collect(), barrier)
         };
@@ -169,7 +169,7 @@ impl Translation<'_> {
     }
 
     /// Returns the statement of a control barrier.
-    fn barrier(&mut self, barrier: &ControlBarrier) -> Result<String, String> {
+    fn translate_barrier(&mut self, barrier: &ControlBarrier) -> Result<String, String> {
         if barrier.execution_scope != Scope::Workgroup
             || barrier.resource.is_some()
             || barrier.quorum.is_some()
@@ -197,12 +197,13 @@ impl Translation<'_> {
         Ok(statements.join(" "))
     }
 
-    fn statement(&mut self, thread: ThreadId, kind: &InstructionKind) -> Result<String, String> {
+    fn translate_statement(&mut self, thread: ThreadId, kind: &InstructionKind) -> Result<String, String> {
         let refuse = || Err(format!("`{}`", kind.to_text(self.test, thread)));
         match kind {
-            InstructionKind::Access(access) => self.access(thread, kind, access),
+            InstructionKind::Access(access) => self.translate_access(thread, kind, access),
             InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }) => {
-                let (left, right) = (self.operand(thread, *left), self.operand(thread, *right));
+                let (left, right) =
+                    (self.translate_operand(thread, *left), self.translate_operand(thread, *right));
                 let value = match operation {
                     ArithmeticOperation::Add => format!("{left} + {right}"),
                     ArithmeticOperation::Subtract => format!("{left} - {right}"),
@@ -214,7 +215,7 @@ impl Translation<'_> {
                     ArithmeticOperation::Maximum => format!("max({left}, {right})"),
                     ArithmeticOperation::Divide => return refuse(),
                 };
-                Ok(format!("    {} = {value};\n", self.register(thread, *destination)))
+                Ok(format!("    {} = {value};\n", self.register_name(thread, *destination)))
             }
             InstructionKind::Fence { .. } => Err(format!(
                 "`{}`: WGSL has no memory barrier without a control barrier",
@@ -231,7 +232,7 @@ impl Translation<'_> {
         }
     }
 
-    fn access(
+    fn translate_access(
         &mut self,
         thread: ThreadId,
         kind: &InstructionKind,
@@ -269,29 +270,29 @@ impl Translation<'_> {
                 return Err(format!("`{}`: plain accesses of WGSL reach no other workgroup", text()));
             }
         }
-        let place = self.place(thread, access.place.location, access.place.class)?;
+        let element = self.location_element(thread, access.place.location, access.place.class)?;
         let is_atomic = matches!(access.strength, Access::Atomic { .. });
-        let one = access.components() == 1;
+        let is_scalar = access.components() == 1;
         let statement = match &access.kind {
-            AccessKind::Load(registers) if one => {
-                let register = self.register(thread, registers.first());
+            AccessKind::Load(registers) if is_scalar => {
+                let register = self.register_name(thread, registers.first());
                 match is_atomic {
-                    true => format!("{register} = atomicLoad(&{place});"),
-                    false => format!("{register} = {place};"),
+                    true => format!("{register} = atomicLoad(&{element});"),
+                    false => format!("{register} = {element};"),
                 }
             }
-            AccessKind::Store(values) if one => {
-                let value = self.operand(thread, values.first());
+            AccessKind::Store(values) if is_scalar => {
+                let value = self.translate_operand(thread, values.first());
                 match is_atomic {
-                    true => format!("atomicStore(&{place}, {value});"),
-                    false => format!("{place} = {value};"),
+                    true => format!("atomicStore(&{element}, {value});"),
+                    false => format!("{element} = {value};"),
                 }
             }
             AccessKind::Rmw { destination: Some(destination), operation } => {
-                let register = self.register(thread, *destination);
+                let register = self.register_name(thread, *destination);
                 let call = match operation {
                     RmwOperation::Exchange(value) => {
-                        format!("atomicExchange(&{place}, {})", self.operand(thread, *value))
+                        format!("atomicExchange(&{element}, {})", self.translate_operand(thread, *value))
                     }
                     RmwOperation::Fetch(operation, value) => {
                         let function = match operation {
@@ -306,7 +307,7 @@ impl Translation<'_> {
                                 return Err(format!("`{}`", text()));
                             }
                         };
-                        format!("{function}(&{place}, {})", self.operand(thread, *value))
+                        format!("{function}(&{element}, {})", self.translate_operand(thread, *value))
                     }
                     // It may fail although the values are equal.
                     RmwOperation::CompareExchange { .. } => {
@@ -325,8 +326,13 @@ impl Translation<'_> {
         Ok(format!("    {statement}\n"))
     }
 
-    /// Returns the element of a location for the instance that a thread plays.
-    fn place(&self, thread: ThreadId, location: LocationId, class: StorageClass) -> Result<String, String> {
+    /// Returns the element of a location for the instance that a thread executes.
+    fn location_element(
+        &self,
+        thread: ThreadId,
+        location: LocationId,
+        class: StorageClass,
+    ) -> Result<String, String> {
         let (thread, number) = (thread.0, location.0);
         let is_atomic = self.uses.get(&location).is_some_and(|used| used.is_atomic);
         match class {
@@ -339,19 +345,19 @@ impl Translation<'_> {
         }
     }
 
-    fn register(&self, thread: ThreadId, register: RegisterId) -> String {
+    fn register_name(&self, thread: ThreadId, register: RegisterId) -> String {
         format!("p{}_{}", thread.0, register.0)
     }
 
-    fn operand(&self, thread: ThreadId, operand: Operand) -> String {
+    fn translate_operand(&self, thread: ThreadId, operand: Operand) -> String {
         match operand {
             Operand::Constant(number) => format!("{}u", number as u32),
-            Operand::Register(register) => self.register(thread, register),
+            Operand::Register(register) => self.register_name(thread, register),
         }
     }
 
     /// Assembles the kernel.
-    fn kernel(&self, segments: &[(Vec<String>, String)]) -> PlaygroundKernel {
+    fn assemble_kernel(&self, segments: &[(Vec<String>, String)]) -> PlaygroundKernel {
         let test = self.test;
         let observables = test.observables();
         let (names, count) = (observables.iter().map(|one| test.observable_name(*one)), observables.len());
@@ -407,10 +413,10 @@ impl Translation<'_> {
                 let _ = writeln!(source, "    {barrier}");
             }
         }
-        let shared = |location: &LocationId| {
+        let is_workgroup_memory = |location: &LocationId| {
             self.uses.get(location).is_some_and(|used| used.class == StorageClass::Workgroup)
         };
-        let is_shared = |observable: &Observable| matches!(observable, Observable::Location(location, _) if shared(location));
+        let is_shared = |observable: &Observable| matches!(observable, Observable::Location(location, _) if is_workgroup_memory(location));
         if observables.iter().any(is_shared) {
             source += "    workgroupBarrier();\n";
         }
@@ -429,7 +435,7 @@ impl Translation<'_> {
                         true => format!("atomicLoad(&{place})"),
                         false => place,
                     };
-                    if shared(location) {
+                    if is_workgroup_memory(location) {
                         let value = read(format!("shared{}[i0 % {WORKGROUP}u]", location.0));
                         let _ = writeln!(source, "    results[i0 * {count}u + {at}u] = {value};");
                     } else if used.is_some() {

@@ -16,7 +16,7 @@ use results::wire::{
     RejectedLine, VerdictWord,
 };
 
-fn ask(request: &PlaygroundRequest) -> PlaygroundAnswer {
+fn answer(request: &PlaygroundRequest) -> PlaygroundAnswer {
     serde_json::from_str(&web::answer(&serde_json::to_string(request).unwrap())).unwrap()
 }
 
@@ -41,13 +41,13 @@ fn library_check(id: &str, text: &str, models: &CheckModels) -> CheckLine {
         origin: Origin::Embedded(id.to_owned()),
         text: Ok(text.to_owned()),
     };
-    let asked = CheckOptions {
+    let options = CheckOptions {
         inputs: frontend::InputMode::Auto,
         timeout: Duration::from_secs(600),
         unroll: None,
         progress: None,
     };
-    match checked(source, models, asked) {
+    match checked(source, models, options) {
         Checked::Answered(line, ..) => CheckLine { id: line.name.clone(), micros: 0, ..*line },
         Checked::Rejected(rejected) => panic!("{id}: {rejected:?}"),
     }
@@ -60,7 +60,7 @@ fn checks_are_those_of_the_library() {
     let interval = if std::env::var_os("VK_LITMUS_SOAK").is_some() { 1 } else { 9 };
     let mut compared = 0;
     for test in corpus::tests().into_iter().step_by(interval) {
-        match ask(&PlaygroundRequest::Check(question(test.text))) {
+        match answer(&PlaygroundRequest::Check(question(test.text))) {
             PlaygroundAnswer::Check { line, .. } => {
                 assert_eq!(*line, library_check(&test.id, test.text, &models), "{}", test.id);
                 compared += 1;
@@ -76,7 +76,7 @@ fn explanations_are_those_of_the_library() {
     for id in ["mp/MP+rel-acq", "sb/SB+rlx-rlx", "mp/MP+plain"] {
         let text = corpus::tests().into_iter().find(|test| test.id == id).unwrap().text;
         let request = PlaygroundRequest::Explain { question: question(text), outcome: None };
-        let PlaygroundAnswer::Explain(told) = ask(&request) else { panic!("{id}") };
+        let PlaygroundAnswer::Explain(told) = answer(&request) else { panic!("{id}") };
         let test = litmus::parse(text, "test.litmus").unwrap();
         let model = Model::shipped("vulkan").unwrap().unwrap();
         let options = ExplainOptions { forbid: true, ..ExplainOptions::default() };
@@ -92,7 +92,7 @@ fn explanations_are_those_of_the_library() {
 #[test]
 fn an_outcome_of_a_check_can_be_explained() {
     let text = corpus::tests().into_iter().find(|test| test.id == "sb/SB+rlx-rlx").unwrap().text;
-    let PlaygroundAnswer::Check { line, .. } = ask(&PlaygroundRequest::Check(question(text))) else {
+    let PlaygroundAnswer::Check { line, .. } = answer(&PlaygroundRequest::Check(question(text))) else {
         panic!("no prediction")
     };
     assert!(line.outcomes.iter().any(|outcome| outcome.weak && outcome.allowed));
@@ -102,7 +102,7 @@ fn an_outcome_of_a_check_can_be_explained() {
         let terms = state.as_object().unwrap().iter().map(|(name, value)| format!("{name} == {value}"));
         let outcome_text = Some(terms.collect::<Vec<_>>().join(" /\\ "));
         let request = PlaygroundRequest::Explain { question: question(text), outcome: outcome_text };
-        let PlaygroundAnswer::Explain(told) = ask(&request) else { panic!("{:?}", outcome.state) };
+        let PlaygroundAnswer::Explain(told) = answer(&request) else { panic!("{:?}", outcome.state) };
         let word = if outcome.allowed { "is allowed" } else { "is forbidden" };
         assert!(told.headline.ends_with(word), "{}", told.headline);
     }
@@ -115,7 +115,7 @@ fn the_simulated_gpu_is_sound_until_a_fault_is_chosen() {
         let fault = fault.map(str::to_owned);
         let request =
             PlaygroundRequest::Simulate { question: question(text), fault, instances: 16_000, seed: 1 };
-        match ask(&request) {
+        match answer(&request) {
             PlaygroundAnswer::Simulate { line } => *line,
             answer => panic!("{answer:?}"),
         }
@@ -130,7 +130,7 @@ fn the_simulated_gpu_is_sound_until_a_fault_is_chosen() {
 
 #[test]
 fn mistakes_have_their_place() {
-    let check = |text: &str| mistakes(ask(&PlaygroundRequest::Check(question(text))));
+    let check = |text: &str| mistakes(answer(&PlaygroundRequest::Check(question(text))));
     let text = corpus::tests().into_iter().find(|test| test.id == "sb/SB+rlx-rlx").unwrap().text;
     let line = 1 + text.lines().position(|line| line.contains("st.atom")).unwrap();
     let found = check(&text.replacen("st.atom", "st.atmo", 1));
@@ -138,7 +138,7 @@ fn mistakes_have_their_place() {
     assert!(check(&"x".repeat(10 << 20))[0].error.contains("bytes"));
     assert_eq!(check("")[0].line, 1);
     let unknown = PlaygroundQuestion { model: Some("vulcan".to_owned()), ..question(text) };
-    assert!(mistakes(ask(&PlaygroundRequest::Check(unknown)))[0].error.contains("unknown model `vulcan`"));
+    assert!(mistakes(answer(&PlaygroundRequest::Check(unknown)))[0].error.contains("unknown model `vulcan`"));
     for request in ["", "{}", "{\"request\":\"check\"}", "{\"request\":\"catalogue\",\"more\":1}", "[1"] {
         let answer: PlaygroundAnswer = serde_json::from_str(&web::answer(request)).unwrap();
         assert!(
@@ -152,7 +152,7 @@ fn mistakes_have_their_place() {
 fn a_limit_on_steps_ends_a_check_without_an_answer() {
     let text = corpus::tests().into_iter().find(|test| test.id == "mp/MP+rel-acq").unwrap().text;
     let limited = PlaygroundQuestion { steps: Some(1), ..question(text) };
-    match ask(&PlaygroundRequest::Check(limited)) {
+    match answer(&PlaygroundRequest::Check(limited)) {
         PlaygroundAnswer::Check { line, .. } => {
             assert_eq!(line.race, results::wire::RaceWord::Unknown, "{line:?}");
         }
@@ -162,17 +162,17 @@ fn a_limit_on_steps_ends_a_check_without_an_answer() {
 
 #[test]
 fn the_catalogue_lists_the_names_in_requests() {
-    let PlaygroundAnswer::Catalogue(catalogue) = ask(&PlaygroundRequest::Catalogue {}) else {
+    let PlaygroundAnswer::Catalogue(catalogue) = answer(&PlaygroundRequest::Catalogue {}) else {
         panic!("no catalogue")
     };
     assert!(catalogue.models.iter().any(|model| model.name == "vulkan"));
     assert_eq!(catalogue.tests.len(), corpus::tests().len());
     assert!(catalogue.faults.iter().all(|fault| fault.name.parse::<sim::Fault>().is_ok()));
     for id in catalogue.tests.iter().take(3) {
-        let answer = ask(&PlaygroundRequest::Test { id: id.clone() });
+        let answer = answer(&PlaygroundRequest::Test { id: id.clone() });
         assert!(matches!(answer, PlaygroundAnswer::Test { .. }), "{answer:?}");
     }
-    assert_eq!(mistakes(ask(&PlaygroundRequest::Test { id: "none".to_owned() })).len(), 1);
+    assert_eq!(mistakes(answer(&PlaygroundRequest::Test { id: "none".to_owned() })).len(), 1);
 }
 
 /// Invocations read the elements of their neighbours, without a barrier.
@@ -191,7 +191,7 @@ fn shader(text: &str) -> PlaygroundShader {
 }
 
 fn races(shader: PlaygroundShader) -> (Vec<RaceLine>, BTreeMap<String, String>, Vec<PlaygroundFix>) {
-    match ask(&PlaygroundRequest::Races(shader)) {
+    match answer(&PlaygroundRequest::Races(shader)) {
         PlaygroundAnswer::Races { lines, assumed, fixes } => (lines, assumed, fixes),
         answer => panic!("{answer:?}"),
     }
@@ -214,7 +214,7 @@ fn the_race_of_a_shader_has_a_fix_that_removes_it() {
 
 #[test]
 fn shaders_have_limits_and_placed_mistakes() {
-    let rejected = |text: &str| mistakes(ask(&PlaygroundRequest::Races(shader(text))));
+    let rejected = |text: &str| mistakes(answer(&PlaygroundRequest::Races(shader(text))));
     let found = rejected(&NEIGHBOUR.replace("data[id.x];", "dato[id.x];"));
     assert_eq!((found[0].line, found[0].column), (5, 15), "{found:?}");
     assert!(rejected(&"x".repeat(2 << 20))[0].error.contains("bytes"));
@@ -230,7 +230,7 @@ fn shaders_have_limits_and_placed_mistakes() {
 
 #[test]
 fn device_requests_are_for_the_server() {
-    let error = &mistakes(ask(&PlaygroundRequest::Devices {}))[0].error;
+    let error = &mistakes(answer(&PlaygroundRequest::Devices {}))[0].error;
     assert!(error.contains("vk-litmus serve"), "{error}");
 }
 
@@ -238,7 +238,7 @@ fn device_requests_are_for_the_server() {
 fn tests_that_wgsl_can_express_become_valid_kernels() {
     let (mut kernels, mut refusals) = (0, 0);
     for test in corpus::tests() {
-        match ask(&PlaygroundRequest::Kernel(question(test.text))) {
+        match answer(&PlaygroundRequest::Kernel(question(test.text))) {
             PlaygroundAnswer::Kernel(kernel) => {
                 let none = OverrideValues::default();
                 let compiled = answers::wgsl::compile("kernel.wgsl", &kernel.source, &none);
@@ -260,7 +260,7 @@ fn tests_that_wgsl_can_express_become_valid_kernels() {
 fn features_without_wgsl_are_refused_by_name() {
     let error = |id: &str| {
         let text = corpus::tests().into_iter().find(|test| test.id == id).unwrap().text;
-        mistakes(ask(&PlaygroundRequest::Kernel(question(text))))[0].error.clone()
+        mistakes(answer(&PlaygroundRequest::Kernel(question(text))))[0].error.clone()
     };
     for (id, part) in [
         ("mp/MP+rel-acq", "atomics of WGSL are relaxed"),
@@ -275,13 +275,13 @@ fn features_without_wgsl_are_refused_by_name() {
 #[test]
 fn observed_locations_without_accesses_have_their_initial_values() {
     let text = "VULKAN unused\n{ x = 0; y = 7; }\nP0@sg 0, wg 0, qf 0 ;\nst.atom.qf.sc0 x, 1 ;\nexists (x == 1 /\\ y == 7)\n";
-    let PlaygroundAnswer::Kernel(kernel) = ask(&PlaygroundRequest::Kernel(question(text))) else {
+    let PlaygroundAnswer::Kernel(kernel) = answer(&PlaygroundRequest::Kernel(question(text))) else {
         panic!("no kernel")
     };
     assert_eq!(kernel.observables, ["x", "y"]);
     assert!(kernel.source.contains("results[i * 2u + 1u] = 7u;"), "{}", kernel.source);
     let undefined = text.replace("y = 7;", "y = ?;");
-    let error = &mistakes(ask(&PlaygroundRequest::Kernel(question(&undefined))))[0].error;
+    let error = &mistakes(answer(&PlaygroundRequest::Kernel(question(&undefined))))[0].error;
     assert!(error.contains("`y` is observed"), "{error}");
 }
 
@@ -313,21 +313,25 @@ fn the_editor_has_problems_words_and_meanings() {
         Litmus,
         "VULKAN 🦀\n{ x = 0; }\nP0@sg 0, wg 0, qf 0 ;\nst.§atmo.dv.sc0 x, 1 ;\nexists (x == 1)\n",
     );
-    let PlaygroundAnswer::Problems { problems } = ask(&PlaygroundRequest::Problems(wrong)) else { panic!() };
+    let PlaygroundAnswer::Problems { problems } = answer(&PlaygroundRequest::Problems(wrong)) else {
+        panic!()
+    };
     let [problem] = problems.as_slice() else { panic!("{problems:?}") };
     assert_eq!((problem.from, problem.to, problem.severity), (at, at + 4, PlaygroundSeverity::Error));
     let titles: Vec<&str> = problem.corrections.iter().map(|correction| correction.title.as_str()).collect();
     assert_eq!(titles, ["Replace by `atom`"]);
 
     let (wrong, at) = document(Cat, "VULKAN\nacyclic po | §rff as order\n");
-    let PlaygroundAnswer::Problems { problems } = ask(&PlaygroundRequest::Problems(wrong)) else { panic!() };
+    let PlaygroundAnswer::Problems { problems } = answer(&PlaygroundRequest::Problems(wrong)) else {
+        panic!()
+    };
     assert_eq!((problems[0].from, problems[0].to), (at, at + 3), "{problems:?}");
 
     for (language, text, word) in
         [(Litmus, "V A\n{ x = 0; }\nP0@sg 0 ;\nst.av.d§", "dv"), (Cat, "let mine = rf\nempty mi§", "mine")]
     {
         let (document, offset) = document(language, text);
-        match ask(&PlaygroundRequest::Complete { document, offset }) {
+        match answer(&PlaygroundRequest::Complete { document, offset }) {
             PlaygroundAnswer::Completions { to, words, .. } => {
                 assert_eq!(to, offset);
                 assert!(words.iter().any(|known| known.name == word), "{word}: {words:?}");
@@ -342,7 +346,7 @@ fn the_editor_has_problems_words_and_meanings() {
         (Cat, "empty x§y & co", None),
     ] {
         let (document, offset) = document(language, text);
-        match ask(&PlaygroundRequest::Meaning { document, offset }) {
+        match answer(&PlaygroundRequest::Meaning { document, offset }) {
             PlaygroundAnswer::Meaning { from, to, markdown } => {
                 assert!(from <= offset && offset <= to);
                 assert_eq!(markdown.is_some(), expected.is_some(), "{text}");
@@ -360,7 +364,7 @@ fn executions_of_an_outcome_are_listed() {
         st.atom.dv.sc0 x, 1 | st.atom.dv.sc0 x, 2 | ld.atom.dv.sc0 r0, x ;\nexists (P2:r0 == 0)\n";
     let executions = |outcome: &str| {
         let question = question(text);
-        match ask(&PlaygroundRequest::Executions { question, outcome: Some(outcome.to_owned()) }) {
+        match answer(&PlaygroundRequest::Executions { question, outcome: Some(outcome.to_owned()) }) {
             PlaygroundAnswer::Executions { executions, complete } => (executions, complete),
             answer => panic!("{answer:?}"),
         }
@@ -380,7 +384,7 @@ fn instructions_vary_and_stay_tests() {
     let text = corpus::tests().into_iter().find(|test| test.id == "mp/MP+rel-acq").unwrap().text;
     let offset = text.find("ld.atom.acq").unwrap() as u32;
     let PlaygroundAnswer::Variations { variations } =
-        ask(&PlaygroundRequest::Vary { text: text.to_owned(), offset })
+        answer(&PlaygroundRequest::Vary { text: text.to_owned(), offset })
     else {
         panic!()
     };
@@ -388,7 +392,7 @@ fn instructions_vary_and_stay_tests() {
     assert_eq!((relaxed.part.as_str(), relaxed.edits.len()), ("memory order", 1));
     let edit = &relaxed.edits[0];
     let changed = [&text[..edit.from as usize], &edit.insert, &text[edit.to as usize..]].concat();
-    let PlaygroundAnswer::Check { line, .. } = ask(&PlaygroundRequest::Check(question(&changed))) else {
+    let PlaygroundAnswer::Check { line, .. } = answer(&PlaygroundRequest::Check(question(&changed))) else {
         panic!()
     };
     assert!(line.outcomes.iter().any(|outcome| outcome.weak && outcome.allowed), "{line:?}");
@@ -397,20 +401,21 @@ fn instructions_vary_and_stay_tests() {
 #[test]
 fn a_cat_model_replaces_a_shipped_one() {
     let text = corpus::tests().into_iter().find(|test| test.id == "sb/SB+rlx-rlx").unwrap().text;
-    let PlaygroundAnswer::Model { text: cat, .. } = ask(&PlaygroundRequest::Model { name: "sc".to_owned() })
+    let PlaygroundAnswer::Model { text: cat, .. } =
+        answer(&PlaygroundRequest::Model { name: "sc".to_owned() })
     else {
         panic!()
     };
-    let check = |asked: PlaygroundQuestion| match ask(&PlaygroundRequest::Check(asked)) {
+    let check = |question: PlaygroundQuestion| match answer(&PlaygroundRequest::Check(question)) {
         PlaygroundAnswer::Check { line, .. } => line.outcomes,
         answer => panic!("{answer:?}"),
     };
-    let own = PlaygroundQuestion { cat: Some(cat.clone()), ..question(text) };
+    let with_cat = PlaygroundQuestion { cat: Some(cat.clone()), ..question(text) };
     let shipped = PlaygroundQuestion { model: Some("sc".to_owned()), ..question(text) };
-    assert_eq!(check(own), check(shipped));
+    assert_eq!(check(with_cat), check(shipped));
     let wrong = PlaygroundQuestion { cat: Some(cat + "\nempty nonsense\n"), ..question(text) };
-    let found = mistakes(ask(&PlaygroundRequest::Check(wrong)));
+    let found = mistakes(answer(&PlaygroundRequest::Check(wrong)));
     assert!(found[0].file.starts_with("model.cat") && found[0].error.contains("nonsense"), "{found:?}");
-    let unknown = mistakes(ask(&PlaygroundRequest::Model { name: "vulcan".to_owned() }));
+    let unknown = mistakes(answer(&PlaygroundRequest::Model { name: "vulcan".to_owned() }));
     assert!(unknown[0].error.contains("unknown model `vulcan`"), "{unknown:?}");
 }

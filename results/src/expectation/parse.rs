@@ -4,27 +4,29 @@ use std::collections::BTreeMap;
 
 use regex::Regex;
 
-use super::{Entry, ExpectationError, ExpectationFile, ExpectationKind, Mistake, Status};
+use super::{
+    ExpectationEntry, ExpectationError, ExpectationFile, ExpectationKind, ExpectationMistake, Status,
+};
 
 /// Statuses of deqp-runner's result lists that cover every failure when the list is used as a fails file.
 const ANY_FAILURE: [&str; 1] = ["ExpectedFail"];
 /// Statuses of deqp-runner that are not failures.
-const NO_FAILURE: [&str; 4] = ["Pass", "Flake", "KnownFlake", "UnexpectedImprovement"];
+const NON_FAILURES: [&str; 4] = ["Pass", "Flake", "KnownFlake", "UnexpectedImprovement"];
 /// A pattern without these characters is literal, so its dots are escaped.
 const REGEX_CHARACTERS: &str = "*+?()[]{}|^$\\";
 
 struct ExpectationReader<'a> {
-    shown: &'a str,
+    display_name: &'a str,
     kind: ExpectationKind,
-    entries: Vec<Entry>,
-    seen: BTreeMap<String, u32>,
+    entries: Vec<ExpectationEntry>,
+    first_lines: BTreeMap<String, u32>,
     errors: Vec<ExpectationError>,
 }
 
 /// Parses a file.
 pub fn parse(
     name: &str,
-    shown: &str,
+    display_name: &str,
     kind: ExpectationKind,
     bytes: &[u8],
 ) -> Result<ExpectationFile, Vec<ExpectationError>> {
@@ -32,12 +34,22 @@ pub fn parse(
         let before = String::from_utf8_lossy(bytes.get(..error.valid_up_to()).unwrap_or_default());
         let line = 1 + before.matches('\n').count();
         let last = before.rsplit('\n').next().unwrap_or_default();
-        let (line, column) = (number(line), number(1 + last.chars().count()));
-        vec![ExpectationError { file: shown.to_owned(), line, column, mistake: Mistake::NotText }]
+        let (line, column) = (saturating_u32(line), saturating_u32(1 + last.chars().count()));
+        vec![ExpectationError {
+            file: display_name.to_owned(),
+            line,
+            column,
+            mistake: ExpectationMistake::NotText,
+        }]
     })?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut reader =
-        ExpectationReader { shown, kind, entries: Vec::new(), seen: BTreeMap::new(), errors: Vec::new() };
+    let mut reader = ExpectationReader {
+        display_name,
+        kind,
+        entries: Vec::new(),
+        first_lines: BTreeMap::new(),
+        errors: Vec::new(),
+    };
     // Comment lines directly above patterns are their reason; an empty line ends it.
     let mut above: Vec<&str> = Vec::new();
     let mut is_used = false;
@@ -54,7 +66,7 @@ pub fn parse(
             is_used = false;
         } else {
             is_used = true;
-            reader.entry(number(index + 1), raw, &above.join(" "));
+            reader.parse_line(saturating_u32(index + 1), raw, &above.join(" "));
         }
     }
     if reader.errors.is_empty() {
@@ -65,26 +77,27 @@ pub fn parse(
 }
 
 impl ExpectationReader<'_> {
-    fn entry(&mut self, line: u32, raw: &str, above: &str) {
+    fn parse_line(&mut self, line: u32, raw: &str, above: &str) {
         // A trailing comment starts at a `#` after white space: ids contain neither.
         let comment = raw.char_indices().find(|(at, c)| {
             *c == '#' && raw.get(..*at).is_some_and(|before| before.ends_with(char::is_whitespace))
         });
-        let (text, behind) = match comment {
+        let (text, trailing) = match comment {
             Some((at, _)) => raw.split_at(at),
             None => (raw, ""),
         };
-        let behind = behind.trim_start_matches('#').trim();
+        let trailing = trailing.trim_start_matches('#').trim();
         let reason =
-            [above, behind].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
-        let start = number(1 + text.chars().take_while(|c| c.is_whitespace()).count());
+            [above, trailing].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
+        let start = saturating_u32(1 + text.chars().take_while(|c| c.is_whitespace()).count());
         let text = text.trim();
-        let place = |offset: usize| start + number(text.get(..offset).unwrap_or(text).chars().count());
+        let column_of =
+            |offset: usize| start + saturating_u32(text.get(..offset).unwrap_or(text).chars().count());
 
         let (pattern, status) = match self.kind {
-            ExpectationKind::Fails => match fails(text) {
+            ExpectationKind::Fails => match split_fails_line(text) {
                 Ok(split) => split,
-                Err((offset, mistake)) => return self.complain(line, place(offset), mistake),
+                Err((offset, mistake)) => return self.add_error(line, column_of(offset), mistake),
             },
             ExpectationKind::Flakes | ExpectationKind::Skips => {
                 let misplaced = Status::LISTED.iter().find_map(|status| {
@@ -92,34 +105,46 @@ impl ExpectationReader<'_> {
                     Some((before.len(), status.word()))
                 });
                 if let Some((offset, word)) = misplaced {
-                    return self.complain(line, place(offset), Mistake::MisplacedStatus(word));
+                    return self.add_error(
+                        line,
+                        column_of(offset),
+                        ExpectationMistake::MisplacedStatus(word),
+                    );
                 }
                 (text, None)
             }
         };
-        if let Some(first) = self.seen.insert(pattern.to_owned(), line)
+        if let Some(first) = self.first_lines.insert(pattern.to_owned(), line)
             && self.kind == ExpectationKind::Fails
         {
-            let mistake = Mistake::Twice { pattern: pattern.to_owned(), line: first };
-            return self.complain(line, start, mistake);
+            let mistake = ExpectationMistake::Duplicate { pattern: pattern.to_owned(), line: first };
+            return self.add_error(line, start, mistake);
         }
-        match regex(pattern) {
+        match compile_pattern(pattern) {
             Ok(regex) => {
-                self.entries.push(Entry { pattern: pattern.to_owned(), line, status, reason, regex });
+                self.entries.push(ExpectationEntry {
+                    pattern: pattern.to_owned(),
+                    line,
+                    status,
+                    reason,
+                    regex,
+                });
             }
-            Err((offset, what)) => self.complain(line, start + number(offset), Mistake::Pattern(what)),
+            Err((offset, what)) => {
+                self.add_error(line, start + saturating_u32(offset), ExpectationMistake::InvalidPattern(what))
+            }
         }
     }
 
-    fn complain(&mut self, line: u32, column: u32, mistake: Mistake) {
-        self.errors.push(ExpectationError { file: self.shown.to_owned(), line, column, mistake });
+    fn add_error(&mut self, line: u32, column: u32, mistake: ExpectationMistake) {
+        self.errors.push(ExpectationError { file: self.display_name.to_owned(), line, column, mistake });
     }
 }
 
 /// Splits a line of a fails file into pattern and status. The error is the byte offset and the mistake.
 ///
 /// A line of a result list, which ends in seconds, is accepted.
-fn fails(text: &str) -> Result<(&str, Option<Status>), (usize, Mistake)> {
+fn split_fails_line(text: &str) -> Result<(&str, Option<Status>), (usize, ExpectationMistake)> {
     let mut rest = text;
     // The seconds column of deqp-runner's results.csv.
     if let Some((before, seconds)) = rest.rsplit_once(',')
@@ -133,23 +158,27 @@ fn fails(text: &str) -> Result<(&str, Option<Status>), (usize, Mistake)> {
     let word = word.trim();
     if let Some(status) = Status::LISTED.into_iter().find(|status| status.word() == word) {
         let pattern = pattern.trim_end();
-        return if pattern.is_empty() { Err((0, Mistake::NoPattern)) } else { Ok((pattern, Some(status))) };
+        return if pattern.is_empty() {
+            Err((0, ExpectationMistake::NoPattern))
+        } else {
+            Ok((pattern, Some(status)))
+        };
     }
     if ANY_FAILURE.contains(&word) {
         return Ok((pattern.trim_end(), None));
     }
-    if NO_FAILURE.iter().any(|known| word.starts_with(known)) {
-        return Err((at, Mistake::NoFailure(word.to_owned())));
+    if NON_FAILURES.iter().any(|known| word.starts_with(known)) {
+        return Err((at, ExpectationMistake::NotAFailure(word.to_owned())));
     }
     // A comma inside braces belongs to a repetition such as `{1,3}`.
     if word.ends_with('}') || word.contains("}") {
         return Ok((rest, None));
     }
-    Err((at, Mistake::UnknownStatus(word.to_owned())))
+    Err((at, ExpectationMistake::UnknownStatus(word.to_owned())))
 }
 
 /// Compiles a pattern, matched anywhere in an id. The error is the character offset and the message.
-fn regex(pattern: &str) -> Result<Regex, (usize, String)> {
+fn compile_pattern(pattern: &str) -> Result<Regex, (usize, String)> {
     let is_plain = !pattern.contains(|c| REGEX_CHARACTERS.contains(c));
     let text = if is_plain { pattern.replace('.', r"\.") } else { pattern.to_owned() };
     match regex_syntax::Parser::new().parse(&text) {
@@ -164,6 +193,6 @@ fn regex(pattern: &str) -> Result<Regex, (usize, String)> {
     }
 }
 
-fn number(n: usize) -> u32 {
+fn saturating_u32(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }

@@ -3,18 +3,18 @@
 use std::collections::BTreeSet;
 
 use super::replay;
+use crate::escape;
 use crate::judge::{Reason, find_contradiction};
-use crate::show;
 use crate::wire::{RunLine, ShaderRun, VerdictWord};
 
 /// Upper limit of the instances in a second: more than any device executes.
-pub const MOST_INSTANCES_OF_SECOND: f64 = 1e13;
+pub const MAX_INSTANCES_PER_SECOND: f64 = 1e13;
 
 /// Checks the invariants of a record.
 ///
 /// # Errors
 /// The first one that does not hold.
-pub(super) fn invariants(line: &RunLine) -> Result<(), String> {
+pub(super) fn check_invariants(line: &RunLine) -> Result<(), String> {
     check_counts(line)?;
     check_batches(line)?;
     check_time(line)?;
@@ -33,14 +33,14 @@ pub(super) fn invariants(line: &RunLine) -> Result<(), String> {
     }
     let mut states = BTreeSet::new();
     if let Some(twice) =
-        line.outcomes.iter().map(|o| crate::state::text(&o.state)).find(|s| !states.insert(s.clone()))
+        line.outcomes.iter().map(|o| crate::state::format_state(&o.state)).find(|s| !states.insert(s.clone()))
     {
-        return Err(format!("outcome `{}` occurs twice", show::line(&twice)));
+        return Err(format!("outcome `{}` occurs twice", escape::escape_line(&twice)));
     }
     if !replay::is_replay(line) {
         return Err(format!(
             "`replay` is not a command that only runs the test: {}",
-            show::line(&line.replay)
+            escape::escape_line(&line.replay)
         ));
     }
     if line.verdict == VerdictWord::Skipped {
@@ -81,9 +81,9 @@ fn check_counts(line: &RunLine) -> Result<(), String> {
 /// Checks that every batch has an instance, and every instance a batch.
 fn check_batches(line: &RunLine) -> Result<(), String> {
     let all = line.batches.unwrap_or(0);
-    let most = line.outcomes.iter().filter_map(|outcome| outcome.batches).max().unwrap_or(0);
-    if most > all || all > line.instances {
-        return Err(format!("{most} batches of {all}"));
+    let max_batches = line.outcomes.iter().filter_map(|outcome| outcome.batches).max().unwrap_or(0);
+    if max_batches > all || all > line.instances {
+        return Err(format!("{max_batches} batches of {all}"));
     }
     let is_wrong = |batches: Option<u64>, count: u64| match batches {
         Some(batches) => batches > count || (batches == 0) != (count == 0),
@@ -105,7 +105,7 @@ fn check_time(line: &RunLine) -> Result<(), String> {
     if !(line.seconds.is_finite() && line.seconds >= 0.0) {
         return Err(format!("`seconds` is {}, which is not a duration", line.seconds));
     }
-    if line.seconds > 0.0 && line.instances as f64 > line.seconds * MOST_INSTANCES_OF_SECOND {
+    if line.seconds > 0.0 && line.instances as f64 > line.seconds * MAX_INSTANCES_PER_SECOND {
         return Err(format!("{} instances in {} s, which no device executes", line.instances, line.seconds));
     }
     Ok(())
@@ -120,7 +120,7 @@ fn check_contents(line: &RunLine, shader: &ShaderRun) -> Result<(), String> {
     }
     let mut hashes = BTreeSet::new();
     if let Some(twice) = shader.contents.iter().find(|content| !hashes.insert(&content.hash)) {
-        return Err(format!("contents `{}` occur twice", show::line(&twice.hash)));
+        return Err(format!("contents `{}` occur twice", escape::escape_line(&twice.hash)));
     }
     let proves = matches!(line.verdict, VerdictWord::Conforms | VerdictWord::Violates);
     if proves && !shader.judged && shader.claim.is_none() {

@@ -3,10 +3,10 @@
 use crate::wire::RunLine;
 
 /// The options of a replay of a litmus test or of a test of forward progress.
-const OPTIONS: [&str; 8] =
+const REPLAY_OPTIONS: [&str; 8] =
     ["--device", "--fault", "--instances", "--model", "--progress", "--seed", "--stress", "--suite"];
 /// Options that no replay has: they write files.
-const WRITING: [&str; 5] = ["--baseline", "--gtest_output", "--log", "--out", "--save-baseline"];
+const WRITING_OPTIONS: [&str; 5] = ["--baseline", "--gtest_output", "--log", "--out", "--save-baseline"];
 
 /// Returns true if the replay of a line is absent, or a command that only runs its test.
 pub(super) fn is_replay(line: &RunLine) -> bool {
@@ -21,20 +21,21 @@ pub(super) fn is_replay(line: &RunLine) -> bool {
         Some(place) => words.get(place + 1).is_some_and(|word| word == value),
         None => true,
     };
-    let is_number = |flag: &str| !words.iter().any(|word| word == flag) || number(line, flag).is_some();
+    let is_number =
+        |flag: &str| !words.iter().any(|word| word == flag) || number_after_flag(line, flag).is_some();
     program == "vk-litmus"
         && run == "run"
         && agrees("--seed", &line.seed.to_string())
         && is_number("--instances")
         && match line.shader {
             // A shader has the options of its inputs and of its compiler.
-            Some(_) => flags.all(|flag| !WRITING.contains(&name(flag).as_str())),
-            None => flags.all(|flag| OPTIONS.contains(&name(flag).as_str())),
+            Some(_) => flags.all(|flag| !WRITING_OPTIONS.contains(&name(flag).as_str())),
+            None => flags.all(|flag| REPLAY_OPTIONS.contains(&name(flag).as_str())),
         }
 }
 
 /// Returns the number after a flag of a replay.
-pub(super) fn number(line: &RunLine, flag: &str) -> Option<u64> {
+pub(super) fn number_after_flag(line: &RunLine, flag: &str) -> Option<u64> {
     let words = shell_words(&line.replay)?;
     let place = words.iter().position(|word| word == flag)?;
     words.get(place + 1)?.parse().ok()

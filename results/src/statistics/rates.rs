@@ -12,11 +12,11 @@ use super::{Proportion, Significance, checked_gamma_ur, incomplete_beta};
 /// The median of the chi-square distribution with one degree of freedom.
 const CHI_SQUARE_MEDIAN: f64 = 0.454_936;
 /// Smallest number of comparisons from which the scatter is estimated.
-const LEAST_COMPARISONS: usize = 10;
+const MIN_COMPARISONS: usize = 10;
 /// Up to this number of observations in both runs together, Fisher's exact test is used.
-const EXACT_SIGHTINGS: u64 = 50;
+const MAX_EXACT_OBSERVATIONS: u64 = 50;
 /// A run with a smaller expected count excludes the comparison from the estimate of the inflation.
-const LEAST_EXPECTED: f64 = 5.0;
+const MIN_EXPECTED_COUNT: f64 = 5.0;
 
 /// The counts of one outcome in two runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,12 +47,12 @@ impl RateComparison {
             ..*self
         };
         let rarer = if self.rate_sum() <= flipped.rate_sum() { *self } else { flipped };
-        if rarer.old_count.saturating_add(rarer.new_count) <= EXACT_SIGHTINGS {
-            let p = rarer.fisher();
-            return Some(Significance { statistic: statistic_of(p), p });
+        if rarer.old_count.saturating_add(rarer.new_count) <= MAX_EXACT_OBSERVATIONS {
+            let p = rarer.fisher_exact_p();
+            return Some(Significance { statistic: inverse_chi_square_tail(p), p });
         }
         let statistic = self.likelihood_ratio();
-        Some(Significance { statistic, p: tail(statistic) })
+        Some(Significance { statistic, p: chi_square_tail(statistic) })
     }
 
     fn rate_sum(&self) -> f64 {
@@ -64,16 +64,16 @@ impl RateComparison {
     fn is_regular(&self) -> bool {
         let (old, new) = (self.old_total as f64, self.new_total as f64);
         let share = (self.old_count as f64 + self.new_count as f64) / (old + new);
-        old.min(new) * share.min(1.0 - share) >= LEAST_EXPECTED
+        old.min(new) * share.min(1.0 - share) >= MIN_EXPECTED_COUNT
     }
 
     fn likelihood_ratio(&self) -> f64 {
         let (old, new) = (self.old_total as f64, self.new_total as f64);
-        let seen = self.old_count as f64 + self.new_count as f64;
-        let unseen = old + new - seen;
+        let observed_total = self.old_count as f64 + self.new_count as f64;
+        let unseen = old + new - observed_total;
         let cells = [
-            (self.old_count as f64, old, seen),
-            (self.new_count as f64, new, seen),
+            (self.old_count as f64, old, observed_total),
+            (self.new_count as f64, new, observed_total),
             (old - self.old_count as f64, old, unseen),
             (new - self.new_count as f64, new, unseen),
         ];
@@ -85,33 +85,35 @@ impl RateComparison {
 
     /// The two-sided p-value of Fisher's exact test: the total probability of all tables at most as probable
     /// as this one.
-    fn fisher(&self) -> f64 {
-        let seen = self.old_count + self.new_count;
+    fn fisher_exact_p(&self) -> f64 {
+        let observed_total = self.old_count + self.new_count;
         let falling = |total: u64, count: u64| -> f64 {
             (0..count).map(|index| (total as f64 - index as f64).max(0.0)).map(f64::ln).sum()
         };
-        let choose = |k: u64| falling(seen, k) - falling(k, k);
+        let choose = |k: u64| falling(observed_total, k) - falling(k, k);
         let both = self.old_total as f64 + self.new_total as f64;
-        let all: f64 = (0..seen).map(|index| (both - index as f64).ln()).sum();
-        let probability =
-            |k: u64| (choose(k) + falling(self.old_total, k) + falling(self.new_total, seen - k) - all).exp();
-        let own = probability(self.old_count);
-        let sum: f64 = (0..=seen).map(probability).filter(|p| *p <= own * (1.0 + 1e-7)).sum();
+        let all: f64 = (0..observed_total).map(|index| (both - index as f64).ln()).sum();
+        let probability = |k: u64| {
+            (choose(k) + falling(self.old_total, k) + falling(self.new_total, observed_total - k) - all).exp()
+        };
+        let observed_probability = probability(self.old_count);
+        let sum: f64 =
+            (0..=observed_total).map(probability).filter(|p| *p <= observed_probability * (1.0 + 1e-7)).sum();
         sum.min(1.0)
     }
 }
 
 /// The chi-square tail with one degree of freedom.
-fn tail(statistic: f64) -> f64 {
+fn chi_square_tail(statistic: f64) -> f64 {
     checked_gamma_ur(0.5, 0.5 * statistic)
 }
 
-/// Inverts [`tail`] by bisection.
-fn statistic_of(p: f64) -> f64 {
+/// Inverts [`chi_square_tail`] by bisection.
+fn inverse_chi_square_tail(p: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1400.0);
     for _ in 0..100 {
         let middle = 0.5 * (low + high);
-        if tail(middle) > p {
+        if chi_square_tail(middle) > p {
             low = middle;
         } else {
             high = middle;
@@ -133,7 +135,7 @@ pub struct Scatter {
 /// Candidate degrees of freedom, in order of increasing tail weight.
 const FREEDOMS: [f64; 8] = [30.0, 10.0, 6.0, 4.0, 3.0, 2.0, 1.5, 1.0];
 /// Up to this inflation, instances count as independent.
-const INDEPENDENT: f64 = 1.5;
+const MAX_INDEPENDENT_INFLATION: f64 = 1.5;
 
 impl Scatter {
     /// The scatter of independent instances.
@@ -141,29 +143,30 @@ impl Scatter {
 
     /// Estimates the scatter from comparisons; most must be of unchanged rates. Only comparisons with large
     /// expected counts are used. `None` if there are too few.
-    pub fn of(comparisons: &[RateComparison]) -> Option<Scatter> {
+    pub fn estimate(comparisons: &[RateComparison]) -> Option<Scatter> {
         let mut statistics: Vec<f64> = comparisons
             .iter()
             .filter(|comparison| comparison.is_regular())
             .filter_map(|comparison| Some(comparison.significance()?.statistic))
             .collect();
-        if statistics.len() < LEAST_COMPARISONS {
+        if statistics.len() < MIN_COMPARISONS {
             return None;
         }
         statistics.sort_by(f64::total_cmp);
         let median = *statistics.get(statistics.len() / 2)?;
         let decile = *statistics.get(statistics.len() * 9 / 10)?;
-        if median <= INDEPENDENT * CHI_SQUARE_MEDIAN {
+        if median <= MAX_INDEPENDENT_INFLATION * CHI_SQUARE_MEDIAN {
             return Some(Scatter::NONE);
         }
         // Choose the lightest tails that are at least as heavy as the observed ones.
-        let uneven = |freedom: f64| quantile(0.1, freedom) / quantile(0.5, freedom);
-        let freedom = FREEDOMS.into_iter().find(|freedom| uneven(*freedom) >= decile / median).unwrap_or(1.0);
-        Some(Scatter { scale: (median / quantile(0.5, freedom)).max(1.0), freedom: Some(freedom) })
+        let tail_ratio = |freedom: f64| student_quantile(0.1, freedom) / student_quantile(0.5, freedom);
+        let freedom =
+            FREEDOMS.into_iter().find(|freedom| tail_ratio(*freedom) >= decile / median).unwrap_or(1.0);
+        Some(Scatter { scale: (median / student_quantile(0.5, freedom)).max(1.0), freedom: Some(freedom) })
     }
 
     /// Returns the deflated statistic with its p-value under this scatter.
-    pub fn judge(&self, significance: Significance) -> Significance {
+    pub fn deflate(&self, significance: Significance) -> Significance {
         let statistic = significance.statistic / self.scale;
         let p = match self.freedom {
             None => significance.p,
@@ -180,7 +183,7 @@ fn student_tail(square: f64, freedom: f64) -> f64 {
 
 /// Returns the squared value that a Student variable exceeds with `probability`, by bisection on its
 /// logarithm.
-fn quantile(probability: f64, freedom: f64) -> f64 {
+fn student_quantile(probability: f64, freedom: f64) -> f64 {
     let (mut low, mut high) = (-20.0_f64, 60.0_f64);
     for _ in 0..80 {
         let middle = 0.5 * (low + high);
@@ -202,18 +205,18 @@ mod tests {
     }
 
     #[track_caller]
-    fn close(actual: f64, expected: f64, relative: f64) {
+    fn assert_close(actual: f64, expected: f64, relative: f64) {
         assert!((actual - expected).abs() <= relative * expected.abs(), "{actual:e} is not {expected:e}");
     }
 
     /// Fisher's tea experiment: 3 and 1 of 4 give 34/70; all correct gives 2/70.
     #[test]
     fn few_sightings_are_compared_exactly() {
-        close(compare(3, 4, 1, 4).significance().unwrap().p, 34.0 / 70.0, 1e-9);
-        close(compare(4, 4, 0, 4).significance().unwrap().p, 2.0 / 70.0, 1e-9);
+        assert_close(compare(3, 4, 1, 4).significance().unwrap().p, 34.0 / 70.0, 1e-9);
+        assert_close(compare(4, 4, 0, 4).significance().unwrap().p, 2.0 / 70.0, 1e-9);
         // Five observations against none in runs of equal length: 2 / 2⁵.
-        close(compare(5, 1_000_000_000, 0, 1_000_000_000).significance().unwrap().p, 2.0 / 32.0, 1e-6);
-        close(compare(1, 100, 0, 900).significance().unwrap().p, 0.1, 1e-9);
+        assert_close(compare(5, 1_000_000_000, 0, 1_000_000_000).significance().unwrap().p, 2.0 / 32.0, 1e-6);
+        assert_close(compare(1, 100, 0, 900).significance().unwrap().p, 0.1, 1e-9);
     }
 
     #[test]
@@ -225,7 +228,7 @@ mod tests {
                 + 500.0 * (500.0_f64 / 550.0).ln()
                 + 500.0 * (500.0_f64 / 450.0).ln());
         let found = compare(600, 1000, 500, 1000).significance().unwrap();
-        close(found.statistic, expected, 1e-9);
+        assert_close(found.statistic, expected, 1e-9);
         assert!(found.p < 1e-5 && found.p > 1e-6);
         assert_eq!(compare(500, 1000, 500, 1000).significance().unwrap().statistic, 0.0);
         assert_eq!(compare(0, 0, 5, 10).significance(), None);
@@ -234,9 +237,9 @@ mod tests {
     #[test]
     fn statistics_and_tails_are_inverse() {
         for statistic in [0.1, 0.454_936, 3.841, 40.0, 300.0] {
-            close(statistic_of(tail(statistic)), statistic, 1e-9);
+            assert_close(inverse_chi_square_tail(chi_square_tail(statistic)), statistic, 1e-9);
         }
-        close(tail(CHI_SQUARE_MEDIAN), 0.5, 1e-5);
+        assert_close(chi_square_tail(CHI_SQUARE_MEDIAN), 0.5, 1e-5);
     }
 
     /// Table values: 0.8165 and 2.9200 with 2 degrees of freedom, 0.7649 and 2.3534 with 3, 1 and 6.3138 with
@@ -246,8 +249,8 @@ mod tests {
         for (freedom, median, decile) in
             [(2.0, 0.816_497, 2.919_986), (3.0, 0.764_892, 2.353_363), (1.0, 1.0, 6.313_752)]
         {
-            close(quantile(0.5, freedom).sqrt(), median, 1e-5);
-            close(quantile(0.1, freedom).sqrt(), decile, 1e-5);
+            assert_close(student_quantile(0.5, freedom).sqrt(), median, 1e-5);
+            assert_close(student_quantile(0.1, freedom).sqrt(), decile, 1e-5);
         }
     }
 
@@ -256,19 +259,19 @@ mod tests {
         // Every rate moves by about five deviations, so the cause is scheduling and not one test.
         let all: Vec<RateComparison> =
             (1..=30).map(|i| compare(10_000 * i, 1_000_000, 10_000 * i + 700, 1_000_000)).collect();
-        let scatter = Scatter::of(&all).unwrap();
+        let scatter = Scatter::estimate(&all).unwrap();
         assert!(scatter.scale > 1.5, "{scatter:?}");
         let one = compare(10_000, 1_000_000, 500_000, 1_000_000).significance().unwrap();
         assert!(
-            scatter.judge(one).p < 1e-4,
+            scatter.deflate(one).p < 1e-4,
             "what moves much further still stands out: {:?}",
-            scatter.judge(one)
+            scatter.deflate(one)
         );
-        assert!(scatter.judge(all[3].significance().unwrap()).p > 0.05);
-        assert_eq!(Scatter::of(&all[..9]), None);
+        assert!(scatter.deflate(all[3].significance().unwrap()).p > 0.05);
+        assert_eq!(Scatter::estimate(&all[..9]), None);
         let same: Vec<RateComparison> =
             (1..=30).map(|i| compare(1000 * i, 1_000_000, 1000 * i, 1_000_000)).collect();
-        assert_eq!(Scatter::of(&same), Some(Scatter::NONE));
+        assert_eq!(Scatter::estimate(&same), Some(Scatter::NONE));
     }
 
     /// Tests that scatter unevenly are judged by a distribution with heavier tails.
@@ -281,9 +284,9 @@ mod tests {
             .take(40)
             .map(|shift| compare(500_000, 1_000_000, 500_000 + shift, 1_000_000))
             .collect();
-        let scatter = Scatter::of(&all).unwrap();
+        let scatter = Scatter::estimate(&all).unwrap();
         assert_eq!(scatter.freedom, Some(1.0), "{scatter:?}");
-        let p: Vec<f64> = all.iter().map(|c| scatter.judge(c.significance().unwrap()).p).collect();
+        let p: Vec<f64> = all.iter().map(|c| scatter.deflate(c.significance().unwrap()).p).collect();
         assert!(crate::statistics::holm(&p).into_iter().all(|p| p > 0.05), "{p:?}");
     }
 }

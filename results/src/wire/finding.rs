@@ -54,7 +54,7 @@ impl FindingRecord {
 
 impl MendRecord {
     /// Formats the change with its position.
-    pub fn placed(&self) -> String {
+    pub fn format_with_position(&self) -> String {
         let line = self.line.map_or(String::new(), |line| format!(":{line}"));
         format!("{}{line}: {}", self.file.as_deref().unwrap_or_default(), self.text)
     }

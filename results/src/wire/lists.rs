@@ -96,7 +96,7 @@ pub struct FaultsRecord {
     /// Number of tests in the suite.
     pub tests: usize,
     /// The result for each fault.
-    pub faults: Vec<SoughtFault>,
+    pub faults: Vec<FaultSearchSummary>,
     /// Faults with another result than expected.
     pub missed: Vec<&'static str>,
     /// Verdicts against the simulated GPU without a fault.
@@ -107,7 +107,7 @@ pub struct FaultsRecord {
 
 /// The search for one fault.
 #[derive(Clone, Debug, Serialize)]
-pub struct SoughtFault {
+pub struct FaultSearchSummary {
     /// Its name.
     pub fault: &'static str,
     /// The rule that it breaks.

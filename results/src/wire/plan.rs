@@ -39,14 +39,14 @@ pub struct PlanRecord {
 pub const DEFAULT_STRESS: &str = "default";
 
 /// Suffix of a budget that is a number of instances per test.
-pub const INSTANCES_A_TEST: &str = " instances a test";
+pub const INSTANCES_PER_TEST_SUFFIX: &str = " instances a test";
 /// Suffix of a budget that is a number of dispatches per placement.
-pub const DISPATCHES_A_PLACEMENT: &str = " dispatches a placement";
+pub const DISPATCHES_PER_PLACEMENT_SUFFIX: &str = " dispatches a placement";
 
 impl PlanRecord {
     /// Returns the number in the budget; `None` if the budget is a time.
-    pub fn instances(&self) -> Option<u64> {
-        let ends = [INSTANCES_A_TEST, DISPATCHES_A_PLACEMENT];
+    pub fn instance_budget(&self) -> Option<u64> {
+        let ends = [INSTANCES_PER_TEST_SUFFIX, DISPATCHES_PER_PLACEMENT_SUFFIX];
         ends.into_iter().find_map(|end| self.budget.strip_suffix(end)?.parse().ok())
     }
 
@@ -61,25 +61,25 @@ impl PlanRecord {
 
     /// Returns one line for each device and test, in plan order, with the reason `missing` for those not in
     /// `lines`.
-    pub fn completed(&self, lines: &[RunLine]) -> Vec<RunLine> {
-        let mut known: BTreeMap<(&str, &str), &RunLine> =
+    pub fn complete_lines(&self, lines: &[RunLine]) -> Vec<RunLine> {
+        let mut lines_by_test: BTreeMap<(&str, &str), &RunLine> =
             lines.iter().map(|line| ((line.device.as_str(), line.id.as_str()), line)).collect();
         let mut all = Vec::with_capacity(self.devices.len() * self.tests.len());
         for (index, device) in self.devices.iter().enumerate() {
             for test in &self.tests {
-                all.push(match known.remove(&(device.name.as_str(), test.id.as_str())) {
+                all.push(match lines_by_test.remove(&(device.name.as_str(), test.id.as_str())) {
                     Some(line) => line.clone(),
-                    None => self.missing(index, device, test),
+                    None => self.missing_line(index, device, test),
                 });
             }
         }
         // Lines that are not in the plan come last, so that no observation is lost.
-        all.extend(known.into_values().cloned());
+        all.extend(lines_by_test.into_values().cloned());
         all
     }
 
     /// Builds the line of a test without a verdict on a device.
-    fn missing(&self, index: usize, device: &DeviceRecord, test: &TestRecord) -> RunLine {
+    fn missing_line(&self, index: usize, device: &DeviceRecord, test: &TestRecord) -> RunLine {
         let model = test.models.get(index);
         RunLine {
             schema: RUN_SCHEMA.to_owned(),

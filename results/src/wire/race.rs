@@ -89,7 +89,7 @@ pub struct NeededRecord {
 
 impl NeededRecord {
     /// Formats the input as a sentence.
-    pub fn sentence(&self) -> String {
+    pub fn to_sentence(&self) -> String {
         let NeededRecord { name, value, option, lines } = self;
         let what = match lines.as_str() {
             "" => "a finding depends on it".to_owned(),

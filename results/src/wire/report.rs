@@ -4,10 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{MutantSeen, PlanRecord, REPORT_SCHEMA, RunLine};
-use crate::mutants::Mutants;
+use crate::mutants::MutantVerdicts;
 use crate::power::{self, Power};
 use crate::read::Results;
-use crate::report::{OutcomeClass, Report, bars, weak_reproducibility};
+use crate::report::{OutcomeClass, Report, histogram_bars, weak_reproducibility};
 use crate::statistics::Proportion;
 
 /// `report --format json`: results of several runs with confidence figures.
@@ -82,25 +82,27 @@ impl ReportRecord {
             devices: report.devices.iter().map(|device| device.label.clone()).collect(),
             plans: results.iter().filter_map(|results| results.plan.clone()).collect(),
             runs: report.lines().cloned().collect(),
-            power: power::matrix().map(|matrix| power::of(matrix, report.lines())).unwrap_or_default(),
+            power: power::embedded_matrix()
+                .map(|matrix| power::compute_powers(matrix, report.lines()))
+                .unwrap_or_default(),
             confidence: {
-                let mutants = Mutants::of(report.lines());
-                report.lines().map(|line| confidence(line, &mutants)).collect()
+                let mutants = MutantVerdicts::from_lines(report.lines());
+                report.lines().map(|line| confidence_record(line, &mutants)).collect()
             },
         }
     }
 }
 
-fn confidence(line: &RunLine, mutants: &Mutants<'_>) -> ConfidenceRecord {
+fn confidence_record(line: &RunLine, mutants: &MutantVerdicts<'_>) -> ConfidenceRecord {
     let trials = line.batches.unwrap_or(line.instances.saturating_sub(line.unresolved));
-    let rates = bars(line).into_iter().filter(|bar| bar.kind != OutcomeClass::Ordinary);
+    let rates = histogram_bars(line).into_iter().filter(|bar| bar.kind != OutcomeClass::Ordinary);
     ConfidenceRecord {
         id: line.id.clone(),
         device: line.device.clone(),
         reproducibility: weak_reproducibility(line),
-        never_seen_below: crate::statistics::never_seen_bound(trials),
+        never_seen_below: crate::statistics::zero_count_bound(trials),
         never_seen_anytime_below: Some(Proportion::new(0, trials).anytime_interval().high),
-        mutants: mutants.seen(line),
+        mutants: mutants.mutant_counts(line),
         rates: rates
             .filter_map(|bar| {
                 let interval = bar.interval?;

@@ -1,11 +1,11 @@
 //! Text output of the `bench` command.
 
 use crate::bench::{BenchReport, Purpose, Rates};
-use crate::wire::{BenchStressRecord, FaultSearch, FaultsRecord, GrowthRecord, SoughtFault};
+use crate::wire::{BenchStressRecord, FaultSearch, FaultSearchSummary, FaultsRecord, GrowthRecord};
 use crate::write::number::plural;
 
 /// Formats the rates of a device.
-pub fn text(report: &BenchReport) -> String {
+pub fn format_rates(report: &BenchReport) -> String {
     let mut text = format!("{} ({}), preset {}\n\n", report.device, report.driver.trim(), report.preset);
     text += &format!("{:28}{:>14}{:>16}{:>14}\n", "millions a second", "instances", "interleaved", "weak");
     let mut row = |name: &str, rates: &Rates| {
@@ -30,11 +30,11 @@ pub fn text(report: &BenchReport) -> String {
             text += &format!("{}: {error}\n", run.test);
         }
     }
-    text + &left_out(report.not_executed())
+    text + &not_executed_note(report.not_executed())
 }
 
 /// Returns the note on instances that the device did not execute; empty if it executed all.
-fn left_out(not_executed: u64) -> String {
+fn not_executed_note(not_executed: u64) -> String {
     if not_executed == 0 {
         return String::new();
     }
@@ -42,7 +42,7 @@ fn left_out(not_executed: u64) -> String {
 }
 
 /// Formats time and memory by number of instances.
-pub fn growth(growth: &GrowthRecord) -> String {
+pub fn format_growth(growth: &GrowthRecord) -> String {
     let GrowthRecord { device, preset, test, rows, .. } = growth;
     let mut text = format!("{test} on {device}, preset {preset}\n\n");
     text += &format!("{:>16}{:>12}{:>16}{:>16}\n", "instances", "seconds", "millions a s", "peak memory");
@@ -51,11 +51,11 @@ pub fn growth(growth: &GrowthRecord) -> String {
         let rate = row.instances_per_second / 1e6;
         text += &format!("{:>16}{:>12.3}{rate:>16.2}{peak:>16}\n", row.instances, row.seconds);
     }
-    text + &left_out(growth.not_executed())
+    text + &not_executed_note(growth.not_executed())
 }
 
 /// Formats a comparison of stress environments.
-pub fn environments(report: &BenchStressRecord) -> String {
+pub fn format_environments(report: &BenchStressRecord) -> String {
     let BenchStressRecord { device, driver, tests, mutants, rounds, trial_seconds, seed, .. } = report;
     let mut text = format!(
         "{device} ({}): {tests} relaxed tests, {mutants} of them mutants, {rounds} × {trial_seconds:.3} s in each environment, seed {seed}\n\n",
@@ -76,20 +76,20 @@ pub fn environments(report: &BenchStressRecord) -> String {
         "ratio"
     );
     let ratio = |ratio: Option<f64>| ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.3}"));
-    for of in &report.environments {
+    for environment in &report.environments {
         text += &format!(
             "{:14}{:>8.1}{:>13.0}{:>13.0}{:>12.0}{:>8}{:>12}{:>13.1}{:>8}{:>13.2}{:>8}\n",
-            of.name,
-            of.seconds,
-            of.instances_per_second,
-            of.interleaved_per_second,
-            of.weak_per_second,
-            ratio(of.weak_ratio),
-            format!("{} of {mutants}", of.killed),
-            of.deaths_per_second,
-            ratio(of.deaths_ratio),
-            of.typical_deaths_per_second,
-            ratio(of.typical_ratio),
+            environment.name,
+            environment.seconds,
+            environment.instances_per_second,
+            environment.interleaved_per_second,
+            environment.weak_per_second,
+            ratio(environment.weak_ratio),
+            format!("{} of {mutants}", environment.killed),
+            environment.deaths_per_second,
+            ratio(environment.deaths_ratio),
+            environment.typical_deaths_per_second,
+            ratio(environment.typical_ratio),
         );
     }
     text += "\nDeaths of each mutant a second:\n";
@@ -110,11 +110,11 @@ pub fn environments(report: &BenchStressRecord) -> String {
             }
         }
     }
-    text + &left_out(report.not_executed())
+    text + &not_executed_note(report.not_executed())
 }
 
 /// Formats the search for one fault on one line.
-pub fn fault(fault: &SoughtFault) -> String {
+pub fn format_fault(fault: &FaultSearchSummary) -> String {
     let mut sorted: Vec<&FaultSearch> = fault.seeds.iter().collect();
     sorted.sort_by(|left, right| left.seconds.total_cmp(&right.seconds));
     let Some(median) = sorted.get(sorted.len() / 2) else { return String::new() };
@@ -130,7 +130,7 @@ pub fn fault(fault: &SoughtFault) -> String {
 }
 
 /// Formats the totals over all faults on one line.
-pub fn faults(record: &FaultsRecord) -> String {
+pub fn format_fault_totals(record: &FaultsRecord) -> String {
     let visible = record.faults.iter().filter(|fault| fault.expect != "invisible").count();
     format!(
         "{visible} of {} faults were detected, {} led to something else; {} false alarms in {} instances\n",
@@ -171,9 +171,9 @@ mod tests {
             calibration: Baseline::new("native", Vec::new()),
             seconds: 2.0,
         };
-        let told = |number: &str| format!("\nnot executed: {number}, which count in no rate\n");
-        assert!(text(&report([1200, 34])).ends_with(&told("1,234 instances")));
-        assert!(!text(&report([0, 0])).contains("not executed"));
+        let note = |number: &str| format!("\nnot executed: {number}, which count in no rate\n");
+        assert!(format_rates(&report([1200, 34])).ends_with(&note("1,234 instances")));
+        assert!(!format_rates(&report([0, 0])).contains("not executed"));
         let row = |not_executed| GrowthRow {
             instances: 10,
             not_executed,
@@ -181,13 +181,13 @@ mod tests {
             instances_per_second: 10.0,
             peak_memory_bytes: None,
         };
-        let grown = GrowthRecord {
+        let growth = GrowthRecord {
             schema: "s",
             device: "a".to_owned(),
             preset: "gpu".to_owned(),
             test: "t",
             rows: vec![row(0), row(5)],
         };
-        assert!(growth(&grown).ends_with(&told("5 instances")));
+        assert!(format_growth(&growth).ends_with(&note("5 instances")));
     }
 }

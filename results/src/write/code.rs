@@ -3,10 +3,10 @@
 use crate::wire::{CodegenKernel, MachineCodeLine};
 
 /// The extension through which drivers report compiled code.
-pub const EXTENSION: &str = "VK_KHR_pipeline_executable_properties";
+pub const EXECUTABLE_PROPERTIES_EXTENSION: &str = "VK_KHR_pipeline_executable_properties";
 
 /// Formats a kernel: one line per machine instruction, with its source instruction on the left.
-pub fn kernel(kernel: &CodegenKernel) -> String {
+pub fn format_kernel(kernel: &CodegenKernel) -> String {
     let mut text = String::new();
     if let Some(why) = &kernel.not_disassembled {
         text += &format!("  {why}\n");
@@ -31,32 +31,32 @@ pub struct CodeSection {
     /// The code.
     pub text: String,
     /// Whether the kernel has only the threads of the test and each line its source instruction.
-    pub aligned: bool,
+    pub is_aligned: bool,
 }
 
 /// Returns the sections of a record: first the kernels with only the threads of the test, then those that
 /// ran.
-pub fn parts(line: &MachineCodeLine) -> Vec<CodeSection> {
+pub fn code_sections(line: &MachineCodeLine) -> Vec<CodeSection> {
     let aligned = line.kernels.iter().map(|one| {
         let how = one.reason.as_deref().map(|how| format!(", {how}")).unwrap_or_default();
         CodeSection {
             heading: format!("{}, the threads alone ({}{how})", one.kernel, one.form),
-            text: kernel(one),
-            aligned: true,
+            text: format_kernel(one),
+            is_aligned: true,
         }
     });
     let ran = line.ran.iter().map(|form| CodeSection {
         heading: format!("{}, the kernel that ran", form.name),
         text: form.text.clone(),
-        aligned: false,
+        is_aligned: false,
     });
     aligned.chain(ran).collect()
 }
 
 /// Formats the reason why there is no machine code.
-pub fn without(why: &str) -> String {
-    if why == EXTENSION {
-        format!("no machine code: the driver lacks {EXTENSION}")
+pub fn format_no_code_reason(why: &str) -> String {
+    if why == EXECUTABLE_PROPERTIES_EXTENSION {
+        format!("no machine code: the driver lacks {EXECUTABLE_PROPERTIES_EXTENSION}")
     } else {
         format!("no machine code: {why}")
     }

@@ -21,7 +21,7 @@ pub enum CodegenView {
 
 /// Totals over the tests of one device.
 #[derive(Clone, Debug, Default)]
-pub struct Figures {
+pub struct CodegenTotals {
     device: String,
     tests: usize,
     compiled: usize,
@@ -35,10 +35,10 @@ pub struct Figures {
     orders: BTreeMap<String, BTreeMap<CodegenOrderVerdict, usize>>,
 }
 
-impl Figures {
+impl CodegenTotals {
     /// Creates empty totals.
-    pub fn new(device: &str) -> Figures {
-        Figures { device: device.to_owned(), ..Figures::default() }
+    pub fn new(device: &str) -> CodegenTotals {
+        CodegenTotals { device: device.to_owned(), ..CodegenTotals::default() }
     }
 
     /// Adds a line.
@@ -67,7 +67,7 @@ impl Figures {
         }
     }
 
-    /// Returns the compile time in milliseconds at the quantile `part` of all kernels.
+    /// Returns the compile time in milliseconds at a `quantile` of all kernels.
     fn quantile(&self, part: f64) -> f64 {
         let mut sorted = self.micros.clone();
         sorted.sort_unstable();
@@ -76,12 +76,12 @@ impl Figures {
     }
 }
 
-/// Formats tests. A test that compiles prints nothing unless `shown` requests its code.
-pub fn lines(lines: &[CodegenLine], shown: Option<CodegenView>) -> String {
-    lines.iter().map(|line| of_test(line, shown)).collect()
+/// Formats tests. A test that compiles prints nothing unless `view` requests its code.
+pub fn format_tests(lines: &[CodegenLine], view: Option<CodegenView>) -> String {
+    lines.iter().map(|line| format_test(line, view)).collect()
 }
 
-fn of_test(line: &CodegenLine, shown: Option<CodegenView>) -> String {
+fn format_test(line: &CodegenLine, view: Option<CodegenView>) -> String {
     let mut text = String::new();
     match line.verdict {
         CodegenVerdict::Crashes => {
@@ -99,27 +99,27 @@ fn of_test(line: &CodegenLine, shown: Option<CodegenView>) -> String {
             }
             text += &format!("          {}\n", line.replay);
         }
-        CodegenVerdict::Skipped if shown.is_some() => {
+        CodegenVerdict::Skipped if view.is_some() => {
             let reason = line.reason.as_deref().unwrap_or_default();
             text += &format!("skipped   {} on {}: {reason}\n", line.id, line.device);
         }
         CodegenVerdict::Compiles | CodegenVerdict::Skipped => {}
     }
-    if shown.is_some() {
+    if view.is_some() {
         // With `Shown::Orders`, a kernel without an order prints nothing.
-        let says = |kernel: &&CodegenKernel| {
-            let is_silent = shown == Some(CodegenView::Orders) && kernel.orders.is_empty();
+        let has_output = |kernel: &&CodegenKernel| {
+            let is_silent = view == Some(CodegenView::Orders) && kernel.orders.is_empty();
             kernel.verdict == CodegenVerdict::Compiles && !is_silent
         };
-        for kernel in line.kernels.iter().filter(says) {
-            text += &kernel_text(line, kernel, shown);
+        for kernel in line.kernels.iter().filter(has_output) {
+            text += &format_kernel(line, kernel, view);
         }
     }
     text
 }
 
 /// Formats the totals of devices as a table.
-pub fn figures(figures: &[Figures]) -> String {
+pub fn format_totals(figures: &[CodegenTotals]) -> String {
     let header = ["device", "tests", "skipped", "kernels", "crashes", "no text", "median ms", "95 % ms"];
     let rows = figures.iter().map(|one| {
         vec![
@@ -146,11 +146,12 @@ pub fn figures(figures: &[Figures]) -> String {
         text += &format!("skipped   {count} tests on {on}: {reason}\n");
     }
     let header = header.iter().map(|word| (*word).to_owned()).collect();
-    text + &columns(&std::iter::once(header).chain(rows).collect::<Vec<_>>()) + &orders(figures)
+    text + &align_columns(&std::iter::once(header).chain(rows).collect::<Vec<_>>())
+        + &format_order_counts(figures)
 }
 
 /// Formats the numbers of orders that are preserved, weakened, lost and unknown, by device and form.
-fn orders(figures: &[Figures]) -> String {
+fn format_order_counts(figures: &[CodegenTotals]) -> String {
     const VERDICTS: [CodegenOrderVerdict; 4] = [
         CodegenOrderVerdict::Kept,
         CodegenOrderVerdict::Weakened,
@@ -167,36 +168,36 @@ fn orders(figures: &[Figures]) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let words = VERDICTS.iter().map(|verdict| word(*verdict));
+    let words = VERDICTS.iter().map(|verdict| order_verdict_word(*verdict));
     let header = ["device", "form"].into_iter().chain(words).map(str::to_owned).collect();
     rows.insert(0, header);
-    format!("\norders that tests ask for\n{}", columns(&rows))
+    format!("\norders that tests ask for\n{}", align_columns(&rows))
 }
 
 /// Formats results of the explorer. Unreachable outcomes print nothing; a reachable one prints only its first
 /// profile.
-pub fn explored(lines: &[CodegenExploreLine]) -> String {
+pub fn format_explored(lines: &[CodegenExploreLine]) -> String {
     let mut text = String::new();
     let mut reached = None;
     for line in lines {
         if line.verdict == CodegenExploreVerdict::Reachable {
-            let of = (&line.id, &line.device, &line.form);
-            if reached.replace(of) == Some(of) {
+            let key = (&line.id, &line.device, &line.form);
+            if reached.replace(key) == Some(key) {
                 continue;
             }
         }
-        text += &answer(line);
+        text += &format_explored_line(line);
     }
     text
 }
 
-fn answer(line: &CodegenExploreLine) -> String {
-    let told = match line.verdict {
+fn format_explored_line(line: &CodegenExploreLine) -> String {
+    let is_printed = match line.verdict {
         CodegenExploreVerdict::Reachable | CodegenExploreVerdict::Hazard => true,
         CodegenExploreVerdict::Unsupported => !line.profile.is_empty(),
         CodegenExploreVerdict::Unreachable | CodegenExploreVerdict::Skipped => false,
     };
-    if !told {
+    if !is_printed {
         return String::new();
     }
     let mut text = format!(
@@ -234,7 +235,7 @@ fn answer(line: &CodegenExploreLine) -> String {
 }
 
 /// Formats the number of each result by device, form and profile.
-pub fn explore_table(lines: &[CodegenExploreLine]) -> String {
+pub fn format_explore_table(lines: &[CodegenExploreLine]) -> String {
     let verdicts = [
         CodegenExploreVerdict::Unreachable,
         CodegenExploreVerdict::Reachable,
@@ -254,8 +255,8 @@ pub fn explore_table(lines: &[CodegenExploreLine]) -> String {
         let reason = line.detail.as_deref().unwrap_or_default();
         *reasons.entry((verdict_word(line.verdict), reason)).or_default() += 1;
     }
-    let told = |((verdict, reason), count)| format!("{verdict} {count}: {reason}\n");
-    let text: String = reasons.into_iter().map(told).collect();
+    let format_reason = |((verdict, reason), count)| format!("{verdict} {count}: {reason}\n");
+    let text: String = reasons.into_iter().map(format_reason).collect();
     let header =
         ["device", "form", "profile"].into_iter().chain(verdicts.map(verdict_word)).map(str::to_owned);
     let mut rows: Vec<Vec<String>> = vec![header.collect()];
@@ -264,29 +265,29 @@ pub fn explore_table(lines: &[CodegenExploreLine]) -> String {
         row.extend(cells.map(|count| count.to_string()));
         rows.push(row);
     }
-    text + &columns(&rows)
+    text + &align_columns(&rows)
 }
 
 /// Formats mutations of machine code that survive without an explanation.
-pub fn edits(lines: &[CodegenEditLine]) -> String {
-    let open = |line: &&CodegenEditLine| {
+pub fn format_surviving_edits(lines: &[CodegenEditLine]) -> String {
+    let is_unexplained = |line: &&CodegenEditLine| {
         line.fate.starts_with("survives: unexplained") || line.fate.starts_with("survives: forbidden")
     };
-    let told = |line: &CodegenEditLine| {
+    let format_edit = |line: &CodegenEditLine| {
         let CodegenEditLine { fate, id, device, form, edit, code, .. } = line;
         format!("{fate}, {id} on {device}, {form}: {edit}, {code}\n")
     };
-    lines.iter().filter(open).map(told).collect()
+    lines.iter().filter(is_unexplained).map(format_edit).collect()
 }
 
 /// Formats a table of mutations by device: detected and total, then their results.
-pub fn edit_table(lines: &[CodegenEditLine]) -> String {
-    let mut of_kind: BTreeMap<(&str, &str), Vec<&CodegenEditLine>> = BTreeMap::new();
+pub fn format_edit_table(lines: &[CodegenEditLine]) -> String {
+    let mut by_kind: BTreeMap<(&str, &str), Vec<&CodegenEditLine>> = BTreeMap::new();
     for line in lines {
-        of_kind.entry((&line.device, &line.edit)).or_default().push(line);
+        by_kind.entry((&line.device, &line.edit)).or_default().push(line);
     }
     let mut rows = vec![["device", "edit", "caught", "result"].map(str::to_owned).to_vec()];
-    for ((device, edit), lines) in of_kind {
+    for ((device, edit), lines) in by_kind {
         let caught = lines.iter().filter(|line| line.caught).count();
         let mut fates: BTreeMap<&str, usize> = BTreeMap::new();
         for line in &lines {
@@ -296,23 +297,23 @@ pub fn edit_table(lines: &[CodegenEditLine]) -> String {
         let share = format!("{caught}/{}", lines.len());
         rows.push(vec![device.to_owned(), edit.to_owned(), share, fates.join(", ")]);
     }
-    columns(&rows)
+    align_columns(&rows)
 }
 
 /// Formats relaxations without an effect on the code although the model needs the relaxed operation.
-pub fn differences(lines: &[CodegenDiffLine]) -> String {
-    let none =
+pub fn format_ineffective(lines: &[CodegenDiffLine]) -> String {
+    let is_ineffective =
         |line: &&CodegenDiffLine| line.verdict == CodegenDiffVerdict::NoEffect && line.needed == Some(true);
-    let told = |line: &CodegenDiffLine| {
+    let format_relaxation = |line: &CodegenDiffLine| {
         format!("no-effect {} on {}, {}: {}\n", line.id, line.device, line.form, line.step)
     };
-    lines.iter().filter(none).map(told).collect()
+    lines.iter().filter(is_ineffective).map(format_relaxation).collect()
 }
 
 /// Formats a table of shapes and relaxations by device: `differing / all`.
-pub fn diff_table(lines: &[CodegenDiffLine]) -> String {
+pub fn format_diff_table(lines: &[CodegenDiffLine]) -> String {
     let mut devices: Vec<&str> = Vec::new();
-    let mut cells: BTreeMap<(&str, &str, &str), ByDevice<'_>> = BTreeMap::new();
+    let mut cells: BTreeMap<(&str, &str, &str), CountsByDevice<'_>> = BTreeMap::new();
     for line in lines.iter().filter(|line| line.verdict != CodegenDiffVerdict::Skipped) {
         if !devices.contains(&line.device.as_str()) {
             devices.push(&line.device);
@@ -342,7 +343,7 @@ pub fn diff_table(lines: &[CodegenDiffLine]) -> String {
         }
         rows.push(row);
     }
-    format!("\nrelaxations that change accesses, waits or barriers / all\n{}", columns(&rows))
+    format!("\nrelaxations that change accesses, waits or barriers / all\n{}", align_columns(&rows))
 }
 
 fn verdict_word(verdict: CodegenExploreVerdict) -> &'static str {
@@ -356,10 +357,10 @@ fn verdict_word(verdict: CodegenExploreVerdict) -> &'static str {
 }
 
 /// Number of relaxations that change the code, and of all, by device.
-type ByDevice<'a> = BTreeMap<&'a str, (usize, usize)>;
+type CountsByDevice<'a> = BTreeMap<&'a str, (usize, usize)>;
 
 /// Formats a kernel with its heading.
-fn kernel_text(line: &CodegenLine, kernel: &CodegenKernel, shown: Option<CodegenView>) -> String {
+fn format_kernel(line: &CodegenLine, kernel: &CodegenKernel, view: Option<CodegenView>) -> String {
     let instructions =
         kernel.instructions.map_or_else(String::new, |count| format!(", {count} instructions"));
     let mut text = format!(
@@ -369,7 +370,7 @@ fn kernel_text(line: &CodegenLine, kernel: &CodegenKernel, shown: Option<Codegen
     if let Some(form) = &kernel.rewritten_form {
         text += &format!("  {form}\n");
     }
-    if shown == Some(CodegenView::Forms) {
+    if view == Some(CodegenView::Forms) {
         if let Some(why) = &kernel.not_disassembled {
             text += &format!("  {why}\n");
         }
@@ -378,14 +379,14 @@ fn kernel_text(line: &CodegenLine, kernel: &CodegenKernel, shown: Option<Codegen
         }
         return text;
     }
-    if shown == Some(CodegenView::Orders) {
-        return text + &orders_of(kernel);
+    if view == Some(CodegenView::Orders) {
+        return text + &format_orders(kernel);
     }
-    text + &code::kernel(kernel)
+    text + &code::format_kernel(kernel)
 }
 
 /// Pads each column to its widest cell.
-fn columns(rows: &[Vec<String>]) -> String {
+fn align_columns(rows: &[Vec<String>]) -> String {
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width =
         |column: usize| rows.iter().filter_map(|row| row.get(column)).map(String::len).max().unwrap_or(0);
@@ -400,26 +401,30 @@ fn columns(rows: &[Vec<String>]) -> String {
 }
 
 /// Formats the orders of a kernel, one per line.
-fn orders_of(kernel: &CodegenKernel) -> String {
+fn format_orders(kernel: &CodegenKernel) -> String {
     let mut text = String::new();
     for order in &kernel.orders {
         let CodegenOrder { first, second, code, nir, scope, .. } = order;
-        text +=
-            &format!("  {:9} {} at {scope}: {first} -> {second}: {}\n", word_of(code), order.order, code.why);
+        text += &format!(
+            "  {:9} {} at {scope}: {first} -> {second}: {}\n",
+            order_word(code),
+            order.order,
+            code.why
+        );
         if let Some(nir) = nir {
-            text += &format!("            in NIR {}: {}\n", word(nir.verdict), nir.why);
+            text += &format!("            in NIR {}: {}\n", order_verdict_word(nir.verdict), nir.why);
         }
     }
     text
 }
 
 /// The published words of an order in code.
-fn word_of(code: &CodegenOrdered) -> &'static str {
-    if code.is_merged { "lost (merged)" } else { word(code.verdict) }
+fn order_word(code: &CodegenOrdered) -> &'static str {
+    if code.is_merged { "lost (merged)" } else { order_verdict_word(code.verdict) }
 }
 
 /// The published word.
-fn word(verdict: CodegenOrderVerdict) -> &'static str {
+fn order_verdict_word(verdict: CodegenOrderVerdict) -> &'static str {
     match verdict {
         CodegenOrderVerdict::Kept => "kept",
         CodegenOrderVerdict::Weakened => "weakened",
@@ -429,11 +434,11 @@ fn word(verdict: CodegenOrderVerdict) -> &'static str {
 }
 
 /// Formats the compiled threads of one test.
-pub fn threads(line: &CodegenLine) -> String {
+pub fn format_threads(line: &CodegenLine) -> String {
     let why = line.reason.as_deref().unwrap_or_default();
     match line.verdict {
         CodegenVerdict::Compiles => {
-            line.kernels.iter().map(|kernel| kernel_text(line, kernel, Some(CodegenView::Code))).collect()
+            line.kernels.iter().map(|kernel| format_kernel(line, kernel, Some(CodegenView::Code))).collect()
         }
         CodegenVerdict::Skipped => format!("\nno machine code on {}: skipped: {why}\n", line.device),
         CodegenVerdict::Crashes => {

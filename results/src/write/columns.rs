@@ -8,18 +8,18 @@ use comfy_table::{ContentArrangement, Table};
 use crate::write::TextLayout;
 
 /// Characters of padding and frame per column, and of frame per table.
-const AROUND_COLUMN: usize = 3;
-const AROUND_TABLE: usize = 1;
+const COLUMN_PADDING: usize = 3;
+const TABLE_FRAME: usize = 1;
 
 /// Creates an empty table for the layout.
-pub(super) fn table(layout: TextLayout) -> Table {
+pub(super) fn new_table(layout: TextLayout) -> Table {
     let mut table = Table::new();
     table.load_style(UTF8_BORDERS_ONLY);
     match layout.width {
         Some(width) => table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width),
         None => table.set_content_arrangement(ContentArrangement::Disabled),
     };
-    if layout.colour {
+    if layout.has_colour {
         table.enforce_styling();
     } else {
         table.force_no_tty();
@@ -28,15 +28,15 @@ pub(super) fn table(layout: TextLayout) -> Table {
 }
 
 /// Formats a table. If a word would be broken, each row becomes a list of its cells.
-pub(super) fn text(table: &Table, layout: TextLayout) -> String {
+pub(super) fn format_table(table: &Table, layout: TextLayout) -> String {
     match layout.width {
-        Some(width) if words_width(table) > usize::from(width) => rows(table),
+        Some(width) if words_width(table) > usize::from(width) => format_as_list(table),
         _ => format!("{table}\n"),
     }
 }
 
 /// Returns the cells of the header and of each row.
-fn cells(table: &Table) -> (Vec<String>, Vec<Vec<String>>) {
+fn cell_texts(table: &Table) -> (Vec<String>, Vec<Vec<String>>) {
     let header =
         table.header().into_iter().flat_map(|row| row.cell_iter()).map(|cell| cell.content()).collect();
     let rows = table.row_iter().map(|row| row.cell_iter().map(|cell| cell.content()).collect()).collect();
@@ -45,18 +45,18 @@ fn cells(table: &Table) -> (Vec<String>, Vec<Vec<String>>) {
 
 /// Returns the width at which no word is broken.
 fn words_width(table: &Table) -> usize {
-    let (header, rows) = cells(table);
+    let (header, rows) = cell_texts(table);
     let longest = |cell: &String| cell.split_whitespace().map(|word| word.chars().count()).max().unwrap_or(0);
     let column = |index: usize| {
         let cells = rows.iter().filter_map(|row| row.get(index)).chain(header.get(index));
-        cells.map(longest).max().unwrap_or(0) + AROUND_COLUMN
+        cells.map(longest).max().unwrap_or(0) + COLUMN_PADDING
     };
-    (0..header.len()).map(column).sum::<usize>() + AROUND_TABLE
+    (0..header.len()).map(column).sum::<usize>() + TABLE_FRAME
 }
 
 /// Formats each row as its first cell, and below it the other nonempty cells with their column names.
-fn rows(table: &Table) -> String {
-    let (header, rows) = cells(table);
+fn format_as_list(table: &Table) -> String {
+    let (header, rows) = cell_texts(table);
     let name = header.iter().skip(1).map(|name| name.chars().count()).max().unwrap_or(0);
     let mut text = String::new();
     for row in rows {
@@ -76,22 +76,22 @@ fn rows(table: &Table) -> String {
 mod tests {
     use super::*;
 
-    fn of_width(width: u16) -> String {
-        let layout = TextLayout { width: Some(width), colour: false, brief: false };
-        let mut table = table(layout);
+    fn format_at_width(width: u16) -> String {
+        let layout = TextLayout { width: Some(width), has_colour: false, is_brief: false };
+        let mut table = new_table(layout);
         table.set_header(["test", "device", "verdict"]);
         table.add_row(["mp/MP+rel-acq", "sim", "inconclusive: not exercised"]);
         table.add_row(["sb/SB", "sim", ""]);
-        text(&table, layout)
+        format_table(&table, layout)
     }
 
     #[test]
     fn narrow_tables_become_lists() {
         // The longest words have 13, 6 and 13 letters; the frame adds nine and one.
-        let wide = of_width(42);
+        let wide = format_at_width(42);
         assert!(wide.contains("inconclusive:") && wide.starts_with('┌'), "{wide}");
         assert_eq!(
-            of_width(41),
+            format_at_width(41),
             "mp/MP+rel-acq\n  device   sim\n  verdict  inconclusive: not exercised\nsb/SB\n  device   sim\n"
         );
     }

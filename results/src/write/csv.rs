@@ -9,7 +9,7 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use crate::show;
+use crate::escape;
 use crate::state;
 use crate::wire::{CheckLine, LevelWord, RaceWord, RejectedLine, RunLine};
 use crate::write::{CheckWriter, RunWriter};
@@ -45,40 +45,40 @@ pub const RUN_COLUMNS: [&str; 19] = [
 
 /// Writer of predictions.
 pub struct CsvCheckWriter<W: Write> {
-    table: Table<W>,
+    table: CsvTable<W>,
 }
 
 /// Writer of verdicts.
 pub struct CsvRunWriter<W: Write> {
-    table: Table<W>,
+    table: CsvTable<W>,
 }
 
 /// A CSV table whose header is written even without rows.
-struct Table<W: Write> {
+struct CsvTable<W: Write> {
     out: csv::Writer<W>,
     header: Option<&'static [&'static str]>,
 }
 
-impl<W: Write> Table<W> {
-    fn new(out: W, header: &'static [&'static str]) -> Table<W> {
-        Table { out: csv::Writer::from_writer(out), header: Some(header) }
+impl<W: Write> CsvTable<W> {
+    fn new(out: W, header: &'static [&'static str]) -> CsvTable<W> {
+        CsvTable { out: csv::Writer::from_writer(out), header: Some(header) }
     }
 
-    fn header(&mut self) -> io::Result<()> {
+    fn write_header(&mut self) -> io::Result<()> {
         match self.header.take() {
             Some(header) => self.out.write_record(header).map_err(io::Error::from),
             None => Ok(()),
         }
     }
 
-    fn row<const N: usize>(&mut self, fields: [&str; N]) -> io::Result<()> {
-        self.header()?;
-        let shown = fields.map(|field| guard_formula(show::line(field)));
+    fn write_row<const N: usize>(&mut self, fields: [&str; N]) -> io::Result<()> {
+        self.write_header()?;
+        let shown = fields.map(|field| guard_formula(escape::escape_line(field)));
         self.out.write_record(shown.iter().map(|field| field.as_bytes())).map_err(io::Error::from)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.header()?;
+        self.write_header()?;
         self.out.flush()
     }
 }
@@ -93,12 +93,12 @@ fn guard_formula(field: Cow<'_, str>) -> Cow<'_, str> {
 impl<W: Write> CsvCheckWriter<W> {
     /// Creates a writer to `out`.
     pub fn new(out: W) -> CsvCheckWriter<W> {
-        CsvCheckWriter { table: Table::new(out, &CHECK_COLUMNS) }
+        CsvCheckWriter { table: CsvTable::new(out, &CHECK_COLUMNS) }
     }
 }
 
 impl<W: Write> CheckWriter for CsvCheckWriter<W> {
-    fn answered(&mut self, line: &CheckLine) -> io::Result<()> {
+    fn write_prediction(&mut self, line: &CheckLine) -> io::Result<()> {
         let race = match line.race {
             RaceWord::Free => "free",
             RaceWord::Racy => "racy",
@@ -115,10 +115,10 @@ impl<W: Write> CheckWriter for CsvCheckWriter<W> {
             line.queries.iter().map(field).collect::<Vec<_>>().join("; ")
         };
         let query = joined(&|q| q.text.clone());
-        let holds = joined(&|q| optional(q.holds).to_owned());
-        let expected = joined(&|q| optional(q.expected).to_owned());
+        let holds = joined(&|q| format_optional_bool(q.holds).to_owned());
+        let expected = joined(&|q| format_optional_bool(q.expected).to_owned());
         let mut row = |outcome: &str, allowed: &str, weak: &str, filtered: &str| {
-            self.table.row([
+            self.table.write_row([
                 &line.id,
                 &line.file,
                 &line.name,
@@ -141,10 +141,10 @@ impl<W: Write> CheckWriter for CsvCheckWriter<W> {
         }
         for outcome in &line.outcomes {
             row(
-                &state::text(&outcome.state),
-                boolean(outcome.allowed),
-                boolean(outcome.weak),
-                boolean(outcome.filtered),
+                &state::format_state(&outcome.state),
+                format_bool(outcome.allowed),
+                format_bool(outcome.weak),
+                format_bool(outcome.filtered),
             )?;
         }
         if line.outcomes_listed == Some(false) && !line.outcomes.is_empty() {
@@ -153,9 +153,9 @@ impl<W: Write> CheckWriter for CsvCheckWriter<W> {
         self.table.flush()
     }
 
-    fn rejected(&mut self, line: &RejectedLine) -> io::Result<()> {
+    fn write_rejected(&mut self, line: &RejectedLine) -> io::Result<()> {
         let position = format!("{}:{}", line.line, line.column);
-        self.table.row([
+        self.table.write_row([
             "",
             &line.file,
             "",
@@ -183,25 +183,25 @@ impl<W: Write> CheckWriter for CsvCheckWriter<W> {
 impl<W: Write> CsvRunWriter<W> {
     /// Creates a writer to `out`.
     pub fn new(out: W) -> CsvRunWriter<W> {
-        CsvRunWriter { table: Table::new(out, &RUN_COLUMNS) }
+        CsvRunWriter { table: CsvTable::new(out, &RUN_COLUMNS) }
     }
 }
 
 impl<W: Write> RunWriter for CsvRunWriter<W> {
-    fn judged(&mut self, line: &RunLine) -> io::Result<()> {
+    fn write_verdict(&mut self, line: &RunLine) -> io::Result<()> {
         let reason = line.reason.as_deref().unwrap_or_default();
         let [instances, interleaved, not_executed, unresolved] =
             [line.instances, line.interleaved, line.not_executed, line.unresolved].map(|n| n.to_string());
         let class = line.hsa.as_ref().and_then(|hsa| hsa.class.as_deref()).unwrap_or_default();
-        let mut row = |kind: &str, outcome: &str, count: &str, says: [&str; 4]| {
-            self.table.row([
+        let mut row = |kind: &str, outcome: &str, count: &str, flags: [&str; 4]| {
+            self.table.write_row([
                 &line.id,
                 &line.name,
                 &line.device,
                 &line.model,
                 line.verdict.text(),
                 reason,
-                boolean(line.exercised),
+                format_bool(line.exercised),
                 &instances,
                 &interleaved,
                 &not_executed,
@@ -209,10 +209,10 @@ impl<W: Write> RunWriter for CsvRunWriter<W> {
                 kind,
                 outcome,
                 count,
-                says[0],
-                says[1],
-                says[2],
-                says[3],
+                flags[0],
+                flags[1],
+                flags[2],
+                flags[3],
                 class,
             ])
         };
@@ -220,9 +220,10 @@ impl<W: Write> RunWriter for CsvRunWriter<W> {
             row("", "", "", [""; 4])?;
         }
         for outcome in &line.outcomes {
-            let [allowed, weak, filtered] = [outcome.allowed, outcome.weak, outcome.filtered].map(boolean);
-            let says = [allowed, weak, filtered, outcome.hsa.map(boolean).unwrap_or_default()];
-            row("predicted", &state::text(&outcome.state), &outcome.count.to_string(), says)?;
+            let [allowed, weak, filtered] =
+                [outcome.allowed, outcome.weak, outcome.filtered].map(format_bool);
+            let flags = [allowed, weak, filtered, outcome.hsa.map(format_bool).unwrap_or_default()];
+            row("predicted", &state::format_state(&outcome.state), &outcome.count.to_string(), flags)?;
         }
         for values in &line.unexpected {
             let raw: Vec<String> = values.raw.iter().map(u64::to_string).collect();
@@ -236,13 +237,13 @@ impl<W: Write> RunWriter for CsvRunWriter<W> {
     }
 }
 
-fn boolean(value: bool) -> &'static str {
+fn format_bool(value: bool) -> &'static str {
     if value { "true" } else { "false" }
 }
 
-fn optional(value: Option<bool>) -> &'static str {
+fn format_optional_bool(value: Option<bool>) -> &'static str {
     match value {
-        Some(value) => boolean(value),
+        Some(value) => format_bool(value),
         None => "unknown",
     }
 }

@@ -2,19 +2,27 @@
 
 use std::collections::BTreeMap;
 
-use crate::show;
+use crate::escape;
 use crate::statistics::Proportion;
 use crate::wire::{Change, ChangeKind, DiffRecord, VerdictWord};
-use crate::write::number::{count, probability};
+use crate::write::number::{format_count, format_probability};
 
 /// Largest number of listed changes of one kind; violations are always listed.
-const MOST_CHANGES: usize = 40;
+const MAX_LISTED_CHANGES: usize = 40;
 
 /// Formats a comparison.
-pub fn text(diff: &DiffRecord) -> String {
-    let mut text = rules(diff);
-    text += &format!("old: {}: {}\n", show::line(&diff.old.source), show::line(&diff.old.devices.join(", ")));
-    text += &format!("new: {}: {}\n", show::line(&diff.new.source), show::line(&diff.new.devices.join(", ")));
+pub fn format_diff(diff: &DiffRecord) -> String {
+    let mut text = format_broken_rules(diff);
+    text += &format!(
+        "old: {}: {}\n",
+        escape::escape_line(&diff.old.source),
+        escape::escape_line(&diff.old.devices.join(", "))
+    );
+    text += &format!(
+        "new: {}: {}\n",
+        escape::escape_line(&diff.new.source),
+        escape::escape_line(&diff.new.devices.join(", "))
+    );
     text += &format!("{} verdicts and {} rates compared", diff.compared, diff.rates);
     text += &match diff.scatter {
         Some(scatter) if scatter.scale > 1.0 => {
@@ -26,10 +34,10 @@ pub fn text(diff: &DiffRecord) -> String {
             .to_owned(),
     };
     for kind in ChangeKind::ALL {
-        text += &section(diff, kind);
+        text += &format_section(diff, kind);
     }
-    text += &names("tests only in the old run", &diff.only_old);
-    text += &names("tests only in the new run", &diff.only_new);
+    text += &format_ids("tests only in the old run", &diff.only_old);
+    text += &format_ids("tests only in the new run", &diff.only_new);
     if diff.changes.is_empty() && diff.only_old.is_empty() && diff.only_new.is_empty() {
         text += "no changes\n";
     }
@@ -37,7 +45,7 @@ pub fn text(diff: &DiffRecord) -> String {
 }
 
 /// Formats the newly broken rules, most affected tests first.
-fn rules(diff: &DiffRecord) -> String {
+fn format_broken_rules(diff: &DiffRecord) -> String {
     let mut broken: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     let mut unnamed: Vec<&str> = Vec::new();
     for change in diff.changes.iter().filter(|change| change.kind == ChangeKind::NewViolation) {
@@ -64,13 +72,13 @@ fn rules(diff: &DiffRecord) -> String {
                 1 => String::new(),
                 number => format!(" and {} more", number - 1),
             };
-            let first = tests.first().map(|id| show::line(id)).unwrap_or_default();
-            format!("NEWLY BROKEN RULE: {} (by {first}{more})\n", show::line(rule))
+            let first = tests.first().map(|id| escape::escape_line(id)).unwrap_or_default();
+            format!("NEWLY BROKEN RULE: {} (by {first}{more})\n", escape::escape_line(rule))
         })
         .collect()
 }
 
-fn section(diff: &DiffRecord, kind: ChangeKind) -> String {
+fn format_section(diff: &DiffRecord, kind: ChangeKind) -> String {
     let mut changes: Vec<&Change> = diff.changes.iter().filter(|change| change.kind == kind).collect();
     if changes.is_empty() {
         return String::new();
@@ -86,40 +94,40 @@ fn section(diff: &DiffRecord, kind: ChangeKind) -> String {
         text += &format!(", {} of them with another verdict", changes.len());
     }
     text.push('\n');
-    let most = if kind == ChangeKind::NewViolation { usize::MAX } else { MOST_CHANGES };
-    for change in changes.iter().take(most) {
-        text += &format!("  {}\n", line(change));
+    let max_changes = if kind == ChangeKind::NewViolation { usize::MAX } else { MAX_LISTED_CHANGES };
+    for change in changes.iter().take(max_changes) {
+        text += &format!("  {}\n", format_change(change));
     }
-    if changes.len() > most {
-        text += &format!("  and {} more\n", changes.len() - most);
+    if changes.len() > max_changes {
+        text += &format!("  and {} more\n", changes.len() - max_changes);
     }
     text
 }
 
-fn line(change: &Change) -> String {
-    let place = format!("{} on {}", show::line(&change.id), show::line(&change.device));
-    let detail = show::line(change.detail.as_deref().unwrap_or_default());
+fn format_change(change: &Change) -> String {
+    let place = format!("{} on {}", escape::escape_line(&change.id), escape::escape_line(&change.device));
+    let detail = escape::escape_line(change.detail.as_deref().unwrap_or_default());
     match (&change.outcome, change.kind) {
         (Some(outcome), ChangeKind::NewViolation) => format!(
             "{place}: forbidden {}: {} of {} instances{}",
-            show::line(outcome),
-            count(change.new_count),
-            count(change.new_instances),
-            was(change)
+            escape::escape_line(outcome),
+            format_count(change.new_count),
+            format_count(change.new_instances),
+            format_old_verdict(change)
         ),
         (Some(outcome), _) => {
-            let rate = |count, total| probability(Proportion::new(count, total).rate());
+            let rate = |count, total| format_probability(Proportion::new(count, total).rate());
             format!(
                 "{place}: {}{}: {} of {} ({}) -> {} of {} ({}), {}",
-                show::line(outcome),
+                escape::escape_line(outcome),
                 if detail.is_empty() { String::new() } else { format!(" ({detail})") },
-                count(change.old_count),
-                count(change.old_instances),
+                format_count(change.old_count),
+                format_count(change.old_instances),
                 rate(change.old_count, change.old_instances),
-                count(change.new_count),
-                count(change.new_instances),
+                format_count(change.new_count),
+                format_count(change.new_instances),
                 rate(change.new_count, change.new_instances),
-                significance(change)
+                format_significance(change)
             )
         }
         (None, _) => {
@@ -130,15 +138,17 @@ fn line(change: &Change) -> String {
     }
 }
 
-fn was(change: &Change) -> String {
+fn format_old_verdict(change: &Change) -> String {
     match change.old_verdict {
         None => "; the test is new".to_owned(),
         Some(VerdictWord::Violates) => "; another one was seen before".to_owned(),
-        Some(verdict) => format!("; was {} in {} instances", verdict.text(), count(change.old_instances)),
+        Some(verdict) => {
+            format!("; was {} in {} instances", verdict.text(), format_count(change.old_instances))
+        }
     }
 }
 
-fn significance(change: &Change) -> String {
+fn format_significance(change: &Change) -> String {
     let (Some(statistic), Some(p)) = (change.statistic, change.p) else { return String::new() };
     let p = if p < 1e-300 {
         "p below 1e-300".to_owned()
@@ -147,20 +157,20 @@ fn significance(change: &Change) -> String {
     } else {
         format!("p = {p:.3}")
     };
-    let says = if change.significant { "significant" } else { "may be chance" };
-    format!("{says} (statistic {statistic:.1}, {p})")
+    let label = if change.significant { "significant" } else { "may be chance" };
+    format!("{label} (statistic {statistic:.1}, {p})")
 }
 
-fn names(heading: &str, ids: &[String]) -> String {
+fn format_ids(heading: &str, ids: &[String]) -> String {
     if ids.is_empty() {
         return String::new();
     }
     let mut text = format!("\n{heading}: {}\n", ids.len());
-    for id in ids.iter().take(MOST_CHANGES) {
-        text += &format!("  {}\n", show::line(id));
+    for id in ids.iter().take(MAX_LISTED_CHANGES) {
+        text += &format!("  {}\n", escape::escape_line(id));
     }
-    if ids.len() > MOST_CHANGES {
-        text += &format!("  and {} more\n", ids.len() - MOST_CHANGES);
+    if ids.len() > MAX_LISTED_CHANGES {
+        text += &format!("  and {} more\n", ids.len() - MAX_LISTED_CHANGES);
     }
     text
 }

@@ -15,10 +15,10 @@ pub const SUITE: &str = "litmus";
 
 /// Returns the Google Test name: the suite and the id, with separators of filters and lists percent-encoded.
 /// The mapping is injective.
-pub fn name(id: &str) -> String {
+pub fn gtest_name(id: &str) -> String {
     let mut name = format!("{SUITE}.");
     for c in id.chars() {
-        if c.is_whitespace() || crate::show::acts(c) || ":*?%".contains(c) {
+        if c.is_whitespace() || crate::escape::needs_escape(c) || ":*?%".contains(c) {
             let mut bytes = [0; 4];
             for byte in c.encode_utf8(&mut bytes).bytes() {
                 // Writing to a string cannot fail.
@@ -33,10 +33,10 @@ pub fn name(id: &str) -> String {
 
 /// Formats the list of tests as `--gtest_list_tests` does. Parsers take the text up to the last dot of a line
 /// as the suite, so a name with dots is split at its last one.
-pub fn list<'a>(ids: impl IntoIterator<Item = &'a str>) -> String {
+pub fn format_test_list<'a>(ids: impl IntoIterator<Item = &'a str>) -> String {
     let mut suites: Vec<(String, Vec<String>)> = Vec::new();
     for id in ids {
-        let name = name(id);
+        let name = gtest_name(id);
         let (suite, test) = name.rsplit_once('.').unwrap_or((SUITE, &name));
         match suites.iter_mut().find(|(known, _)| known == suite) {
             Some((_, tests)) => tests.push(test.to_owned()),
@@ -56,7 +56,7 @@ pub fn list<'a>(ids: impl IntoIterator<Item = &'a str>) -> String {
 
 /// The result words of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GtestEnd {
+pub enum GtestResult {
     /// `OK`.
     Ok,
     /// `FAILED`.
@@ -67,17 +67,19 @@ pub enum GtestEnd {
 
 /// Maps a verdict to the protocol, which has no word for an inconclusive test: one that races or was not
 /// exercised is skipped. Under `strict`, one that was not exercised fails.
-pub fn ended(line: &RunLine, standing: &Triage, strict: bool) -> GtestEnd {
-    if standing.is_unmet() {
-        return GtestEnd::Failed;
+pub fn gtest_result(line: &RunLine, triage: &Triage, strict: bool) -> GtestResult {
+    if triage.is_unmet() {
+        return GtestResult::Failed;
     }
-    match Status::of(line) {
-        Status::Skip => GtestEnd::Skipped,
-        _ if standing.is_excused() => GtestEnd::Ok,
-        Status::Pass if line.verdict == VerdictWord::Undefined => GtestEnd::Skipped,
-        Status::Pass => GtestEnd::Ok,
-        Status::Warn if !strict => GtestEnd::Skipped,
-        Status::Warn | Status::Fail | Status::Crash | Status::Timeout | Status::Missing => GtestEnd::Failed,
+    match Status::from_line(line) {
+        Status::Skip => GtestResult::Skipped,
+        _ if triage.is_excused() => GtestResult::Ok,
+        Status::Pass if line.verdict == VerdictWord::Undefined => GtestResult::Skipped,
+        Status::Pass => GtestResult::Ok,
+        Status::Warn if !strict => GtestResult::Skipped,
+        Status::Warn | Status::Fail | Status::Crash | Status::Timeout | Status::Missing => {
+            GtestResult::Failed
+        }
     }
 }
 
@@ -87,7 +89,7 @@ pub struct GtestCase {
     /// Test id.
     pub id: String,
     /// Its result.
-    pub ended: GtestEnd,
+    pub result: GtestResult,
     /// Wall-clock seconds.
     pub seconds: f64,
     /// Explanations, one per line.
@@ -98,18 +100,18 @@ pub struct GtestCase {
 pub type TriageFn<'a> = Box<dyn Fn(&RunLine) -> Triage + 'a>;
 
 /// Writer of the console protocol.
-pub struct Gtest<'a, W> {
+pub struct GtestWriter<'a, W> {
     out: W,
-    standing: TriageFn<'a>,
-    strict: bool,
+    triage: TriageFn<'a>,
+    is_strict: bool,
     running: Option<String>,
     cases: Vec<GtestCase>,
 }
 
-impl<'a, W: Write> Gtest<'a, W> {
+impl<'a, W: Write> GtestWriter<'a, W> {
     /// Creates a writer to `out`. Under `strict`, a test that was not exercised fails.
-    pub fn new(out: W, standing: TriageFn<'a>, strict: bool) -> Gtest<'a, W> {
-        Gtest { out, standing, strict, running: None, cases: Vec::new() }
+    pub fn new(out: W, triage: TriageFn<'a>, strict: bool) -> GtestWriter<'a, W> {
+        GtestWriter { out, triage, is_strict: strict, running: None, cases: Vec::new() }
     }
 
     /// Returns the finished tests.
@@ -117,11 +119,11 @@ impl<'a, W: Write> Gtest<'a, W> {
         &self.cases
     }
 
-    fn below(&mut self, word: &str, ended: GtestEnd) -> io::Result<usize> {
+    fn write_list(&mut self, word: &str, result: GtestResult) -> io::Result<usize> {
         let names: Vec<String> =
-            self.cases.iter().filter(|case| case.ended == ended).map(|case| name(&case.id)).collect();
+            self.cases.iter().filter(|case| case.result == result).map(|case| gtest_name(&case.id)).collect();
         if !names.is_empty() {
-            writeln!(self.out, "[  {word} ] {}, listed below:", tests(names.len()))?;
+            writeln!(self.out, "[  {word} ] {}, listed below:", format_test_count(names.len()))?;
             for name in &names {
                 writeln!(self.out, "[  {word} ] {name}")?;
             }
@@ -131,17 +133,17 @@ impl<'a, W: Write> Gtest<'a, W> {
 }
 
 /// Formats `1 test`, `2 tests`.
-fn tests(number: usize) -> String {
+fn format_test_count(number: usize) -> String {
     format!("{number} test{}", if number == 1 { "" } else { "s" })
 }
 
-fn milliseconds(seconds: f64) -> u64 {
+fn to_milliseconds(seconds: f64) -> u64 {
     // The cast saturates, and seconds are never negative.
     (seconds * 1000.0).round() as u64
 }
 
 /// Returns explanations of a verdict for readers of the log.
-fn message(line: &RunLine, standing: &Triage) -> Vec<String> {
+fn describe_verdict(line: &RunLine, triage: &Triage) -> Vec<String> {
     let mut message = Vec::new();
     if line.verdict != VerdictWord::Conforms {
         let why = line.detail.as_deref().or(line.reason.as_deref());
@@ -154,7 +156,7 @@ fn message(line: &RunLine, standing: &Triage) -> Vec<String> {
     }
     if line.verdict == VerdictWord::Violates {
         for outcome in line.outcomes.iter().filter(|outcome| outcome.count > 0 && !outcome.allowed) {
-            let state = crate::state::text(&outcome.state);
+            let state = crate::state::format_state(&outcome.state);
             message
                 .push(format!("forbidden and seen {} of {} times: {state}", outcome.count, line.instances));
         }
@@ -166,63 +168,63 @@ fn message(line: &RunLine, standing: &Triage) -> Vec<String> {
     if line.verdict == VerdictWord::Conforms && line.not_executed > 0 {
         message.push(line.detail.clone().unwrap_or_else(|| format!("{} not executed", line.not_executed)));
     }
-    message.extend(standing.describe(line));
+    message.extend(triage.describe(line));
     message
 }
 
 /// Replaces brackets, so that a line cannot be parsed as part of the protocol.
-fn harmless(text: &str) -> Cow<'_, str> {
-    match crate::show::line(text) {
+fn replace_brackets(text: &str) -> Cow<'_, str> {
+    match crate::escape::escape_line(text) {
         text if text.contains(['[', ']']) => text.replace('[', "(").replace(']', ")").into(),
         text => text,
     }
 }
 
-impl<W: Write> RunWriter for Gtest<'_, W> {
-    fn begins(&mut self, ids: &[&str]) -> io::Result<()> {
-        let number = tests(ids.len());
+impl<W: Write> RunWriter for GtestWriter<'_, W> {
+    fn announce_tests(&mut self, ids: &[&str]) -> io::Result<()> {
+        let number = format_test_count(ids.len());
         writeln!(self.out, "[==========] Running {number} from 1 test suite.")?;
         writeln!(self.out, "[----------] {number} from {SUITE}")?;
         self.out.flush()
     }
 
-    fn starts(&mut self, id: &str) -> io::Result<()> {
+    fn announce_test(&mut self, id: &str) -> io::Result<()> {
         if self.running.as_deref() == Some(id) {
             return Ok(());
         }
         self.running = Some(id.to_owned());
-        writeln!(self.out, "[ RUN      ] {}", name(id))?;
+        writeln!(self.out, "[ RUN      ] {}", gtest_name(id))?;
         self.out.flush()
     }
 
-    fn judged(&mut self, line: &RunLine) -> io::Result<()> {
-        self.starts(&line.id)?;
+    fn write_verdict(&mut self, line: &RunLine) -> io::Result<()> {
+        self.announce_test(&line.id)?;
         self.running = None;
-        let standing = (self.standing)(line);
-        let ended = ended(line, &standing, self.strict);
-        let message = message(line, &standing);
+        let triage = (self.triage)(line);
+        let result = gtest_result(line, &triage, self.is_strict);
+        let message = describe_verdict(line, &triage);
         for text in &message {
-            writeln!(self.out, "{}", harmless(text))?;
+            writeln!(self.out, "{}", replace_brackets(text))?;
         }
-        let word = match ended {
-            GtestEnd::Ok => "[       OK ]",
-            GtestEnd::Failed => "[  FAILED  ]",
-            GtestEnd::Skipped => "[  SKIPPED ]",
+        let word = match result {
+            GtestResult::Ok => "[       OK ]",
+            GtestResult::Failed => "[  FAILED  ]",
+            GtestResult::Skipped => "[  SKIPPED ]",
         };
-        writeln!(self.out, "{word} {} ({} ms)", name(&line.id), milliseconds(line.seconds))?;
-        self.cases.push(GtestCase { id: line.id.clone(), ended, seconds: line.seconds, message });
+        writeln!(self.out, "{word} {} ({} ms)", gtest_name(&line.id), to_milliseconds(line.seconds))?;
+        self.cases.push(GtestCase { id: line.id.clone(), result, seconds: line.seconds, message });
         self.out.flush()
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        let total = milliseconds(self.cases.iter().map(|case| case.seconds).sum());
-        let number = tests(self.cases.len());
+        let total = to_milliseconds(self.cases.iter().map(|case| case.seconds).sum());
+        let number = format_test_count(self.cases.len());
         writeln!(self.out, "[----------] {number} from {SUITE} ({total} ms total)\n")?;
         writeln!(self.out, "[==========] {number} from 1 test suite ran. ({total} ms total)")?;
-        let passed = self.cases.iter().filter(|case| case.ended == GtestEnd::Ok).count();
-        writeln!(self.out, "[  PASSED  ] {}.", tests(passed))?;
-        self.below("SKIPPED", GtestEnd::Skipped)?;
-        let failed = self.below("FAILED ", GtestEnd::Failed)?;
+        let passed = self.cases.iter().filter(|case| case.result == GtestResult::Ok).count();
+        writeln!(self.out, "[  PASSED  ] {}.", format_test_count(passed))?;
+        self.write_list("SKIPPED", GtestResult::Skipped)?;
+        let failed = self.write_list("FAILED ", GtestResult::Failed)?;
         if failed > 0 {
             writeln!(self.out, "\n {failed} FAILED TEST{}", if failed == 1 { "" } else { "S" })?;
         }
@@ -231,43 +233,43 @@ impl<W: Write> RunWriter for Gtest<'_, W> {
 }
 
 /// Formats the XML file of `--gtest_output=xml`.
-pub fn xml(cases: &[GtestCase]) -> String {
-    let count = |ended| cases.iter().filter(|case| case.ended == ended).count();
+pub fn format_xml(cases: &[GtestCase]) -> String {
+    let count = |result| cases.iter().filter(|case| case.result == result).count();
     let seconds: f64 = cases.iter().map(|case| case.seconds).sum();
     let numbers = format!(
         r#"tests="{}" failures="{}" disabled="0" errors="0" skipped="{}" time="{seconds:.3}""#,
         cases.len(),
-        count(GtestEnd::Failed),
-        count(GtestEnd::Skipped),
+        count(GtestResult::Failed),
+        count(GtestResult::Skipped),
     );
     let mut text = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"AllTests\" {numbers}>\n  <testsuite name=\"{SUITE}\" {numbers}>\n"
     );
     for case in cases {
-        let name = name(&case.id);
+        let name = gtest_name(&case.id);
         let test = name.split_once('.').map_or(name.as_str(), |(_, test)| test);
-        let result = if case.ended == GtestEnd::Skipped { "skipped" } else { "completed" };
+        let result = if case.result == GtestResult::Skipped { "skipped" } else { "completed" };
         let _ = write!(
             text,
             "    <testcase name=\"{}\" status=\"run\" result=\"{result}\" time=\"{:.3}\" classname=\"{SUITE}\"",
-            attribute(test),
+            escape_attribute(test),
             case.seconds
         );
         let message = case.message.join("\n");
-        match case.ended {
-            GtestEnd::Ok => text += " />\n",
-            GtestEnd::Failed => {
+        match case.result {
+            GtestResult::Ok => text += " />\n",
+            GtestResult::Failed => {
                 let _ = writeln!(
                     text,
                     ">\n      <failure message=\"{}\" type=\"\"></failure>\n    </testcase>",
-                    attribute(&message)
+                    escape_attribute(&message)
                 );
             }
-            GtestEnd::Skipped => {
+            GtestResult::Skipped => {
                 let _ = writeln!(
                     text,
                     ">\n      <skipped message=\"{}\" />\n    </testcase>",
-                    attribute(&message)
+                    escape_attribute(&message)
                 );
             }
         }
@@ -276,9 +278,9 @@ pub fn xml(cases: &[GtestCase]) -> String {
 }
 
 /// Escapes an attribute value. XML cannot represent most control characters, so they become `\u{…}`.
-fn attribute(text: &str) -> String {
+fn escape_attribute(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    for c in crate::show::block(text).chars() {
+    for c in crate::escape::escape_block(text).chars() {
         match c {
             '&' => escaped += "&amp;",
             '<' => escaped += "&lt;",
@@ -294,25 +296,25 @@ fn attribute(text: &str) -> String {
 }
 
 /// Formats the JSON file of `--gtest_output=json`.
-pub fn json(cases: &[GtestCase]) -> serde_json::Value {
-    let count = |ended| cases.iter().filter(|case| case.ended == ended).count();
+pub fn format_json(cases: &[GtestCase]) -> serde_json::Value {
+    let count = |result| cases.iter().filter(|case| case.result == result).count();
     let time = format!("{:.3}s", cases.iter().map(|case| case.seconds).sum::<f64>());
     let list: Vec<serde_json::Value> = cases
         .iter()
         .map(|case| {
-            let name = name(&case.id);
+            let name = gtest_name(&case.id);
             let mut value = json!({
                 "name": name.split_once('.').map_or(name.as_str(), |(_, test)| test),
                 "status": "RUN",
-                "result": if case.ended == GtestEnd::Skipped { "SKIPPED" } else { "COMPLETED" },
+                "result": if case.result == GtestResult::Skipped { "SKIPPED" } else { "COMPLETED" },
                 "time": format!("{:.3}s", case.seconds),
                 "classname": SUITE,
             });
             let message = json!([{ "failure": case.message.join("\n"), "type": "" }]);
-            let key = match case.ended {
-                GtestEnd::Ok => None,
-                GtestEnd::Failed => Some("failures"),
-                GtestEnd::Skipped => Some("skipped"),
+            let key = match case.result {
+                GtestResult::Ok => None,
+                GtestResult::Failed => Some("failures"),
+                GtestResult::Skipped => Some("skipped"),
             };
             if let (Some(key), Some(object)) = (key, value.as_object_mut()) {
                 object.insert(key.to_owned(), message);
@@ -321,10 +323,10 @@ pub fn json(cases: &[GtestCase]) -> serde_json::Value {
         })
         .collect();
     json!({
-        "tests": cases.len(), "failures": count(GtestEnd::Failed), "disabled": 0, "errors": 0, "time": time,
+        "tests": cases.len(), "failures": count(GtestResult::Failed), "disabled": 0, "errors": 0, "time": time,
         "name": "AllTests",
         "testsuites": [{
-            "name": SUITE, "tests": cases.len(), "failures": count(GtestEnd::Failed), "disabled": 0, "errors": 0,
+            "name": SUITE, "tests": cases.len(), "failures": count(GtestResult::Failed), "disabled": 0, "errors": 0,
             "time": time, "testsuite": list,
         }],
     })

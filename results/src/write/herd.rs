@@ -9,8 +9,8 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
+use crate::escape;
 use crate::judge::Reason;
-use crate::show;
 use crate::state::State;
 use crate::wire::{
     CheckLine, CheckOutcome, Query, RaceWord, RejectedLine, RunLine, UnexpectedValues, VerdictWord,
@@ -30,8 +30,8 @@ impl<W: Write> HerdRunWriter<W> {
 }
 
 impl<W: Write> RunWriter for HerdRunWriter<W> {
-    fn judged(&mut self, line: &RunLine) -> io::Result<()> {
-        self.out.write_all(block(line).as_bytes())?;
+    fn write_verdict(&mut self, line: &RunLine) -> io::Result<()> {
+        self.out.write_all(format_block(line).as_bytes())?;
         self.out.flush()
     }
 
@@ -48,11 +48,11 @@ struct LogQuestion<'a> {
     question: &'a str,
 }
 
-fn asked(line: &RunLine) -> LogQuestion<'_> {
-    asked_of(line.question.as_deref().unwrap_or("forall (true)"))
+fn log_question(line: &RunLine) -> LogQuestion<'_> {
+    parse_log_question(line.question.as_deref().unwrap_or("forall (true)"))
 }
 
-fn asked_of(question: &str) -> LogQuestion<'_> {
+fn parse_log_question(question: &str) -> LogQuestion<'_> {
     let expectation = if question.starts_with('~') || question.starts_with("NOSOLUTION") {
         "Forbidden"
     } else if question.starts_with("forall") {
@@ -64,28 +64,28 @@ fn asked_of(question: &str) -> LogQuestion<'_> {
 }
 
 /// Formats the block of a verdict; empty if the test has no outcome.
-pub fn block(line: &RunLine) -> String {
+pub fn format_block(line: &RunLine) -> String {
     let states: Vec<(u64, bool, String)> = line
         .outcomes
         .iter()
         .filter(|outcome| outcome.count > 0)
         .map(|outcome| {
             let witness = outcome.witness.unwrap_or(line.question.is_none());
-            (outcome.count, witness, values(&outcome.state))
+            (outcome.count, witness, format_values(&outcome.state))
         })
-        .chain(line.unexpected.iter().filter(|u| u.count > 0).map(|u| (u.count, false, raw(u))))
+        .chain(line.unexpected.iter().filter(|u| u.count > 0).map(|u| (u.count, false, format_raw(u))))
         .collect();
     if line.reason.as_deref() == Some(Reason::Missing.word()) {
         return format!(
             "% {} on {}: missing: no verdict %\n\n",
-            show::line(&line.id),
-            show::line(&line.device)
+            escape::escape_line(&line.id),
+            escape::escape_line(&line.device)
         );
     }
     if line.verdict == VerdictWord::Skipped || states.is_empty() {
         return String::new();
     }
-    let LogQuestion { expectation, question } = asked(line);
+    let LogQuestion { expectation, question } = log_question(line);
     let sum = |wanted: bool| {
         states
             .iter()
@@ -98,13 +98,17 @@ pub fn block(line: &RunLine) -> String {
         "Required" => negative == 0,
         _ => positive > 0,
     };
-    let observed = observed(positive, negative);
-    let name = name(line);
+    let observed = observation_word(positive, negative);
+    let name = log_name(line);
     let left_out = match line.not_executed {
         0 => String::new(),
         number => format!(": {number} instances were not executed"),
     };
-    let title = format!("% Results for {} on {}{left_out} %", show::line(&line.id), show::line(&line.device));
+    let title = format!(
+        "% Results for {} on {}{left_out} %",
+        escape::escape_line(&line.id),
+        escape::escape_line(&line.device)
+    );
     let rule = "%".repeat(title.chars().count());
     let mut text = format!("{rule}\n{title}\n{rule}\nTest {name} {expectation}\n");
     // Writing to a string cannot fail, here and below.
@@ -116,9 +120,9 @@ pub fn block(line: &RunLine) -> String {
     let _ = writeln!(text, "{}\n", if validated { "Ok" } else { "No" });
     let _ = writeln!(text, "Witnesses\nPositive: {positive}, Negative: {negative}");
     let is = if validated { "is" } else { "is NOT" };
-    let _ = writeln!(text, "Condition {} {is} validated", show::line(question));
+    let _ = writeln!(text, "Condition {} {is} validated", escape::escape_line(question));
     if !line.hashes.test.is_empty() {
-        let _ = writeln!(text, "Hash={}", word(&line.hashes.test));
+        let _ = writeln!(text, "Hash={}", to_word(&line.hashes.test));
     }
     let _ = writeln!(text, "Observation {name} {observed} {positive} {negative}");
     let _ = writeln!(text, "Time {name} {:.2}\n", line.seconds);
@@ -126,22 +130,22 @@ pub fn block(line: &RunLine) -> String {
 }
 
 /// Returns the test's name with the variant of the id: `MP+rel-acq@split`.
-fn name(line: &RunLine) -> String {
+fn log_name(line: &RunLine) -> String {
     match line.id.split_once('@') {
-        Some((_, variant)) => word(&format!("{}@{variant}", line.name)),
-        None => word(&line.name),
+        Some((_, variant)) => to_word(&format!("{}@{variant}", line.name)),
+        None => to_word(&line.name),
     }
 }
 
 /// Formats text as one word: in a log a name ends at the next space.
-fn word(text: &str) -> String {
+fn to_word(text: &str) -> String {
     if text.is_empty() {
         return "_".to_owned();
     }
-    show::line(text).chars().map(|c| if c.is_whitespace() { '_' } else { c }).collect()
+    escape::escape_line(text).chars().map(|c| if c.is_whitespace() { '_' } else { c }).collect()
 }
 
-fn values(state: &State) -> String {
+fn format_values(state: &State) -> String {
     if state.is_empty() {
         return " ".to_owned();
     }
@@ -152,7 +156,7 @@ fn values(state: &State) -> String {
 
 /// Renames `P0:r0` to `0:r0` and `x` to `[x]`; a component `v[2]` is unchanged, as in herd7's tools.
 fn herd_observable(name: &str) -> String {
-    let safe: String = word(name).chars().map(|c| if matches!(c, ';' | '=') { '_' } else { c }).collect();
+    let safe: String = to_word(name).chars().map(|c| if matches!(c, ';' | '=') { '_' } else { c }).collect();
     let register = safe.strip_prefix('P').and_then(|rest| {
         let (thread, register) = rest.split_once(':')?;
         let numbered = !thread.is_empty() && thread.chars().all(|c| c.is_ascii_digit());
@@ -161,7 +165,7 @@ fn herd_observable(name: &str) -> String {
     register.unwrap_or_else(|| if safe.ends_with(']') { safe } else { format!("[{safe}]") })
 }
 
-fn raw(values: &UnexpectedValues) -> String {
+fn format_raw(values: &UnexpectedValues) -> String {
     let words: Vec<String> =
         values.raw.iter().enumerate().map(|(index, value)| format!("unexpected[{index}]={value};")).collect();
     if words.is_empty() { " ".to_owned() } else { words.join(" ") }
@@ -180,13 +184,13 @@ impl<W: Write> HerdCheckWriter<W> {
 }
 
 impl<W: Write> CheckWriter for HerdCheckWriter<W> {
-    fn answered(&mut self, line: &CheckLine) -> io::Result<()> {
-        self.out.write_all(prediction(line).as_bytes())?;
+    fn write_prediction(&mut self, line: &CheckLine) -> io::Result<()> {
+        self.out.write_all(format_prediction(line).as_bytes())?;
         self.out.flush()
     }
 
     /// Writes nothing: the format has no entry for an invalid file.
-    fn rejected(&mut self, _line: &RejectedLine) -> io::Result<()> {
+    fn write_rejected(&mut self, _line: &RejectedLine) -> io::Result<()> {
         Ok(())
     }
 
@@ -199,8 +203,8 @@ impl<W: Write> CheckWriter for HerdCheckWriter<W> {
 /// `Negative` count states.
 ///
 /// A question without an answer, or with too many states to list, has only a line `% … %`.
-pub fn prediction(line: &CheckLine) -> String {
-    let name = word(&line.name);
+pub fn format_prediction(line: &CheckLine) -> String {
+    let name = to_word(&line.name);
     let states: Vec<&CheckOutcome> =
         line.outcomes.iter().filter(|outcome| outcome.allowed && !outcome.filtered).collect();
     let everything = [Query { text: "forall (true)".to_owned(), holds: Some(true), expected: None }];
@@ -216,14 +220,17 @@ pub fn prediction(line: &CheckLine) -> String {
             let _ = writeln!(
                 text,
                 "% {name}: `{}` {holds}; too many states to list %\n",
-                show::line(&query.text)
+                escape::escape_line(&query.text)
             );
             continue;
         }
-        let LogQuestion { expectation, question } = asked_of(&query.text);
-        let of = |wanted: bool| states.iter().filter(|outcome| outcome.witness == Some(wanted)).count();
+        let LogQuestion { expectation, question } = parse_log_question(&query.text);
+        let count_witnesses =
+            |wanted: bool| states.iter().filter(|outcome| outcome.witness == Some(wanted)).count();
         let (positive, negative) = match line.queries.as_slice() {
-            [_] if line.outcomes.iter().all(|outcome| outcome.witness.is_some()) => (of(true), of(false)),
+            [_] if line.outcomes.iter().all(|outcome| outcome.witness.is_some()) => {
+                (count_witnesses(true), count_witnesses(false))
+            }
             [] => (states.len(), 0),
             // Khronos queries may be about more than a state, such as races; one execution represents all.
             _ => {
@@ -233,7 +240,7 @@ pub fn prediction(line: &CheckLine) -> String {
         };
         let _ = writeln!(text, "Test {name} {expectation}\nStates {}", states.len());
         for outcome in &states {
-            let _ = writeln!(text, "{}", values(&outcome.state));
+            let _ = writeln!(text, "{}", format_values(&outcome.state));
         }
         let _ = writeln!(text, "{}\nWitnesses", if holds { "Ok" } else { "No" });
         let _ = writeln!(text, "Positive: {positive} Negative: {negative}");
@@ -244,18 +251,18 @@ pub fn prediction(line: &CheckLine) -> String {
         if line.uninitialised_read == Some(true) {
             let _ = writeln!(text, "Flag uninitialised-read");
         }
-        let observed = observed(positive as u64, negative as u64);
+        let observed = observation_word(positive as u64, negative as u64);
         let seconds = line.micros as f64 / 1e6;
         let _ = writeln!(
             text,
             "Condition {}\nObservation {name} {observed} {positive} {negative}\nTime {name} {seconds:.2}\n",
-            show::line(question)
+            escape::escape_line(question)
         );
     }
     text
 }
 
-fn observed(positive: u64, negative: u64) -> &'static str {
+fn observation_word(positive: u64, negative: u64) -> &'static str {
     match (positive, negative) {
         (0, _) => "Never",
         (_, 0) => "Always",

@@ -4,13 +4,13 @@
 //! made visible first. Pictures are embedded as images, in which no script runs. The content security policy
 //! allows only the page's own script and loads nothing.
 
-pub(super) mod parts;
+pub(super) mod sections;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::conclusion;
 use crate::report::Report;
-use parts::{Links, conclusions, devices, encoded, summary, tests};
+use sections::{Links, percent_encode, render_conclusions, render_devices, render_summary, render_tests};
 
 /// The page's style sheet.
 pub(super) const STYLE: &str = include_str!("html/page.css");
@@ -32,10 +32,12 @@ pub struct ExplainedPicture {
 
 /// Renders the page. `pictures` has one entry per test, in the order of the report; `None` for a test without
 /// an explanation.
-pub fn page(report: &Report, pictures: &[Option<ExplainedPicture>]) -> String {
-    let links =
-        Links { test: &|index| format!("#t{index}"), find: &|name| format!("#find={}", encoded(name)) };
-    let title = title(report);
+pub fn render_page(report: &Report, pictures: &[Option<ExplainedPicture>]) -> String {
+    let links = Links {
+        test: &|index| format!("#t{index}"),
+        find: &|name| format!("#find={}", percent_encode(name)),
+    };
+    let title = page_title(report);
     let header = html! {
         h1 { (title) }
         nav {
@@ -46,15 +48,15 @@ pub fn page(report: &Report, pictures: &[Option<ExplainedPicture>]) -> String {
         }
     };
     let main = html! {
-        (conclusions(report))
-        (summary(report, &links))
-        (tests(report, pictures))
-        (devices(report))
-        (words())
+        (render_conclusions(report))
+        (render_summary(report, &links))
+        (render_tests(report, pictures))
+        (render_devices(report))
+        (render_glossary())
     };
-    let shell = Shell {
+    let shell = PageFrame {
         title: &title,
-        description: &description(report),
+        description: &page_description(report),
         policy: &format!(
             "default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src '{SCRIPT_HASH}'; base-uri 'none'; form-action 'none'"
         ),
@@ -62,11 +64,11 @@ pub fn page(report: &Report, pictures: &[Option<ExplainedPicture>]) -> String {
         devices: report.devices.len(),
         script: Some(SCRIPT),
     };
-    shell.around(&header, &main)
+    shell.render(&header, &main)
 }
 
 /// The frame of every page.
-pub(super) struct Shell<'a> {
+pub(super) struct PageFrame<'a> {
     pub(super) title: &'a str,
     /// The conclusion in one line, for previews of links.
     pub(super) description: &'a str,
@@ -79,9 +81,9 @@ pub(super) struct Shell<'a> {
     pub(super) script: Option<&'a str>,
 }
 
-impl Shell<'_> {
+impl PageFrame<'_> {
     /// Renders the document.
-    pub(super) fn around(&self, header: &Markup, main: &Markup) -> String {
+    pub(super) fn render(&self, header: &Markup, main: &Markup) -> String {
         let page: Markup = html! {
             (DOCTYPE)
             html lang="en" {
@@ -109,13 +111,17 @@ impl Shell<'_> {
     }
 }
 
-pub(super) fn title(report: &Report) -> String {
+pub(super) fn page_title(report: &Report) -> String {
     let plural = |number: usize, word: &str| {
         if number == 1 { format!("1 {word}") } else { format!("{number} {word}s") }
     };
     match report.devices.as_slice() {
         [device] => {
-            format!("{} on {}", plural(report.tests.len(), "litmus test"), crate::show::line(&device.label))
+            format!(
+                "{} on {}",
+                plural(report.tests.len(), "litmus test"),
+                crate::escape::escape_line(&device.label)
+            )
         }
         devices => {
             format!("{} on {}", plural(report.tests.len(), "litmus test"), plural(devices.len(), "device"))
@@ -124,14 +130,14 @@ pub(super) fn title(report: &Report) -> String {
 }
 
 /// Returns the conclusions of all devices on one line.
-pub(super) fn description(report: &Report) -> String {
-    let conclusions = conclusion::of_report(report);
+pub(super) fn page_description(report: &Report) -> String {
+    let conclusions = conclusion::conclude_report(report);
     let sentences =
-        conclusions.iter().map(|conclusion| format!("{} {}.", conclusion.sentence, conclusion.circumstances));
+        conclusions.iter().map(|conclusion| format!("{} {}.", conclusion.sentence, conclusion.provenance));
     sentences.collect::<Vec<_>>().join(" ")
 }
 
-pub(super) fn words() -> Markup {
+pub(super) fn render_glossary() -> Markup {
     html! {
         section id="words" {
             h2 { "Words" }

@@ -4,19 +4,19 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use crate::show;
+use crate::escape;
 use crate::wire::{CheckLine, RejectedLine, RunLine};
 use crate::write::{CheckWriter, RunWriter};
 
 /// Writer of JSON lines, flushed after each object.
-pub struct Lines<W> {
+pub struct JsonLinesWriter<W> {
     out: W,
 }
 
-impl<W: Write> Lines<W> {
+impl<W: Write> JsonLinesWriter<W> {
     /// Creates a writer to `out`.
-    pub fn new(out: W) -> Lines<W> {
-        Lines { out }
+    pub fn new(out: W) -> JsonLinesWriter<W> {
+        JsonLinesWriter { out }
     }
 
     /// Writes one object and its line end in a single call.
@@ -24,7 +24,7 @@ impl<W: Write> Lines<W> {
     /// # Errors
     /// Returns the error of the stream.
     pub fn write(&mut self, value: &impl Serialize) -> io::Result<()> {
-        let text = harmless(&serde_json::to_string(value)?) + "\n";
+        let text = escape_controls(&serde_json::to_string(value)?) + "\n";
         self.out.write_all(text.as_bytes())?;
         self.out.flush()
     }
@@ -34,16 +34,16 @@ impl<W: Write> Lines<W> {
 ///
 /// # Errors
 /// Returns an error if it cannot be written as JSON.
-pub fn document(value: &impl Serialize) -> io::Result<String> {
-    Ok(harmless(&serde_json::to_string_pretty(value)?) + "\n")
+pub fn format_document(value: &impl Serialize) -> io::Result<String> {
+    Ok(escape_controls(&serde_json::to_string_pretty(value)?) + "\n")
 }
 
 /// Escapes characters that a terminal would interpret. They occur only inside strings, where an escape has
 /// the same meaning.
-fn harmless(json: &str) -> String {
+fn escape_controls(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for c in json.chars() {
-        if c != '\n' && show::acts(c) {
+        if c != '\n' && escape::needs_escape(c) {
             for unit in c.encode_utf16(&mut [0; 2]) {
                 text += &format!("\\u{unit:04x}");
             }
@@ -54,12 +54,12 @@ fn harmless(json: &str) -> String {
     text
 }
 
-impl<W: Write> CheckWriter for Lines<W> {
-    fn answered(&mut self, line: &CheckLine) -> io::Result<()> {
+impl<W: Write> CheckWriter for JsonLinesWriter<W> {
+    fn write_prediction(&mut self, line: &CheckLine) -> io::Result<()> {
         self.write(line)
     }
 
-    fn rejected(&mut self, line: &RejectedLine) -> io::Result<()> {
+    fn write_rejected(&mut self, line: &RejectedLine) -> io::Result<()> {
         self.write(line)
     }
 
@@ -68,8 +68,8 @@ impl<W: Write> CheckWriter for Lines<W> {
     }
 }
 
-impl<W: Write> RunWriter for Lines<W> {
-    fn judged(&mut self, line: &RunLine) -> io::Result<()> {
+impl<W: Write> RunWriter for JsonLinesWriter<W> {
+    fn write_verdict(&mut self, line: &RunLine) -> io::Result<()> {
         self.write(line)
     }
 

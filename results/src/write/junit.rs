@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
-use crate::report::{OutcomeClass, bars};
-use crate::show;
+use crate::escape;
+use crate::report::{OutcomeClass, histogram_bars};
 use crate::wire::{RunLine, VerdictWord};
 use crate::write::RunWriter;
-use crate::write::number::{count, probability};
+use crate::write::number::{format_count, format_probability};
 
 /// Writer of verdicts; the document is written at the end.
 pub struct JunitRunWriter<W> {
@@ -28,9 +28,9 @@ impl<W: Write> JunitRunWriter<W> {
 }
 
 impl<W: Write> RunWriter for JunitRunWriter<W> {
-    fn judged(&mut self, line: &RunLine) -> io::Result<()> {
-        let device = show::line(&line.device).into_owned();
-        let case = case(line);
+    fn write_verdict(&mut self, line: &RunLine) -> io::Result<()> {
+        let device = escape::escape_line(&line.device).into_owned();
+        let case = test_case(line);
         match self.suites.iter_mut().find(|suite| suite.name.as_str() == device) {
             Some(suite) => {
                 suite.add_test_case(case);
@@ -56,9 +56,10 @@ impl<W: Write> RunWriter for JunitRunWriter<W> {
     }
 }
 
-fn case(line: &RunLine) -> TestCase {
-    let said = |what: &Option<String>| show::line(what.as_deref().unwrap_or_default()).into_owned();
-    let (reason, detail) = (said(&line.reason), said(&line.detail));
+fn test_case(line: &RunLine) -> TestCase {
+    let escape_field =
+        |what: &Option<String>| escape::escape_line(what.as_deref().unwrap_or_default()).into_owned();
+    let (reason, detail) = (escape_field(&line.reason), escape_field(&line.detail));
     let mut status = match (line.verdict, reason.as_str()) {
         (VerdictWord::Conforms, _) => TestCaseStatus::success(),
         (VerdictWord::Violates, _) => TestCaseStatus::non_success(NonSuccessKind::Failure),
@@ -80,44 +81,44 @@ fn case(line: &RunLine) -> TestCase {
         status.set_type(line.verdict.text());
     }
     if matches!(line.verdict, VerdictWord::Violates | VerdictWord::Inconclusive) {
-        status.set_description(histogram(line));
+        status.set_description(format_histogram(line));
     }
-    let mut case = TestCase::new(show::line(&line.id).into_owned(), status);
+    let mut case = TestCase::new(escape::escape_line(&line.id).into_owned(), status);
     let family = line.id.rsplit_once('/').map_or("tests", |(folder, _)| folder);
-    case.set_classname(show::line(family).replace('/', "."));
+    case.set_classname(escape::escape_line(family).replace('/', "."));
     // A time that is not representable is written as zero.
     case.set_time(Duration::try_from_secs_f64(line.seconds).unwrap_or_default());
     if matches!(line.verdict, VerdictWord::Conforms | VerdictWord::Undefined) {
-        case.set_system_out(histogram(line));
+        case.set_system_out(format_histogram(line));
     }
     case
 }
 
 /// Formats the histogram and a command that repeats the test.
-fn histogram(line: &RunLine) -> String {
+fn format_histogram(line: &RunLine) -> String {
     let mut text = format!(
         "model {}, {} instances, {} interleaved{}, {}exercised\n",
-        show::line(&line.model),
-        count(line.instances),
-        count(line.interleaved),
+        escape::escape_line(&line.model),
+        format_count(line.instances),
+        format_count(line.interleaved),
         if line.not_executed > 0 {
-            format!(", {} not executed", count(line.not_executed))
+            format!(", {} not executed", format_count(line.not_executed))
         } else {
             String::new()
         },
         if line.exercised { "" } else { "not " },
     );
-    for bar in bars(line).iter().filter(|bar| bar.count > 0 || bar.kind == OutcomeClass::Weak) {
+    for bar in histogram_bars(line).iter().filter(|bar| bar.count > 0 || bar.kind == OutcomeClass::Weak) {
         text += &format!(
             "{:>13}  {:>9}  {:<12}  {}\n",
-            count(bar.count),
-            probability(bar.rate),
+            format_count(bar.count),
+            format_probability(bar.rate),
             bar.kind.word(),
-            show::line(&bar.outcome)
+            escape::escape_line(&bar.outcome)
         );
     }
     if !line.replay.is_empty() {
-        text += &format!("again: {}\n", show::line(&line.replay));
+        text += &format!("again: {}\n", escape::escape_line(&line.replay));
     }
     text
 }

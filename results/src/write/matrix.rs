@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use maud::{Markup, PreEscaped, html};
 
 use crate::wire::{CodegenLine, CodegenOrder, CodegenOrderVerdict, CodegenVerdict};
-use crate::write::html::{STYLE, Shell};
+use crate::write::html::{PageFrame, STYLE};
 
 /// Largest number of tests listed in a cell.
 const MAX_NAMED: usize = 12;
@@ -32,17 +32,17 @@ struct AccessPair {
 }
 
 /// Cells by form, ordering and device.
-type Table = BTreeMap<String, BTreeMap<String, BTreeMap<String, VerdictCell>>>;
+type OrderTable = BTreeMap<String, BTreeMap<String, BTreeMap<String, VerdictCell>>>;
 
 /// Renders the page from lines of `codegen --emit order --format json`.
-pub fn page(lines: &[CodegenLine]) -> String {
+pub fn render_page(lines: &[CodegenLine]) -> String {
     let mut devices: Vec<(&str, &str)> = Vec::new();
     for line in lines {
         if !devices.iter().any(|(device, _)| *device == line.device) {
             devices.push((&line.device, &line.driver));
         }
     }
-    let table = table(lines);
+    let table = build_table(lines);
     let header = html! {
         h1 { "Orders in machine code" }
         nav {
@@ -53,13 +53,13 @@ pub fn page(lines: &[CodegenLine]) -> String {
     let main = html! {
         section #differs {
             h2 { "What differs between drivers of a chip" }
-            (differences(&table, &devices))
+            (render_differences(&table, &devices))
         }
-        (crashes(lines))
+        (render_crashes(lines))
         @for (form, rows) in &table {
             section id=(form) {
                 h2 { (form) }
-                (rows_of(rows, &devices))
+                (render_rows(rows, &devices))
             }
         }
         section #words {
@@ -72,7 +72,7 @@ pub fn page(lines: &[CodegenLine]) -> String {
             }
         }
     };
-    let shell = Shell {
+    let shell = PageFrame {
         title: "Orders in machine code",
         description: "",
         policy: "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'",
@@ -80,23 +80,24 @@ pub fn page(lines: &[CodegenLine]) -> String {
         devices: devices.len(),
         script: None,
     };
-    shell.around(&header, &main)
+    shell.render(&header, &main)
 }
 
-fn table(lines: &[CodegenLine]) -> Table {
-    let mut table = Table::new();
+fn build_table(lines: &[CodegenLine]) -> OrderTable {
+    let mut table = OrderTable::new();
     for line in lines {
         for kernel in &line.kernels {
             for order in &kernel.orders {
                 let rows = table.entry(kernel.form.clone()).or_default();
-                let cell = rows.entry(ordering(order)).or_default().entry(line.device.clone()).or_default();
+                let cell =
+                    rows.entry(describe_ordering(order)).or_default().entry(line.device.clone()).or_default();
                 let rank = VERDICTS.iter().position(|verdict| *verdict == order.code.verdict);
-                let place = AccessPair {
+                let pair = AccessPair {
                     id: line.id.clone(),
                     kernel: kernel.kernel.clone(),
                     why: order.code.why.clone(),
                 };
-                cell.entry(rank.unwrap_or(VERDICTS.len())).or_default().push(place);
+                cell.entry(rank.unwrap_or(VERDICTS.len())).or_default().push(pair);
             }
         }
     }
@@ -104,13 +105,19 @@ fn table(lines: &[CodegenLine]) -> Table {
 }
 
 /// Describes an ordering without names and values: `acquire at dv: ld.atom.sc0 → ld.vis.sc2`.
-fn ordering(order: &CodegenOrder) -> String {
-    format!("{} at {}: {} → {}", order.order, order.scope, access(&order.first), access(&order.second))
+fn describe_ordering(order: &CodegenOrder) -> String {
+    format!(
+        "{} at {}: {} → {}",
+        order.order,
+        order.scope,
+        describe_access(&order.first),
+        describe_access(&order.second)
+    )
 }
 
 /// Describes an access without its order and scope: `P1.0: ld.atom.acq.dv.sc0.semsc0 r0, f` becomes
 /// `ld.atom.sc0`.
-fn access(source: &str) -> String {
+fn describe_access(source: &str) -> String {
     const LEFT_OUT: [&str; 12] =
         ["acq", "rel", "acqrel", "sc", "inv", "sg", "wg", "call", "fi", "qf", "dv", "xd"];
     let word = source.split_once(": ").map_or(source, |(_, text)| text);
@@ -119,7 +126,7 @@ fn access(source: &str) -> String {
     parts.collect::<Vec<_>>().join(".")
 }
 
-fn word(rank: usize) -> &'static str {
+fn verdict_word(rank: usize) -> &'static str {
     match VERDICTS.get(rank) {
         Some(CodegenOrderVerdict::Lost) => "lost",
         Some(CodegenOrderVerdict::Weakened) => "weakened",
@@ -129,7 +136,7 @@ fn word(rank: usize) -> &'static str {
 }
 
 /// Returns the CSS class of a verdict; it matches the colours of run verdicts.
-fn class(rank: usize) -> &'static str {
+fn css_class(rank: usize) -> &'static str {
     match VERDICTS.get(rank) {
         Some(CodegenOrderVerdict::Lost) => "chip violates",
         Some(CodegenOrderVerdict::Weakened) => "chip inconclusive",
@@ -138,7 +145,7 @@ fn class(rank: usize) -> &'static str {
     }
 }
 
-fn rows_of(rows: &BTreeMap<String, BTreeMap<String, VerdictCell>>, devices: &[(&str, &str)]) -> Markup {
+fn render_rows(rows: &BTreeMap<String, BTreeMap<String, VerdictCell>>, devices: &[(&str, &str)]) -> Markup {
     html! {
         div.wide { table {
             thead { tr {
@@ -149,7 +156,7 @@ fn rows_of(rows: &BTreeMap<String, BTreeMap<String, VerdictCell>>, devices: &[(&
                 @for (ordering, cells) in rows {
                     tr {
                         th { code { (ordering) } }
-                        @for (device, _) in devices { td { @if let Some(cell) = cells.get(*device) { (shown(cell)) } } }
+                        @for (device, _) in devices { td { @if let Some(cell) = cells.get(*device) { (render_cell(cell)) } } }
                     }
                 }
             }
@@ -157,14 +164,14 @@ fn rows_of(rows: &BTreeMap<String, BTreeMap<String, VerdictCell>>, devices: &[(&
     }
 }
 
-fn shown(cell: &VerdictCell) -> Markup {
+fn render_cell(cell: &VerdictCell) -> Markup {
     html! {
         @for (rank, places) in cell {
-            @if word(*rank) == "kept" {
-                span class=(class(*rank)) { (word(*rank)) " " (places.len()) }
+            @if verdict_word(*rank) == "kept" {
+                span class=(css_class(*rank)) { (verdict_word(*rank)) " " (places.len()) }
             } @else {
                 details {
-                    summary { span class=(class(*rank)) { (word(*rank)) " " (places.len()) } }
+                    summary { span class=(css_class(*rank)) { (verdict_word(*rank)) " " (places.len()) } }
                     ul {
                         @for place in places.iter().take(MAX_NAMED) {
                             li { code { (place.id) " " (place.kernel) } " " small { (place.why) } }
@@ -179,7 +186,7 @@ fn shown(cell: &VerdictCell) -> Markup {
 
 /// The extent of a change between two drivers.
 #[derive(Default)]
-struct Changed<'a> {
+struct VerdictChange<'a> {
     /// Number of changed access pairs, by form.
     forms: BTreeMap<&'a str, usize>,
     /// Tests with their kernels.
@@ -188,7 +195,7 @@ struct Changed<'a> {
 
 /// Renders the orderings whose verdict differs between adjacent driver versions of one chip, in the same test
 /// and kernel.
-fn differences(table: &Table, devices: &[(&str, &str)]) -> Markup {
+fn render_differences(table: &OrderTable, devices: &[(&str, &str)]) -> Markup {
     let parts = |device: &str| {
         let (chip, version) = device.split_once('@').unwrap_or((device, ""));
         let numbers = version.split(|c: char| !c.is_ascii_digit()).filter_map(|number| number.parse().ok());
@@ -199,11 +206,11 @@ fn differences(table: &Table, devices: &[(&str, &str)]) -> Markup {
     let neighbours =
         || sorted.iter().zip(sorted.iter().skip(1)).filter(|(old, new)| parts(old).0 == parts(new).0);
     // Keyed by driver pair, ordering and change.
-    let mut found: BTreeMap<(String, &str, String), Changed<'_>> = BTreeMap::new();
+    let mut found: BTreeMap<(String, &str, String), VerdictChange<'_>> = BTreeMap::new();
     for (old, new) in neighbours() {
         for (form, rows) in table {
             for (ordering, cells) in rows {
-                let of = |device: &str| -> BTreeSet<(&str, &str, usize)> {
+                let ranks_on = |device: &str| -> BTreeSet<(&str, &str, usize)> {
                     let places = cells.get(device).into_iter().flatten();
                     places
                         .flat_map(|(rank, places)| {
@@ -211,11 +218,11 @@ fn differences(table: &Table, devices: &[(&str, &str)]) -> Markup {
                         })
                         .collect()
                 };
-                let (before, after) = (of(old), of(new));
+                let (before, after) = (ranks_on(old), ranks_on(new));
                 for (id, kernel, rank) in after.difference(&before) {
                     let same = |other: &&(&str, &str, usize)| other.0 == *id && other.1 == *kernel;
-                    let Some((.., was)) = before.difference(&after).find(same) else { continue };
-                    let change = format!("{} → {}", word(*was), word(*rank));
+                    let Some((.., old_rank)) = before.difference(&after).find(same) else { continue };
+                    let change = format!("{} → {}", verdict_word(*old_rank), verdict_word(*rank));
                     let changed = found.entry((format!("{old} → {new}"), ordering, change)).or_default();
                     *changed.forms.entry(form).or_default() += 1;
                     changed.tests.insert(format!("{id} {kernel}"));
@@ -231,7 +238,7 @@ fn differences(table: &Table, devices: &[(&str, &str)]) -> Markup {
         } @else {
             div.wide { table {
                 thead { tr { @for word in ["drivers", "ordering", "change", "forms", "tests"] { th { (word) } } } }
-                tbody { @for ((drivers, ordering, change), Changed { forms, tests }) in &found { tr {
+                tbody { @for ((drivers, ordering, change), VerdictChange { forms, tests }) in &found { tr {
                     th { (drivers) }
                     td { code { (ordering) } }
                     td { (change) }
@@ -247,7 +254,7 @@ fn differences(table: &Table, devices: &[(&str, &str)]) -> Markup {
 }
 
 /// Renders the compiler crashes.
-fn crashes(lines: &[CodegenLine]) -> Markup {
+fn render_crashes(lines: &[CodegenLine]) -> Markup {
     let crashed = || lines.iter().filter(|line| line.verdict == CodegenVerdict::Crashes);
     html! {
         @if crashed().next().is_some() {
@@ -299,14 +306,17 @@ mod tests {
     #[test]
     fn orderings_omit_names_and_scopes_of_accesses() {
         let order = line("a", CodegenOrderVerdict::Kept).kernels.remove(0).orders.remove(0);
-        assert_eq!(ordering(&order), "acquire at dv: ld.atom.sc0 → ld.vis.sc2");
-        assert_eq!(access("P0.1: rmw.add.atom.acqrel.dv.sc1.semsc0.semsc1 r0, x, 1"), "rmw.add.atom.sc1");
+        assert_eq!(describe_ordering(&order), "acquire at dv: ld.atom.sc0 → ld.vis.sc2");
+        assert_eq!(
+            describe_access("P0.1: rmw.add.atom.acqrel.dv.sc1.semsc0.semsc1 r0, x, 1"),
+            "rmw.add.atom.sc1"
+        );
     }
 
     #[test]
     fn changes_of_a_new_driver_are_first() {
         let (kept, weak) = (CodegenOrderVerdict::Kept, CodegenOrderVerdict::Weakened);
-        let page = page(&[
+        let page = render_page(&[
             line("radv:navi31@26.2.6", weak),
             line("nvk:ga102@26", kept),
             line("radv:navi31@9.0.7", kept),
@@ -319,7 +329,7 @@ mod tests {
 
     #[test]
     fn one_driver_per_chip_has_no_differences() {
-        let page = page(&[line("radv:navi31@25", CodegenOrderVerdict::Lost)]);
+        let page = render_page(&[line("radv:navi31@25", CodegenOrderVerdict::Lost)]);
         assert!(
             page.contains("No chip was compiled for with two drivers.") && page.contains("lost 1"),
             "{page}"

@@ -9,28 +9,28 @@ use plotters::coord::types::RangedCoordusize;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::number::{count, probability};
+use super::number::{format_count, format_probability};
 use super::site::SiteFile;
-use crate::report::{Report, trials, weak_seen};
-use crate::show;
-use crate::statistics::{Proportion, never_seen_bound};
+use crate::escape;
+use crate::report::{Report, count_trials, count_weak};
+use crate::statistics::{Proportion, zero_count_bound};
 use crate::wire::{RunLine, VerdictWord};
 
 /// Width of a plot in pixels.
 const WIDTH: u32 = 900;
 /// Height of a test's row in pixels.
-const ROW: u32 = 18;
+const ROW_HEIGHT: u32 = 18;
 /// Height of heading and axis in pixels.
-const FRAME: u32 = 100;
+const FRAME_HEIGHT: u32 = 100;
 /// Width of the test names in pixels.
-const NAMES: u32 = 290;
+const NAMES_WIDTH: u32 = 290;
 /// Colours of the pages (Okabe and Ito): observed outcomes, violations, outcomes with count zero, speed.
-const SEEN: RGBColor = RGBColor(0xe6, 0x9f, 0x00);
-const BROKEN: RGBColor = RGBColor(0xd5, 0x5e, 0x00);
-const UNSEEN: RGBColor = RGBColor(0x56, 0x56, 0x56);
-const SPEED: RGBColor = RGBColor(0x00, 0x72, 0xb2);
+const OBSERVED_COLOUR: RGBColor = RGBColor(0xe6, 0x9f, 0x00);
+const VIOLATION_COLOUR: RGBColor = RGBColor(0xd5, 0x5e, 0x00);
+const ZERO_COUNT_COLOUR: RGBColor = RGBColor(0x56, 0x56, 0x56);
+const SPEED_COLOUR: RGBColor = RGBColor(0x00, 0x72, 0xb2);
 /// Colours of lines; further tests go into further plots.
-const LINES: [RGBColor; 6] = [
+const SERIES_COLOURS: [RGBColor; 6] = [
     RGBColor(0x00, 0x72, 0xb2),
     RGBColor(0xd5, 0x5e, 0x00),
     RGBColor(0x00, 0x9e, 0x73),
@@ -45,10 +45,10 @@ const LINES: [RGBColor; 6] = [
 pub struct PlotError(String);
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-type Rows<'a, 'b> =
+type RowChart<'a, 'b> =
     ChartContext<'a, SVGBackend<'b>, Cartesian2d<LogCoord<f64>, SegmentedCoord<RangedCoordusize>>>;
 
-fn wrong(error: impl std::fmt::Display) -> PlotError {
+fn plot_error(error: impl std::fmt::Display) -> PlotError {
     PlotError(error.to_string())
 }
 
@@ -60,15 +60,15 @@ fn wrong(error: impl std::fmt::Display) -> PlotError {
 ///
 /// # Errors
 /// Returns an error if the library cannot draw a plot.
-pub fn files(report: &Report, names: &[String]) -> Result<Vec<SiteFile>, PlotError> {
+pub fn draw_plots(report: &Report, names: &[String]) -> Result<Vec<SiteFile>, PlotError> {
     let mut files = Vec::new();
     for (index, (device, name)) in report.devices.iter().zip(names).enumerate() {
-        let label = show::line(&device.label);
+        let label = escape::escape_line(&device.label);
         let lines: Vec<&RunLine> = report
             .tests
             .iter()
             .filter_map(|row| row.cells.get(index)?.as_ref())
-            .filter(|l| trials(l) > 0)
+            .filter(|l| count_trials(l) > 0)
             .collect();
         let weak: Vec<&RunLine> = lines
             .iter()
@@ -78,42 +78,42 @@ pub fn files(report: &Report, names: &[String]) -> Result<Vec<SiteFile>, PlotErr
             })
             .collect();
         if !weak.is_empty() {
-            files.push(file(name, "weak", weak_rates(&label, &weak)?));
+            files.push(plot_file(name, "weak", draw_weak_rates(&label, &weak)?));
         }
         let timed: Vec<&RunLine> = lines.into_iter().filter(|line| line.seconds > 0.0).collect();
         if !timed.is_empty() {
-            files.push(file(name, "speed", speeds(&label, &timed)?));
+            files.push(plot_file(name, "speed", draw_speeds(&label, &timed)?));
         }
     }
-    files.extend(over_runs(report, names)?);
+    files.extend(draw_runs(report, names)?);
     Ok(files)
 }
 
-fn file(name: &str, what: &str, text: String) -> SiteFile {
+fn plot_file(name: &str, what: &str, text: String) -> SiteFile {
     SiteFile { path: format!("{name}-{what}.svg"), bytes: text.into_bytes() }
 }
 
 /// Draws a picture with this height in pixels.
-fn drawn(height: u32, draw: impl FnOnce(&Area<'_>) -> Result<(), PlotError>) -> Result<String, PlotError> {
+fn draw_svg(height: u32, draw: impl FnOnce(&Area<'_>) -> Result<(), PlotError>) -> Result<String, PlotError> {
     let mut text = String::new();
     {
         let area = SVGBackend::with_string(&mut text, (WIDTH, height)).into_drawing_area();
-        area.fill(&WHITE).map_err(wrong)?;
+        area.fill(&WHITE).map_err(plot_error)?;
         draw(&area)?;
-        area.present().map_err(wrong)?;
+        area.present().map_err(plot_error)?;
     }
     Ok(text)
 }
 
-fn height(tests: usize) -> u32 {
-    FRAME + ROW * u32::try_from(tests).unwrap_or(u32::MAX / (2 * ROW))
+fn plot_height(tests: usize) -> u32 {
+    FRAME_HEIGHT + ROW_HEIGHT * u32::try_from(tests).unwrap_or(u32::MAX / (2 * ROW_HEIGHT))
 }
 
 /// Returns the test name at a position of the axis.
-fn name_at(lines: &[&RunLine], place: &SegmentValue<usize>) -> String {
-    match place {
+fn name_at(lines: &[&RunLine], position: &SegmentValue<usize>) -> String {
+    match position {
         SegmentValue::CenterOf(index) | SegmentValue::Exact(index) => {
-            lines.get(*index).map_or_else(String::new, |line| show::line(&line.id).into_owned())
+            lines.get(*index).map_or_else(String::new, |line| escape::escape_line(&line.id).into_owned())
         }
         SegmentValue::Last => String::new(),
     }
@@ -121,26 +121,26 @@ fn name_at(lines: &[&RunLine], place: &SegmentValue<usize>) -> String {
 
 /// Returns the power of ten at or below the smallest positive value, for the start of a logarithmic axis.
 fn power_of_ten_below(values: impl Iterator<Item = f64>) -> f64 {
-    let least = values.filter(|value| *value > 0.0).fold(0.1_f64, f64::min);
-    10_f64.powf(least.log10().floor()).max(1e-15)
+    let smallest = values.filter(|value| *value > 0.0).fold(0.1_f64, f64::min);
+    10_f64.powf(smallest.log10().floor()).max(1e-15)
 }
 
 /// Builds a chart with one row per test and a logarithmic axis with a title and a number format.
-fn rows<'a, 'b>(
+fn build_row_chart<'a, 'b>(
     area: &'a Area<'b>,
     title: &str,
     lines: &[&RunLine],
     values: Range<f64>,
     (axis, number): (&str, &dyn Fn(&f64) -> String),
-) -> Result<Rows<'a, 'b>, PlotError> {
+) -> Result<RowChart<'a, 'b>, PlotError> {
     let mut chart = ChartBuilder::on(area)
         .caption(title, ("sans-serif", 18))
         .margin(10)
         .margin_right(35)
         .x_label_area_size(45)
-        .y_label_area_size(NAMES)
+        .y_label_area_size(NAMES_WIDTH)
         .build_cartesian_2d(values.log_scale(), (0..lines.len()).into_segmented())
-        .map_err(wrong)?;
+        .map_err(plot_error)?;
     chart
         .configure_mesh()
         .disable_y_mesh()
@@ -149,75 +149,81 @@ fn rows<'a, 'b>(
         .x_label_formatter(&number)
         .x_desc(axis)
         .draw()
-        .map_err(wrong)?;
+        .map_err(plot_error)?;
     Ok(chart)
 }
 
-fn weak_rates(device: &str, lines: &[&RunLine]) -> Result<String, PlotError> {
+fn draw_weak_rates(device: &str, lines: &[&RunLine]) -> Result<String, PlotError> {
     let rate = |line: &RunLine| {
         let resolved = line.instances.saturating_sub(line.unresolved);
-        (Proportion::new(weak_seen(line), resolved), never_seen_bound(trials(line)))
+        (Proportion::new(count_weak(line), resolved), zero_count_bound(count_trials(line)))
     };
-    let least = power_of_ten_below(lines.iter().map(|line| {
+    let axis_start = power_of_ten_below(lines.iter().map(|line| {
         let (proportion, bound) = rate(line);
-        if weak_seen(line) > 0 { proportion.interval().low.max(bound / 10.0) } else { bound }
+        if count_weak(line) > 0 { proportion.interval().low.max(bound / 10.0) } else { bound }
     }));
-    drawn(height(lines.len()), |area| {
+    draw_svg(plot_height(lines.len()), |area| {
         let axis = "rate, 95 % interval; ◁ never seen: the rate is below with 95 %; red: a rule was broken";
         let title = format!("Weak outcomes on {device}");
-        let mut chart = rows(area, &title, lines, least..1.0, (axis, &|rate| probability(*rate)))?;
+        let mut chart =
+            build_row_chart(area, &title, lines, axis_start..1.0, (axis, &|rate| format_probability(*rate)))?;
         for (index, line) in lines.iter().enumerate() {
             let at = SegmentValue::CenterOf(index);
             let (proportion, bound) = rate(line);
-            if weak_seen(line) == 0 {
-                let style =
-                    ("sans-serif", 14).into_font().color(&UNSEEN).pos(Pos::new(HPos::Left, VPos::Center));
-                let mark = Text::new("◁", (bound.max(least), at), style);
-                chart.draw_series(std::iter::once(mark)).map_err(wrong)?;
+            if count_weak(line) == 0 {
+                let style = ("sans-serif", 14)
+                    .into_font()
+                    .color(&ZERO_COUNT_COLOUR)
+                    .pos(Pos::new(HPos::Left, VPos::Center));
+                let mark = Text::new("◁", (bound.max(axis_start), at), style);
+                chart.draw_series(std::iter::once(mark)).map_err(plot_error)?;
                 continue;
             }
-            let colour = if line.verdict == VerdictWord::Violates { BROKEN } else { SEEN };
+            let colour =
+                if line.verdict == VerdictWord::Violates { VIOLATION_COLOUR } else { OBSERVED_COLOUR };
             // With batches, single instances are not independent, so their interval would be wrong.
             if line.batches.is_none() {
                 let interval = proportion.interval();
-                let ends = [(interval.low.max(least), at.clone()), (interval.high, at.clone())];
-                chart.draw_series(LineSeries::new(ends, colour.stroke_width(2))).map_err(wrong)?;
+                let ends = [(interval.low.max(axis_start), at.clone()), (interval.high, at.clone())];
+                chart.draw_series(LineSeries::new(ends, colour.stroke_width(2))).map_err(plot_error)?;
             }
-            let point = Circle::new((proportion.rate().max(least), at), 4, colour.filled());
-            chart.draw_series(std::iter::once(point)).map_err(wrong)?;
+            let point = Circle::new((proportion.rate().max(axis_start), at), 4, colour.filled());
+            chart.draw_series(std::iter::once(point)).map_err(plot_error)?;
         }
         Ok(())
     })
 }
 
-fn speeds(device: &str, lines: &[&RunLine]) -> Result<String, PlotError> {
+fn draw_speeds(device: &str, lines: &[&RunLine]) -> Result<String, PlotError> {
     let speed = |line: &RunLine| (line.instances as f64 / line.seconds).max(1.0);
     let most = lines.iter().map(|line| speed(line)).fold(10.0_f64, f64::max);
     let least = 10_f64.powf(lines.iter().map(|line| speed(line)).fold(most, f64::min).log10().floor());
-    drawn(height(lines.len()), |area| {
+    draw_svg(plot_height(lines.len()), |area| {
         let title = format!("Instances a second on {device}");
-        let number = |speed: &f64| count(speed.round() as u64);
-        let mut chart = rows(area, &title, lines, least..most * 1.1, ("instances a second", &number))?;
+        let number = |speed: &f64| format_count(speed.round() as u64);
+        let mut chart =
+            build_row_chart(area, &title, lines, least..most * 1.1, ("instances a second", &number))?;
         let bars = lines.iter().enumerate().map(|(index, line)| {
             let mut bar = Rectangle::new(
                 [(least, SegmentValue::Exact(index)), (speed(line), SegmentValue::Exact(index + 1))],
-                SPEED.filled(),
+                SPEED_COLOUR.filled(),
             );
             bar.set_margin(3, 3, 0, 0);
             bar
         });
-        chart.draw_series(bars).map_err(wrong)?;
+        chart.draw_series(bars).map_err(plot_error)?;
         Ok(())
     })
 }
 
 /// Draws the rates of weak outcomes by column of one device, for tests with a weak outcome in some column.
-fn over_runs(report: &Report, names: &[String]) -> Result<Vec<SiteFile>, PlotError> {
-    let who = |index: &usize| report.devices.get(*index)?.record.as_ref().map(|record| &record.uuid);
+fn draw_runs(report: &Report, names: &[String]) -> Result<Vec<SiteFile>, PlotError> {
+    let device_uuid = |index: &usize| report.devices.get(*index)?.record.as_ref().map(|record| &record.uuid);
     let mut files = Vec::new();
-    let all: Vec<usize> = (0..report.devices.len()).filter(|index| who(index).is_some()).collect();
+    let all: Vec<usize> = (0..report.devices.len()).filter(|index| device_uuid(index).is_some()).collect();
     for (index, name) in names.iter().enumerate() {
-        let runs: Vec<usize> = all.iter().copied().filter(|other| who(other) == who(&index)).collect();
+        let runs: Vec<usize> =
+            all.iter().copied().filter(|other| device_uuid(other) == device_uuid(&index)).collect();
         if runs.len() < 2 || runs.first() != Some(&index) {
             continue;
         }
@@ -226,29 +232,32 @@ fn over_runs(report: &Report, names: &[String]) -> Result<Vec<SiteFile>, PlotErr
             .iter()
             .filter_map(|row| {
                 let rates = runs.iter().enumerate().filter_map(|(run, column)| {
-                    let line = row.cells.get(*column)?.as_ref().filter(|line| trials(line) > 0)?;
+                    let line = row.cells.get(*column)?.as_ref().filter(|line| count_trials(line) > 0)?;
                     let resolved = line.instances.saturating_sub(line.unresolved);
-                    Some((run, Proportion::new(weak_seen(line), resolved).rate()))
+                    Some((run, Proportion::new(count_weak(line), resolved).rate()))
                 });
                 let rates: Vec<(usize, f64)> = rates.collect();
-                rates.iter().any(|(_, rate)| *rate > 0.0).then(|| (show::line(&row.id).into_owned(), rates))
+                rates
+                    .iter()
+                    .any(|(_, rate)| *rate > 0.0)
+                    .then(|| (escape::escape_line(&row.id).into_owned(), rates))
             })
             .collect();
-        for (number, part) in series.chunks(LINES.len()).enumerate() {
-            let text = from_run_to_run(&show::line(name), runs.len(), part)?;
-            files.push(file(name, &format!("runs-{}", number + 1), text));
+        for (number, part) in series.chunks(SERIES_COLOURS.len()).enumerate() {
+            let text = draw_rates_by_run(&escape::escape_line(name), runs.len(), part)?;
+            files.push(plot_file(name, &format!("runs-{}", number + 1), text));
         }
     }
     Ok(files)
 }
 
-fn from_run_to_run(
+fn draw_rates_by_run(
     name: &str,
     runs: usize,
     series: &[(String, Vec<(usize, f64)>)],
 ) -> Result<String, PlotError> {
     let least = power_of_ten_below(series.iter().flat_map(|(_, rates)| rates.iter().map(|(_, rate)| *rate)));
-    drawn(420, |area| {
+    draw_svg(420, |area| {
         let mut chart = ChartBuilder::on(area)
             .caption(format!("Weak outcomes from run to run: {name}"), ("sans-serif", 18))
             .margin(10)
@@ -256,23 +265,28 @@ fn from_run_to_run(
             .x_label_area_size(40)
             .y_label_area_size(70)
             .build_cartesian_2d(1..runs, (least / 10.0..1.0).log_scale())
-            .map_err(wrong)?;
+            .map_err(plot_error)?;
         chart
             .configure_mesh()
             .x_desc("run, in the order of the command line; 0 is on the axis")
             .x_labels(runs.min(20))
-            .y_label_formatter(&|rate| probability(*rate))
+            .y_label_formatter(&|rate| format_probability(*rate))
             .draw()
-            .map_err(wrong)?;
-        for ((id, rates), colour) in series.iter().zip(LINES) {
+            .map_err(plot_error)?;
+        for ((id, rates), colour) in series.iter().zip(SERIES_COLOURS) {
             let points = rates.iter().map(|(run, rate)| (run + 1, rate.max(least / 10.0)));
             chart
                 .draw_series(LineSeries::new(points, colour.stroke_width(2)).point_size(3))
-                .map_err(wrong)?
+                .map_err(plot_error)?
                 .label(id.as_str())
                 .legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], colour.stroke_width(2)));
         }
-        chart.configure_series_labels().background_style(WHITE).border_style(UNSEEN).draw().map_err(wrong)?;
+        chart
+            .configure_series_labels()
+            .background_style(WHITE)
+            .border_style(ZERO_COUNT_COLOUR)
+            .draw()
+            .map_err(plot_error)?;
         Ok(())
     })
 }

@@ -18,27 +18,27 @@ const LEVELS: [(&str, &str); 3] = [
 ];
 
 /// Formats the table, the observed hangs and the models; empty if no line is about progress.
-pub fn report(lines: &[RunLine], layout: TextLayout) -> String {
+pub fn format_report(lines: &[RunLine], layout: TextLayout) -> String {
     let mut text = String::new();
-    for device in devices(lines) {
-        let own: Vec<(&RunLine, Option<&ProgressRun>)> = lines
+    for device in device_names(lines) {
+        let device_rows: Vec<(&RunLine, Option<&ProgressRun>)> = lines
             .iter()
             .filter(|line| line.device == device)
             .map(|line| (line, line.progress.as_ref()))
             .collect();
-        if own.iter().all(|(_, progress)| progress.is_none()) {
+        if device_rows.iter().all(|(_, progress)| progress.is_none()) {
             continue;
         }
-        text += &table(&own, layout);
+        text += &format_table(&device_rows, layout);
         text += "\n";
-        text += &hangs(&own);
-        text += &models(device, &own);
+        text += &format_hangs(&device_rows);
+        text += &format_models(device, &device_rows);
         text += "\n";
     }
     text
 }
 
-fn devices(lines: &[RunLine]) -> Vec<&str> {
+fn device_names(lines: &[RunLine]) -> Vec<&str> {
     let mut devices: Vec<&str> = Vec::new();
     for line in lines {
         if !devices.contains(&line.device.as_str()) {
@@ -48,44 +48,44 @@ fn devices(lines: &[RunLine]) -> Vec<&str> {
     devices
 }
 
-type Rows<'a> = [(&'a RunLine, Option<&'a ProgressRun>)];
+type ProgressRows<'a> = [(&'a RunLine, Option<&'a ProgressRun>)];
 
 /// Returns the test id without the placement.
-fn test_of(line: &RunLine) -> &str {
+fn test_id(line: &RunLine) -> &str {
     line.id.rsplit_once('@').map_or(line.id.as_str(), |(test, _)| test)
 }
 
-fn table(rows: &Rows<'_>, layout: TextLayout) -> String {
-    let mut table = columns::table(layout);
+fn format_table(rows: &ProgressRows<'_>, layout: TextLayout) -> String {
+    let mut table = columns::new_table(layout);
     let device = rows.first().map_or("", |(line, _)| line.device.as_str());
     let mut header = vec![format!("test ({device})"), "ends under".to_owned()];
     header.extend(PLACEMENTS.map(str::to_owned));
     table.set_header(header);
     let mut tests: Vec<&str> = Vec::new();
     for (line, _) in rows {
-        if !tests.contains(&test_of(line)) {
-            tests.push(test_of(line));
+        if !tests.contains(&test_id(line)) {
+            tests.push(test_id(line));
         }
     }
     for test in tests {
-        let of_test = || rows.iter().filter(move |(line, _)| test_of(line) == test);
-        let ends = of_test().find_map(|(_, progress)| *progress).map_or_else(String::new, |progress| {
+        let rows_of_test = || rows.iter().filter(move |(line, _)| test_id(line) == test);
+        let ends = rows_of_test().find_map(|(_, progress)| *progress).map_or_else(String::new, |progress| {
             if progress.ends_under.is_empty() { "none".to_owned() } else { progress.ends_under.join(" ") }
         });
         let mut row = vec![test.to_owned(), ends];
         for placement in PLACEMENTS {
-            let cell = of_test().find(|(line, progress)| match progress {
+            let cell = rows_of_test().find(|(line, progress)| match progress {
                 Some(progress) => progress.placement == placement,
                 None => line.id.ends_with(&format!("@{placement}")),
             });
-            row.push(cell.map_or_else(String::new, |(line, progress)| self::cell(line, *progress)));
+            row.push(cell.map_or_else(String::new, |(line, progress)| self::format_cell(line, *progress)));
         }
         table.add_row(row);
     }
-    columns::text(&table, layout)
+    columns::format_table(&table, layout)
 }
 
-fn cell(line: &RunLine, progress: Option<&ProgressRun>) -> String {
+fn format_cell(line: &RunLine, progress: Option<&ProgressRun>) -> String {
     let Some(progress) = progress else {
         return match (&line.verdict, &line.reason) {
             (VerdictWord::Skipped, Some(reason)) => format!("skipped: {reason}"),
@@ -105,7 +105,7 @@ fn cell(line: &RunLine, progress: Option<&ProgressRun>) -> String {
 }
 
 /// Formats the first hang of each row.
-fn hangs(rows: &Rows<'_>) -> String {
+fn format_hangs(rows: &ProgressRows<'_>) -> String {
     let mut text = String::new();
     for (line, progress) in rows {
         let Some((progress, hang)) = progress.and_then(|p| Some((p, p.hangs.first()?))) else { continue };
@@ -113,7 +113,7 @@ fn hangs(rows: &Rows<'_>) -> String {
             if progress.refutes.is_empty() { "nothing".to_owned() } else { progress.refutes.join(", ") };
         text += &format!(
             "{}: stuck {} of {}, refutes {refutes}\n",
-            crate::show::line(&line.id),
+            crate::escape::escape_line(&line.id),
             progress.stuck,
             progress.runs
         );
@@ -135,31 +135,32 @@ fn hangs(rows: &Rows<'_>) -> String {
 }
 
 /// Formats the strongest unrefuted models of each level.
-fn models(device: &str, rows: &Rows<'_>) -> String {
+fn format_models(device: &str, rows: &ProgressRows<'_>) -> String {
     let mut text = String::new();
     for (level, name) in LEVELS {
-        let own: Vec<(&RunLine, &ProgressRun)> = rows
+        let level_rows: Vec<(&RunLine, &ProgressRun)> = rows
             .iter()
             .filter_map(|(line, progress)| Some((*line, (*progress)?)))
             .filter(|(_, progress)| progress.level == level)
             .collect();
-        if own.is_empty() {
+        if level_rows.is_empty() {
             continue;
         }
-        text += &format!("{device}, {name} ({level}): {}\n", strongest(&own));
+        text += &format!("{device}, {name} ({level}): {}\n", format_strongest_models(&level_rows));
     }
     let all: Vec<(&RunLine, &ProgressRun)> =
         rows.iter().filter_map(|(line, progress)| Some((*line, (*progress)?))).collect();
-    text += &format!("{device}, on every level: {}\n", strongest(&all));
+    text += &format!("{device}, on every level: {}\n", format_strongest_models(&all));
     text
 }
 
 /// Formats the strongest models that no line refutes, and the tests that refute stronger ones.
-pub fn strongest(rows: &[(&RunLine, &ProgressRun)]) -> String {
+pub fn format_strongest_models(rows: &[(&RunLine, &ProgressRun)]) -> String {
     let mut refuted: BTreeMap<&str, (u32, String)> = BTreeMap::new();
     for (line, progress) in rows {
         for model in &progress.refutes {
-            let by = format!("{}, {} of {}", crate::show::line(&line.id), progress.stuck, progress.runs);
+            let by =
+                format!("{}, {} of {}", crate::escape::escape_line(&line.id), progress.stuck, progress.runs);
             let best = refuted.entry(model).or_insert((0, String::new()));
             if progress.stuck > best.0 {
                 *best = (progress.stuck, by);
@@ -167,8 +168,8 @@ pub fn strongest(rows: &[(&RunLine, &ProgressRun)]) -> String {
         }
     }
     let runs: u32 = rows.iter().filter(|(line, _)| line.exercised).map(|(_, progress)| progress.runs).sum();
-    let standing: Vec<&str> = MODELS.into_iter().filter(|model| !refuted.contains_key(model)).collect();
-    let first = match standing.as_slice() {
+    let unrefuted: Vec<&str> = MODELS.into_iter().filter(|model| !refuted.contains_key(model)).collect();
+    let first = match unrefuted.as_slice() {
         ["hsa", "obe", ..] => "hsa and obe".to_owned(),
         [first, ..] => (*first).to_owned(),
         [] => "none".to_owned(),

@@ -28,25 +28,25 @@ impl<W: Write> SarifCheckWriter<W> {
     }
 
     /// Adds the findings in a shader.
-    pub fn findings(&mut self, file: &str, findings: &[FindingRecord]) {
+    pub fn add_findings(&mut self, file: &str, findings: &[FindingRecord]) {
         for FindingRecord { kind, message, at, mend } in findings {
             let places: Vec<Value> = at.iter().map(|place| sarif_location(file, place)).collect();
             // SARIF fixes are exact text replacements; these fixes are not, so they go into the message.
-            let mends: Vec<String> = mend.iter().map(MendRecord::placed).collect();
-            let mends = if mends.is_empty() { String::new() } else { format!(". Fix: {}", mends.join("; ")) };
-            self.say(kind, &format!("{message}{mends}"), &places);
+            let fixes: Vec<String> = mend.iter().map(MendRecord::format_with_position).collect();
+            let fixes = if fixes.is_empty() { String::new() } else { format!(". Fix: {}", fixes.join("; ")) };
+            self.add_result(kind, &format!("{message}{fixes}"), &places);
         }
     }
 
     /// Adds the inputs that the answer about a shader depends on.
-    pub fn needs(&mut self, file: &str, needs: &[NeededRecord]) {
+    pub fn add_needs(&mut self, file: &str, needs: &[NeededRecord]) {
         for needed in needs {
-            self.say("needs-inputs", &needed.sentence(), &[physical(file, None, None)]);
+            self.add_result("needs-inputs", &needed.to_sentence(), &[physical_location(file, None, None)]);
         }
     }
 
     /// Adds a comparison of a shader before and after a compiler.
-    pub fn comparison(&mut self, line: &RefineLine) {
+    pub fn add_comparison(&mut self, line: &RefineLine) {
         let (rule, places) = match line.verdict {
             RefineVerdict::Refines | RefineVerdict::Stronger => return,
             RefineVerdict::Breaks => ("refinement-broken", line.difference.as_ref()),
@@ -56,21 +56,21 @@ impl<W: Write> SarifCheckWriter<W> {
         let places = places.into_iter().flat_map(|difference| [&difference.before, &difference.after]);
         let mut at: Vec<Value> = places.flatten().map(|place| sarif_location(&line.before, place)).collect();
         if at.is_empty() {
-            at.push(physical(&line.before, None, None));
+            at.push(physical_location(&line.before, None, None));
         }
-        self.say(rule, &format!("{}: {}", line.after, line.reason), &at);
+        self.add_result(rule, &format!("{}: {}", line.after, line.reason), &at);
     }
 
     /// Writes the log and returns the stream.
     ///
     /// # Errors
     /// Returns the error of the stream.
-    pub fn written(mut self) -> io::Result<W> {
+    pub fn finish_into_inner(mut self) -> io::Result<W> {
         self.finish()?;
         Ok(self.out)
     }
 
-    fn say(&mut self, rule: &str, message: &str, at: &[Value]) {
+    fn add_result(&mut self, rule: &str, message: &str, at: &[Value]) {
         let (about, level) = describe_rule(rule);
         self.rules.entry(rule.to_owned()).or_insert(about);
         let mut result = json!({ "ruleId": rule, "level": level, "message": { "text": message } });
@@ -85,27 +85,27 @@ impl<W: Write> SarifCheckWriter<W> {
 }
 
 impl<W: Write> CheckWriter for SarifCheckWriter<W> {
-    fn answered(&mut self, line: &CheckLine) -> io::Result<()> {
-        self.findings(&line.file, line.findings.as_deref().unwrap_or_default());
-        self.needs(&line.file, &line.needs);
+    fn write_prediction(&mut self, line: &CheckLine) -> io::Result<()> {
+        self.add_findings(&line.file, line.findings.as_deref().unwrap_or_default());
+        self.add_needs(&line.file, &line.needs);
         for difference in &line.differences {
-            self.say("claim", difference, &[physical(&line.file, None, None)]);
+            self.add_result("claim", difference, &[physical_location(&line.file, None, None)]);
         }
         for query in &line.queries {
             if let (Some(holds), Some(expected)) = (query.holds, query.expected)
                 && holds != expected
             {
                 let word = if holds { "holds" } else { "does not hold" };
-                let place = physical(&line.file, None, None);
-                self.say("claim", &format!("`{}` {word} under {}", query.text, line.model), &[place]);
+                let place = physical_location(&line.file, None, None);
+                self.add_result("claim", &format!("`{}` {word} under {}", query.text, line.model), &[place]);
             }
         }
         Ok(())
     }
 
-    fn rejected(&mut self, line: &RejectedLine) -> io::Result<()> {
-        let place = physical(&line.file, Some(line.line), Some(line.column));
-        self.say("rejected", &line.error, &[place]);
+    fn write_rejected(&mut self, line: &RejectedLine) -> io::Result<()> {
+        let place = physical_location(&line.file, Some(line.line), Some(line.column));
+        self.add_result("rejected", &line.error, &[place]);
         Ok(())
     }
 
@@ -149,19 +149,19 @@ fn describe_rule(rule: &str) -> (&'static str, &'static str) {
 
 /// Builds the SARIF location of a finding's position.
 fn sarif_location(file: &str, place: &FindingPlace) -> Value {
-    let mut location = physical(place.file.as_deref().unwrap_or(file), place.line, None);
-    let who = match (&place.access, &place.invocation) {
+    let mut location = physical_location(place.file.as_deref().unwrap_or(file), place.line, None);
+    let role = match (&place.access, &place.invocation) {
         (Some(access), Some(invocation)) => Some(format!("{access} by invocation {invocation}")),
         (None, Some(invocation)) => Some(format!("invocation {invocation}")),
         (_, None) => None,
     };
-    if let (Some(who), Value::Object(fields)) = (who, &mut location) {
-        fields.insert("message".to_owned(), json!({ "text": who }));
+    if let (Some(role), Value::Object(fields)) = (role, &mut location) {
+        fields.insert("message".to_owned(), json!({ "text": role }));
     }
     location
 }
 
-fn physical(file: &str, line: Option<u32>, column: Option<u32>) -> Value {
+fn physical_location(file: &str, line: Option<u32>, column: Option<u32>) -> Value {
     let mut place = json!({ "artifactLocation": { "uri": path_to_uri(file) } });
     if let (Some(line), Value::Object(fields)) = (line.filter(|line| *line > 0), &mut place) {
         let region = match column {

@@ -11,17 +11,18 @@ use std::io;
 use maud::{Markup, html};
 
 pub use self::file::SiteFile;
-use super::html::parts::{
-    Block, Line, Links, broken, chip, conclusions, devices, encoded, explained, histogram, linear,
-    machine_code, share, sign, strip, summary,
+use super::html::sections::{
+    EscapedBlock, EscapedLine, Links, percent_encode, render_chip, render_conclusions, render_devices,
+    render_histogram, render_linear_switch, render_machine_code, render_picture, render_summary,
+    render_verdict_bar, render_violations, share_of_resolved, verdict_symbol,
 };
-use super::html::{ExplainedPicture, STYLE, Shell, description, title, words};
-use super::number::{count, probability};
+use super::html::{ExplainedPicture, PageFrame, STYLE, page_description, page_title, render_glossary};
+use super::number::{format_count, format_probability};
 use super::plots;
 use crate::baseline;
-use crate::mutants::Mutants;
+use crate::mutants::MutantVerdicts;
 use crate::read::Results;
-use crate::report::{Column, Report, TestRow, VERDICTS, device_names, weak_seen};
+use crate::report::{DeviceColumn, Report, TestRow, VERDICTS, count_weak, device_names};
 use crate::wire::{RunLine, VerdictWord};
 
 /// The script of the index page.
@@ -31,7 +32,7 @@ pub const SCRIPT_HASH: &str = "sha256-PuxxjZZnRBHcMNIeoMDarSa1B9JCDLPIUS/QeqZ2y4
 /// The style sheet added to that of a single page.
 const SITE_STYLE: &str = include_str!("site/site.css");
 /// Name of the file that lists all others, one path per line, so that the site can be rebuilt in place.
-pub const LIST: &str = "site-files.txt";
+pub const FILE_LIST: &str = "site-files.txt";
 /// The schemas of the records in [`crate::wire`].
 const SCHEMAS: [(&str, &str); 3] = [
     ("schema/baseline.schema.json", include_str!("../../schema/baseline.schema.json")),
@@ -89,32 +90,33 @@ fn unique_file_name(name: &str, taken: &mut BTreeSet<String>) -> String {
 ///
 /// # Errors
 /// Returns an error if a record cannot be written as JSON or a plot cannot be drawn.
-pub fn files(
+pub fn build_files(
     results: &[Results],
     report: &Report,
     pictures: &[Option<ExplainedPicture>],
 ) -> io::Result<Vec<SiteFile>> {
-    let places = PagePaths::new(report);
+    let paths = PagePaths::new(report);
     let mut files = vec![
-        SiteFile { path: "index.html".to_owned(), bytes: index(report, &places).into_bytes() },
+        SiteFile { path: "index.html".to_owned(), bytes: render_index(report, &paths).into_bytes() },
         SiteFile { path: "site.css".to_owned(), bytes: format!("{STYLE}{SITE_STYLE}").into_bytes() },
     ];
-    let drawn = plots::files(report, &places.devices).map_err(io::Error::other)?;
-    for (device, place) in places.devices.iter().enumerate() {
-        let own = |what: &str| drawn.iter().any(|plot| plot.path == format!("{place}-{what}.svg"));
-        let shown: Vec<&str> = ["weak", "speed"].into_iter().filter(|what| own(what)).collect();
-        let page = device_page(report, device, &places, &shown);
+    let drawn = plots::draw_plots(report, &paths.devices).map_err(io::Error::other)?;
+    for (device, place) in paths.devices.iter().enumerate() {
+        let has_plot = |what: &str| drawn.iter().any(|plot| plot.path == format!("{place}-{what}.svg"));
+        let shown: Vec<&str> = ["weak", "speed"].into_iter().filter(|what| has_plot(what)).collect();
+        let page = render_device_page(report, device, &paths, &shown);
         files.push(SiteFile { path: format!("device/{place}.html"), bytes: page.into_bytes() });
     }
-    let mutants = Mutants::of(report.lines());
-    for (test, (row, place)) in report.tests.iter().zip(&places.tests).enumerate() {
-        let page = test_page((report, &mutants), row, pictures.get(test).and_then(Option::as_ref), &places);
+    let mutants = MutantVerdicts::from_lines(report.lines());
+    for (test, (row, place)) in report.tests.iter().zip(&paths.tests).enumerate() {
+        let page =
+            render_test_page((report, &mutants), row, pictures.get(test).and_then(Option::as_ref), &paths);
         files.push(SiteFile { path: format!("test/{place}.html"), bytes: page.into_bytes() });
     }
     let columns =
         results.iter().flat_map(|results| device_names(results).into_iter().map(move |name| (results, name)));
-    for ((results, name), place) in columns.zip(&places.devices) {
-        let bytes = baseline::of_device(results, &name)?;
+    for ((results, name), place) in columns.zip(&paths.devices) {
+        let bytes = baseline::format_device(results, &name)?;
         files.push(SiteFile { path: format!("data/{place}.jsonl"), bytes });
     }
     let schemas = SCHEMAS
@@ -122,7 +124,7 @@ pub fn files(
         .map(|(path, text)| SiteFile { path: (*path).to_owned(), bytes: text.as_bytes().to_vec() });
     files.extend(schemas);
     let list: String = files.iter().map(|file| format!("{}\n", file.path)).collect();
-    files.push(SiteFile { path: LIST.to_owned(), bytes: list.into_bytes() });
+    files.push(SiteFile { path: FILE_LIST.to_owned(), bytes: list.into_bytes() });
     Ok(files)
 }
 
@@ -144,7 +146,7 @@ fn render_page(
         }
     };
     let script_source = if script.is_some() { format!("'{SCRIPT_HASH}'") } else { "'none'".to_owned() };
-    let shell = Shell {
+    let shell = PageFrame {
         title: heading,
         description,
         policy: &format!(
@@ -154,18 +156,21 @@ fn render_page(
         devices: columns,
         script,
     };
-    shell.around(&header, main)
+    shell.render(&header, main)
 }
 
-fn index(report: &Report, places: &PagePaths) -> String {
+fn render_index(report: &Report, paths: &PagePaths) -> String {
     let test = |index: usize| {
-        places.tests.get(index).map_or_else(String::new, |place| format!("test/{}.html", encoded(place)))
+        paths
+            .tests
+            .get(index)
+            .map_or_else(String::new, |place| format!("test/{}.html", percent_encode(place)))
     };
-    let links = Links { test: &test, find: &|name| format!("#find={}", encoded(name)) };
+    let links = Links { test: &test, find: &|name| format!("#find={}", percent_encode(name)) };
     let main = html! {
-        (conclusions(report))
-        (every_device(report, places))
-        (broken(report, &links))
+        (render_conclusions(report))
+        (render_device_list(report, paths))
+        (render_violations(report, &links))
         (render_map(report, &links))
         section {
             h2 { "Data" }
@@ -175,12 +180,18 @@ fn index(report: &Report, places: &PagePaths) -> String {
                 " read these files. To add a device, add the file that " code { "vk-litmus run --save-baseline" }
                 " writes, and build the site again." }
         }
-        (words())
+        (render_glossary())
     };
-    render_page((&title(report), &description(report)), "", Some(SCRIPT), report.devices.len(), &main)
+    render_page(
+        (&page_title(report), &page_description(report)),
+        "",
+        Some(SCRIPT),
+        report.devices.len(),
+        &main,
+    )
 }
 
-fn every_device(report: &Report, places: &PagePaths) -> Markup {
+fn render_device_list(report: &Report, paths: &PagePaths) -> Markup {
     html! {
         section id="devices" {
             h2 { "Devices" }
@@ -188,16 +199,16 @@ fn every_device(report: &Report, places: &PagePaths) -> Markup {
                 table class="groups" {
                     thead { tr { th { "device" } th { "driver" } th { "Vulkan" } th { "verdicts" } th class="n" { "weak in" } th class="n" { "instances" } th { "data" } } }
                     tbody {
-                        @for ((device, tally), place) in report.devices.iter().zip(report.totals()).zip(&places.devices) {
+                        @for ((device, tally), place) in report.devices.iter().zip(report.totals()).zip(&paths.devices) {
                             tr {
-                                th { a href={ "device/" (encoded(place)) ".html" } { (Line(&device.label)) } }
-                                td { @if let Some(record) = &device.record { (Line(&record.driver_name)) " " (Line(&record.driver_info)) } }
-                                td { @if let Some(record) = &device.record { (Line(&record.api_version)) } }
-                                td { (strip(&tally))
+                                th { a href={ "device/" (percent_encode(place)) ".html" } { (EscapedLine(&device.label)) } }
+                                td { @if let Some(record) = &device.record { (EscapedLine(&record.driver_name)) " " (EscapedLine(&record.driver_info)) } }
+                                td { @if let Some(record) = &device.record { (EscapedLine(&record.api_version)) } }
+                                td { (render_verdict_bar(&tally))
                                     @if device.unfinished > 0 { span class="warning" { (device.unfinished) " tests have no verdict" } } }
                                 td class="n" { (tally.weak) " of " (tally.weak + tally.weak_unseen) }
-                                td class="n" { (count(tally.instances)) }
-                                td { a href={ "data/" (encoded(place)) ".jsonl" } { "JSON lines" } }
+                                td class="n" { (format_count(tally.instances)) }
+                                td { a href={ "data/" (percent_encode(place)) ".jsonl" } { "JSON lines" } }
                             }
                         }
                     }
@@ -215,7 +226,9 @@ fn render_map(report: &Report, links: &Links<'_>) -> Markup {
             row.cells.iter().flatten().map(|line| line.verdict).filter(|v| *v != VerdictWord::Skipped);
         verdicts.next().is_some_and(|first| verdicts.any(|other| other != first))
     };
-    order.sort_by_key(|index| report.tests.get(*index).map(|row| (!verdicts_differ(row), !row.differs())));
+    order.sort_by_key(|index| {
+        report.tests.get(*index).map(|row| (!verdicts_differ(row), !row.has_differences()))
+    });
     html! {
         section id="tests" {
             h2 { "Tests and devices" }
@@ -229,13 +242,13 @@ fn render_map(report: &Report, links: &Links<'_>) -> Markup {
                 table class="map" {
                     thead { tr {
                         th { button type="button" { "test" } }
-                        @for device in &report.devices { th { button type="button" { (Line(&device.label)) } } }
+                        @for device in &report.devices { th { button type="button" { (EscapedLine(&device.label)) } } }
                     } }
                     tbody {
                         @for (index, row) in order.into_iter().filter_map(|index| Some((index, report.tests.get(index)?))) {
-                            tr data-d=[row.differs().then_some("1")] data-n={ (Line(&row.name)) @for clause in &row.clauses { " " (Line(clause)) } } {
-                                th data-s=(index) { a href=((links.test)(index)) { (Line(&row.id)) } }
-                                @for cell in &row.cells { (cell_of_map(cell.as_ref())) }
+                            tr data-d=[row.has_differences().then_some("1")] data-n={ (EscapedLine(&row.name)) @for clause in &row.clauses { " " (EscapedLine(clause)) } } {
+                                th data-s=(index) { a href=((links.test)(index)) { (EscapedLine(&row.id)) } }
+                                @for cell in &row.cells { (render_map_cell(cell.as_ref())) }
                             }
                         }
                     }
@@ -245,22 +258,22 @@ fn render_map(report: &Report, links: &Links<'_>) -> Markup {
     }
 }
 
-fn cell_of_map(cell: Option<&RunLine>) -> Markup {
+fn render_map_cell(cell: Option<&RunLine>) -> Markup {
     let Some(line) = cell else { return html! { td class="m" data-s="9" { } } };
-    let weak = share(weak_seen(line), line);
+    let weak = share_of_resolved(count_weak(line), line);
     let rank = VERDICTS.iter().position(|verdict| *verdict == line.verdict).unwrap_or_default();
     html! {
         td class={ "m " (line.verdict.text()) } data-s=(format!("{:.6}", rank as f64 - weak.min(0.999)))
-            title={ (line.verdict.text()) @if let Some(reason) = &line.reason { ": " (Line(reason)) } } {
-            (sign(line.verdict))
-            @if weak > 0.0 { " " span class="sign k1" { "◆" } (probability(weak)) }
+            title={ (line.verdict.text()) @if let Some(reason) = &line.reason { ": " (EscapedLine(reason)) } } {
+            (verdict_symbol(line.verdict))
+            @if weak > 0.0 { " " span class="sign k1" { "◆" } (format_probability(weak)) }
         }
     }
 }
 
 /// Returns the report of one device, and the index of each of its tests in the whole report.
-fn of_device(report: &Report, device: usize) -> (Report, Vec<usize>) {
-    let column: Vec<Column> = report.devices.get(device).cloned().into_iter().collect();
+fn device_report(report: &Report, device: usize) -> (Report, Vec<usize>) {
+    let column: Vec<DeviceColumn> = report.devices.get(device).cloned().into_iter().collect();
     let mut places = Vec::new();
     let tests = report.tests.iter().enumerate().filter_map(|(index, row)| {
         let line = row.cells.get(device)?.clone()?;
@@ -270,35 +283,38 @@ fn of_device(report: &Report, device: usize) -> (Report, Vec<usize>) {
     (Report { devices: column, tests: tests.collect() }, places)
 }
 
-fn device_page(report: &Report, device: usize, places: &PagePaths, plots: &[&str]) -> String {
-    let (own, whole) = of_device(report, device);
-    let place = |index: usize| whole.get(index).and_then(|index| places.tests.get(*index));
+fn render_device_page(report: &Report, device: usize, paths: &PagePaths, plots: &[&str]) -> String {
+    let (device_report, report_indices) = device_report(report, device);
+    let place = |index: usize| report_indices.get(index).and_then(|index| paths.tests.get(*index));
     let test = |index: usize| {
-        place(index).map_or_else(String::new, |place| format!("../test/{}.html", encoded(place)))
+        place(index).map_or_else(String::new, |place| format!("../test/{}.html", percent_encode(place)))
     };
-    let links = Links { test: &test, find: &|name| format!("../index.html#find={}", encoded(name)) };
-    let data = places.devices.get(device).map_or("", String::as_str);
-    let alone: Vec<usize> = (0..own.tests.len())
+    let links = Links { test: &test, find: &|name| format!("../index.html#find={}", percent_encode(name)) };
+    let data = paths.devices.get(device).map_or("", String::as_str);
+    let differing: Vec<usize> = (0..device_report.tests.len())
         .filter(|index| {
-            whole.get(*index).and_then(|index| report.tests.get(*index)).is_some_and(TestRow::differs)
+            report_indices
+                .get(*index)
+                .and_then(|index| report.tests.get(*index))
+                .is_some_and(TestRow::has_differences)
         })
         .collect();
     let main = html! {
-        (conclusions(&own))
-        p { "All records: " a href={ "../data/" (encoded(data)) ".jsonl" } { "JSON lines" } }
-        (summary(&own, &links))
+        (render_conclusions(&device_report))
+        p { "All records: " a href={ "../data/" (percent_encode(data)) ".jsonl" } { "JSON lines" } }
+        (render_summary(&device_report, &links))
         section {
             h2 { "Tests" }
-            p { (alone.len()) " of " (own.tests.len()) " tests differ between devices: here marked by " b { "≠" } "." }
+            p { (differing.len()) " of " (device_report.tests.len()) " tests differ between devices: here marked by " b { "≠" } "." }
             div class="wide" {
                 table class="map" {
                     thead { tr { th { "test" } th { "verdict" } th { } } }
                     tbody {
-                        @for (index, row) in own.tests.iter().enumerate() {
+                        @for (index, row) in device_report.tests.iter().enumerate() {
                             tr {
-                                th { a href=((links.test)(index)) { (Line(&row.id)) } }
-                                td { (chip(row.cells.first().and_then(Option::as_ref))) }
-                                td { @if alone.binary_search(&index).is_ok() { b title="devices differ" { "≠" } } }
+                                th { a href=((links.test)(index)) { (EscapedLine(&row.id)) } }
+                                td { (render_chip(row.cells.first().and_then(Option::as_ref))) }
+                                td { @if differing.binary_search(&index).is_ok() { b title="devices differ" { "≠" } } }
                             }
                         }
                     }
@@ -306,35 +322,37 @@ fn device_page(report: &Report, device: usize, places: &PagePaths, plots: &[&str
             }
         }
         @for what in plots {
-            figure { img loading="lazy" alt=(what) src={ "../plot/" (encoded(data)) "-" (what) ".svg" }; }
+            figure { img loading="lazy" alt=(what) src={ "../plot/" (percent_encode(data)) "-" (what) ".svg" }; }
         }
-        (devices(&own))
+        (render_devices(&device_report))
     };
-    let heading =
-        own.devices.first().map_or_else(String::new, |device| crate::show::line(&device.label).into_owned());
-    render_page((&heading, &description(&own)), "../", None, 1, &main)
+    let heading = device_report
+        .devices
+        .first()
+        .map_or_else(String::new, |device| crate::escape::escape_line(&device.label).into_owned());
+    render_page((&heading, &page_description(&device_report)), "../", None, 1, &main)
 }
 
-fn test_page(
-    (report, mutants): (&Report, &Mutants<'_>),
+fn render_test_page(
+    (report, mutants): (&Report, &MutantVerdicts<'_>),
     row: &TestRow,
     picture: Option<&ExplainedPicture>,
-    places: &PagePaths,
+    paths: &PagePaths,
 ) -> String {
     let main = html! {
-        p { b { (Line(&row.name)) }
-            @for clause in &row.clauses { " " a class="clause" href={ "../index.html#find=" (encoded(clause)) } { (Line(clause)) } } }
-        p { (linear()) " " @for (device, place) in report.devices.iter().zip(&places.devices) {
-            a href={ "../device/" (encoded(place)) ".html" } { (Line(&device.label)) } " " } }
-        div class="wide" { (histogram(row, report, mutants)) }
+        p { b { (EscapedLine(&row.name)) }
+            @for clause in &row.clauses { " " a class="clause" href={ "../index.html#find=" (percent_encode(clause)) } { (EscapedLine(clause)) } } }
+        p { (render_linear_switch()) " " @for (device, place) in report.devices.iter().zip(&paths.devices) {
+            a href={ "../device/" (percent_encode(place)) ".html" } { (EscapedLine(&device.label)) } " " } }
+        div class="wide" { (render_histogram(row, report, mutants)) }
         div class="sides" {
-            @if !row.text.is_empty() { pre class="source" { (Block(&row.text)) } }
-            @if let Some(picture) = picture { (explained(picture)) }
+            @if !row.text.is_empty() { pre class="source" { (EscapedBlock(&row.text)) } }
+            @if let Some(picture) = picture { (render_picture(picture)) }
         }
         @for (device, line) in &row.machine_code {
-            (machine_code(report.devices.get(*device).map_or("", |device| &device.label), line))
+            (render_machine_code(report.devices.get(*device).map_or("", |device| &device.label), line))
         }
-        details { summary { h2 { "Runs" } } (conclusions(report)) }
+        details { summary { h2 { "Runs" } } (render_conclusions(report)) }
     };
-    render_page((&crate::show::line(&row.id), &row.name), "../", None, report.devices.len(), &main)
+    render_page((&crate::escape::escape_line(&row.id), &row.name), "../", None, report.devices.len(), &main)
 }

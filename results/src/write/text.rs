@@ -4,17 +4,17 @@ use std::io::{self, Write};
 
 use comfy_table::{Cell, CellAlignment, Color};
 
-use crate::drift::significant;
+use crate::drift::significant_drifts;
+use crate::escape;
 use crate::judge::Reason;
-use crate::mutants::Mutants;
-use crate::portability::class_beside_hsa;
+use crate::mutants::MutantVerdicts;
+use crate::portability::portability_class;
 use crate::power;
-use crate::report::{sightings, trials, weak_reproducibility, weak_seen};
-use crate::show;
+use crate::report::{count_sightings, count_trials, count_weak, weak_reproducibility};
 use crate::state;
-use crate::statistics::{Proportion, never_seen_bound};
+use crate::statistics::{Proportion, zero_count_bound};
 use crate::wire::{CheckLine, ProgressAnswer, RaceWord, RejectedLine, RunLine, RunOutcome, VerdictWord};
-use crate::write::number::{count, plural, probability, seconds};
+use crate::write::number::{format_count, format_probability, format_seconds, plural};
 use crate::write::{CheckWriter, RunWriter, TextLayout, columns, progress, shader};
 
 /// Writer of predictions.
@@ -30,7 +30,7 @@ impl<W: Write> TextCheckWriter<W> {
 }
 
 impl<W: Write> TextCheckWriter<W> {
-    fn progress(&mut self, progress: &ProgressAnswer) -> io::Result<()> {
+    fn write_progress(&mut self, progress: &ProgressAnswer) -> io::Result<()> {
         let under = format!("under {}, {} fairness ({})", progress.model, progress.fairness, progress.memory);
         let expected = match (progress.terminates, progress.expected) {
             (Some(ends), Some(expected)) if ends != expected => ", UNEXPECTED",
@@ -53,7 +53,8 @@ impl<W: Write> TextCheckWriter<W> {
             let read = step.read.map(|value| format!("  reads {value}")).unwrap_or_default();
             let written = step.written.map(|value| format!("  writes {value}")).unwrap_or_default();
             let indent = if step.repeats { "  " } else { "" };
-            let (thread, line, text) = (show::line(&step.thread), step.line, show::line(&step.instruction));
+            let (thread, line, text) =
+                (escape::escape_line(&step.thread), step.line, escape::escape_line(&step.instruction));
             writeln!(self.out, "    {indent}{thread}  line {line}: {text}{read}{written}")?;
         }
         Ok(())
@@ -61,12 +62,13 @@ impl<W: Write> TextCheckWriter<W> {
 }
 
 /// Suffix of an outcome that only executions with out-of-thin-air values produce.
-const THIN_AIR: &str = "  thin air: no implementation is known to show it";
+const THIN_AIR_SUFFIX: &str = "  thin air: no implementation is known to show it";
 /// Suffix of such an outcome if a device showed it.
-const THIN_AIR_SEEN: &str = "  OUT OF THIN AIR: allowed, and no implementation was known to show it";
+const THIN_AIR_OBSERVED_SUFFIX: &str =
+    "  OUT OF THIN AIR: allowed, and no implementation was known to show it";
 
 impl<W: Write> CheckWriter for TextCheckWriter<W> {
-    fn answered(&mut self, line: &CheckLine) -> io::Result<()> {
+    fn write_prediction(&mut self, line: &CheckLine) -> io::Result<()> {
         let race = match line.race {
             _ if line.no_execution => "no execution",
             RaceWord::Free if line.race_outside_filter => "race-free inside its filter, racy outside it,",
@@ -85,7 +87,12 @@ impl<W: Write> CheckWriter for TextCheckWriter<W> {
             Some(false) | None => "",
         };
         let under = if line.race == RaceWord::NotDefined && !line.no_execution { "" } else { "under " };
-        writeln!(self.out, "{}: {race} {under}{}{read}", show::line(&line.id), show::line(&line.model))?;
+        writeln!(
+            self.out,
+            "{}: {race} {under}{}{read}",
+            escape::escape_line(&line.id),
+            escape::escape_line(&line.model)
+        )?;
         if line.cut > 0 {
             let (cut, runs, bound) = (line.cut, line.runs, line.bound);
             let is_answered =
@@ -104,8 +111,12 @@ impl<W: Write> CheckWriter for TextCheckWriter<W> {
             };
             let weak = if outcome.weak { "  weak" } else { "" };
             let filtered = if outcome.filtered { "  filtered" } else { "" };
-            let thin_air = if outcome.thin_air { THIN_AIR } else { "" };
-            writeln!(self.out, "  {allowed:<9}  {}{weak}{filtered}{thin_air}", state::text(&outcome.state))?;
+            let thin_air = if outcome.thin_air { THIN_AIR_SUFFIX } else { "" };
+            writeln!(
+                self.out,
+                "  {allowed:<9}  {}{weak}{filtered}{thin_air}",
+                state::format_state(&outcome.state)
+            )?;
         }
         if line.outcomes_listed == Some(false) && line.findings.is_none() {
             match line.outcomes.is_empty() {
@@ -126,26 +137,31 @@ impl<W: Write> CheckWriter for TextCheckWriter<W> {
                 (Some(_), Some(_)) => ", as expected",
                 _ => "",
             };
-            writeln!(self.out, "  {} {holds}{expected}", show::block(&query.text))?;
+            writeln!(self.out, "  {} {holds}{expected}", escape::escape_block(&query.text))?;
         }
         for finding in line.findings.iter().flatten() {
-            writeln!(self.out, "  {}: {}", show::line(&finding.kind), show::line(&finding.message))?;
+            writeln!(
+                self.out,
+                "  {}: {}",
+                escape::escape_line(&finding.kind),
+                escape::escape_line(&finding.message)
+            )?;
             for place in &finding.at {
-                let file = place.file.as_deref().map(show::line).unwrap_or_default();
+                let file = place.file.as_deref().map(escape::escape_line).unwrap_or_default();
                 let line = place.line.map_or(String::new(), |line| format!(":{line}"));
                 let access = place.access.as_deref().unwrap_or("at");
-                let who = place.invocation.as_deref().unwrap_or_default();
-                writeln!(self.out, "    {access} {file}{line}  {}", show::line(who))?;
+                let invocation = place.invocation.as_deref().unwrap_or_default();
+                writeln!(self.out, "    {access} {file}{line}  {}", escape::escape_line(invocation))?;
             }
         }
         if let Some(progress) = &line.progress {
-            self.progress(progress)?;
+            self.write_progress(progress)?;
         }
         writeln!(self.out)
     }
 
     /// Writes nothing, since the diagnostic goes to standard error.
-    fn rejected(&mut self, _: &RejectedLine) -> io::Result<()> {
+    fn write_rejected(&mut self, _: &RejectedLine) -> io::Result<()> {
         Ok(())
     }
 
@@ -169,73 +185,76 @@ impl<W: Write> TextRunWriter<W> {
 }
 
 impl<W: Write> RunWriter for TextRunWriter<W> {
-    fn judged(&mut self, line: &RunLine) -> io::Result<()> {
+    fn write_verdict(&mut self, line: &RunLine) -> io::Result<()> {
         self.lines.push(line.clone());
         Ok(())
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        write!(self.out, "{}", report(&self.lines, self.layout))?;
+        write!(self.out, "{}", format_report(&self.lines, self.layout))?;
         self.out.flush()
     }
 }
 
 /// Up to this number of verdicts, a brief report lists all of them.
-const FEW: usize = 12;
+const MAX_LINES_WITHOUT_BRIEF: usize = 12;
 
 /// Formats the report: table, weak histograms, explanations, summary.
-pub fn report(lines: &[RunLine], layout: TextLayout) -> String {
-    let mut text = progress::report(lines, layout);
-    let is_brief = layout.brief && lines.len() > FEW && text.is_empty();
-    let is_told = |line: &RunLine| {
+pub fn format_report(lines: &[RunLine], layout: TextLayout) -> String {
+    let mut text = progress::format_report(lines, layout);
+    let is_brief = layout.is_brief && lines.len() > MAX_LINES_WITHOUT_BRIEF && text.is_empty();
+    let is_listed = |line: &RunLine| {
         !is_brief || matches!(line.verdict, VerdictWord::Violates | VerdictWord::Inconclusive)
     };
-    if text.is_empty() && lines.iter().any(is_told) {
-        text += &table(lines, &is_told, layout);
+    if text.is_empty() && lines.iter().any(is_listed) {
+        text += &format_table(lines, &is_listed, layout);
         text += "\n";
     }
     for line in lines.iter().filter(|line| !is_brief || line.verdict == VerdictWord::Violates) {
         text += &match line.shader {
-            Some(_) => shader::histogram(line),
-            None => weak_histogram(line),
+            Some(_) => shader::format_histogram(line),
+            None => format_weak_histogram(line),
         };
     }
-    text += &format_particulars(lines);
+    text += &format_explanations(lines);
     text += &format_drifts(lines);
-    text += &summary(lines);
+    text += &format_summary(lines);
     text += "\n";
-    text += &powers(lines);
+    text += &format_powers(lines);
     text
 }
 
 /// Formats the detection power of each device's run.
-fn powers(lines: &[RunLine]) -> String {
+fn format_powers(lines: &[RunLine]) -> String {
     let mut text = String::new();
-    for power in power::matrix().map(|matrix| power::of(matrix, lines)).unwrap_or_default() {
-        let gaps = power.gaps();
+    for power in
+        power::embedded_matrix().map(|matrix| power::compute_powers(matrix, lines)).unwrap_or_default()
+    {
+        let gaps = power.describe_gaps();
         let gaps = if gaps.is_empty() { gaps } else { format!("; less than all of: {gaps}") };
-        text += &format!("power on {}: {}{gaps}\n", show::line(&power.device), power.words());
+        text += &format!("power on {}: {}{gaps}\n", escape::escape_line(&power.device), power.summarize());
     }
-    text + &spreads(lines)
+    text + &format_spreads(lines)
 }
 
 /// Formats the outcomes under another layout, which is used if the first part of a run has no weak outcome that
 /// the device is known to show.
-fn spreads(lines: &[RunLine]) -> String {
-    let told = |line: &RunLine| {
+fn format_spreads(lines: &[RunLine]) -> String {
+    let format_spread = |line: &RunLine| {
         let spread = line.spread.as_ref()?;
-        let (id, device) = (show::line(&line.id), show::line(&line.device));
-        let (first, second, weak) = (count(spread.first), count(spread.second), count(spread.weak));
+        let (id, device) = (escape::escape_line(&line.id), escape::escape_line(&line.device));
+        let (first, second, weak) =
+            (format_count(spread.first), format_count(spread.second), format_count(spread.weak));
         Some(format!(
             "{id} on {device}: none of {first} instances weak under the first stress, {weak} of {second} with \
              other delays, distances and alignments\n"
         ))
     };
-    lines.iter().filter_map(told).collect()
+    lines.iter().filter_map(format_spread).collect()
 }
 
-fn table(lines: &[RunLine], is_told: &dyn Fn(&RunLine) -> bool, layout: TextLayout) -> String {
-    let mut table = columns::table(layout);
+fn format_table(lines: &[RunLine], is_listed: &dyn Fn(&RunLine) -> bool, layout: TextLayout) -> String {
+    let mut table = columns::new_table(layout);
     let mut header = vec!["test", "device", "verdict", "instances", "interleaved", "weak"];
     // Only tests of HSA need this column.
     let lowered = lines.iter().any(|line| line.hsa.is_some());
@@ -248,10 +267,10 @@ fn table(lines: &[RunLine], is_told: &dyn Fn(&RunLine) -> bool, layout: TextLayo
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    let mutants = Mutants::of(lines);
-    for line in lines.iter().filter(|line| is_told(line)) {
-        let verdict = match (&line.reason, mutants.words(line)) {
-            (Some(reason), _) => format!("{}: {}", line.verdict.text(), show::line(reason)),
+    let mutants = MutantVerdicts::from_lines(lines);
+    for line in lines.iter().filter(|line| is_listed(line)) {
+        let verdict = match (&line.reason, mutants.summarize(line)) {
+            (Some(reason), _) => format!("{}: {}", line.verdict.text(), escape::escape_line(reason)),
             (None, words) if words.is_empty() => line.verdict.text().to_owned(),
             (None, words) => format!("{} ({words})", line.verdict.text()),
         };
@@ -261,16 +280,16 @@ fn table(lines: &[RunLine], is_told: &dyn Fn(&RunLine) -> bool, layout: TextLayo
             VerdictWord::Inconclusive => Color::Yellow,
             VerdictWord::Undefined | VerdictWord::Skipped => Color::Grey,
         };
-        let verdict = if layout.colour { Cell::new(verdict).fg(colour) } else { Cell::new(verdict) };
+        let verdict = if layout.has_colour { Cell::new(verdict).fg(colour) } else { Cell::new(verdict) };
         let (instances, interleaved, weak) = if line.verdict == VerdictWord::Skipped {
             (String::new(), String::new(), String::new())
         } else {
-            let weak = weak_seen(line);
-            (count(line.instances), count(line.interleaved), count(weak))
+            let weak = count_weak(line);
+            (format_count(line.instances), format_count(line.interleaved), format_count(weak))
         };
         let mut row = vec![
-            Cell::new(show::line(&line.id)),
-            Cell::new(show::line(&line.device)),
+            Cell::new(escape::escape_line(&line.id)),
+            Cell::new(escape::escape_line(&line.device)),
             verdict,
             Cell::new(instances),
             Cell::new(interleaved),
@@ -279,77 +298,77 @@ fn table(lines: &[RunLine], is_told: &dyn Fn(&RunLine) -> bool, layout: TextLayo
         if lowered {
             // If no `await` passed, the run gives little evidence.
             let waits = line.outcomes.iter().any(|outcome| outcome.filtered);
-            let nobody = waits && line.hsa.as_ref().is_some_and(|hsa| hsa.passed == 0);
-            let class = class_beside_hsa(line).unwrap_or_default();
-            let class = if nobody { format!("{class}, no await passed") } else { class.to_owned() };
-            row.push(Cell::new(show::line(&class)));
+            let no_await_passed = waits && line.hsa.as_ref().is_some_and(|hsa| hsa.passed == 0);
+            let class = portability_class(line).unwrap_or_default();
+            let class = if no_await_passed { format!("{class}, no await passed") } else { class.to_owned() };
+            row.push(Cell::new(escape::escape_line(&class)));
         }
         table.add_row(row);
     }
-    columns::text(&table, layout)
+    columns::format_table(&table, layout)
 }
 
 /// Formats the weak outcomes of a run that observed some, with rates, and the allowed ones with count zero.
-fn weak_histogram(line: &RunLine) -> String {
+fn format_weak_histogram(line: &RunLine) -> String {
     let weak: Vec<&RunOutcome> = line.outcomes.iter().filter(|o| o.weak).collect();
-    let seen = weak_seen(line);
+    let seen = count_weak(line);
     if seen == 0 {
         return String::new();
     }
     let resolved = line.instances.saturating_sub(line.unresolved);
-    let (trials, surely) = (trials(line), weak_reproducibility(line).unwrap_or_default());
+    let (trials, reproducibility) = (count_trials(line), weak_reproducibility(line).unwrap_or_default());
     let of_batches = line.batches.map_or_else(String::new, |batches| {
-        let most = weak.iter().map(|outcome| sightings(outcome)).max().unwrap_or(0);
-        format!(", in {} of {} independent batches", count(most), count(batches))
+        let max_batches = weak.iter().map(|outcome| count_sightings(outcome)).max().unwrap_or(0);
+        format!(", in {} of {} independent batches", format_count(max_batches), format_count(batches))
     });
     let mut text = format!(
         "{} on {}: weak in {} of {} instances{of_batches}, reproducibility {}\n",
-        show::line(&line.id),
-        show::line(&line.device),
-        count(seen),
-        count(resolved),
-        probability(surely),
+        escape::escape_line(&line.id),
+        escape::escape_line(&line.device),
+        format_count(seen),
+        format_count(resolved),
+        format_probability(reproducibility),
     );
     for outcome in weak.iter().filter(|o| o.count > 0) {
-        let proportion = Proportion::new(sightings(outcome), trials);
+        let proportion = Proportion::new(count_sightings(outcome), trials);
         let (interval, anytime) = (proportion.interval(), proportion.anytime_interval());
         let mark = match line.verdict {
             VerdictWord::Violates if !outcome.allowed => "  FORBIDDEN",
             VerdictWord::Conforms | VerdictWord::Inconclusive if outcome.hsa == Some(false) => {
                 "  HSA forbids it"
             }
-            _ if outcome.thin_air => THIN_AIR_SEEN,
+            _ if outcome.thin_air => THIN_AIR_OBSERVED_SUFFIX,
             _ => "",
         };
         // The count is followed by its rate. If instances of a batch are not independent, the intervals are
         // those of batches and follow the rate of batches.
         let of_batches = line.batches.map_or_else(String::new, |_| {
-            let own = Proportion::new(outcome.count, resolved);
-            format!("{:>9}  of batches ", probability(own.rate()))
+            let by_instances = Proportion::new(outcome.count, resolved);
+            format!("{:>9}  of batches ", format_probability(by_instances.rate()))
         });
         text += &format!(
             "  {:>13}  {of_batches}{:>9}  [{}, {}], anytime [{}, {}]  {}{mark}\n",
-            count(outcome.count),
-            probability(proportion.rate()),
-            probability(interval.low),
-            probability(interval.high),
-            probability(anytime.low),
-            probability(anytime.high),
-            state::text(&outcome.state),
+            format_count(outcome.count),
+            format_probability(proportion.rate()),
+            format_probability(interval.low),
+            format_probability(interval.high),
+            format_probability(anytime.low),
+            format_probability(anytime.high),
+            state::format_state(&outcome.state),
         );
     }
-    let never: Vec<String> = weak
+    let unobserved: Vec<String> = weak
         .iter()
         .filter(|o| o.allowed && !o.thin_air && o.count == 0)
-        .map(|o| state::text(&o.state))
+        .map(|o| state::format_state(&o.state))
         .collect();
-    if !never.is_empty() {
+    if !unobserved.is_empty() {
         let unit = if line.batches.is_some() { " of batches" } else { "" };
         text += &format!(
             "  allowed and never seen (each below {}, anytime {}{unit}): {}\n",
-            probability(never_seen_bound(trials)),
-            probability(Proportion::new(0, trials).anytime_interval().high),
-            never.join(", ")
+            format_probability(zero_count_bound(trials)),
+            format_probability(Proportion::new(0, trials).anytime_interval().high),
+            unobserved.join(", ")
         );
     }
     text + "\n"
@@ -358,37 +377,42 @@ fn weak_histogram(line: &RunLine) -> String {
 /// Formats the tests with a significant rate change.
 fn format_drifts(lines: &[RunLine]) -> String {
     let mut text = String::new();
-    for (line, drift, p) in significant(lines.iter()) {
+    for (line, drift, p) in significant_drifts(lines.iter()) {
         text += &format!(
             "{} on {}: the rate of {} drifted from {} to {} during the run (p = {p:.1e})\n",
-            show::line(&line.id),
-            show::line(&line.device),
-            state::text(&drift.state),
-            probability(drift.earlier),
-            probability(drift.later),
+            escape::escape_line(&line.id),
+            escape::escape_line(&line.device),
+            state::format_state(&drift.state),
+            format_probability(drift.earlier),
+            format_probability(drift.later),
         );
     }
     text
 }
 
 /// Formats explanations of violations, of tests without a verdict, and of instances without a result.
-fn format_particulars(lines: &[RunLine]) -> String {
+fn format_explanations(lines: &[RunLine]) -> String {
     let mut text = String::new();
     for line in lines {
-        let told = matches!(line.verdict, VerdictWord::Violates | VerdictWord::Inconclusive);
-        if !told && line.not_executed == 0 {
+        let has_explanation = matches!(line.verdict, VerdictWord::Violates | VerdictWord::Inconclusive);
+        if !has_explanation && line.not_executed == 0 {
             continue;
         }
-        text += &format!("{} on {}: {}", show::line(&line.id), show::line(&line.device), line.verdict.text());
+        text += &format!(
+            "{} on {}: {}",
+            escape::escape_line(&line.id),
+            escape::escape_line(&line.device),
+            line.verdict.text()
+        );
         if let Some(reason) = &line.reason {
-            text += &format!(", {}", show::line(reason));
+            text += &format!(", {}", escape::escape_line(reason));
         }
         if let Some(detail) = &line.detail {
-            text += &format!(": {}", show::line(detail));
+            text += &format!(": {}", escape::escape_line(detail));
         }
         text += "\n";
         if line.verdict == VerdictWord::Violates {
-            text += &format!("  again: {}\n", show::line(&line.replay));
+            text += &format!("  again: {}\n", escape::escape_line(&line.replay));
         }
     }
     if !text.is_empty() {
@@ -398,7 +422,7 @@ fn format_particulars(lines: &[RunLine]) -> String {
 }
 
 /// Formats the number of verdicts of each kind in one line.
-pub fn summary(lines: &[RunLine]) -> String {
+pub fn format_summary(lines: &[RunLine]) -> String {
     let number = |verdict: VerdictWord| lines.iter().filter(|line| line.verdict == verdict).count();
     let unexercised = lines.iter().filter(|line| line.reason.as_deref() == Some("not exercised")).count();
     let instances = lines.iter().fold(0, |sum: u64, line| sum.saturating_add(line.instances));
@@ -413,7 +437,7 @@ pub fn summary(lines: &[RunLine]) -> String {
         number(VerdictWord::Undefined),
         number(VerdictWord::Inconclusive),
         number(VerdictWord::Skipped),
-        count(instances),
-        seconds(time),
+        format_count(instances),
+        format_seconds(time),
     )
 }

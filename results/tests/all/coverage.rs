@@ -38,21 +38,25 @@ impl StoppingRule {
     ];
 
     fn stops(self, count: u64, total: u64, rate: f64) -> bool {
-        let seen = Proportion::new(count, total);
+        let proportion = Proportion::new(count, total);
         // Intervals are computed only where a normal approximation does not exclude that the rule applies.
         let deviation = (rate * (1.0 - rate) / total as f64).sqrt();
-        let deviates = |limit: f64| (seen.rate() - rate).abs() > limit * deviation;
+        let deviates = |limit: f64| (proportion.rate() - rate).abs() > limit * deviation;
         total >= MIN_TRIALS
             && match self {
                 StoppingRule::End => false,
                 StoppingRule::FirstOutcome => count > 0,
-                StoppingRule::OrdinaryExcludes => deviates(1.9) && !contains(seen.interval(), rate),
-                StoppingRule::AnytimeExcludes => deviates(2.5) && !contains(seen.anytime_interval(), rate),
+                StoppingRule::OrdinaryExcludes => {
+                    deviates(1.9) && !contains_rate(proportion.interval(), rate)
+                }
+                StoppingRule::AnytimeExcludes => {
+                    deviates(2.5) && !contains_rate(proportion.anytime_interval(), rate)
+                }
             }
     }
 }
 
-fn contains(interval: Interval, rate: f64) -> bool {
+fn contains_rate(interval: Interval, rate: f64) -> bool {
     interval.low <= rate && rate <= interval.high
 }
 
@@ -73,9 +77,9 @@ fn simulate(rule: StoppingRule, rate: f64, runs: u32) -> (f64, f64) {
             count += u64::from(uniform() < rate);
             total += 1;
         }
-        let seen = Proportion::new(count, total);
-        ordinary += u32::from(contains(seen.interval(), rate));
-        anytime += u32::from(contains(seen.anytime_interval(), rate));
+        let proportion = Proportion::new(count, total);
+        ordinary += u32::from(contains_rate(proportion.interval(), rate));
+        anytime += u32::from(contains_rate(proportion.anytime_interval(), rate));
     }
     let share = |count: u32| f64::from(count) / f64::from(runs);
     (share(ordinary), share(anytime))

@@ -3,11 +3,11 @@
 use results::diff::{DiffError, diff};
 use results::read::Results;
 use results::wire::{ChangeKind, DiffRecord, RunLine, VerdictWord};
-use results::write::diff::text;
+use results::write::diff::format_diff;
 
 use crate::lines::run_lines;
 
-fn of(lines: Vec<RunLine>) -> Results {
+fn to_results(lines: Vec<RunLine>) -> Results {
     Results { source: "run.jsonl".into(), lines, ..Results::default() }
 }
 
@@ -17,10 +17,10 @@ fn kinds(diff: &DiffRecord) -> Vec<(ChangeKind, &str)> {
 
 #[test]
 fn the_same_run_does_not_differ() {
-    let found = diff(&of(run_lines()), &of(run_lines())).unwrap();
+    let found = diff(&to_results(run_lines()), &to_results(run_lines())).unwrap();
     assert!(found.changes.is_empty() && found.only_new.is_empty(), "{found:?}");
     assert_eq!(found.compared, run_lines().len());
-    assert!(text(&found).ends_with("no changes\n"));
+    assert!(format_diff(&found).ends_with("no changes\n"));
 }
 
 /// The first lines have the broken rules.
@@ -36,13 +36,13 @@ fn a_new_violation_comes_first() {
             line.outcomes[0].count = 0;
         }
     }
-    let mut found = diff(&of(old.clone()), &of(new.clone())).unwrap();
+    let mut found = diff(&to_results(old.clone()), &to_results(new.clone())).unwrap();
     assert_eq!(found.changes[0].kind, ChangeKind::NewViolation);
     assert_eq!(found.changes[0].outcome.as_deref(), Some("P0:r0=0 P1:r0=0"));
     assert_eq!(found.changes[0].new_count, 3);
     found.changes[0].rules = vec!["consistency, a cycle of fr, po".into()];
-    insta::assert_snapshot!(text(&found));
-    let gone = diff(&of(new), &of(old)).unwrap();
+    insta::assert_snapshot!(format_diff(&found));
+    let gone = diff(&to_results(new), &to_results(old)).unwrap();
     assert_eq!(gone.changes[0].kind, ChangeKind::GoneViolation);
 }
 
@@ -51,27 +51,27 @@ fn corruption_and_new_violating_tests_are_new_violations() {
     let new = run_lines();
     let mut old = run_lines();
     old.retain(|line| line.id != "sb/SB+corrupt" && line.id != "sb/SB+forbidden");
-    let found = diff(&of(old), &of(new)).unwrap();
+    let found = diff(&to_results(old), &to_results(new)).unwrap();
     assert_eq!(
         kinds(&found),
         [(ChangeKind::NewViolation, "sb/SB+forbidden"), (ChangeKind::NewViolation, "sb/SB+corrupt")]
     );
     assert_eq!(found.only_new, ["sb/SB+forbidden", "sb/SB+corrupt"]);
     assert_eq!(found.changes[0].old_verdict, None);
-    assert!(text(&found).starts_with("NEWLY BROKEN RULE"), "{}", text(&found));
+    assert!(format_diff(&found).starts_with("NEWLY BROKEN RULE"), "{}", format_diff(&found));
 }
 
 #[test]
 fn a_crash_is_a_new_failure_and_other_changes_are_reported() {
-    let with = |verdict, reason: Option<&str>| {
+    let with_verdict = |verdict, reason: Option<&str>| {
         let mut line = run_lines().remove(0);
         line.verdict = verdict;
         line.reason = reason.map(str::to_owned);
-        of(vec![line])
+        to_results(vec![line])
     };
-    let conforms = with(VerdictWord::Conforms, None);
-    let crashed = with(VerdictWord::Inconclusive, Some("crashed"));
-    let dull = with(VerdictWord::Inconclusive, Some("not exercised"));
+    let conforms = with_verdict(VerdictWord::Conforms, None);
+    let crashed = with_verdict(VerdictWord::Inconclusive, Some("crashed"));
+    let dull = with_verdict(VerdictWord::Inconclusive, Some("not exercised"));
     let kind =
         |old: &Results, new: &Results| diff(old, new).unwrap().changes.first().map(|change| change.kind);
     assert_eq!(kind(&conforms, &crashed), Some(ChangeKind::NewFailure));
@@ -81,7 +81,7 @@ fn a_crash_is_a_new_failure_and_other_changes_are_reported() {
 }
 
 /// Returns a store-buffering line with these counts of the weak and of another outcome.
-fn counted(id: &str, weak: u64, strong: u64) -> RunLine {
+fn line_with_counts(id: &str, weak: u64, strong: u64) -> RunLine {
     let mut line = run_lines().remove(0);
     line.id = id.into();
     line.outcomes.iter_mut().for_each(|outcome| outcome.count = 0);
@@ -94,17 +94,17 @@ fn counted(id: &str, weak: u64, strong: u64) -> RunLine {
 
 #[test]
 fn rate_changes_are_distinguished_from_chance() {
-    let old = of(vec![
-        counted("a", 0, 100_000),
-        counted("b", 400, 99_600),
-        counted("c", 500, 99_500),
-        counted("d", 1, 99_999),
+    let old = to_results(vec![
+        line_with_counts("a", 0, 100_000),
+        line_with_counts("b", 400, 99_600),
+        line_with_counts("c", 500, 99_500),
+        line_with_counts("d", 1, 99_999),
     ]);
-    let new = of(vec![
-        counted("a", 60, 99_940),
-        counted("b", 0, 100_000),
-        counted("c", 510, 99_490),
-        counted("d", 0, 100_000),
+    let new = to_results(vec![
+        line_with_counts("a", 60, 99_940),
+        line_with_counts("b", 0, 100_000),
+        line_with_counts("c", 510, 99_490),
+        line_with_counts("d", 0, 100_000),
     ]);
     let found = diff(&old, &new).unwrap();
     let of_id = |id: &str| -> Vec<(ChangeKind, bool)> {
@@ -124,22 +124,23 @@ fn rate_changes_are_distinguished_from_chance() {
 
 #[test]
 fn another_test_text_is_not_compared() {
-    let old = of(vec![counted("a", 0, 1000)]);
-    let mut line = counted("a", 1000, 0);
+    let old = to_results(vec![line_with_counts("a", 0, 1000)]);
+    let mut line = line_with_counts("a", 1000, 0);
     line.hashes.test = "zz".into();
-    let found = diff(&old, &of(vec![line])).unwrap();
+    let found = diff(&old, &to_results(vec![line])).unwrap();
     assert_eq!(kinds(&found), [(ChangeKind::OtherTest, "a")]);
     assert_eq!(found.rates, 0);
 }
 
 #[test]
 fn one_device_is_compared_with_one_and_several_by_name() {
-    let on = |device: &str, id: &str| RunLine { device: device.into(), ..counted(id, 5, 5) };
-    let one = diff(&of(vec![on("lavapipe", "a")]), &of(vec![on("swiftshader", "a")])).unwrap();
+    let on = |device: &str, id: &str| RunLine { device: device.into(), ..line_with_counts(id, 5, 5) };
+    let one =
+        diff(&to_results(vec![on("lavapipe", "a")]), &to_results(vec![on("swiftshader", "a")])).unwrap();
     assert_eq!(one.compared, 1);
-    let several = of(vec![on("x", "a"), on("y", "a")]);
-    let found = diff(&several, &of(vec![on("y", "a"), on("z", "a")])).unwrap();
+    let several = to_results(vec![on("x", "a"), on("y", "a")]);
+    let found = diff(&several, &to_results(vec![on("y", "a"), on("z", "a")])).unwrap();
     assert_eq!((found.compared, found.new.devices.as_slice()), (1, ["y".to_owned()].as_slice()));
-    let error = diff(&several, &of(vec![on("v", "a"), on("w", "a")])).unwrap_err();
+    let error = diff(&several, &to_results(vec![on("v", "a"), on("w", "a")])).unwrap_err();
     assert!(matches!(error, DiffError::NoDevice { .. }));
 }

@@ -4,9 +4,11 @@ use std::fs;
 use std::io::Write;
 
 use crate::lines::{plan, run_lines, whole_plan};
-use results::folder::{Folder, FolderError, JOURNAL, OUTCOMES, PLAN, SUMMARY, fresh, planned};
-use results::journal::{JournalError, sealed};
-use results::read::{ReadError, results};
+use results::folder::{
+    FolderError, JOURNAL, OUTCOMES_FILE, PLAN, ResultsFolder, SUMMARY_FILE, create_unique, read_plan,
+};
+use results::journal::{JournalError, seal_record};
+use results::read::{ReadError, read_results};
 use results::wire::{PlanRecord, RunLine, VerdictWord};
 use tempfile::tempdir;
 
@@ -15,17 +17,17 @@ fn appended_records_survive_the_writer() {
     let root = tempdir().unwrap();
     let path = root.path().join("out");
     let plan = whole_plan();
-    let mut folder = Folder::start(&path, &plan).unwrap();
+    let mut folder = ResultsFolder::start(&path, &plan).unwrap();
     for line in &run_lines()[..3] {
         folder.append(line).unwrap();
     }
     drop(folder);
-    let (mut folder, recovered) = Folder::resume(&path, &plan).unwrap();
+    let (mut folder, recovered) = ResultsFolder::resume(&path, &plan).unwrap();
     assert_eq!(recovered.lines, run_lines()[..3]);
     assert_eq!(recovered.truncated_bytes, 0);
     folder.append(&run_lines()[3]).unwrap();
     drop(folder);
-    let (_, recovered) = Folder::resume(&path, &plan).unwrap();
+    let (_, recovered) = ResultsFolder::resume(&path, &plan).unwrap();
     assert_eq!(recovered.lines, run_lines()[..4]);
 }
 
@@ -33,18 +35,18 @@ fn appended_records_survive_the_writer() {
 fn an_incomplete_last_line_is_removed() {
     let root = tempdir().unwrap();
     let plan = whole_plan();
-    let mut folder = Folder::start(root.path(), &plan).unwrap();
+    let mut folder = ResultsFolder::start(root.path(), &plan).unwrap();
     folder.append(&run_lines()[0]).unwrap();
     drop(folder);
     let mut journal = fs::OpenOptions::new().append(true).open(root.path().join(JOURNAL)).unwrap();
     journal.write_all(br#"{"schema":"vk-litmus/run/1","id":"sb/S"#).unwrap();
     drop(journal);
-    let (mut folder, recovered) = Folder::resume(root.path(), &plan).unwrap();
+    let (mut folder, recovered) = ResultsFolder::resume(root.path(), &plan).unwrap();
     assert_eq!(recovered.lines, run_lines()[..1]);
     assert_eq!(recovered.truncated_bytes, 38);
     folder.append(&run_lines()[1]).unwrap();
     drop(folder);
-    let (_, recovered) = Folder::resume(root.path(), &plan).unwrap();
+    let (_, recovered) = ResultsFolder::resume(root.path(), &plan).unwrap();
     assert_eq!(recovered.lines, run_lines()[..2], "the next record has a line of its own");
 }
 
@@ -52,11 +54,11 @@ fn an_incomplete_last_line_is_removed() {
 fn a_malformed_line_is_an_error_with_its_position() {
     let root = tempdir().unwrap();
     let plan = whole_plan();
-    drop(Folder::start(root.path(), &plan).unwrap());
-    let good = sealed(&run_lines()[0]).unwrap();
+    drop(ResultsFolder::start(root.path(), &plan).unwrap());
+    let good = seal_record(&run_lines()[0]).unwrap();
     let resumed = |journal: &[&[u8]]| {
         fs::write(root.path().join(JOURNAL), journal.concat()).unwrap();
-        match Folder::resume(root.path(), &plan) {
+        match ResultsFolder::resume(root.path(), &plan) {
             Err(FolderError::Journal(JournalError::Read(error))) => error,
             other => panic!("{other:?}"),
         }
@@ -73,23 +75,23 @@ fn a_malformed_line_is_an_error_with_its_position() {
 fn a_journal_that_was_edited_is_refused() {
     let root = tempdir().unwrap();
     let plan = whole_plan();
-    drop(Folder::start(root.path(), &plan).unwrap());
+    drop(ResultsFolder::start(root.path(), &plan).unwrap());
     let refused = |journal: Vec<Vec<u8>>| {
         fs::write(root.path().join(JOURNAL), journal.concat()).unwrap();
-        let resumed = Folder::resume(root.path(), &plan).unwrap_err();
+        let resumed = ResultsFolder::resume(root.path(), &plan).unwrap_err();
         assert!(resumed.is_input());
-        assert_eq!(resumed.to_string(), results(root.path()).unwrap_err().to_string(), "one reader");
+        assert_eq!(resumed.to_string(), read_results(root.path()).unwrap_err().to_string(), "one reader");
         resumed.to_string()
     };
     let violates = run_lines().into_iter().find(|line| line.verdict == VerdictWord::Violates).unwrap();
     let edited = |edit: &dyn Fn(&mut RunLine)| {
         let mut line = violates.clone();
         edit(&mut line);
-        sealed(&line).unwrap()
+        seal_record(&line).unwrap()
     };
-    let whole = edited(&|_| ());
+    let unchanged = edited(&|_| ());
     let conforms = edited(&|line| line.verdict = VerdictWord::Conforms);
-    let text = String::from_utf8(whole.clone()).unwrap();
+    let text = String::from_utf8(unchanged.clone()).unwrap();
     let word = text.replace("\"violates\"", "\"conforms\"").into_bytes();
     let bare = [serde_json::to_vec(&violates).unwrap(), b"\n".to_vec()].concat();
     assert!(refused(vec![word]).contains("run.jsonl:1: the record was changed"));
@@ -97,8 +99,8 @@ fn a_journal_that_was_edited_is_refused() {
     assert!(
         refused(vec![conforms.clone()]).contains("does not follow from the counts: `conforms` although 3")
     );
-    assert!(refused(vec![whole.clone(), whole.clone()]).contains("run.jsonl:2: a second verdict"));
-    assert!(refused(vec![whole, conforms]).contains("run.jsonl:2:"));
+    assert!(refused(vec![unchanged.clone(), unchanged.clone()]).contains("run.jsonl:2: a second verdict"));
+    assert!(refused(vec![unchanged, conforms]).contains("run.jsonl:2:"));
     assert!(refused(vec![edited(&|line| line.id = "sb/other".into())]).contains("not in the plan"));
     assert!(refused(vec![edited(&|line| line.model = "sc".into())]).contains("not the plan's model"));
     assert!(refused(vec![edited(&|line| line.hashes.model = "cc".into())]).contains("not the plan's model"));
@@ -117,13 +119,13 @@ fn a_journal_of_another_run_is_refused() {
         let mut text = serde_json::to_vec(&plan).unwrap();
         text.push(b'\n');
         fs::write(root.path().join(PLAN), text).unwrap();
-        fs::write(root.path().join(JOURNAL), sealed(&line).unwrap()).unwrap();
-        let resumed = Folder::resume(root.path(), &plan).map(|_| ());
-        let read = results(root.path()).map(|_| ());
-        let said = |error: &dyn ToString| error.to_string();
+        fs::write(root.path().join(JOURNAL), seal_record(&line).unwrap()).unwrap();
+        let resumed = ResultsFolder::resume(root.path(), &plan).map(|_| ());
+        let read = read_results(root.path()).map(|_| ());
+        let to_text = |error: &dyn ToString| error.to_string();
         assert_eq!(
-            resumed.map_err(|error| said(&error)),
-            read.as_ref().map_err(|error| said(error)).copied()
+            resumed.map_err(|error| to_text(&error)),
+            read.as_ref().map_err(|error| to_text(error)).copied()
         );
         read.err().map(|error| error.to_string().rsplit_once("of another run: ").unwrap().1.to_owned())
     };
@@ -167,7 +169,7 @@ fn a_journal_of_another_run_is_refused() {
     for (edit, expected) in foreign {
         assert_eq!(refused(edit).as_deref(), Some(expected));
     }
-    let own: [Edit; 5] = [
+    let accepted: [Edit; 5] = [
         &|_, _| (),
         // A plan with two stresses, and a plan with the default stress of each device.
         &|plan, _| plan.stress = "gpu,cpu".into(),
@@ -179,7 +181,7 @@ fn a_journal_of_another_run_is_refused() {
         // For a time budget, the number of instances in the replay command is irrelevant.
         &|_, line| line.replay += " --instances 448",
     ];
-    for edit in own {
+    for edit in accepted {
         assert_eq!(refused(edit), None);
     }
 }
@@ -194,16 +196,16 @@ fn an_unfinished_plan_is_replaced() {
         for name in left {
             fs::write(path.join(name), if *name == JOURNAL { "" } else { "{\"sche" }).unwrap();
         }
-        let (folder, recovered) = Folder::resume(&path, &plan()).unwrap();
+        let (folder, recovered) = ResultsFolder::resume(&path, &plan()).unwrap();
         assert!(recovered.lines.is_empty());
-        assert_eq!(planned(folder.path()).unwrap(), Some(plan()));
+        assert_eq!(read_plan(folder.path()).unwrap(), Some(plan()));
         assert_eq!(fs::read_dir(&path).unwrap().count(), 2);
     }
     // Verdicts without a plan belong to another program.
     let path = root.path().join("verdicts");
     fs::create_dir(&path).unwrap();
     fs::write(path.join(JOURNAL), "x").unwrap();
-    assert!(matches!(Folder::resume(&path, &plan()), Err(FolderError::NotResults { .. })));
+    assert!(matches!(ResultsFolder::resume(&path, &plan()), Err(FolderError::NotResults { .. })));
 }
 
 /// A symbolic link in place of a file is replaced, and its target stays unchanged.
@@ -214,16 +216,16 @@ fn symbolic_links_are_replaced_or_refused() {
     let precious = root.path().join("precious");
     fs::write(&precious, "text").unwrap();
     let path = root.path().join("out");
-    let folder = Folder::start(&path, &plan()).unwrap();
-    for name in [SUMMARY, "outcomes.csv.unfinished"] {
+    let folder = ResultsFolder::start(&path, &plan()).unwrap();
+    for name in [SUMMARY_FILE, "outcomes.csv.unfinished"] {
         std::os::unix::fs::symlink(&precious, path.join(name)).unwrap();
     }
     folder.finish(&[]).unwrap();
     drop(folder);
-    assert!(fs::symlink_metadata(path.join(SUMMARY)).unwrap().is_file());
+    assert!(fs::symlink_metadata(path.join(SUMMARY_FILE)).unwrap().is_file());
     fs::remove_file(path.join(JOURNAL)).unwrap();
     std::os::unix::fs::symlink(&precious, path.join(JOURNAL)).unwrap();
-    let error = Folder::resume(&path, &plan()).unwrap_err();
+    let error = ResultsFolder::resume(&path, &plan()).unwrap_err();
     assert!(error.is_input(), "{error}");
     assert_eq!(fs::read_to_string(&precious).unwrap(), "text");
 }
@@ -231,12 +233,12 @@ fn symbolic_links_are_replaced_or_refused() {
 #[test]
 fn another_plan_or_seed_is_refused() {
     let root = tempdir().unwrap();
-    drop(Folder::start(root.path(), &plan()).unwrap());
+    drop(ResultsFolder::start(root.path(), &plan()).unwrap());
     let refused = |edit: &dyn Fn(&mut PlanRecord)| {
         let mut other = plan();
         edit(&mut other);
         other.plan = other.hash().unwrap();
-        let error = Folder::resume(root.path(), &other).unwrap_err();
+        let error = ResultsFolder::resume(root.path(), &other).unwrap_err();
         assert!(matches!(error, FolderError::OtherPlan { .. }), "{error}");
         error.to_string().split_once("another run: ").unwrap().1.split_once("; use").unwrap().0.to_owned()
     };
@@ -273,14 +275,14 @@ fn another_plan_or_seed_is_refused() {
     }
     let mut other = plan();
     other.seed = 8;
-    assert!(matches!(Folder::resume(root.path(), &other), Err(FolderError::OtherSeed { .. })));
+    assert!(matches!(ResultsFolder::resume(root.path(), &other), Err(FolderError::OtherSeed { .. })));
 }
 
 /// A resumed run may have another time limit, and retries tests without a verdict.
 #[test]
 fn a_run_is_resumed_with_more_time() {
     let root = tempdir().unwrap();
-    let mut folder = Folder::start(root.path(), &whole_plan()).unwrap();
+    let mut folder = ResultsFolder::start(root.path(), &whole_plan()).unwrap();
     let mut lines = run_lines()[..2].to_vec();
     lines[1].verdict = VerdictWord::Inconclusive;
     lines[1].reason = Some("no time".into());
@@ -296,11 +298,11 @@ fn a_run_is_resumed_with_more_time() {
     longer.budget = "2m".into();
     longer.plan = longer.hash().unwrap();
     for _ in 0..2 {
-        let (folder, recovered) = Folder::resume(root.path(), &longer).unwrap();
+        let (folder, recovered) = ResultsFolder::resume(root.path(), &longer).unwrap();
         assert_eq!(recovered.lines, lines[..1]);
         assert_eq!(folder.plan().budget, format!("{budget}, then 2m"));
-        assert_eq!(planned(root.path()).unwrap().unwrap(), *folder.plan());
-        let locked = Folder::resume(root.path(), &longer).unwrap_err();
+        assert_eq!(read_plan(root.path()).unwrap().unwrap(), *folder.plan());
+        let locked = ResultsFolder::resume(root.path(), &longer).unwrap_err();
         assert!(matches!(locked, FolderError::Journal(JournalError::InUse { .. })), "{locked}");
     }
     let journal = fs::read_to_string(root.path().join(JOURNAL)).unwrap();
@@ -311,8 +313,8 @@ fn a_run_is_resumed_with_more_time() {
 fn a_folder_with_other_files_is_refused() {
     let root = tempdir().unwrap();
     fs::write(root.path().join("thesis.tex"), "precious").unwrap();
-    assert!(matches!(Folder::start(root.path(), &plan()), Err(FolderError::NotEmpty { .. })));
-    assert!(matches!(Folder::resume(root.path(), &plan()), Err(FolderError::NotResults { .. })));
+    assert!(matches!(ResultsFolder::start(root.path(), &plan()), Err(FolderError::NotEmpty { .. })));
+    assert!(matches!(ResultsFolder::resume(root.path(), &plan()), Err(FolderError::NotResults { .. })));
     assert_eq!(fs::read_dir(root.path()).unwrap().count(), 1);
 }
 
@@ -320,20 +322,20 @@ fn a_folder_with_other_files_is_refused() {
 fn resuming_an_empty_folder_starts_a_run() {
     let root = tempdir().unwrap();
     let path = root.path().join("deep/new");
-    assert_eq!(planned(&path).unwrap(), None);
-    let (folder, recovered) = Folder::resume(&path, &plan()).unwrap();
+    assert_eq!(read_plan(&path).unwrap(), None);
+    let (folder, recovered) = ResultsFolder::resume(&path, &plan()).unwrap();
     assert!(recovered.lines.is_empty());
-    assert_eq!(planned(folder.path()).unwrap(), Some(plan()));
+    assert_eq!(read_plan(folder.path()).unwrap(), Some(plan()));
 }
 
 #[test]
 fn two_runs_never_share_a_folder() {
     let root = tempdir().unwrap();
-    let first = fresh(root.path(), "2026-01-01T00-00-00").unwrap();
-    let second = fresh(root.path(), "2026-01-01T00-00-00").unwrap();
+    let first = create_unique(root.path(), "2026-01-01T00-00-00").unwrap();
+    let second = create_unique(root.path(), "2026-01-01T00-00-00").unwrap();
     assert_ne!(first, second);
-    let _held = Folder::start(&first, &plan()).unwrap();
-    let error = Folder::resume(&first, &plan()).unwrap_err();
+    let _held = ResultsFolder::start(&first, &plan()).unwrap();
+    let error = ResultsFolder::resume(&first, &plan()).unwrap_err();
     assert!(matches!(error, FolderError::Journal(JournalError::InUse { .. })), "{error}");
     assert!(error.is_input());
 }
@@ -341,15 +343,15 @@ fn two_runs_never_share_a_folder() {
 #[test]
 fn the_end_writes_table_and_summary() {
     let root = tempdir().unwrap();
-    let folder = Folder::start(root.path(), &whole_plan()).unwrap();
+    let folder = ResultsFolder::start(root.path(), &whole_plan()).unwrap();
     folder.finish(&run_lines()).unwrap();
     let mut names: Vec<String> = fs::read_dir(root.path())
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     names.sort();
-    assert_eq!(names, [OUTCOMES, PLAN, JOURNAL, SUMMARY]);
-    let summary = fs::read_to_string(root.path().join(SUMMARY)).unwrap();
+    assert_eq!(names, [OUTCOMES_FILE, PLAN, JOURNAL, SUMMARY_FILE]);
+    let summary = fs::read_to_string(root.path().join(SUMMARY_FILE)).unwrap();
     assert!(summary.contains("9 verdicts: 1 conforms, 2 violates"), "{summary}");
 }
 
@@ -357,12 +359,12 @@ fn the_end_writes_table_and_summary() {
 fn an_invalid_plan_is_an_error() {
     let root = tempdir().unwrap();
     fs::write(root.path().join(PLAN), "{}").unwrap();
-    assert!(matches!(planned(root.path()), Err(FolderError::Read(ReadError::Malformed { .. }))));
+    assert!(matches!(read_plan(root.path()), Err(FolderError::Read(ReadError::Malformed { .. }))));
     let write = |edit: &dyn Fn(&mut PlanRecord)| {
         let mut plan = plan();
         edit(&mut plan);
         fs::write(root.path().join(PLAN), serde_json::to_vec(&plan).unwrap()).unwrap();
-        planned(root.path())
+        read_plan(root.path())
     };
     let newer = write(&|plan| plan.schema = "vk-litmus/plan/9".into());
     assert!(matches!(newer, Err(FolderError::Read(ReadError::Newer { .. }))));
@@ -373,6 +375,6 @@ fn an_invalid_plan_is_an_error() {
         plan.plan = plan.hash().unwrap();
     });
     assert!(older.is_ok(), "older plans are read");
-    let resumed = Folder::resume(root.path(), &plan());
+    let resumed = ResultsFolder::resume(root.path(), &plan());
     assert!(matches!(resumed, Err(FolderError::OlderPlan { .. })), "and not gone on with");
 }

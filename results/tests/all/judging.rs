@@ -1,6 +1,6 @@
 //! Tests of every verdict, on a store-buffering test.
 
-use crate::fixture::{Between, observation, outcome, prediction, store_buffering};
+use crate::fixture::{Synchronization, observation, outcome, prediction, store_buffering};
 use litmus::{Observation, Prediction, Race, Test};
 use results::judge::find_contradiction;
 use results::wire::{RaceWord, RunLine, ShaderRun, UnexpectedValues, VerdictWord};
@@ -13,19 +13,19 @@ fn verdict_of(test: &Test, prediction: &Prediction, observation: &Observation, e
         observation,
         ending: &ending,
         twin: None,
-        bound: None,
-        serial_stage: false,
+        explaining_limit: None,
+        is_stage_serial: false,
     })
 }
 
 fn weak_allowed(race: Race) -> (Test, Prediction) {
-    let test = store_buffering(Between::Nothing);
+    let test = store_buffering(Synchronization::Nothing);
     let prediction = prediction(&test, true, race);
     (test, prediction)
 }
 
 fn weak_forbidden(race: Race) -> (Test, Prediction) {
-    let test = store_buffering(Between::Nothing);
+    let test = store_buffering(Synchronization::Nothing);
     let prediction = prediction(&test, false, race);
     (test, prediction)
 }
@@ -44,7 +44,7 @@ fn an_exercised_test_without_forbidden_outcomes_conforms() {
 #[test]
 fn a_prediction_without_an_execution_is_not_judged() {
     let (test, mut prediction) = weak_forbidden(Race::Free);
-    prediction.outcomes.values_mut().for_each(|says| says.allowed = false);
+    prediction.outcomes.values_mut().for_each(|predicted| predicted.allowed = false);
     let judgement = verdict_of(&test, &prediction, &observation([0, 500, 500, 97]), Ending::Finished);
     assert_eq!(judgement.verdict, Verdict::Inconclusive(Reason::NotJudged));
     let detail = judgement.detail.unwrap();
@@ -59,8 +59,8 @@ fn a_prediction_without_an_execution_is_not_judged() {
 fn unreached_outcomes_are_not_listed() {
     let (test, mut prediction) = weak_forbidden(Race::Unknown);
     prediction.complete = false;
-    let seen = verdict_of(&test, &prediction, &observation([1, 500, 500, 97]), Ending::Finished);
-    assert_eq!((seen.rows.len(), seen.verdict), (4, Verdict::Inconclusive(Reason::TimedOut)));
+    let observed = verdict_of(&test, &prediction, &observation([1, 500, 500, 97]), Ending::Finished);
+    assert_eq!((observed.rows.len(), observed.verdict), (4, Verdict::Inconclusive(Reason::TimedOut)));
     let unseen = verdict_of(&test, &prediction, &observation([0, 500, 500, 97]), Ending::Finished);
     assert_eq!(unseen.rows.len(), 3);
     assert!(unseen.rows.iter().all(|row| row.outcome != outcome(0, 0)));
@@ -78,7 +78,7 @@ fn one_interleaved_instance_too_few_is_not_exercised() {
 #[test]
 fn a_serial_stage_is_the_reported_reason() {
     let (test, prediction) = weak_forbidden(Race::Free);
-    let judged = |counts, serial_stage| {
+    let judge_counts = |counts, serial_stage| {
         let (observation, ending) = (observation(counts), Ending::Finished);
         judge(&Evidence {
             test: &test,
@@ -86,15 +86,15 @@ fn a_serial_stage_is_the_reported_reason() {
             observation: &observation,
             ending: &ending,
             twin: None,
-            bound: None,
-            serial_stage,
+            explaining_limit: None,
+            is_stage_serial: serial_stage,
         })
     };
-    let serial = judged([0, 500, 500, 0], true);
+    let serial = judge_counts([0, 500, 500, 0], true);
     assert_eq!(serial.verdict, Verdict::Inconclusive(Reason::NotExercised));
     assert_eq!(serial.detail.as_deref(), Some("stage runs serially: 1000 instances"));
-    assert_eq!(judged([0, 500, 500, 100], true).verdict, Verdict::Conforms, "what was seen counts");
-    assert_eq!(judged([1, 500, 500, 0], true).verdict, Verdict::Violates);
+    assert_eq!(judge_counts([0, 500, 500, 100], true).verdict, Verdict::Conforms, "what was seen counts");
+    assert_eq!(judge_counts([1, 500, 500, 0], true).verdict, Verdict::Violates);
 }
 
 #[test]
@@ -104,15 +104,15 @@ fn a_filter_that_excludes_every_instance_is_not_exercised() {
         says.filtered = outcome.0[0].0 == 0;
     }
     // Enough interleaved instances, but the filter excludes all of them.
-    let seen = observation([200, 500, 0, 0]);
-    let kept: u64 = prediction
+    let counts = observation([200, 500, 0, 0]);
+    let unfiltered: u64 = prediction
         .outcomes
         .iter()
         .filter(|(_, says)| !says.filtered)
-        .map(|(outcome, _)| seen.histogram.counts.get(outcome).copied().unwrap_or_default())
+        .map(|(outcome, _)| counts.histogram.counts.get(outcome).copied().unwrap_or_default())
         .sum();
-    assert_eq!(kept, 0);
-    let judgement = verdict_of(&test, &prediction, &seen, Ending::Finished);
+    assert_eq!(unfiltered, 0);
+    let judgement = verdict_of(&test, &prediction, &counts, Ending::Finished);
     assert_eq!(judgement.verdict, Verdict::Inconclusive(Reason::NotExercised));
     assert_eq!(judgement.detail.as_deref(), Some("none of 700 instances met the filter"));
     let judgement = verdict_of(&test, &prediction, &observation([200, 500, 1, 0]), Ending::Finished);
@@ -131,15 +131,15 @@ fn one_forbidden_outcome_violates_even_unexercised() {
 #[test]
 fn a_violation_is_never_overridden() {
     let (test, prediction) = weak_forbidden(Race::Free);
-    let mut seen = observation([2, 500, 500, 0]);
-    seen.discarded_dispatches = 900;
-    seen.not_executed = 900;
+    let mut observed = observation([2, 500, 500, 0]);
+    observed.discarded_dispatches = 900;
+    observed.not_executed = 900;
     for (ending, word) in [
         (Ending::Crashed("signal 11".into()), "crashed (signal 11)"),
         (Ending::TimedOut("after 5 s".into()), "timed out (after 5 s)"),
         (Ending::DeviceLost("submit".into()), "device lost (submit)"),
     ] {
-        let judgement = verdict_of(&test, &prediction, &seen, ending);
+        let judgement = verdict_of(&test, &prediction, &observed, ending);
         assert_eq!(judgement.verdict, Verdict::Violates);
         let detail = judgement.detail.unwrap();
         let weak =
@@ -174,9 +174,9 @@ fn corruption_violates() {
 #[test]
 fn a_racy_program_is_recorded_and_never_judged() {
     let (test, prediction) = weak_forbidden(Race::Racy);
-    let mut seen = observation([70, 500, 500, 97]);
-    seen.unexpected.insert(vec![9, 9], 4);
-    let judgement = verdict_of(&test, &prediction, &seen, Ending::Finished);
+    let mut observed = observation([70, 500, 500, 97]);
+    observed.unexpected.insert(vec![9, 9], 4);
+    let judgement = verdict_of(&test, &prediction, &observed, Ending::Finished);
     assert_eq!(judgement.verdict, Verdict::Undefined);
     assert_eq!(judgement.rows[0].count, 70);
     assert_eq!(judgement.unexpected[0].count, 4);
@@ -222,11 +222,11 @@ fn a_null_device_is_never_judged() {
 #[test]
 fn too_many_discarded_dispatches_are_not_executed() {
     let (test, prediction) = weak_allowed(Race::Free);
-    let mut seen = observation([3, 500, 500, 97]);
-    seen.not_executed = 12;
+    let mut observed = observation([3, 500, 500, 97]);
+    observed.not_executed = 12;
     for (discarded, verdict) in [(10, Verdict::Conforms), (11, Verdict::Inconclusive(Reason::NotExecuted))] {
-        seen.discarded_dispatches = discarded;
-        let (observation, ending, bound) = (&seen, &Ending::Finished, Some("the device ends loops"));
+        observed.discarded_dispatches = discarded;
+        let (observation, ending, bound) = (&observed, &Ending::Finished, Some("the device ends loops"));
         let (test, prediction) = (&test, &prediction);
         let judgement = judge(&Evidence {
             test,
@@ -234,8 +234,8 @@ fn too_many_discarded_dispatches_are_not_executed() {
             observation,
             ending,
             twin: None,
-            bound,
-            serial_stage: false,
+            explaining_limit: bound,
+            is_stage_serial: false,
         });
         assert_eq!(judgement.verdict, verdict);
     }
@@ -266,7 +266,7 @@ fn unresolved_spins_are_inconclusive() {
 /// remains a violation.
 #[test]
 fn outcomes_beyond_the_histogram_are_inconclusive() {
-    let test = store_buffering(Between::Nothing);
+    let test = store_buffering(Synchronization::Nothing);
     let past = Observation { unrecorded_outcomes: 7, ..observation([3, 500, 500, 97]) };
     for (allowed, verdict) in [(true, Verdict::Inconclusive(Reason::TimedOut)), (false, Verdict::Violates)] {
         let prediction = prediction(&test, allowed, Race::Free);
@@ -278,46 +278,50 @@ fn outcomes_beyond_the_histogram_are_inconclusive() {
 
 #[test]
 fn a_control_barrier_is_exercised_only_by_its_twin() {
-    let test = store_buffering(Between::ControlBarrier);
+    let test = store_buffering(Synchronization::ControlBarrier);
     let prediction = prediction(&test, false, Race::Free);
-    let seen = observation([0, 0, 0, 5000]);
+    let observed = observation([0, 0, 0, 5000]);
     let ending = Ending::Finished;
-    let with = |twin| {
+    let judge_with_twin = |twin| {
         judge(&Evidence {
             test: &test,
             prediction: &prediction,
-            observation: &seen,
+            observation: &observed,
             ending: &ending,
             twin,
-            bound: None,
-            serial_stage: false,
+            explaining_limit: None,
+            is_stage_serial: false,
         })
         .verdict
     };
-    assert_eq!(with(None), Verdict::Inconclusive(Reason::NotExercised), "interleaving proves nothing here");
+    assert_eq!(
+        judge_with_twin(None),
+        Verdict::Inconclusive(Reason::NotExercised),
+        "interleaving proves nothing here"
+    );
 
     let dull = observation([0, 4000, 4000, 10]);
     let twin = Twin { observation: &dull, early_reads: 0 };
-    assert_eq!(with(Some(twin)), Verdict::Inconclusive(Reason::NotExercised));
+    assert_eq!(judge_with_twin(Some(twin)), Verdict::Inconclusive(Reason::NotExercised));
 
     let telling = observation([1, 4000, 4000, 10]);
     let twin = Twin { observation: &telling, early_reads: 0 };
-    assert_eq!(with(Some(twin)), Verdict::Conforms);
+    assert_eq!(judge_with_twin(Some(twin)), Verdict::Conforms);
 
     let twin = Twin { observation: &dull, early_reads: 100 };
-    assert_eq!(with(Some(twin)), Verdict::Conforms, "early reads will do as well");
+    assert_eq!(judge_with_twin(Some(twin)), Verdict::Conforms, "early reads will do as well");
 }
 
 #[test]
 fn ordered_threads_are_exercised_when_every_instance_ran() {
-    let test = store_buffering(Between::SystemSync);
+    let test = store_buffering(Synchronization::SystemSync);
     let prediction = prediction(&test, false, Race::Free);
-    let mut seen = observation([0, 5000, 0, 0]);
-    assert_eq!(verdict_of(&test, &prediction, &seen, Ending::Finished).verdict, Verdict::Conforms);
-    seen.not_executed = 1;
-    seen.discarded_dispatches = 1;
+    let mut observed = observation([0, 5000, 0, 0]);
+    assert_eq!(verdict_of(&test, &prediction, &observed, Ending::Finished).verdict, Verdict::Conforms);
+    observed.not_executed = 1;
+    observed.discarded_dispatches = 1;
     assert_eq!(
-        verdict_of(&test, &prediction, &seen, Ending::Finished).verdict,
+        verdict_of(&test, &prediction, &observed, Ending::Finished).verdict,
         Verdict::Inconclusive(Reason::NotExecuted)
     );
 }
@@ -327,7 +331,7 @@ fn ordered_threads_are_exercised_when_every_instance_ran() {
 #[test]
 fn invocations_outside_the_grid_are_inconclusive() {
     let (test, prediction) = weak_allowed(Race::Free);
-    let seen = Observation {
+    let observed = Observation {
         not_executed: 64,
         written_in_part: 3,
         discarded_dispatches: 1,
@@ -339,11 +343,11 @@ fn invocations_outside_the_grid_are_inconclusive() {
         let judgement = judge(&Evidence {
             test: &test,
             prediction: &prediction,
-            observation: &seen,
+            observation: &observed,
             ending,
             twin: None,
-            bound,
-            serial_stage: false,
+            explaining_limit: bound,
+            is_stage_serial: false,
         });
         assert_eq!(judgement.verdict, Verdict::Inconclusive(Reason::NotExecuted));
         assert_eq!(
@@ -367,23 +371,23 @@ fn misread_dispatches_are_inconclusive() {
     };
     let expected = "1 of 1000 dispatches discarded: 64 instances were not executed as requested; the host read other words than the device computed checksums over (dispatches: 1)";
     for bound in [None, Some("the device ends loops")] {
-        let judged = |prediction: &Prediction, seen: &Observation| {
+        let judge_observation = |prediction: &Prediction, seen: &Observation| {
             judge(&Evidence {
-                test: &store_buffering(Between::Nothing),
+                test: &store_buffering(Synchronization::Nothing),
                 prediction,
                 observation: seen,
                 ending: &Ending::Finished,
                 twin: None,
-                bound,
-                serial_stage: false,
+                explaining_limit: bound,
+                is_stage_serial: false,
             })
         };
         let (_, allowed) = weak_allowed(Race::Free);
-        let judgement = judged(&allowed, &misread([300, 50_000, 50_000, 300]));
+        let judgement = judge_observation(&allowed, &misread([300, 50_000, 50_000, 300]));
         assert_eq!(judgement.verdict, Verdict::Inconclusive(Reason::NotExecuted));
         assert_eq!(judgement.detail.as_deref(), Some(expected));
-        let forbidden = prediction(&store_buffering(Between::Nothing), false, Race::Free);
-        let judgement = judged(&forbidden, &misread([300, 50_000, 50_000, 300]));
+        let forbidden = prediction(&store_buffering(Synchronization::Nothing), false, Race::Free);
+        let judgement = judge_observation(&forbidden, &misread([300, 50_000, 50_000, 300]));
         assert_eq!(judgement.verdict, Verdict::Violates);
         let detail = judgement.detail.unwrap();
         assert!(detail.starts_with(&format!("weak evidence ({expected})")), "{detail}");
@@ -394,41 +398,41 @@ fn misread_dispatches_are_inconclusive() {
 #[test]
 fn one_instance_that_was_not_executed_is_enough() {
     let (test, prediction) = weak_allowed(Race::Free);
-    let seen =
+    let observed =
         Observation { not_executed: 64, discarded_dispatches: 1, ..observation([300, 50_000, 50_000, 300]) };
-    let judged = |bound| {
+    let judge_with_limit = |bound| {
         let ending = &Ending::Finished;
         judge(&Evidence {
             test: &test,
             prediction: &prediction,
-            observation: &seen,
+            observation: &observed,
             ending,
             twin: None,
-            bound,
-            serial_stage: false,
+            explaining_limit: bound,
+            is_stage_serial: false,
         })
     };
-    let judgement = judged(None);
+    let judgement = judge_with_limit(None);
     assert_eq!(judgement.verdict, Verdict::Inconclusive(Reason::NotExecuted));
     assert_eq!(
         judgement.detail.as_deref(),
         Some("1 of 1000 dispatches discarded: 64 instances were not executed as requested")
     );
-    let explained = judged(Some("the device ends loops"));
+    let explained = judge_with_limit(Some("the device ends loops"));
     assert_eq!(explained.verdict, Verdict::Conforms);
     assert_eq!(explained.detail.as_deref(), Some("64 instances were not executed (the device ends loops)"));
     // A lost device takes precedence as the reason; violations and races remain.
-    let lost = verdict_of(&test, &prediction, &seen, Ending::DeviceLost("gone".into()));
+    let lost = verdict_of(&test, &prediction, &observed, Ending::DeviceLost("gone".into()));
     assert_eq!(lost.verdict, Verdict::Inconclusive(Reason::DeviceLost));
     assert_eq!(lost.detail.as_deref(), Some("gone; 64 instances were not executed"));
     let (test, prediction) = weak_forbidden(Race::Free);
-    let violation = verdict_of(&test, &prediction, &seen, Ending::Finished);
+    let violation = verdict_of(&test, &prediction, &observed, Ending::Finished);
     assert_eq!(violation.verdict, Verdict::Violates);
     let detail = violation.detail.unwrap();
     let weak = "weak evidence (1 of 1000 dispatches discarded: 64 instances were not executed as requested): forbidden";
     assert!(detail.starts_with(weak) && detail.matches("not executed").count() == 1, "{detail}");
     let (test, prediction) = weak_allowed(Race::Racy);
-    assert_eq!(verdict_of(&test, &prediction, &seen, Ending::Finished).verdict, Verdict::Undefined);
+    assert_eq!(verdict_of(&test, &prediction, &observed, Ending::Finished).verdict, Verdict::Undefined);
 }
 
 /// Litmus tests and user shaders share one rule: if results are missing, only outcomes that were checked
@@ -437,12 +441,12 @@ fn one_instance_that_was_not_executed_is_enough() {
 fn missing_results_weaken_a_violation() {
     let weak = "weak evidence (2 dispatches wrote nothing): x=7 seen";
     for (missing, checked, verdict, detail) in [
-        (None, EvidenceCheck::Alone, Verdict::Violates, "x=7 seen"),
-        (None, EvidenceCheck::ByNeighbours, Verdict::Violates, "x=7 seen"),
-        (Some("2 dispatches wrote nothing"), EvidenceCheck::Alone, Verdict::Violates, weak),
+        (None, EvidenceCheck::OwnReceipt, Verdict::Violates, "x=7 seen"),
+        (None, EvidenceCheck::NeighbourReceipts, Verdict::Violates, "x=7 seen"),
+        (Some("2 dispatches wrote nothing"), EvidenceCheck::OwnReceipt, Verdict::Violates, weak),
         (
             Some("2 dispatches wrote nothing"),
-            EvidenceCheck::ByNeighbours,
+            EvidenceCheck::NeighbourReceipts,
             Verdict::Inconclusive(Reason::NotExecuted),
             weak,
         ),
@@ -474,7 +478,7 @@ fn rows_have_every_predicted_outcome() {
 /// A failure of the twin counts as a failure of the test.
 #[test]
 fn an_unexecuted_twin_is_reported() {
-    let judged = |between, counts, twin: &Observation, bound| {
+    let judge_twin = |between, counts, twin: &Observation, bound| {
         let test = store_buffering(between);
         let prediction = prediction(&test, true, Race::Free);
         let (observation, ending) = (observation(counts), Ending::Finished);
@@ -485,8 +489,8 @@ fn an_unexecuted_twin_is_reported() {
             observation: &observation,
             ending: &ending,
             twin,
-            bound,
-            serial_stage: false,
+            explaining_limit: bound,
+            is_stage_serial: false,
         };
         judge(&evidence)
     };
@@ -495,7 +499,7 @@ fn an_unexecuted_twin_is_reported() {
         not_executed,
         ..observation(counts)
     };
-    let told = |judgement: Judgement| (judgement.verdict, judgement.detail.unwrap_or_default());
+    let verdict_and_detail = |judgement: Judgement| (judgement.verdict, judgement.detail.unwrap_or_default());
     let not_executed = |dispatches: u64, instances: u64| {
         let detail = format!(
             "of the twin, {dispatches} of 1000 dispatches discarded: {instances} instances were not executed as requested"
@@ -504,15 +508,18 @@ fn an_unexecuted_twin_is_reported() {
     };
     let nothing = gone([0; 4], 1000, 64_000);
     let some = gone([1, 500, 500, 0], 3, 96);
-    for between in [Between::ControlBarrier, Between::Nothing] {
+    for between in [Synchronization::ControlBarrier, Synchronization::Nothing] {
         for counts in [[0, 500, 500, 0], [0, 500, 500, 200]] {
-            assert_eq!(told(judged(between, counts, &nothing, None)), not_executed(1000, 64_000));
-            assert_eq!(told(judged(between, counts, &some, None)), not_executed(3, 96));
-            let explained = judged(between, counts, &some, Some("a bound"));
+            assert_eq!(
+                verdict_and_detail(judge_twin(between, counts, &nothing, None)),
+                not_executed(1000, 64_000)
+            );
+            assert_eq!(verdict_and_detail(judge_twin(between, counts, &some, None)), not_executed(3, 96));
+            let explained = judge_twin(between, counts, &some, Some("a bound"));
             assert_ne!(explained.verdict, Verdict::Inconclusive(Reason::NotExecuted));
         }
         // The twin did not run.
-        let none = judged(between, [0, 500, 500, 0], &Observation::default(), None);
+        let none = judge_twin(between, [0, 500, 500, 0], &Observation::default(), None);
         assert_eq!(none.verdict, Verdict::Inconclusive(Reason::NotExercised));
     }
 }

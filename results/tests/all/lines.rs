@@ -7,7 +7,7 @@ use results::wire::{
 };
 use results::{Ending, Evidence, Judgement, judge};
 
-use crate::fixture::{Between, observation, outcome, prediction, store_buffering};
+use crate::fixture::{Synchronization, observation, outcome, prediction, store_buffering};
 
 fn context(id: &str) -> RunContext {
     RunContext {
@@ -28,14 +28,14 @@ fn context(id: &str) -> RunContext {
             id: 13,
             version: 1,
         }),
-        beside: None,
+        hsa_comparison: None,
         mutants: Vec::new(),
     }
 }
 
 /// One line of each verdict.
 pub fn run_lines() -> Vec<RunLine> {
-    let test = store_buffering(Between::Nothing);
+    let test = store_buffering(Synchronization::Nothing);
     let allowed = prediction(&test, true, Race::Free);
     let forbidden = prediction(&test, false, Race::Free);
     let racy = prediction(&test, true, Race::Racy);
@@ -65,8 +65,8 @@ pub fn run_lines() -> Vec<RunLine> {
                 observation,
                 ending,
                 twin: None,
-                bound: None,
-                serial_stage: false,
+                explaining_limit: None,
+                is_stage_serial: false,
             });
             RunLine::new(&test, &prediction.observables, &judgement, context(id))
         })
@@ -79,9 +79,9 @@ pub fn run_lines() -> Vec<RunLine> {
 /// Lines with an expected, an unexpected and an undecided answer, without an execution, and for a model
 /// without race conditions.
 pub fn check_lines() -> Vec<CheckLine> {
-    let test = store_buffering(Between::Nothing);
+    let test = store_buffering(Synchronization::Nothing);
     let mut nothing = prediction(&test, false, Race::Free);
-    nothing.outcomes.values_mut().for_each(|says| says.allowed = false);
+    nothing.outcomes.values_mut().for_each(|predicted| predicted.allowed = false);
     (nothing.meets, nothing.misses) = (Some(false), Some(false));
     let mut unfinished = prediction(&test, false, Race::Unknown);
     unfinished.complete = false;
@@ -115,12 +115,12 @@ pub fn rejected() -> RejectedLine {
 
 /// A plan with all lines.
 pub fn whole_plan() -> PlanRecord {
-    let mut whole = plan();
-    let template = whole.tests[0].clone();
-    whole.tests =
+    let mut complete = plan();
+    let template = complete.tests[0].clone();
+    complete.tests =
         run_lines().iter().map(|line| TestRecord { id: line.id.clone(), ..template.clone() }).collect();
-    whole.plan = whole.hash().unwrap();
-    whole
+    complete.plan = complete.hash().unwrap();
+    complete
 }
 
 pub fn plan() -> PlanRecord {

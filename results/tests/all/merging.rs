@@ -3,7 +3,7 @@
 use results::baseline;
 use results::folder::FolderError;
 use results::merge::{MergeError, merge, merge_into};
-use results::read::{Results, results};
+use results::read::{Results, read_results};
 use results::wire::{MACHINE_CODE_SCHEMA, MachineCodeLine, PlanRecord, RunLine, TestRecord};
 use tempfile::tempdir;
 
@@ -12,38 +12,40 @@ use crate::lines::{plan, run_lines};
 /// Returns the plan, its lines, and its shards.
 fn shards(count: usize) -> (PlanRecord, Vec<RunLine>, Vec<Results>) {
     let lines = run_lines();
-    let mut whole = PlanRecord { shard: None, ..plan() };
-    let template = whole.tests[0].clone();
-    whole.tests = lines.iter().map(|line| TestRecord { id: line.id.clone(), ..template.clone() }).collect();
-    whole.plan = whole.hash().unwrap();
+    let mut complete = PlanRecord { shard: None, ..plan() };
+    let template = complete.tests[0].clone();
+    complete.tests =
+        lines.iter().map(|line| TestRecord { id: line.id.clone(), ..template.clone() }).collect();
+    complete.plan = complete.hash().unwrap();
     let parts = (0..count)
         .map(|shard| {
             let mine = |index: &usize| index % count == shard;
             let tests: Vec<TestRecord> =
-                (0..whole.tests.len()).filter(mine).map(|index| whole.tests[index].clone()).collect();
-            let own: Vec<RunLine> = (0..lines.len()).filter(mine).map(|index| lines[index].clone()).collect();
+                (0..complete.tests.len()).filter(mine).map(|index| complete.tests[index].clone()).collect();
+            let shard_lines: Vec<RunLine> =
+                (0..lines.len()).filter(mine).map(|index| lines[index].clone()).collect();
             let mut plan =
-                PlanRecord { shard: Some(format!("{}/{count}", shard + 1)), tests, ..whole.clone() };
+                PlanRecord { shard: Some(format!("{}/{count}", shard + 1)), tests, ..complete.clone() };
             plan.plan = plan.hash().unwrap();
             Results {
                 source: format!("part{shard}").into(),
                 plan: Some(plan),
-                lines: own,
+                lines: shard_lines,
                 incomplete: None,
                 ..Results::default()
             }
         })
         .collect();
-    (whole, lines, parts)
+    (complete, lines, parts)
 }
 
 #[test]
 fn shards_merge_in_any_order() {
     for count in [1, 2, 4, 9, 12] {
-        let (whole, lines, mut parts) = shards(count);
+        let (complete, lines, mut parts) = shards(count);
         parts.reverse();
         let (plan, merged) = merge(&parts).unwrap();
-        assert_eq!(plan, whole, "{count}");
+        assert_eq!(plan, complete, "{count}");
         assert_eq!(merged, lines);
     }
 }
@@ -51,13 +53,15 @@ fn shards_merge_in_any_order() {
 #[test]
 fn the_merged_folder_is_a_results_folder() {
     let root = tempdir().unwrap();
-    let (whole, lines, parts) = shards(2);
+    let (complete, lines, parts) = shards(2);
     let out = root.path().join("whole");
     merge_into(&parts, &out).unwrap();
-    let found = results(&out).unwrap();
-    assert_eq!((found.plan, found.lines), (Some(whole), lines));
-    let again = merge_into(&parts, &out).unwrap_err();
-    assert!(matches!(again, MergeError::Folder(FolderError::NotEmpty { .. })) && again.is_input());
+    let found = read_results(&out).unwrap();
+    assert_eq!((found.plan, found.lines), (Some(complete), lines));
+    let second_merge = merge_into(&parts, &out).unwrap_err();
+    assert!(
+        matches!(second_merge, MergeError::Folder(FolderError::NotEmpty { .. })) && second_merge.is_input()
+    );
 }
 
 #[test]
@@ -104,22 +108,22 @@ fn incomplete_or_foreign_shards_are_refused() {
     assert!(change(&|plan| drop(plan.tests.pop())).contains("does not match the other shards"));
     let first = parts[0].plan.as_ref().unwrap().tests[0].clone();
     assert!(change(&|plan| plan.tests[0] = first.clone()).contains("is in two shards"));
-    let mut without = parts.clone();
-    without[0].plan = None;
-    assert!(refused(&without).contains("no plan"));
+    let mut without_plan = parts.clone();
+    without_plan[0].plan = None;
+    assert!(refused(&without_plan).contains("no plan"));
 }
 
 #[test]
 fn a_baseline_is_read_back() {
     let root = tempdir().unwrap();
-    let (whole, lines, _) = shards(1);
-    let saved = baseline::save(&root.path().join("deep/baselines"), &whole, &lines).unwrap();
+    let (complete, lines, _) = shards(1);
+    let saved = baseline::save(&root.path().join("deep/baselines"), &complete, &lines).unwrap();
     assert_eq!(saved.len(), 1);
     assert!(saved[0].ends_with("lavapipe-mesa-22.3.6.jsonl"), "{saved:?}");
-    let found = results(&saved[0]).unwrap();
+    let found = read_results(&saved[0]).unwrap();
     assert_eq!(found.lines, lines);
     assert!(found.plan.unwrap().tests.iter().all(|test| test.text.is_empty()));
-    let unfinished = baseline::save(root.path(), &whole, &lines[1..]).unwrap_err();
+    let unfinished = baseline::save(root.path(), &complete, &lines[1..]).unwrap_err();
     assert!(unfinished.to_string().contains("1 test of the plan without a verdict"), "{unfinished}");
     assert!(baseline::save(root.path(), &plan(), &lines).is_err(), "a shard is no baseline");
 }
@@ -160,14 +164,14 @@ fn machine_code_is_merged_and_read_back() {
     }
     let out = root.path().join("merged");
     merge_into(&parts, &out).unwrap();
-    let found = results(&out).unwrap();
+    let found = read_results(&out).unwrap();
     assert_eq!(found.lines, lines);
     assert_eq!(found.machine_code, [parts[0].machine_code.clone(), parts[1].machine_code.clone()].concat());
     // A second record of one verdict is an error that names its line.
     let file = out.join(results::folder::MACHINE_CODE);
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, text.clone() + &text).unwrap();
-    let error = results(&out).unwrap_err();
+    let error = read_results(&out).unwrap_err();
     assert!(
         error.is_input() && error.to_string().contains("machine-code.jsonl:3: a second record"),
         "{error}"

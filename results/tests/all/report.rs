@@ -9,25 +9,25 @@ use results::wire::{DriftRecord, VerdictWord};
 use results::write::html::{self, ExplainedPicture};
 use results::write::site;
 use results::write::{
-    self, Format, FormatError, ReportFormat, RunWriter, TextLayout, check_writer, run_writer,
+    self, FormatError, OutputFormat, ReportFormat, RunWriter, TextLayout, new_check_writer, new_run_writer,
 };
 
-fn run_report(format: Format, layout: TextLayout) -> String {
+fn run_report(format: OutputFormat, layout: TextLayout) -> String {
     let mut out = Vec::new();
     {
-        let mut writer = run_writer(format, &mut out, layout).unwrap();
-        run_lines().iter().for_each(|line| writer.judged(line).unwrap());
+        let mut writer = new_run_writer(format, &mut out, layout).unwrap();
+        run_lines().iter().for_each(|line| writer.write_verdict(line).unwrap());
         writer.finish().unwrap();
     }
     String::from_utf8(out).unwrap()
 }
 
-pub fn check_report(format: Format) -> String {
+pub fn check_report(format: OutputFormat) -> String {
     let mut out = Vec::new();
     {
-        let mut writer = check_writer(format, &mut out).unwrap();
-        check_lines().iter().for_each(|line| writer.answered(line).unwrap());
-        writer.rejected(&rejected()).unwrap();
+        let mut writer = new_check_writer(format, &mut out).unwrap();
+        check_lines().iter().for_each(|line| writer.write_prediction(line).unwrap());
+        writer.write_rejected(&rejected()).unwrap();
         writer.finish().unwrap();
     }
     String::from_utf8(out).unwrap()
@@ -35,7 +35,7 @@ pub fn check_report(format: Format) -> String {
 
 #[test]
 fn run_text() {
-    insta::assert_snapshot!(run_report(Format::Text, TextLayout::default()));
+    insta::assert_snapshot!(run_report(OutputFormat::Text, TextLayout::default()));
 }
 
 #[test]
@@ -47,8 +47,8 @@ fn confidence_is_computed_from_batches() {
         outcome.batches = Some(if outcome.weak && outcome.count > 0 { 3 } else { 0 });
     }
     {
-        let mut writer = run_writer(Format::Text, &mut out, TextLayout::default()).unwrap();
-        writer.judged(&line).unwrap();
+        let mut writer = new_run_writer(OutputFormat::Text, &mut out, TextLayout::default()).unwrap();
+        writer.write_verdict(&line).unwrap();
         writer.finish().unwrap();
     }
     let report = String::from_utf8(out).unwrap();
@@ -62,7 +62,7 @@ fn confidence_is_computed_from_batches() {
 
 #[test]
 fn run_text_fits_the_terminal() {
-    let report = run_report(Format::Text, TextLayout { width: Some(72), ..TextLayout::default() });
+    let report = run_report(OutputFormat::Text, TextLayout { width: Some(72), ..TextLayout::default() });
     let table: Vec<&str> = report.lines().take_while(|line| !line.is_empty()).collect();
     assert!(table.len() > 9, "{report}");
     assert!(table.iter().all(|line| line.chars().count() <= 72), "{report}");
@@ -70,25 +70,26 @@ fn run_text_fits_the_terminal() {
 
 #[test]
 fn colours_appear_only_on_request() {
-    assert!(!run_report(Format::Text, TextLayout::default()).contains('\u{1b}'));
+    assert!(!run_report(OutputFormat::Text, TextLayout::default()).contains('\u{1b}'));
     assert!(
-        run_report(Format::Text, TextLayout { colour: true, ..TextLayout::default() }).contains('\u{1b}')
+        run_report(OutputFormat::Text, TextLayout { has_colour: true, ..TextLayout::default() })
+            .contains('\u{1b}')
     );
 }
 
 #[test]
 fn run_json() {
-    insta::assert_snapshot!(run_report(Format::Json, TextLayout::default()));
+    insta::assert_snapshot!(run_report(OutputFormat::Json, TextLayout::default()));
 }
 
 #[test]
 fn run_csv() {
-    insta::assert_snapshot!(run_report(Format::Csv, TextLayout::default()));
+    insta::assert_snapshot!(run_report(OutputFormat::Csv, TextLayout::default()));
 }
 
 #[test]
 fn run_junit() {
-    let text = run_report(Format::Junit, TextLayout::default());
+    let text = run_report(OutputFormat::Junit, TextLayout::default());
     insta::assert_snapshot!(text);
     let read = quick_junit::Report::deserialize_from_str(&text).unwrap();
     assert_eq!((read.tests, read.failures, read.errors), (9, 2, 3));
@@ -107,12 +108,15 @@ fn a_missing_verdict_is_reported_in_every_format() {
         lines: lines.clone(),
         ..Results::default()
     }];
-    assert_eq!((results[0].missing(), results[0].every().len()), (1, 9));
+    assert_eq!((results[0].count_missing(), results[0].complete_lines().len()), (1, 9));
     let laid = Report::new(&results);
-    assert_eq!((laid.devices[0].unfinished, laid.totals()[0].of(VerdictWord::Inconclusive)), (1, 5));
+    assert_eq!(
+        (laid.devices[0].unfinished, laid.totals()[0].verdict_count(VerdictWord::Inconclusive)),
+        (1, 5)
+    );
     for format in results::write::ReportFormat::ALL {
         let mut out = Vec::new();
-        write::report(format, &results, &laid, &[], &mut out).unwrap();
+        write::write_report(format, &results, &laid, &[], &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
         match format {
             ReportFormat::Junit => {
@@ -127,14 +131,14 @@ fn a_missing_verdict_is_reported_in_every_format() {
             }
         }
     }
-    let every = results[0].every();
-    let text = write::text::report(&every, TextLayout::default());
+    let every = results[0].complete_lines();
+    let text = write::text::format_report(&every, TextLayout::default());
     assert!(text.contains("inconclusive: missing"), "{text}");
     assert!(text.contains("8 verdicts: 1 conforms, 1 violates"), "{text}");
     assert!(text.contains("(1 not exercised, 1 MISSING)"), "{text}");
     let mut out = Vec::new();
-    let mut gtest = write::gtest::Gtest::new(&mut out, Box::new(|_| Triage::Unlisted), false);
-    every.iter().for_each(|line| gtest.judged(line).unwrap());
+    let mut gtest = write::gtest::GtestWriter::new(&mut out, Box::new(|_| Triage::Unlisted), false);
+    every.iter().for_each(|line| gtest.write_verdict(line).unwrap());
     let text = String::from_utf8(out).unwrap();
     assert!(text.contains("[  FAILED  ] litmus.sb/SB+forbidden"), "{text}");
 }
@@ -152,15 +156,15 @@ fn unexecuted_instances_are_reported_in_every_format() {
     let laid = Report::new(&results);
     for format in results::write::ReportFormat::ALL {
         let mut out = Vec::new();
-        write::report(format, &results, &laid, &[], &mut out).unwrap();
+        write::write_report(format, &results, &laid, &[], &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
         assert!(text.matches("77").count() >= lines.len(), "{format:?}: {text}");
     }
-    let text = write::text::report(&lines, TextLayout::default());
+    let text = write::text::format_report(&lines, TextLayout::default());
     assert_eq!(text.matches("77 instances were not executed").count(), lines.len(), "{text}");
     let mut out = Vec::new();
-    let mut gtest = write::gtest::Gtest::new(&mut out, Box::new(|_| Triage::Unlisted), false);
-    lines.iter().for_each(|line| gtest.judged(line).unwrap());
+    let mut gtest = write::gtest::GtestWriter::new(&mut out, Box::new(|_| Triage::Unlisted), false);
+    lines.iter().for_each(|line| gtest.write_verdict(line).unwrap());
     assert_eq!(String::from_utf8(out).unwrap().matches("77 instances").count(), lines.len());
 }
 
@@ -184,21 +188,21 @@ fn side_by_side() -> Vec<Results> {
     ]
 }
 
-fn written(format: ReportFormat, pictures: &[Option<ExplainedPicture>]) -> String {
+fn write_report_text(format: ReportFormat, pictures: &[Option<ExplainedPicture>]) -> String {
     let results = side_by_side();
     let mut out = Vec::new();
-    write::report(format, &results, &Report::new(&results), pictures, &mut out).unwrap();
+    write::write_report(format, &results, &Report::new(&results), pictures, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
 #[test]
 fn report_markdown() {
-    insta::assert_snapshot!(written(ReportFormat::Markdown, &[]));
+    insta::assert_snapshot!(write_report_text(ReportFormat::Markdown, &[]));
 }
 
 #[test]
 fn report_json_is_valid() {
-    let value: serde_json::Value = serde_json::from_str(&written(ReportFormat::Json, &[])).unwrap();
+    let value: serde_json::Value = serde_json::from_str(&write_report_text(ReportFormat::Json, &[])).unwrap();
     let schema = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/schema/report.schema.json"));
     let schema = jsonschema::validator_for(&serde_json::from_str(&schema.unwrap()).unwrap()).unwrap();
     assert!(schema.is_valid(&value));
@@ -211,8 +215,8 @@ fn report_json_is_valid() {
 fn report_csv_equals_that_of_the_run() {
     let results = [side_by_side().remove(0)];
     let mut out = Vec::new();
-    write::report(ReportFormat::Csv, &results, &Report::new(&results), &[], &mut out).unwrap();
-    assert_eq!(String::from_utf8(out).unwrap(), run_report(Format::Csv, TextLayout::default()));
+    write::write_report(ReportFormat::Csv, &results, &Report::new(&results), &[], &mut out).unwrap();
+    assert_eq!(String::from_utf8(out).unwrap(), run_report(OutputFormat::Csv, TextLayout::default()));
 }
 
 #[test]
@@ -222,7 +226,7 @@ fn a_page_is_self_contained() {
         svg: "<svg xmlns=\"http://www.w3.org/2000/svg\"><title>#1 100% \u{e9}</title></svg>".into(),
         text: "(a) --[fr]--> (b)".into(),
     };
-    let page = written(ReportFormat::Html, &[Some(picture)]);
+    let page = write_report_text(ReportFormat::Html, &[Some(picture)]);
     assert_eq!(page.matches("<script").count(), 1);
     assert_eq!(page.matches("<details class=\"test\"").count(), 9);
     for outside in ["src=\"http", "href=\"http", "url(http", "@import", "<link"] {
@@ -237,21 +241,21 @@ fn a_page_is_self_contained() {
 
 #[test]
 fn rates_that_drifted_are_listed() {
-    let with = |p: f64| {
+    let with_drift = |p: f64| {
         let mut results = side_by_side();
         let line = results[0].lines.iter_mut().find(|line| line.id == "sb/SB+rlx-rlx").unwrap();
         let state = line.outcomes[0].state.clone();
         line.drift = Some(DriftRecord { state, earlier: 0.25, later: 0.125, p });
         [ReportFormat::Html, ReportFormat::Markdown].map(|format| {
             let mut out = Vec::new();
-            write::report(format, &results, &Report::new(&results), &[], &mut out).unwrap();
+            write::write_report(format, &results, &Report::new(&results), &[], &mut out).unwrap();
             String::from_utf8(out).unwrap()
         })
     };
-    let [page, document] = with(1e-6);
+    let [page, document] = with_drift(1e-6);
     assert!(page.contains("sb/SB+rlx-rlx</a> on lavapipe (Mesa 22.3.6): P0:r0=0 P1:r0=0 from"), "{page}");
     assert!(document.contains("## Rates that drifted\n\n- sb/SB+rlx-rlx on lavapipe"), "{document}");
-    for text in with(0.5) {
+    for text in with_drift(0.5) {
         assert!(!text.contains("Rates that drifted"), "chance is no drift");
     }
 }
@@ -272,32 +276,32 @@ fn the_policies_name_the_scripts() {
 
 #[test]
 fn check_text() {
-    insta::assert_snapshot!(check_report(Format::Text));
+    insta::assert_snapshot!(check_report(OutputFormat::Text));
 }
 
 #[test]
 fn check_json() {
-    insta::assert_snapshot!(check_report(Format::Json));
+    insta::assert_snapshot!(check_report(OutputFormat::Json));
 }
 
 #[test]
 fn check_csv() {
-    insta::assert_snapshot!(check_report(Format::Csv));
+    insta::assert_snapshot!(check_report(OutputFormat::Csv));
 }
 
 #[test]
 fn a_table_without_rows_has_its_header() {
     let mut out = Vec::new();
-    run_writer(Format::Csv, &mut out, TextLayout::default()).unwrap().finish().unwrap();
+    new_run_writer(OutputFormat::Csv, &mut out, TextLayout::default()).unwrap().finish().unwrap();
     assert_eq!(out.iter().filter(|byte| **byte == b'\n').count(), 1);
 }
 
 #[test]
 fn unavailable_formats_are_refused_by_name() {
-    let refused = run_writer(Format::Sarif, Vec::new(), TextLayout::default()).err();
+    let refused = new_run_writer(OutputFormat::Sarif, Vec::new(), TextLayout::default()).err();
     let expected = "text, json, csv, junit, herd, gtest";
     assert_eq!(refused, Some(FormatError::NotAvailable { format: "sarif", expected }));
-    assert_eq!("yaml".parse::<Format>(), Err(FormatError::Unknown("yaml".into())));
+    assert_eq!("yaml".parse::<OutputFormat>(), Err(FormatError::Unknown("yaml".into())));
 }
 
 /// The first line reports a driver failure in addition to the violation.
@@ -311,12 +315,12 @@ fn the_conclusion_marks_weak_evidence() {
                 results::weigh_violation(
                     "forbidden",
                     Some("1 of 9 dispatches discarded"),
-                    EvidenceCheck::Alone,
+                    EvidenceCheck::OwnReceipt,
                 )
                 .1,
             );
         }
-        let text = results::conclusion::text(&whole_plan(), &lines);
+        let text = results::conclusion::format_conclusions(&whole_plan(), &lines);
         let first = text.lines().next().unwrap().to_owned();
         first.split_once(" broke a rule ").unwrap().1.split(", 4 undecided").next().unwrap().to_owned()
     };

@@ -16,7 +16,7 @@ use rspirv::spirv::{
 };
 
 use crate::lift::is_rmw;
-use crate::reader::{Reader, ids, scope, semantics};
+use crate::reader::{Reader, ids, parse_scope, parse_semantics};
 use shaders::ModuleError;
 use shaders::rules::SemanticsRule;
 use shaders::semantics::{self as rules, SemanticsInstruction};
@@ -35,8 +35,8 @@ pub fn check(words: &[u32]) -> Result<Vec<Violation>, ModuleError> {
         let mut report = |fault| {
             violations.push(Violation { instruction: instruction.class.opcode, number, fault });
         };
-        checker.declaration(instruction, &mut report);
-        checker.instruction(instruction, &mut report);
+        checker.check_declaration(instruction, &mut report);
+        checker.check_instruction(instruction, &mut report);
     }
     Ok(violations)
 }
@@ -51,16 +51,16 @@ enum NumericType {
 struct Checker<'a> {
     reader: &'a Reader,
     capabilities: BTreeSet<Capability>,
-    vulkan: bool,
+    is_vulkan_model: bool,
     numbers: BTreeMap<Word, NumericType>,
     /// The component type of each vector type.
     vectors: BTreeMap<Word, Word>,
     /// The type of each value.
     types: BTreeMap<Word, Word>,
     /// Control barriers that only one thread reaches, by their index among all barriers.
-    divergent: BTreeSet<usize>,
+    divergent_barriers: BTreeSet<usize>,
     /// Halves of split barriers that do not alternate between arrival and wait, by the same index.
-    out_of_turn: BTreeSet<usize>,
+    not_alternating: BTreeSet<usize>,
     barriers_seen: std::cell::Cell<usize>,
 }
 
@@ -96,38 +96,40 @@ impl<'a> Checker<'a> {
         Checker {
             reader,
             capabilities: reader.module.capabilities.iter().filter_map(capability).collect(),
-            vulkan: reader.has_vulkan_model(),
+            is_vulkan_model: reader.has_vulkan_model(),
             numbers,
             vectors,
             types,
-            divergent: declarations::divergent_barriers(reader),
-            out_of_turn: declarations::out_of_turn(reader),
+            divergent_barriers: declarations::divergent_barriers(reader),
+            not_alternating: declarations::non_alternating_barriers(reader),
             barriers_seen: std::cell::Cell::new(0),
         }
     }
 
     /// Returns the numeric type of a scalar type, or of a vector type's components.
-    fn number_of(&self, ty: Word) -> Option<&NumericType> {
+    fn numeric_type(&self, ty: Word) -> Option<&NumericType> {
         self.numbers.get(self.vectors.get(&ty).unwrap_or(&ty))
     }
 
-    fn has(&self, capability: Capability) -> bool {
+    fn has_capability(&self, capability: Capability) -> bool {
         self.capabilities.contains(&capability)
     }
 
-    fn instruction(&self, instruction: &Instruction, mut report: impl FnMut(ModuleFault)) {
+    fn check_instruction(&self, instruction: &Instruction, mut report: impl FnMut(ModuleFault)) {
         let op = instruction.class.opcode;
         let ids = ids(instruction);
         let id = |index: usize| ids.get(index).copied().unwrap_or_default();
         match op {
-            Op::Load | Op::Store => self.plain(instruction, id(0), &mut report),
-            Op::ImageRead | Op::ImageWrite => self.texel(instruction, &mut report),
-            Op::ImageTexelPointer => self.texel_pointer(id(0), &mut report),
-            Op::AtomicLoad => self.ordered(SemanticsInstruction::Load, id(1), id(2), &mut report),
-            Op::AtomicStore => self.ordered(SemanticsInstruction::Store, id(1), id(2), &mut report),
-            Op::MemoryBarrier => self.ordered(SemanticsInstruction::MemoryBarrier, id(0), id(1), &mut report),
+            Op::Load | Op::Store => self.check_plain_access(instruction, id(0), &mut report),
+            Op::ImageRead | Op::ImageWrite => self.check_texel_access(instruction, &mut report),
+            Op::ImageTexelPointer => self.check_texel_pointer(id(0), &mut report),
+            Op::AtomicLoad => self.check_ordering(SemanticsInstruction::Load, id(1), id(2), &mut report),
+            Op::AtomicStore => self.check_ordering(SemanticsInstruction::Store, id(1), id(2), &mut report),
+            Op::MemoryBarrier => {
+                self.check_ordering(SemanticsInstruction::MemoryBarrier, id(0), id(1), &mut report)
+            }
             Op::ControlBarrier | Op::ControlBarrierArriveINTEL | Op::ControlBarrierWaitINTEL => {
-                match self.scope(id(0), &mut report) {
+                match self.check_scope(id(0), &mut report) {
                     None | Some(Scope::Workgroup | Scope::Subgroup) => {}
                     Some(other) => report(ModuleFault::ExecutionScope(other)),
                 }
@@ -137,25 +139,25 @@ impl<'a> Checker<'a> {
                     _ => SemanticsInstruction::ControlBarrier,
                 };
                 if operation != SemanticsInstruction::ControlBarrier
-                    && !self.has(Capability::SplitBarrierINTEL)
+                    && !self.has_capability(Capability::SplitBarrierINTEL)
                 {
                     report(ModuleFault::MissingCapability(Capability::SplitBarrierINTEL));
                 }
-                self.ordered(operation, id(1), id(2), &mut report);
+                self.check_ordering(operation, id(1), id(2), &mut report);
                 let number = self.barriers_seen.get();
                 self.barriers_seen.set(number + 1);
-                if self.divergent.contains(&number) {
+                if self.divergent_barriers.contains(&number) {
                     report(ModuleFault::DivergentBarrier);
                 }
-                if self.out_of_turn.contains(&number) {
-                    report(ModuleFault::SplitTurns);
+                if self.not_alternating.contains(&number) {
+                    report(ModuleFault::SplitAlternation);
                 }
             }
             Op::AtomicCompareExchange => {
-                let before = (self.scope(id(1), &mut |_| {}), self.semantics(id(2), &mut |_| {}));
-                self.ordered(SemanticsInstruction::Rmw, id(1), id(2), &mut report);
+                let before = (self.check_scope(id(1), &mut |_| {}), self.check_semantics(id(2), &mut |_| {}));
+                self.check_ordering(SemanticsInstruction::Rmw, id(1), id(2), &mut report);
                 if let (Some(scope), Some(equal)) = before
-                    && let Some(unequal) = self.semantics(id(3), &mut report)
+                    && let Some(unequal) = self.check_semantics(id(3), &mut report)
                     && let Err(rule) = rules::check_unequal(scope, equal, unequal)
                 {
                     report(rule.into());
@@ -166,16 +168,16 @@ impl<'a> Checker<'a> {
                     report(ModuleFault::UnequalVolatile);
                 }
             }
-            _ if is_rmw(op) => self.ordered(SemanticsInstruction::Rmw, id(1), id(2), &mut report),
+            _ if is_rmw(op) => self.check_ordering(SemanticsInstruction::Rmw, id(1), id(2), &mut report),
             _ => {}
         }
         if matches!(op, Op::AtomicLoad | Op::AtomicStore) || is_rmw(op) {
-            self.atomic(instruction, id(0), id(3), &mut report);
+            self.check_atomic(instruction, id(0), id(3), &mut report);
         }
     }
 
     /// Checks type and memory of an atomic.
-    fn atomic(
+    fn check_atomic(
         &self,
         instruction: &Instruction,
         pointer: Word,
@@ -192,14 +194,14 @@ impl<'a> Checker<'a> {
         };
         match ty.and_then(|ty| self.numbers.get(&ty)) {
             Some(NumericType::Integer(32)) => {}
-            Some(NumericType::Integer(64)) if self.has(Capability::Int64Atomics) => {}
+            Some(NumericType::Integer(64)) if self.has_capability(Capability::Int64Atomics) => {}
             Some(NumericType::Float(width @ (32 | 64))) => {
                 let needed = if *width == 32 {
                     float_op(Capability::AtomicFloat32AddEXT, Capability::AtomicFloat32MinMaxEXT)
                 } else {
                     float_op(Capability::AtomicFloat64AddEXT, Capability::AtomicFloat64MinMaxEXT)
                 };
-                if needed.is_some_and(|capability| !self.has(capability)) {
+                if needed.is_some_and(|capability| !self.has_capability(capability)) {
                     report(ModuleFault::FloatAtomic);
                 }
                 if needed.is_none() && !matches!(op, Op::AtomicLoad | Op::AtomicStore | Op::AtomicExchange) {
@@ -215,13 +217,13 @@ impl<'a> Checker<'a> {
             StorageClass::StorageBuffer,
             StorageClass::PhysicalStorageBuffer,
         ];
-        if !self.class_of(pointer).is_some_and(|class| reachable.contains(&class)) {
+        if !self.storage_class(pointer).is_some_and(|class| reachable.contains(&class)) {
             report(ModuleFault::AtomicStorageClass);
         }
     }
 
-    fn class_of(&self, pointer: Word) -> Option<StorageClass> {
-        let ty = self.reader.maker(*self.types.get(&pointer)?)?;
+    fn storage_class(&self, pointer: Word) -> Option<StorageClass> {
+        let ty = self.reader.definition(*self.types.get(&pointer)?)?;
         match ty.operands.first() {
             Some(Operand::StorageClass(class)) => Some(*class),
             _ => None,
@@ -229,22 +231,27 @@ impl<'a> Checker<'a> {
     }
 
     /// Checks the memory operands of a plain access.
-    fn plain(&self, instruction: &Instruction, pointer: Word, report: &mut impl FnMut(ModuleFault)) {
+    fn check_plain_access(
+        &self,
+        instruction: &Instruction,
+        pointer: Word,
+        report: &mut impl FnMut(ModuleFault),
+    ) {
         let store = instruction.class.opcode == Op::Store;
-        let class = self.class_of(pointer);
+        let class = self.storage_class(pointer);
         let (mut bits, mut alignment) = (MemoryAccess::NONE, None);
         for operand in &instruction.operands {
             match operand {
                 Operand::MemoryAccess(found) => bits = *found,
                 Operand::LiteralBit32(stated) => alignment = Some(*stated),
-                Operand::IdScope(scope) => drop(self.scope(*scope, report)),
+                Operand::IdScope(scope) => drop(self.check_scope(*scope, report)),
                 _ => {}
             }
         }
         let coherent =
             bits.intersects(MemoryAccess::MAKE_POINTER_AVAILABLE | MemoryAccess::MAKE_POINTER_VISIBLE);
         let non_private = bits.contains(MemoryAccess::NON_PRIVATE_POINTER);
-        if (coherent || non_private) && !self.vulkan {
+        if (coherent || non_private) && !self.is_vulkan_model {
             report(ModuleFault::OperandsWithoutModel);
         }
         if coherent && !non_private {
@@ -271,7 +278,7 @@ impl<'a> Checker<'a> {
             } else {
                 instruction.result_type
             };
-            let bytes = match value.and_then(|ty| self.number_of(ty)) {
+            let bytes = match value.and_then(|ty| self.numeric_type(ty)) {
                 Some(NumericType::Integer(width) | NumericType::Float(width)) => width / 8,
                 None => 0,
             };
@@ -284,20 +291,20 @@ impl<'a> Checker<'a> {
     }
 
     /// Checks the image operands of a plain texel access.
-    fn texel(&self, instruction: &Instruction, report: &mut impl FnMut(ModuleFault)) {
+    fn check_texel_access(&self, instruction: &Instruction, report: &mut impl FnMut(ModuleFault)) {
         let write = instruction.class.opcode == Op::ImageWrite;
         let mut bits = ImageOperands::NONE;
         for operand in &instruction.operands {
             match operand {
                 Operand::ImageOperands(found) => bits = *found,
-                Operand::IdScope(scope) => drop(self.scope(*scope, report)),
+                Operand::IdScope(scope) => drop(self.check_scope(*scope, report)),
                 _ => {}
             }
         }
         let coherent =
             bits.intersects(ImageOperands::MAKE_TEXEL_AVAILABLE | ImageOperands::MAKE_TEXEL_VISIBLE);
         let non_private = bits.contains(ImageOperands::NON_PRIVATE_TEXEL);
-        if (coherent || non_private) && !self.vulkan {
+        if (coherent || non_private) && !self.is_vulkan_model {
             report(ModuleFault::OperandsWithoutModel);
         }
         if coherent && !non_private {
@@ -312,10 +319,10 @@ impl<'a> Checker<'a> {
     }
 
     /// Checks the format of the image of an atomic.
-    fn texel_pointer(&self, image: Word, report: &mut impl FnMut(ModuleFault)) {
-        let pointer = self.types.get(&image).and_then(|ty| self.reader.maker(*ty));
+    fn check_texel_pointer(&self, image: Word, report: &mut impl FnMut(ModuleFault)) {
+        let pointer = self.types.get(&image).and_then(|ty| self.reader.definition(*ty));
         let pointee = pointer.and_then(|pointer| ids(pointer).first().copied());
-        let format = pointee.and_then(|ty| self.reader.maker(ty)).and_then(|ty| {
+        let format = pointee.and_then(|ty| self.reader.definition(ty)).and_then(|ty| {
             ty.operands.iter().find_map(|operand| match operand {
                 Operand::ImageFormat(format) => Some(*format),
                 _ => None,
@@ -326,7 +333,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn ordered(
+    fn check_ordering(
         &self,
         operation: SemanticsInstruction,
         scope: Word,
@@ -345,49 +352,51 @@ impl<'a> Checker<'a> {
                 | MemorySemantics::MAKE_VISIBLE
                 | MemorySemantics::OUTPUT_MEMORY
                 | MemorySemantics::VOLATILE;
-            if !self.vulkan && word & model_only.bits() != 0 {
+            if !self.is_vulkan_model && word & model_only.bits() != 0 {
                 report(ModuleFault::SemanticsWithoutModel);
             }
             if barrier && word & MemorySemantics::VOLATILE.bits() != 0 {
                 report(ModuleFault::VolatileBarrier);
             }
         }
-        let scope = self.scope(scope, report);
-        if let (Some(scope), Some(semantics)) = (scope, self.semantics(semantics, report))
+        let scope = self.check_scope(scope, report);
+        if let (Some(scope), Some(semantics)) = (scope, self.check_semantics(semantics, report))
             && let Err(rule) = rules::check(operation, scope, semantics)
         {
             report(rule.into());
         }
     }
 
-    fn scope(&self, id: Word, report: &mut impl FnMut(ModuleFault)) -> Option<Scope> {
+    fn check_scope(&self, id: Word, report: &mut impl FnMut(ModuleFault)) -> Option<Scope> {
         let Some(word) = self.reader.constant(id) else {
             report(ModuleFault::NotConstant);
             return None;
         };
-        match scope(word) {
+        match parse_scope(word) {
             None | Some(Scope::CrossDevice) => {
                 report(ModuleFault::Scope(word));
                 return None;
             }
-            Some(Scope::Device) if self.vulkan && !self.has(Capability::VulkanMemoryModelDeviceScope) => {
+            Some(Scope::Device)
+                if self.is_vulkan_model && !self.has_capability(Capability::VulkanMemoryModelDeviceScope) =>
+            {
                 report(ModuleFault::DeviceScope);
             }
-            Some(Scope::QueueFamily) if !self.vulkan => report(ModuleFault::QueueFamilyScope),
-            Some(Scope::Subgroup) if !self.has(Capability::GroupNonUniform) => {
+            Some(Scope::QueueFamily) if !self.is_vulkan_model => report(ModuleFault::QueueFamilyScope),
+            Some(Scope::Subgroup) if !self.has_capability(Capability::GroupNonUniform) => {
                 report(ModuleFault::SubgroupScope)
             }
             Some(_) => {}
         }
-        scope(word)
+        parse_scope(word)
     }
 
-    fn semantics(&self, id: Word, report: &mut impl FnMut(ModuleFault)) -> Option<Semantics> {
+    fn check_semantics(&self, id: Word, report: &mut impl FnMut(ModuleFault)) -> Option<Semantics> {
         let Some(word) = self.reader.constant(id) else {
             report(ModuleFault::NotConstant);
             return None;
         };
-        let semantics = semantics(word & !MemorySemantics::VOLATILE.bits());
+        let semantics = parse_semantics(word & !MemorySemantics::VOLATILE.bits());
         if semantics.is_none() {
             report(SemanticsRule::Unknown.into());
         }

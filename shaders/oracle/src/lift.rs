@@ -15,7 +15,7 @@ use litmus::{Access, InterlockEnd, InterlockOrder, Scope, Semantics, SplitHalf, 
 use rspirv::dr::{Block, Instruction, Operand};
 use rspirv::spirv::{Decoration, GroupOperation, ImageOperands, MemoryAccess, MemorySemantics, Op, Word};
 
-use crate::reader::{Pointee, Reader, ids, scope, semantics};
+use crate::reader::{Pointee, Reader, ids, parse_scope, parse_semantics};
 use shaders::ModuleError;
 use shaders::kernel::Binding;
 
@@ -42,7 +42,7 @@ pub enum KernelEvent {
         /// Private or not, coherent or atomic, with scope and semantics.
         access: Access,
         /// The written value, or one for each component of a vector.
-        values: Vec<Written>,
+        values: Vec<ValueOperand>,
     },
     /// An atomic read-modify-write.
     Rmw {
@@ -59,7 +59,7 @@ pub enum KernelEvent {
         /// Semantics of failure of a compare-exchange.
         unequal: Option<Semantics>,
         /// Value operands in the order of SPIR-V: the value, then the comparator.
-        values: Vec<Written>,
+        values: Vec<ValueOperand>,
     },
     /// A memory barrier.
     Fence {
@@ -111,7 +111,7 @@ pub enum KernelEvent {
 
 impl KernelEvent {
     /// Returns the event for a lane with this many own branches around it.
-    fn under(mut self, number: usize) -> KernelEvent {
+    fn with_branches(mut self, number: usize) -> KernelEvent {
         if let KernelEvent::Subgroup { branches, .. } | KernelEvent::ControlBarrier { branches, .. } =
             &mut self
         {
@@ -123,7 +123,7 @@ impl KernelEvent {
 
 /// A value operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Written {
+pub enum ValueOperand {
     /// The bits of a constant of the module.
     Constant(u64),
     /// A computed value.
@@ -153,10 +153,10 @@ pub enum LiftError {
     Semantics(u32),
     /// An access to a location outside of all threads.
     #[error("{0:?} on a location outside all threads")]
-    Stray(Op),
+    OutsideThreads(Op),
     /// The variant cannot express the test.
     #[error("the variant cannot express it: {0}")]
-    Unsayable(String),
+    Inexpressible(String),
     /// An access to scratch memory that is not a relaxed atomic, or is in the code of a thread.
     #[error("{0:?} on scratch memory")]
     Stress(Op),
@@ -218,8 +218,8 @@ pub fn lift(words: &[u32], bindings: &[Binding]) -> Result<LiftedKernel, LiftErr
     let [function] = &reader.module.functions[..] else {
         return Err(LiftError::Functions(reader.module.functions.len()));
     };
-    let owners = owners(&function.blocks)?;
-    let members = subgroup::members(&reader, &function.blocks)?;
+    let owners = block_threads(&function.blocks)?;
+    let members = subgroup::block_members(&reader, &function.blocks)?;
     let threads: BTreeSet<ThreadId> = owners.values().copied().collect();
     let mut lifted = LiftedKernel {
         threads: threads.iter().map(|thread| (*thread, Vec::new())).collect(),
@@ -234,7 +234,7 @@ pub fn lift(words: &[u32], bindings: &[Binding]) -> Result<LiftedKernel, LiftErr
         let owner = block.label_id().and_then(|label| owners.get(&label)).copied();
         let lanes = block.label_id().and_then(|label| members.get(&label));
         for instruction in &block.instructions {
-            let Some(event) = event(&reader, bindings, instruction)? else { continue };
+            let Some(event) = lift_instruction(&reader, bindings, instruction)? else { continue };
             match (owner, &event) {
                 (Some(_), _) if is_nontemporal(instruction) => {
                     return Err(LiftError::Malformed(instruction.class.opcode));
@@ -246,9 +246,9 @@ pub fn lift(words: &[u32], bindings: &[Binding]) -> Result<LiftedKernel, LiftErr
                     if lanes.is_some() =>
                 {
                     for (thread, branches) in lanes.into_iter().flatten() {
-                        let stray = LiftError::Stray(instruction.class.opcode);
+                        let stray = LiftError::OutsideThreads(instruction.class.opcode);
                         let thread = lifted.threads.get_mut(thread).ok_or(stray)?;
-                        thread.push(event.clone().under(*branches));
+                        thread.push(event.clone().with_branches(*branches));
                     }
                 }
                 // A subgroup operation outside of threads belongs to no tangle of the test.
@@ -275,7 +275,7 @@ pub fn lift(words: &[u32], bindings: &[Binding]) -> Result<LiftedKernel, LiftErr
                 {
                     lifted.salts.push(*site);
                 }
-                (None, _) => return Err(LiftError::Stray(instruction.class.opcode)),
+                (None, _) => return Err(LiftError::OutsideThreads(instruction.class.opcode)),
             }
         }
     }
@@ -298,7 +298,7 @@ fn is_ordered(reader: &Reader, access: Access) -> bool {
 }
 
 /// Returns the thread of each block: the switch case that reaches it before the end of the switch.
-pub(crate) fn owners(blocks: &[Block]) -> Result<BTreeMap<Word, ThreadId>, LiftError> {
+pub(crate) fn block_threads(blocks: &[Block]) -> Result<BTreeMap<Word, ThreadId>, LiftError> {
     let successors = successors(blocks);
     let mut owners = BTreeMap::new();
     for block in blocks {
@@ -333,10 +333,10 @@ fn blocks_until(successors: &BTreeMap<Word, Vec<Word>>, from: Word, end: Word) -
 
 /// Returns the successors of each block.
 fn successors(blocks: &[Block]) -> BTreeMap<Word, Vec<Word>> {
-    blocks.iter().filter_map(|block| Some((block.label_id()?, targets(block)))).collect()
+    blocks.iter().filter_map(|block| Some((block.label_id()?, branch_targets(block)))).collect()
 }
 
-fn targets(block: &Block) -> Vec<Word> {
+fn branch_targets(block: &Block) -> Vec<Word> {
     let Some(terminator) = block.instructions.last() else { return Vec::new() };
     let ids = ids(terminator);
     match terminator.class.opcode {
@@ -347,7 +347,7 @@ fn targets(block: &Block) -> Vec<Word> {
 }
 
 /// Returns the event of an instruction, if it has one.
-fn event(
+fn lift_instruction(
     reader: &Reader,
     bindings: &[Binding],
     instruction: &Instruction,
@@ -356,8 +356,8 @@ fn event(
     let ids = ids(instruction);
     let id = |index: usize| ids.get(index).copied().ok_or(LiftError::Malformed(op));
     let scope_at = |index: usize| read_scope(reader, id(index)?);
-    let value_at = |index: usize| -> Result<Written, LiftError> {
-        Ok(reader.constant_bits(id(index)?).map_or(Written::Computed, Written::Constant))
+    let value_at = |index: usize| -> Result<ValueOperand, LiftError> {
+        Ok(reader.constant_bits(id(index)?).map_or(ValueOperand::Computed, ValueOperand::Constant))
     };
     let ordered = |index: usize| read_semantics(reader, id(index)?);
     match op {
@@ -378,19 +378,19 @@ fn event(
         }
         Op::BeginInvocationInterlockEXT => return Ok(Some(KernelEvent::Interlock(InterlockEnd::Begin))),
         Op::EndInvocationInterlockEXT => return Ok(Some(KernelEvent::Interlock(InterlockEnd::End))),
-        _ if subgroup::is_operation(op) => return subgroup::event(reader, instruction).map(Some),
+        _ if subgroup::is_operation(op) => return subgroup::lift_operation(reader, instruction).map(Some),
         Op::ImageRead | Op::ImageWrite => return texel_event(reader, instruction).map(Some),
         _ if is_access(op) => {}
         _ => return Ok(None),
     }
     let (site, variable) = match reader.pointee(id(0)?) {
-        Some(Pointee::Memory(site, variable)) if reader.choices_agree(id(0)?) => (site, variable),
-        Some(Pointee::Elsewhere) => return Ok(None),
+        Some(Pointee::Memory(site, variable)) if reader.has_one_base_variable(id(0)?) => (site, variable),
+        Some(Pointee::OtherMemory) => return Ok(None),
         _ => return Err(LiftError::Malformed(op)),
     };
     if let KernelMemory::Binding(binding) = site.memory {
         match bindings.get(binding as usize) {
-            Some(Binding::Locations | Binding::Apart) | None => {}
+            Some(Binding::Locations | Binding::SeparateLocations) | None => {}
             Some(Binding::Results) if op == Op::Store && instruction.operands.len() == 2 => {
                 return Ok(Some(KernelEvent::Report));
             }
@@ -409,7 +409,7 @@ fn event(
         KernelMemory::Workgroup(_) => StorageClass::Workgroup,
         _ => StorageClass::Buffer,
     };
-    let coherent = coherence_of(reader, variable, class);
+    let coherent = variable_coherence(reader, variable, class);
     let alignment = match site.memory {
         KernelMemory::Address => Some(reader.alignment(&site, variable).ok_or(LiftError::Malformed(op))?),
         KernelMemory::Binding(_) | KernelMemory::Workgroup(_) => None,
@@ -424,16 +424,19 @@ fn event(
     Ok(Some(match op {
         Op::Load => {
             let visible = MemoryAccess::MAKE_POINTER_VISIBLE;
-            let (access, volatile) = plain(reader, instruction, 1, visible, alignment, coherent)?;
+            let (access, volatile) = lift_plain_access(reader, instruction, 1, visible, alignment, coherent)?;
             KernelEvent::Load { site, volatile, access }
         }
         Op::Store => {
             let available = MemoryAccess::MAKE_POINTER_AVAILABLE;
-            let (access, volatile) = plain(reader, instruction, 2, available, alignment, coherent)?;
+            let (access, volatile) =
+                lift_plain_access(reader, instruction, 2, available, alignment, coherent)?;
             let values = if site.components > 1 {
-                let made = reader.maker(id(1)?).filter(|made| made.class.opcode == Op::CompositeConstruct);
+                let made =
+                    reader.definition(id(1)?).filter(|made| made.class.opcode == Op::CompositeConstruct);
                 let parts = crate::reader::ids(made.ok_or(LiftError::Malformed(op))?);
-                let part = |id| reader.constant_bits(id).map_or(Written::Computed, Written::Constant);
+                let part =
+                    |id| reader.constant_bits(id).map_or(ValueOperand::Computed, ValueOperand::Constant);
                 parts.into_iter().map(part).collect()
             } else {
                 vec![value_at(1)?]
@@ -480,7 +483,7 @@ fn texel_event(reader: &Reader, instruction: &Instruction) -> Result<KernelEvent
         (id(2)?, 3, ImageOperands::MAKE_TEXEL_AVAILABLE)
     };
     let (site, variable) = reader.image_site(id(0)?, id(1)?, texels).ok_or_else(malformed)?;
-    let coherent = coherence_of(reader, variable, StorageClass::Image);
+    let coherent = variable_coherence(reader, variable, StorageClass::Image);
     let (access, volatile) = match instruction.operands.get(operands..).unwrap_or_default() {
         [] => (coherent.unwrap_or(Access::Private), false),
         [Operand::ImageOperands(bits), rest @ ..] => {
@@ -499,15 +502,15 @@ fn texel_event(reader: &Reader, instruction: &Instruction) -> Result<KernelEvent
         return Ok(KernelEvent::Load { site, volatile, access });
     }
     // All components of a texel are equal, and only the first counts.
-    let Some(maker) = reader.maker(texels) else { return Err(malformed()) };
+    let Some(maker) = reader.definition(texels) else { return Err(malformed()) };
     let first = crate::reader::ids(maker).first().copied().ok_or_else(malformed)?;
-    let value = reader.constant_bits(first).map_or(Written::Computed, Written::Constant);
+    let value = reader.constant_bits(first).map_or(ValueOperand::Computed, ValueOperand::Constant);
     Ok(KernelEvent::Store { site, volatile, access, values: vec![value] })
 }
 
 /// Returns the access kind of a variable's plain accesses in GLSL450; `None` in the Vulkan memory model,
 /// where each access has its own.
-fn coherence_of(reader: &Reader, variable: Word, class: StorageClass) -> Option<Access> {
+fn variable_coherence(reader: &Reader, variable: Word, class: StorageClass) -> Option<Access> {
     if reader.has_vulkan_model() {
         return None;
     }
@@ -552,7 +555,7 @@ pub(crate) fn is_rmw(op: Op) -> bool {
 
 fn read_scope(reader: &Reader, id: Word) -> Result<Scope, LiftError> {
     let word = reader.constant(id).ok_or(LiftError::NotConstant(id))?;
-    let scope = scope(word).ok_or(LiftError::Scope(word))?;
+    let scope = parse_scope(word).ok_or(LiftError::Scope(word))?;
     Ok(if reader.has_vulkan_model() { scope } else { without_device_scope(scope) })
 }
 
@@ -560,19 +563,19 @@ fn read_scope(reader: &Reader, id: Word) -> Result<Scope, LiftError> {
 fn read_semantics(reader: &Reader, id: Word) -> Result<(Semantics, bool), LiftError> {
     let word = reader.constant(id).ok_or(LiftError::NotConstant(id))?;
     let volatile = MemorySemantics::VOLATILE.bits();
-    let semantics = semantics(word & !volatile).ok_or(LiftError::Semantics(word))?;
+    let semantics = parse_semantics(word & !volatile).ok_or(LiftError::Semantics(word))?;
     Ok((semantics, word & volatile != 0))
 }
 
 /// Parses the memory operands of a plain access from position `from` on; returns the access and whether it is
 /// volatile. If it needs an `alignment`, it must have that one.
-fn plain(
+fn lift_plain_access(
     reader: &Reader,
     instruction: &Instruction,
     from: usize,
     coherent: MemoryAccess,
     alignment: Option<u32>,
-    nature: Option<Access>,
+    variable_access: Option<Access>,
 ) -> Result<(Access, bool), LiftError> {
     let malformed = LiftError::Malformed(instruction.class.opcode);
     let (mut bits, mut rest) = match instruction.operands.get(from..).unwrap_or_default() {
@@ -595,7 +598,7 @@ fn plain(
         }
     }
     let access = match (bits, rest) {
-        (MemoryAccess::NONE, []) => nature.unwrap_or(Access::Private),
+        (MemoryAccess::NONE, []) => variable_access.unwrap_or(Access::Private),
         (MemoryAccess::NON_PRIVATE_POINTER, []) => Access::NonPrivate,
         (bits, [Operand::IdScope(id)]) if bits == coherent | MemoryAccess::NON_PRIVATE_POINTER => {
             Access::Coherent { scope: read_scope(reader, *id)? }

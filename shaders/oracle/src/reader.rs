@@ -19,9 +19,9 @@ pub(crate) struct Reader {
     /// The offset of each structure member in bytes.
     offsets: BTreeMap<(Word, u32), u32>,
     /// The instruction that defines each id.
-    makers: BTreeMap<Word, Instruction>,
+    definitions: BTreeMap<Word, Instruction>,
     /// Variables of workgroup memory, in order of declaration.
-    workgroup: Vec<Word>,
+    workgroup_variables: Vec<Word>,
 }
 
 /// The position of a pointer's target or a texel.
@@ -56,20 +56,20 @@ pub enum KernelMemory {
 pub(crate) enum Pointee {
     Memory(Site, Word),
     /// A variable of the function, an input or a parameter.
-    Elsewhere,
+    OtherMemory,
 }
 
 impl Reader {
     pub fn new(words: &[u32]) -> Result<Reader, ModuleError> {
-        let module = shaders::load(words)?;
+        let module = shaders::parse_module(words)?;
         let mut reader = Reader {
             constants: BTreeMap::new(),
             bindings: BTreeMap::new(),
             decorations: BTreeSet::new(),
             strides: BTreeMap::new(),
             offsets: BTreeMap::new(),
-            makers: BTreeMap::new(),
-            workgroup: Vec::new(),
+            definitions: BTreeMap::new(),
+            workgroup_variables: Vec::new(),
             module,
         };
         for instruction in reader.module.all_inst_iter() {
@@ -102,12 +102,12 @@ impl Reader {
                     reader.offsets.insert((*id, *member), *offset);
                 }
                 (Op::Variable, Some(id), [Operand::StorageClass(SpirvClass::Workgroup), ..]) => {
-                    reader.workgroup.push(id);
+                    reader.workgroup_variables.push(id);
                 }
                 _ => {}
             }
             if let Some(id) = instruction.result_id {
-                reader.makers.insert(id, instruction.clone());
+                reader.definitions.insert(id, instruction.clone());
             }
         }
         Ok(reader)
@@ -129,13 +129,13 @@ impl Reader {
 
     /// Returns true if every variable of workgroup memory is zero-initialized; `None` if there is none.
     pub fn is_workgroup_zeroed(&self) -> Option<bool> {
-        let is_null = |id: &Word| match self.makers.get(id).map(|maker| &maker.operands[..]) {
+        let is_null = |id: &Word| match self.definitions.get(id).map(|maker| &maker.operands[..]) {
             Some([_, Operand::IdRef(value)]) => {
-                self.makers.get(value).is_some_and(|maker| maker.class.opcode == Op::ConstantNull)
+                self.definitions.get(value).is_some_and(|maker| maker.class.opcode == Op::ConstantNull)
             }
             _ => false,
         };
-        (!self.workgroup.is_empty()).then(|| self.workgroup.iter().all(is_null))
+        (!self.workgroup_variables.is_empty()).then(|| self.workgroup_variables.iter().all(is_null))
     }
 
     /// Returns true if the entry point declares maximal reconvergence.
@@ -170,20 +170,20 @@ impl Reader {
         matches!(operands, Some([_, Operand::MemoryModel(MemoryModel::Vulkan)]))
     }
 
-    pub fn maker(&self, id: Word) -> Option<&Instruction> {
-        self.makers.get(&id)
+    pub fn definition(&self, id: Word) -> Option<&Instruction> {
+        self.definitions.get(&id)
     }
 
-    fn op(&self, id: Word) -> Option<(Op, Vec<Word>)> {
-        self.maker(id).map(|maker| (maker.class.opcode, ids(maker)))
+    fn opcode_and_ids(&self, id: Word) -> Option<(Op, Vec<Word>)> {
+        self.definition(id).map(|maker| (maker.class.opcode, ids(maker)))
     }
 
     /// Returns the origin of a chain of copies and selections: the first alternative of each.
-    fn origin(&self, pointer: Word) -> Word {
+    fn first_alternative(&self, pointer: Word) -> Word {
         let mut pointer = pointer;
         // Phi chains of kernels are not cyclic; the bound ends those of foreign modules.
         for _ in 0..16 {
-            pointer = match self.op(pointer) {
+            pointer = match self.opcode_and_ids(pointer) {
                 Some((Op::CopyObject | Op::Phi, operands)) => operands.first().copied().unwrap_or(pointer),
                 Some((Op::Select, operands)) => operands.get(1).copied().unwrap_or(pointer),
                 _ => break,
@@ -193,9 +193,12 @@ impl Reader {
     }
 
     /// Returns true if the other alternative of a selected pointer is in the same variable.
-    pub fn choices_agree(&self, pointer: Word) -> bool {
-        let base = |id: Word| self.op(self.origin(id)).and_then(|(_, operands)| operands.first().copied());
-        match self.op(pointer) {
+    pub fn has_one_base_variable(&self, pointer: Word) -> bool {
+        let base = |id: Word| {
+            self.opcode_and_ids(self.first_alternative(id))
+                .and_then(|(_, operands)| operands.first().copied())
+        };
+        match self.opcode_and_ids(pointer) {
             Some((Op::Select, operands)) => {
                 matches!(operands[..], [_, left, right] if base(left) == base(right))
             }
@@ -208,9 +211,9 @@ impl Reader {
 
     /// Returns the target of a pointer; `None` if a kernel contains no such pointer.
     pub fn pointee(&self, pointer: Word) -> Option<Pointee> {
-        let origin = self.origin(pointer);
-        match self.op(origin)? {
-            (Op::Variable, _) => Some(Pointee::Elsewhere),
+        let origin = self.first_alternative(pointer);
+        match self.opcode_and_ids(origin)? {
+            (Op::Variable, _) => Some(Pointee::OtherMemory),
             (Op::AccessChain, operands) => {
                 // A unit and a member of it, or an element.
                 let (base, index, place) = match operands[..] {
@@ -218,19 +221,21 @@ impl Reader {
                     [base, .., index] => (base, index, None),
                     _ => return None,
                 };
-                let memory = match self.op(base)? {
+                let memory = match self.opcode_and_ids(base)? {
                     (Op::Bitcast, _) => KernelMemory::Address,
-                    (Op::Variable, _) => match (self.bindings.get(&base), self.workgroup_number(base)) {
-                        (Some(binding), _) => KernelMemory::Binding(*binding),
-                        (None, Some(number)) => KernelMemory::Workgroup(number),
-                        (None, None) => return Some(Pointee::Elsewhere),
-                    },
+                    (Op::Variable, _) => {
+                        match (self.bindings.get(&base), self.workgroup_variable_index(base)) {
+                            (Some(binding), _) => KernelMemory::Binding(*binding),
+                            (None, Some(number)) => KernelMemory::Workgroup(number),
+                            (None, None) => return Some(Pointee::OtherMemory),
+                        }
+                    }
                     _ => return None,
                 };
                 let (element, components) = self.element_of_pointer(origin)?;
-                let mut site = Site { components, ..self.site(memory, element, index) };
+                let mut site = Site { components, ..self.element_site(memory, element, index) };
                 if let Some(member) = place {
-                    let (_, unit) = self.units(base)?;
+                    let (_, unit) = self.unit_layout(base)?;
                     site.offset = *self.offsets.get(&(unit, self.constant(member)?))?;
                 }
                 Some(Pointee::Memory(site, base))
@@ -238,7 +243,7 @@ impl Reader {
             (Op::ImageTexelPointer, operands) => {
                 let (image, coordinates) = (*operands.first()?, *operands.get(1)?);
                 let (element, _) = self.element_of_pointer(origin)?;
-                Some(Pointee::Memory(self.texel(image, coordinates, element)?, image))
+                Some(Pointee::Memory(self.texel_site(image, coordinates, element)?, image))
             }
             _ => None,
         }
@@ -250,71 +255,73 @@ impl Reader {
         if site.components == 1 {
             return Some(bytes);
         }
-        let (stride, _) = self.units(base)?;
+        let (stride, _) = self.unit_layout(base)?;
         let place = if site.offset == 0 { stride } else { site.offset & site.offset.wrapping_neg() };
         Some(place.min(stride).min((bytes * site.components).next_power_of_two()))
     }
 
     /// Returns stride and element type of the array in a pointer's block.
-    fn units(&self, base: Word) -> Option<(u32, Word)> {
-        let pointer = self.maker(base)?.result_type?;
-        let (Op::TypePointer, to) = self.op(pointer)? else { return None };
-        let (Op::TypeStruct, members) = self.op(*to.first()?)? else { return None };
+    fn unit_layout(&self, base: Word) -> Option<(u32, Word)> {
+        let pointer = self.definition(base)?.result_type?;
+        let (Op::TypePointer, to) = self.opcode_and_ids(pointer)? else { return None };
+        let (Op::TypeStruct, members) = self.opcode_and_ids(*to.first()?)? else { return None };
         let array = *members.first()?;
-        let (Op::TypeArray | Op::TypeRuntimeArray, element) = self.op(array)? else { return None };
+        let (Op::TypeArray | Op::TypeRuntimeArray, element) = self.opcode_and_ids(array)? else {
+            return None;
+        };
         Some((*self.strides.get(&array)?, *element.first()?))
     }
 
     /// Returns the position of a texel, and the variable of its image.
     pub fn image_site(&self, image: Word, coordinates: Word, texels: Word) -> Option<(Site, Word)> {
-        let (Op::Load, operands) = self.op(image)? else { return None };
+        let (Op::Load, operands) = self.opcode_and_ids(image)? else { return None };
         let variable = *operands.first()?;
-        let vector = self.maker(texels)?.result_type?;
-        let (_, component) = self.op(vector)?;
-        let element = self.element(*component.first()?)?;
-        Some((self.texel(variable, coordinates, element)?, variable))
+        let vector = self.definition(texels)?.result_type?;
+        let (_, component) = self.opcode_and_ids(vector)?;
+        let element = self.element_type(*component.first()?)?;
+        Some((self.texel_site(variable, coordinates, element)?, variable))
     }
 
-    fn texel(&self, image: Word, coordinates: Word, element: ScalarType) -> Option<Site> {
+    fn texel_site(&self, image: Word, coordinates: Word, element: ScalarType) -> Option<Site> {
         let binding = self.bindings.get(&image)?;
-        let unit = match self.op(coordinates) {
+        let unit = match self.opcode_and_ids(coordinates) {
             // Row and column of the same number.
             Some((Op::CompositeConstruct, parts)) => {
                 let [column, row] = parts[..] else { return None };
-                match (self.op(column)?, self.op(row)?) {
+                match (self.opcode_and_ids(column)?, self.opcode_and_ids(row)?) {
                     ((Op::UMod, column), (Op::UDiv, row)) if column == row => *column.first()?,
                     _ => return None,
                 }
             }
             _ => coordinates,
         };
-        Some(self.site(KernelMemory::Binding(*binding), element, unit))
+        Some(self.element_site(KernelMemory::Binding(*binding), element, unit))
     }
 
-    fn workgroup_number(&self, variable: Word) -> Option<u32> {
-        self.workgroup.iter().position(|known| *known == variable).map(|number| number as u32)
+    fn workgroup_variable_index(&self, variable: Word) -> Option<u32> {
+        self.workgroup_variables.iter().position(|known| *known == variable).map(|number| number as u32)
     }
 
     /// Returns storage index and offset of an element from its index formula.
-    fn site(&self, memory: KernelMemory, element: ScalarType, index: Word) -> Site {
+    fn element_site(&self, memory: KernelMemory, element: ScalarType, index: Word) -> Site {
         let (mut unit, mut offset) = (index, 0);
-        if let Some((Op::IAdd, operands)) = self.op(unit)
+        if let Some((Op::IAdd, operands)) = self.opcode_and_ids(unit)
             && let [rest, constant] = operands[..]
             && let Some(elements) = self.constant(constant)
         {
             (unit, offset) = (rest, elements.saturating_mul(element.bits()) / 8);
         }
-        if let Some((Op::IMul, operands)) = self.op(unit)
+        if let Some((Op::IMul, operands)) = self.opcode_and_ids(unit)
             && let [rest, constant] = operands[..]
             && self.constant(constant).is_some()
         {
             unit = rest;
         }
         let mut storage = None;
-        if let Some((Op::IAdd, operands)) = self.op(unit)
+        if let Some((Op::IAdd, operands)) = self.opcode_and_ids(unit)
             && let [left, right] = operands[..]
         {
-            storage = match self.op(right) {
+            storage = match self.opcode_and_ids(right) {
                 Some((Op::IMul, factors)) => factors.first().and_then(|number| self.constant(*number)),
                 _ => self.constant(left),
             };
@@ -324,19 +331,19 @@ impl Reader {
 
     /// Returns the element type of a pointer's target, and the number of elements.
     fn element_of_pointer(&self, pointer: Word) -> Option<(ScalarType, u32)> {
-        let ty = self.maker(pointer)?.result_type?;
-        let (Op::TypePointer, operands) = self.op(ty)? else { return None };
-        let to = self.maker(*operands.first()?)?;
+        let ty = self.definition(pointer)?.result_type?;
+        let (Op::TypePointer, operands) = self.opcode_and_ids(ty)? else { return None };
+        let to = self.definition(*operands.first()?)?;
         match (to.class.opcode, &to.operands[..]) {
             (Op::TypeVector, [Operand::IdRef(component), Operand::LiteralBit32(count)]) => {
-                Some((self.element(*component)?, *count))
+                Some((self.element_type(*component)?, *count))
             }
-            _ => Some((self.element(*operands.first()?)?, 1)),
+            _ => Some((self.element_type(*operands.first()?)?, 1)),
         }
     }
 
-    fn element(&self, ty: Word) -> Option<ScalarType> {
-        let maker = self.maker(ty)?;
+    fn element_type(&self, ty: Word) -> Option<ScalarType> {
+        let maker = self.definition(ty)?;
         Some(match (maker.class.opcode, maker.operands.first()?) {
             (Op::TypeInt, Operand::LiteralBit32(8)) => ScalarType::U8,
             (Op::TypeInt, Operand::LiteralBit32(16)) => ScalarType::U16,
@@ -355,7 +362,7 @@ pub(crate) fn ids(instruction: &Instruction) -> Vec<Word> {
 }
 
 /// Converts a scope word; `None` for scopes that litmus tests lack.
-pub(crate) fn scope(word: u32) -> Option<Scope> {
+pub(crate) fn parse_scope(word: u32) -> Option<Scope> {
     Some(match word {
         0 => Scope::CrossDevice,
         1 => Scope::Device,
@@ -369,7 +376,7 @@ pub(crate) fn scope(word: u32) -> Option<Scope> {
 
 /// Converts a memory semantics word; `None` for several orders, sequential consistency and bits that litmus
 /// tests lack.
-pub(crate) fn semantics(word: u32) -> Option<Semantics> {
+pub(crate) fn parse_semantics(word: u32) -> Option<Semantics> {
     let order = match word & 0x1f {
         0x0 => Order::Relaxed,
         0x2 => Order::Acquire,

@@ -16,7 +16,7 @@ pub(crate) enum WordOperation {
 
 impl WordOperation {
     /// Returns the instruction.
-    pub fn op(self) -> Op {
+    pub fn opcode(self) -> Op {
         match self {
             WordOperation::Add => Op::IAdd,
             WordOperation::Multiply => Op::IMul,
@@ -27,11 +27,11 @@ impl WordOperation {
 }
 
 /// The domain of the formulas: numbers, or the instructions of a kernel under construction.
-pub(crate) trait Arithmetic {
+pub(crate) trait WordArithmetic {
     /// A word, or its id in a module.
     type Word: Copy;
 
-    fn number(&mut self, value: u32) -> Self::Word;
+    fn constant(&mut self, value: u32) -> Self::Word;
     fn parameter(&mut self, parameter: Parameter) -> Self::Word;
     fn apply(&mut self, operation: WordOperation, left: Self::Word, right: Self::Word) -> Self::Word;
 
@@ -50,26 +50,26 @@ pub(crate) trait Arithmetic {
 }
 
 /// Returns class `(w / p + t) mod C` and group `(w / (p × C)) × p + w mod p` of workgroup `w`.
-pub(crate) fn class_and_group<A: Arithmetic>(
-    of: &mut A,
+pub(crate) fn class_and_group<A: WordArithmetic>(
+    arithmetic: &mut A,
     workgroup: A::Word,
     classes: u32,
 ) -> (A::Word, A::Word) {
-    let pairing = of.parameter(Parameter::Pairing);
-    let classes = of.number(classes);
-    let run = of.divide(workgroup, pairing);
-    let turn = of.parameter(Parameter::Turn);
-    let turned = of.add(run, turn);
-    let class = of.remainder(turned, classes);
-    let lap = of.divide(run, classes);
-    let first = of.multiply(lap, pairing);
-    let rest = of.remainder(workgroup, pairing);
-    (class, of.add(first, rest))
+    let pairing = arithmetic.parameter(Parameter::Pairing);
+    let classes = arithmetic.constant(classes);
+    let run = arithmetic.divide(workgroup, pairing);
+    let turn = arithmetic.parameter(Parameter::Turn);
+    let turned = arithmetic.add(run, turn);
+    let class = arithmetic.remainder(turned, classes);
+    let lap = arithmetic.divide(run, classes);
+    let first = arithmetic.multiply(lap, pairing);
+    let rest = arithmetic.remainder(workgroup, pairing);
+    (class, arithmetic.add(first, rest))
 }
 
 /// The instance slot of an invocation.
 #[derive(Clone, Copy)]
-pub(crate) struct Seat<W> {
+pub(crate) struct InstanceSlot<W> {
     /// Index of the instance within a round.
     pub instance: W,
     /// Index of the slot in its workgroup.
@@ -80,21 +80,21 @@ pub(crate) struct Seat<W> {
     pub total: W,
 }
 
-/// Returns the seat of a slot of a class and a group: the coprime permutation of groups and lanes. Classes of
+/// Returns the instance slot of a class and a group: the coprime permutation of groups and lanes. Classes of
 /// earlier kernels come before `first_class`.
-pub(crate) fn seat<A: Arithmetic>(
-    of: &mut A,
+pub(crate) fn instance_slot<A: WordArithmetic>(
+    arithmetic: &mut A,
     (lanes, first_class): (u32, u32),
     (class, group): (A::Word, A::Word),
     slot: A::Word,
-) -> Seat<A::Word> {
-    let groups = of.parameter(Parameter::Groups);
-    let lanes = of.number(lanes);
+) -> InstanceSlot<A::Word> {
+    let groups = arithmetic.parameter(Parameter::Groups);
+    let lanes = arithmetic.constant(lanes);
     let class = match first_class {
         0 => class,
         first => {
-            let first = of.number(first);
-            of.add(class, first)
+            let first = arithmetic.constant(first);
+            arithmetic.add(class, first)
         }
     };
     let [group, lane] = [
@@ -102,70 +102,78 @@ pub(crate) fn seat<A: Arithmetic>(
         (slot, Parameter::LaneMultiplier, Parameter::LaneOffset, lanes),
     ]
     .map(|(index, multiplier, offset, modulus)| {
-        let multiplier = of.parameter(multiplier);
-        let offset = of.parameter(offset);
-        let scaled = of.multiply(index, multiplier);
-        let shift = of.multiply(class, offset);
-        let sum = of.add(scaled, shift);
-        of.remainder(sum, modulus)
+        let multiplier = arithmetic.parameter(multiplier);
+        let offset = arithmetic.parameter(offset);
+        let scaled = arithmetic.multiply(index, multiplier);
+        let shift = arithmetic.multiply(class, offset);
+        let sum = arithmetic.add(scaled, shift);
+        arithmetic.remainder(sum, modulus)
     });
-    let first = of.multiply(group, lanes);
-    let instance = of.add(first, lane);
-    let round_size = of.multiply(groups, lanes);
-    let rounds = of.parameter(Parameter::Rounds);
-    Seat { instance, lane, round_size, total: of.multiply(rounds, round_size) }
+    let first = arithmetic.multiply(group, lanes);
+    let instance = arithmetic.add(first, lane);
+    let round_size = arithmetic.multiply(groups, lanes);
+    let rounds = arithmetic.parameter(Parameter::Rounds);
+    InstanceSlot { instance, lane, round_size, total: arithmetic.multiply(rounds, round_size) }
 }
 
-/// Returns the instance of a seat in a round: `k × G × L + i`.
-pub(crate) fn instance_of<A: Arithmetic>(of: &mut A, seat: &Seat<A::Word>, round: A::Word) -> A::Word {
-    let earlier = of.multiply(round, seat.round_size);
-    of.add(earlier, seat.instance)
+/// Returns the instance of a slot in a round: `k × G × L + i`.
+pub(crate) fn instance_index<A: WordArithmetic>(
+    arithmetic: &mut A,
+    seat: &InstanceSlot<A::Word>,
+    round: A::Word,
+) -> A::Word {
+    let earlier = arithmetic.multiply(round, seat.round_size);
+    arithmetic.add(earlier, seat.instance)
 }
 
 /// Returns the unit of a storage: `n × stride + s × spacing`, where `first` is the first summand.
-pub(crate) fn unit<A: Arithmetic>(of: &mut A, first: A::Word, storage: A::Word) -> A::Word {
-    let spacing = of.parameter(Parameter::Spacing);
-    let within = of.multiply(storage, spacing);
-    of.add(first, within)
+pub(crate) fn unit_index<A: WordArithmetic>(arithmetic: &mut A, first: A::Word, storage: A::Word) -> A::Word {
+    let spacing = arithmetic.parameter(Parameter::Spacing);
+    let within = arithmetic.multiply(storage, spacing);
+    arithmetic.add(first, within)
 }
 
 /// Returns the word of a result slot: `r × total + n`.
-pub(crate) fn result_word<A: Arithmetic>(
-    of: &mut A,
+pub(crate) fn result_word<A: WordArithmetic>(
+    arithmetic: &mut A,
     slot: A::Word,
     total: A::Word,
     instance: A::Word,
 ) -> A::Word {
-    let first = of.multiply(slot, total);
-    of.add(first, instance)
+    let first = arithmetic.multiply(slot, total);
+    arithmetic.add(first, instance)
 }
 
 /// Returns a hash of a kernel's identity, of the lengths and salts of its memory and of all parameters. It is
 /// odd, so that no number of executions except one leaves the same sum.
-pub(crate) fn receipt<A: Arithmetic>(of: &mut A, identity: A::Word, memory: &[A::Word]) -> A::Word {
-    let [factor, two] = [RECEIPT_FACTOR, 2].map(|number| of.number(number));
+pub(crate) fn receipt_hash<A: WordArithmetic>(
+    arithmetic: &mut A,
+    identity: A::Word,
+    memory: &[A::Word],
+) -> A::Word {
+    let [factor, two] = [RECEIPT_FACTOR, 2].map(|number| arithmetic.constant(number));
     let mut words = memory.to_vec();
-    words.extend(Parameter::ALL.map(|parameter| of.parameter(parameter)));
+    words.extend(Parameter::ALL.map(|parameter| arithmetic.parameter(parameter)));
     let mut sum = identity;
     for word in words {
-        let scaled = of.multiply(sum, factor);
-        sum = of.add(scaled, word);
+        let scaled = arithmetic.multiply(sum, factor);
+        sum = arithmetic.add(scaled, word);
     }
-    let one = of.number(1);
-    let even = of.multiply(sum, two);
-    of.add(even, one)
+    let one = arithmetic.constant(1);
+    let even = arithmetic.multiply(sum, two);
+    arithmetic.add(even, one)
 }
 
 /// Odd and large, so that small differences of two parameters do not cancel out.
 const RECEIPT_FACTOR: u32 = 0x9e37_79b1;
 
 /// Arithmetic on numbers.
-struct Numbers([u32; Parameters::WORDS as usize]);
+struct ConcreteArithmetic([u32; Parameters::WORDS as usize]);
 
-impl Arithmetic for Numbers {
+impl WordArithmetic for ConcreteArithmetic {
     type Word = u32;
 
-    fn number(&mut self, value: u32) -> u32 {
+    fn constant(&mut self, value: u32) -> u32 {
         value
     }
 
@@ -188,38 +196,38 @@ impl Arithmetic for Numbers {
 impl Parameters {
     /// Returns class and group of a workgroup, for this many classes.
     pub fn class_and_group(&self, workgroup: u32, classes: u32) -> (u32, u32) {
-        class_and_group(&mut Numbers(self.words()), workgroup, classes)
+        class_and_group(&mut ConcreteArithmetic(self.words()), workgroup, classes)
     }
 
     /// Returns the instance of a slot of a class and a group in a round, for this many lanes. The class
     /// counts those of all concurrent kernels.
-    pub fn instance(&self, lanes: u32, class_and_group: (u32, u32), slot: u32, round: u32) -> u32 {
-        let numbers = &mut Numbers(self.words());
-        let seat = seat(numbers, (lanes, 0), class_and_group, slot);
-        instance_of(numbers, &seat, round)
+    pub fn instance_index(&self, lanes: u32, class_and_group: (u32, u32), slot: u32, round: u32) -> u32 {
+        let numbers = &mut ConcreteArithmetic(self.words());
+        let seat = instance_slot(numbers, (lanes, 0), class_and_group, slot);
+        instance_index(numbers, &seat, round)
     }
 
     /// Returns the receipt of these parameters, by a kernel with this identity. `memory` has the lengths of its
     /// buffers, then the salts that it reads.
     pub fn receipt(&self, identity: u32, memory: &[u32]) -> u32 {
-        receipt(&mut Numbers(self.words()), identity, memory)
+        receipt_hash(&mut ConcreteArithmetic(self.words()), identity, memory)
     }
 
     /// Returns the instances of the dispatch, for this many lanes.
-    pub fn instances(&self, lanes: u32) -> u32 {
-        seat(&mut Numbers(self.words()), (lanes, 0), (0, 0), 0).total
+    pub fn instance_count(&self, lanes: u32) -> u32 {
+        instance_slot(&mut ConcreteArithmetic(self.words()), (lanes, 0), (0, 0), 0).total
     }
 
     /// Returns the index of a storage's unit of location memory.
-    pub fn unit(&self, instance: u32, storage: u32) -> u32 {
-        let numbers = &mut Numbers(self.words());
+    pub fn unit_index(&self, instance: u32, storage: u32) -> u32 {
+        let numbers = &mut ConcreteArithmetic(self.words());
         let first = numbers.multiply(instance, self.stride);
-        unit(numbers, first, storage)
+        unit_index(numbers, first, storage)
     }
 
     /// Returns the index of the word of a result slot, for this many lanes.
     pub fn result_word(&self, lanes: u32, slot: u32, instance: u32) -> u32 {
-        let total = self.instances(lanes);
-        result_word(&mut Numbers(self.words()), slot, total, instance)
+        let total = self.instance_count(lanes);
+        result_word(&mut ConcreteArithmetic(self.words()), slot, total, instance)
     }
 }

@@ -1,19 +1,21 @@
-//! The references of a test as variables, and their targets in a round.
+//! The references of a test as variables, and their access targets in a round.
 
 use litmus::{Access, LocationId, Observable, StorageClass, Test, ThreadId};
 use rspirv::dr::Operand;
 use rspirv::spirv::{self, Decoration, MemoryAccess, MemorySemantics, Op, Word};
 
 use super::DispatchEmitter;
-use super::place::InvocationStart;
-use crate::contract::{Arithmetic, IMAGE_WIDTH, Parameter, unit};
-use crate::fixed::Leaving;
+use super::rendezvous::InvocationStart;
+use crate::contract::{IMAGE_WIDTH, Parameter, WordArithmetic, unit_index};
+use crate::fixed::ResultPlacement;
 use crate::glsl;
 use crate::kernel::{Binding, ImageBinding, ResultSlot};
-use crate::memory::{AccessTarget, Element, ReferenceMemory, ReferencePath, image_type, spirv_class};
+use crate::memory::{
+    AccessTarget, ElementType, ReferenceMemory, ReferencePath, image_type, pointer_storage_class,
+};
 use crate::rules::Rule;
 use crate::stress;
-use crate::variant::{Images, MemoryModel, Pointers, References, WorkgroupMemory};
+use crate::variant::{ImageForm, MemoryModel, PointerForm, ReferenceAliasing, WorkgroupInitialization};
 
 /// Workgroup memory that is initialized in each round.
 #[derive(Clone, Copy)]
@@ -37,14 +39,14 @@ pub(super) struct BoundBuffer {
 
 /// A path with its base variable.
 #[derive(Clone, Copy)]
-pub(super) struct Declared {
+pub(super) struct DeclaredPath {
     path: ReferencePath,
     variable: Word,
 }
 
 impl DispatchEmitter<'_> {
     /// Declares the buffers in the order of the contract, then images.
-    pub(super) fn declare(&mut self) -> Result<(), Rule> {
+    pub(super) fn declare_bindings(&mut self) -> Result<(), Rule> {
         let paths = self.uses.paths.clone();
         let variant = self.config.variant;
         let mut buffers: Vec<(LocationId, u32)> = Vec::new();
@@ -53,35 +55,35 @@ impl DispatchEmitter<'_> {
                 Some((_, number)) => *number,
                 None => {
                     let number = self.bindings.len() as u32;
-                    let apart = self.is_apart(path.location)?;
-                    self.bindings.push(if apart { Binding::Apart } else { Binding::Locations });
+                    let apart = self.is_separate(path.location)?;
+                    self.bindings.push(if apart { Binding::SeparateLocations } else { Binding::Locations });
                     buffers.push((path.location, number));
                     number
                 }
             };
             let variable = self.buffer_variable(number, *path);
-            self.declared.push(Declared { path: *path, variable });
+            self.declared.push(DeclaredPath { path: *path, variable });
         }
-        let outputs = self.leaves() == Leaving::Output;
+        let outputs = self.result_placement() == ResultPlacement::Output;
         if outputs {
             self.declare_output();
         } else {
-            self.results_buffer = self.buffer(Binding::Results, "results");
+            self.results_buffer = self.declare_buffer(Binding::Results, "results");
         }
         // Even a rendezvous that never takes place counts as a write for compilers.
-        let meets = self.classes_that_meet() > 1 && self.test.interlock_order().is_none();
-        if (meets || self.signs()) && !outputs {
-            self.rendezvous_buffer = Some(self.buffer(Binding::Rendezvous, "rendezvous"));
+        let meets = self.concurrent_classes() > 1 && self.test.interlock_order().is_none();
+        if (meets || self.has_receipts()) && !outputs {
+            self.rendezvous_buffer = Some(self.declare_buffer(Binding::Rendezvous, "rendezvous"));
         }
-        if self.config.stressed {
+        if self.config.has_stress {
             let number = self.bindings.len() as u32;
             self.bindings.push(Binding::Scratch);
-            let variable = stress::scratch(&mut self.module, number, variant.model);
+            let variable = stress::declare_scratch(&mut self.module, number, variant.model);
             self.buffers.push(BoundBuffer { variable, binding: number, stride: 4 });
             self.scratch_buffer = Some(variable);
         }
-        if !variant.stage.has_workgroups() && self.company.fixed.is_none() {
-            self.claims_buffer = Some(self.buffer(Binding::Claims, "claims"));
+        if !variant.stage.has_workgroups() && self.context.fixed_dispatch.is_none() {
+            self.claims_buffer = Some(self.declare_buffer(Binding::Claims, "claims"));
         }
         for (path, kind) in &paths {
             match kind {
@@ -89,34 +91,39 @@ impl DispatchEmitter<'_> {
                 ReferenceMemory::Address => {}
                 ReferenceMemory::Workgroup => {
                     let variable = self.workgroup_variable(*path);
-                    self.declared.push(Declared { path: *path, variable });
+                    self.declared.push(DeclaredPath { path: *path, variable });
                 }
                 ReferenceMemory::Image => {
                     let number = (self.bindings.len() + self.images.len()) as u32;
                     let float = path.element.is_float();
-                    let apart = self.is_apart(path.location)?;
-                    self.images.push(ImageBinding { shape: variant.images, float, apart });
-                    let ty = image_type(&mut self.module, path.element, variant.images);
+                    let apart = self.is_separate(path.location)?;
+                    self.images.push(ImageBinding {
+                        shape: variant.image_form,
+                        is_float: float,
+                        is_separate: apart,
+                    });
+                    let ty = image_type(&mut self.module, path.element, variant.image_form);
                     let name = &self.test.location(path.location).name;
-                    let variable = self.module.bound(spirv::StorageClass::UniformConstant, ty, number, name);
+                    let variable =
+                        self.module.bound_variable(spirv::StorageClass::UniformConstant, ty, number, name);
                     self.decorate_reference(variable, path.location);
-                    self.declared.push(Declared { path: *path, variable });
+                    self.declared.push(DeclaredPath { path: *path, variable });
                 }
             }
         }
-        let addresses = match self.uses.has(ReferenceMemory::Address) {
-            true => 1 + u32::from(!self.company.apart.is_empty()),
+        let addresses = match self.uses.has_memory(ReferenceMemory::Address) {
+            true => 1 + u32::from(!self.context.separate_storages.is_empty()),
             false => 0,
         };
-        self.parameters_block = self.module.push_constants(self.words_of_parameters(), addresses);
+        self.parameters_block = self.module.push_constants(self.parameter_words(), addresses);
         Ok(())
     }
 
     fn decorate_reference(&mut self, variable: Word, location: LocationId) {
         let variant = self.config.variant;
-        let decoration = match variant.references {
-            References::Aliased => Decoration::Aliased,
-            References::Restrict => Decoration::Restrict,
+        let decoration = match variant.reference_aliasing {
+            ReferenceAliasing::Aliased => Decoration::Aliased,
+            ReferenceAliasing::Restrict => Decoration::Restrict,
         };
         self.module.decorate(variable, decoration, &[]);
         if variant.readonly && !is_written(self.test, location) {
@@ -128,10 +135,10 @@ impl DispatchEmitter<'_> {
     }
 
     fn buffer_variable(&mut self, binding: u32, path: ReferencePath) -> Word {
-        let (element, stride) = self.element_of_block(path);
-        let block = self.module.block_of(element, stride, None);
+        let (element, stride) = self.block_element(path);
+        let block = self.module.type_array_block(element, stride, None);
         let name = &self.test.location(path.location).name;
-        let variable = self.module.bound(spirv::StorageClass::StorageBuffer, block, binding, name);
+        let variable = self.module.bound_variable(spirv::StorageClass::StorageBuffer, block, binding, name);
         self.decorate_reference(variable, path.location);
         // NVIDIA's driver (580) subtracts the offset of such a vector from the length of the buffer.
         if !path.is_vector() || path.offset == 0 {
@@ -145,10 +152,10 @@ impl DispatchEmitter<'_> {
     ///
     /// A vector may thus have any offset that its components allow, which an array of vectors would not
     /// permit.
-    fn element_of_block(&mut self, path: ReferencePath) -> (Word, u32) {
-        let ty = path.ty(&mut self.module);
+    fn block_element(&mut self, path: ReferencePath) -> (Word, u32) {
+        let ty = path.spirv_type(&mut self.module);
         if path.is_vector() {
-            (self.module.placed(ty, path.offset), self.unit_bytes())
+            (self.module.type_struct_at_offset(ty, path.offset), self.unit_bytes())
         } else {
             (ty, path.element.bytes())
         }
@@ -156,19 +163,21 @@ impl DispatchEmitter<'_> {
 
     fn workgroup_variable(&mut self, path: ReferencePath) -> Word {
         let name = &self.test.location(path.location).name;
-        if !self.uses.explicit_workgroup {
-            let element = path.ty(&mut self.module);
-            let array = self.module.array(element, self.layout.lanes);
+        if !self.uses.has_explicit_workgroup {
+            let element = path.spirv_type(&mut self.module);
+            let array = self.module.type_array(element, self.layout.lanes);
             return match self.config.variant.workgroup_memory {
-                WorkgroupMemory::Stored => self.module.global(spirv::StorageClass::Workgroup, array, name),
-                WorkgroupMemory::Zeroed => self.module.zeroed(array, name),
+                WorkgroupInitialization::Stored => {
+                    self.module.global_variable(spirv::StorageClass::Workgroup, array, name)
+                }
+                WorkgroupInitialization::Zeroed => self.module.zeroed_variable(array, name),
             };
         }
         // Blocks of workgroup memory all start at offset 0, so each spans all of it.
-        let (element, stride) = self.element_of_block(path);
+        let (element, stride) = self.block_element(path);
         let length = self.workgroup_bytes() / stride;
-        let block = self.module.block_of(element, stride, Some(length));
-        let variable = self.module.global(spirv::StorageClass::Workgroup, block, name);
+        let block = self.module.type_array_block(element, stride, Some(length));
+        let variable = self.module.global_variable(spirv::StorageClass::Workgroup, block, name);
         self.module.decorate(variable, Decoration::Aliased, &[]);
         variable
     }
@@ -176,7 +185,7 @@ impl DispatchEmitter<'_> {
     /// Returns the bytes of workgroup memory.
     pub(super) fn workgroup_bytes(&self) -> u32 {
         let each = |storage: &InitializedStorage| {
-            match (self.uses.explicit_workgroup, storage.path) {
+            match (self.uses.has_explicit_workgroup, storage.path) {
                 (true, _) => self.unit_bytes(),
                 // A vector of three has the size of a vector of four.
                 (false, path) => path.element.bytes() * path.components.next_power_of_two(),
@@ -190,36 +199,36 @@ impl DispatchEmitter<'_> {
         4 * self.uses.storage_words
     }
 
-    fn buffer(&mut self, binding: Binding, name: &str) -> Word {
+    fn declare_buffer(&mut self, binding: Binding, name: &str) -> Word {
         let number = self.bindings.len() as u32;
         self.bindings.push(binding);
-        let block = self.module.block_of(self.module.u32, 4, None);
-        let variable = self.module.bound(spirv::StorageClass::StorageBuffer, block, number, name);
+        let block = self.module.type_array_block(self.module.u32, 4, None);
+        let variable = self.module.bound_variable(spirv::StorageClass::StorageBuffer, block, number, name);
         self.buffers.push(BoundBuffer { variable, binding: number, stride: 4 });
         variable
     }
 
     /// Returns the targets of the test's paths for an instance: unit `n × stride + s × spacing` through each
     /// reference.
-    pub(super) fn targets(
+    pub(super) fn access_targets(
         &mut self,
         instance: Word,
         place: &InvocationStart,
     ) -> Result<Vec<(ReferencePath, AccessTarget)>, Rule> {
         let mut targets = Vec::new();
         let stride = self.parameter(Parameter::Stride);
-        let base = self.module.word(Op::IMul, &[instance, stride]);
+        let base = self.module.emit_word(Op::IMul, &[instance, stride]);
         let mut units: Vec<Option<Word>> = vec![None; self.storages.count() as usize];
         let paths = self.uses.paths.clone();
         for (path, kind) in paths {
-            let storage = self.storage_of(path.location)?;
+            let storage = self.storage_index(path.location)?;
             let target = if kind == ReferenceMemory::Workgroup {
                 self.workgroup_target(path, storage, place)?
             } else {
                 let known = units.get(storage as usize).copied().flatten();
                 let unit = known.unwrap_or_else(|| {
                     let number = self.module.constant(storage);
-                    unit(self, base, number)
+                    unit_index(self, base, number)
                 });
                 if let Some(slot) = units.get_mut(storage as usize) {
                     *slot = Some(unit);
@@ -242,17 +251,17 @@ impl DispatchEmitter<'_> {
         let mut index = unit;
         if in_unit > 1 {
             let factor = self.module.constant(in_unit);
-            index = self.module.word(Op::IMul, &[index, factor]);
+            index = self.module.emit_word(Op::IMul, &[index, factor]);
         }
         if path.offset > 0 {
             let offset = self.module.constant(path.offset / path.element.bytes());
-            index = self.module.word(Op::IAdd, &[index, offset]);
+            index = self.module.emit_word(Op::IAdd, &[index, offset]);
         }
         index
     }
 
     /// Returns the access-chain indices from a block to a path's element of a unit.
-    fn indices(&mut self, path: ReferencePath, unit: Word) -> Vec<Word> {
+    fn access_chain_indices(&mut self, path: ReferencePath, unit: Word) -> Vec<Word> {
         let zero = self.module.constant(0);
         if path.is_vector() {
             return vec![zero, unit, zero];
@@ -266,53 +275,54 @@ impl DispatchEmitter<'_> {
         kind: ReferenceMemory,
         unit: Word,
     ) -> Result<AccessTarget, Rule> {
-        let element = path.ty(&mut self.module);
-        let pointer_type = self.module.pointer(spirv_class(kind), element);
+        let element = path.spirv_type(&mut self.module);
+        let pointer_type = self.module.type_pointer(pointer_storage_class(kind), element);
         let zero = self.module.constant(0);
         Ok(match kind {
             ReferenceMemory::Image => {
                 let variable = self.variable_of(path)?;
-                let image = image_type(&mut self.module, path.element, self.config.variant.images);
+                let image = image_type(&mut self.module, path.element, self.config.variant.image_form);
                 // The texel of a location is that of the first word of its unit.
                 let texel = self.element_index(path, unit);
-                let coordinates = match self.config.variant.images {
-                    Images::OneDimensional | Images::TexelBuffer => texel,
-                    Images::TwoDimensional => {
+                let coordinates = match self.config.variant.image_form {
+                    ImageForm::OneDimensional | ImageForm::TexelBuffer => texel,
+                    ImageForm::TwoDimensional => {
                         let width = self.module.constant(IMAGE_WIDTH);
-                        let column = self.module.word(Op::UMod, &[texel, width]);
-                        let row = self.module.word(Op::UDiv, &[texel, width]);
-                        let pair = self.module.vector(self.module.u32, 2);
-                        self.module.on_ids(Op::CompositeConstruct, pair, &[column, row])
+                        let column = self.module.emit_word(Op::UMod, &[texel, width]);
+                        let row = self.module.emit_word(Op::UDiv, &[texel, width]);
+                        let pair = self.module.type_vector(self.module.u32, 2);
+                        self.module.emit_on_ids(Op::CompositeConstruct, pair, &[column, row])
                     }
                 };
                 AccessTarget::Texel { variable, image, coordinates }
             }
             ReferenceMemory::Address => {
-                let indices = self.indices(path, unit);
-                let (element, stride) = self.element_of_block(path);
-                let block = self.module.block_of(element, stride, None);
-                let to_block = self.module.pointer(spirv_class(kind), block);
-                let pair = self.module.vector(self.module.u32, 2);
-                let to_pair = self.module.pointer(spirv::StorageClass::PushConstant, pair);
-                let apart = u32::from(self.is_apart(path.location)?);
-                let member = self.module.constant(self.words_of_parameters() + apart);
-                let place = self.module.on_ids(Op::AccessChain, to_pair, &[self.parameters_block, member]);
-                let address = self.module.on_ids(Op::Load, pair, &[place]);
-                let start = self.module.on_ids(Op::Bitcast, to_block, &[address]);
+                let indices = self.access_chain_indices(path, unit);
+                let (element, stride) = self.block_element(path);
+                let block = self.module.type_array_block(element, stride, None);
+                let to_block = self.module.type_pointer(pointer_storage_class(kind), block);
+                let pair = self.module.type_vector(self.module.u32, 2);
+                let to_pair = self.module.type_pointer(spirv::StorageClass::PushConstant, pair);
+                let apart = u32::from(self.is_separate(path.location)?);
+                let member = self.module.constant(self.parameter_words() + apart);
+                let place =
+                    self.module.emit_on_ids(Op::AccessChain, to_pair, &[self.parameters_block, member]);
+                let address = self.module.emit_on_ids(Op::Load, pair, &[place]);
+                let start = self.module.emit_on_ids(Op::Bitcast, to_block, &[address]);
                 let name = self.test.location(path.location).name.clone();
                 self.module.name(start, &name);
                 let chain: Vec<Word> = std::iter::once(start).chain(indices).collect();
-                let pointer = self.module.on_ids(Op::AccessChain, pointer_type, &chain);
+                let pointer = self.module.emit_on_ids(Op::AccessChain, pointer_type, &chain);
                 AccessTarget::Memory { pointer, alignment: Some(path.alignment(self.unit_bytes())) }
             }
             ReferenceMemory::Buffer | ReferenceMemory::Workgroup => {
-                let indices = self.indices(path, unit);
+                let indices = self.access_chain_indices(path, unit);
                 let variable = self.variable_of(path)?;
                 let first: Vec<Word> =
                     std::iter::once(variable).chain(indices.iter().map(|_| zero)).collect();
                 let chain: Vec<Word> = std::iter::once(variable).chain(indices).collect();
-                let pointer = self.module.on_ids(Op::AccessChain, pointer_type, &chain);
-                let pointer = self.detour(pointer_type, pointer, &first);
+                let pointer = self.module.emit_on_ids(Op::AccessChain, pointer_type, &chain);
+                let pointer = self.emit_pointer_form(pointer_type, pointer, &first);
                 AccessTarget::Memory { pointer, alignment: None }
             }
         })
@@ -324,61 +334,61 @@ impl DispatchEmitter<'_> {
         storage: u32,
         place: &InvocationStart,
     ) -> Result<AccessTarget, Rule> {
-        if self.uses.explicit_workgroup {
+        if self.uses.has_explicit_workgroup {
             let position = self.workgroup_storages.iter().position(|known| known.storage == storage);
             let position = position.ok_or(Rule::Internal("workgroup memory of no storage"))?;
             let first = self.module.constant(position as u32 * self.layout.lanes);
-            let unit = self.module.word(Op::IAdd, &[first, place.seat.lane]);
+            let unit = self.module.emit_word(Op::IAdd, &[first, place.seat.lane]);
             return self.unit_target(path, ReferenceMemory::Workgroup, unit);
         }
-        let element = path.ty(&mut self.module);
-        let pointer_type = self.module.pointer(spirv::StorageClass::Workgroup, element);
+        let element = path.spirv_type(&mut self.module);
+        let pointer_type = self.module.type_pointer(spirv::StorageClass::Workgroup, element);
         let variable = self.variable_of(path)?;
         let zero = self.module.constant(0);
-        let pointer = self.module.on_ids(Op::AccessChain, pointer_type, &[variable, place.seat.lane]);
-        let pointer = self.detour(pointer_type, pointer, &[variable, zero]);
+        let pointer = self.module.emit_on_ids(Op::AccessChain, pointer_type, &[variable, place.seat.lane]);
+        let pointer = self.emit_pointer_form(pointer_type, pointer, &[variable, zero]);
         Ok(AccessTarget::Memory { pointer, alignment: None })
     }
 
     /// Returns the pointer in the form of the variant. The unused pointer, with the indices `first`, is in
     /// the same variable, and the compiler of the driver cannot detect that it is unused.
-    fn detour(&mut self, ty: Word, pointer: Word, first: &[Word]) -> Word {
-        match self.config.variant.pointers {
-            Pointers::Direct => pointer,
-            Pointers::Copy => self.module.on_ids(Op::CopyObject, ty, &[pointer]),
-            Pointers::Select => {
-                let other = self.module.on_ids(Op::AccessChain, ty, first);
-                let condition = self.always();
-                self.module.on_ids(Op::Select, ty, &[condition, pointer, other])
+    fn emit_pointer_form(&mut self, ty: Word, pointer: Word, first: &[Word]) -> Word {
+        match self.config.variant.pointer_form {
+            PointerForm::Direct => pointer,
+            PointerForm::Copy => self.module.emit_on_ids(Op::CopyObject, ty, &[pointer]),
+            PointerForm::Select => {
+                let other = self.module.emit_on_ids(Op::AccessChain, ty, first);
+                let condition = self.emit_opaque_true();
+                self.module.emit_on_ids(Op::Select, ty, &[condition, pointer, other])
             }
-            Pointers::Phi => {
-                let other = self.module.on_ids(Op::AccessChain, ty, first);
-                let condition = self.always();
+            PointerForm::Phi => {
+                let other = self.module.emit_on_ids(Op::AccessChain, ty, first);
+                let condition = self.emit_opaque_true();
                 let [right, wrong, merge] = std::array::from_fn(|_| self.module.id());
                 self.module.selection_merge(merge);
                 self.module.branch_if(condition, right, wrong);
                 for label in [right, wrong] {
-                    self.module.begin(label);
+                    self.module.begin_block(label);
                     self.module.branch(merge);
                 }
-                self.module.begin(merge);
-                self.module.on_ids(Op::Phi, ty, &[pointer, right, other, wrong])
+                self.module.begin_block(merge);
+                self.module.emit_on_ids(Op::Phi, ty, &[pointer, right, other, wrong])
             }
         }
     }
 
     /// Returns a condition that is true but opaque to the compiler: no caller uses 0 as the end marker.
-    fn always(&mut self) -> Word {
+    fn emit_opaque_true(&mut self) -> Word {
         let done = self.parameter(Parameter::Done);
         let zero = self.module.constant(0);
-        self.module.truth(Op::INotEqual, &[done, zero])
+        self.module.emit_bool(Op::INotEqual, &[done, zero])
     }
 
     /// Determines the storages in workgroup memory.
     pub(super) fn find_workgroup_storages(&mut self) -> Result<(), Rule> {
         let mut found: Vec<InitializedStorage> = Vec::new();
         for (path, _) in self.uses.paths.iter().filter(|(_, kind)| *kind == ReferenceMemory::Workgroup) {
-            let storage = self.storage_of(path.location)?;
+            let storage = self.storage_index(path.location)?;
             if found.iter().any(|known| known.storage == storage) {
                 continue;
             }
@@ -404,13 +414,13 @@ impl DispatchEmitter<'_> {
                 _ => *first,
             };
             let own = self.test.location(self.test.storage_of(path.location));
-            let home = ReferencePath {
-                element: Element::of(own.scalar_type()),
+            let initial_path = ReferencePath {
+                element: ElementType::from_scalar(own.scalar_type()),
                 offset: 0,
                 components: own.components.into(),
                 ..*path
             };
-            found.push(InitializedStorage { storage, path: home, thread });
+            found.push(InitializedStorage { storage, path: initial_path, thread });
         }
         // The path for initial values may not be part of the code.
         for storage in &found {
@@ -432,54 +442,55 @@ impl DispatchEmitter<'_> {
         });
         all.filter(|(_, access)| {
             access.place.class == StorageClass::Workgroup
-                && self.storage_of(access.place.location) == Ok(storage)
+                && self.storage_index(access.place.location) == Ok(storage)
         })
         .collect()
     }
 
     /// Initializes workgroup memory, followed by a control barrier; empty if the driver or the previous round
     /// did that.
-    pub(super) fn initialize_workgroup(
+    pub(super) fn emit_workgroup_init(
         &mut self,
         place: &InvocationStart,
         targets: &[(ReferencePath, AccessTarget)],
     ) {
-        if self.config.variant.workgroup_memory == WorkgroupMemory::Stored {
-            self.store_initial_values(place, targets);
+        if self.config.variant.workgroup_memory == WorkgroupInitialization::Stored {
+            self.emit_initial_stores(place, targets);
         }
     }
 
-    fn store_initial_values(&mut self, place: &InvocationStart, targets: &[(ReferencePath, AccessTarget)]) {
+    fn emit_initial_stores(&mut self, place: &InvocationStart, targets: &[(ReferencePath, AccessTarget)]) {
         if self.workgroup_storages.is_empty() {
             return;
         }
-        self.by_first_thread(place, |emitter, storage| {
-            let Some(pointer) = pointer_of(targets, storage.path) else { return };
+        self.emit_for_first_threads(place, |emitter, storage| {
+            let Some(pointer) = find_pointer(targets, storage.path) else { return };
             let location = emitter.test.storage_of(storage.path.location);
-            let ty = storage.path.element.ty(&mut emitter.module);
+            let ty = storage.path.element.spirv_type(&mut emitter.module);
             let mut parts = Vec::new();
             for component in 0..storage.path.components {
                 let initial = emitter.test.initial_value(location, component as u8);
-                let bits = storage.path.element.bits(initial);
+                let bits = storage.path.element.value_bits(initial);
                 let words = [bits as u32, (bits >> 32) as u32];
                 let words = if storage.path.element.bytes() == 8 { &words[..] } else { &words[..1] };
-                parts.push(emitter.module.constant_of(ty, words));
+                parts.push(emitter.module.typed_constant(ty, words));
             }
             let value = match parts[..] {
                 [only] => only,
                 _ => {
-                    let ty = storage.path.ty(&mut emitter.module);
-                    emitter.module.on_ids(Op::CompositeConstruct, ty, &parts)
+                    let ty = storage.path.spirv_type(&mut emitter.module);
+                    emitter.module.emit_on_ids(Op::CompositeConstruct, ty, &parts)
                 }
             };
-            let operands = [pointer, value].map(Operand::IdRef).into_iter().chain(emitter.non_private());
-            emitter.module.effect(Op::Store, operands);
+            let operands =
+                [pointer, value].map(Operand::IdRef).into_iter().chain(emitter.non_private_operand());
+            emitter.module.emit_void(Op::Store, operands);
         });
-        self.meet_workgroup();
+        self.emit_workgroup_barrier();
     }
 
     /// Emits a control barrier, then writes the final values of the outcome.
-    pub(super) fn finish_workgroup(
+    pub(super) fn emit_workgroup_results(
         &mut self,
         place: &InvocationStart,
         instance: Word,
@@ -488,7 +499,7 @@ impl DispatchEmitter<'_> {
         if self.workgroup_storages.is_empty() {
             return;
         }
-        self.meet_workgroup();
+        self.emit_workgroup_barrier();
         let observed: Vec<(LocationId, u8)> = self
             .test
             .observables()
@@ -498,43 +509,48 @@ impl DispatchEmitter<'_> {
                 Observable::Register(..) => None,
             })
             .collect();
-        self.by_first_thread(place, |emitter, storage| {
+        self.emit_for_first_threads(place, |emitter, storage| {
             let of_this =
-                |(location, _): &&(LocationId, u8)| emitter.storage_of(*location) == Ok(storage.storage);
+                |(location, _): &&(LocationId, u8)| emitter.storage_index(*location) == Ok(storage.storage);
             let wanted: Vec<(LocationId, u8)> = observed.iter().filter(of_this).copied().collect();
-            let (false, Some(pointer)) = (wanted.is_empty(), pointer_of(targets, storage.path)) else {
+            let (false, Some(pointer)) = (wanted.is_empty(), find_pointer(targets, storage.path)) else {
                 return;
             };
             let element = storage.path.element;
-            let (ty, number) = (storage.path.ty(&mut emitter.module), element.ty(&mut emitter.module));
-            let operands = std::iter::once(Operand::IdRef(pointer)).chain(emitter.non_private());
-            let loaded = emitter.module.value(Op::Load, ty, operands);
+            let (ty, number) =
+                (storage.path.spirv_type(&mut emitter.module), element.spirv_type(&mut emitter.module));
+            let operands = std::iter::once(Operand::IdRef(pointer)).chain(emitter.non_private_operand());
+            let loaded = emitter.module.emit_value(Op::Load, ty, operands);
             for (location, component) in wanted {
                 let mut value = loaded;
                 if storage.path.is_vector() {
                     let part = [Operand::IdRef(loaded), Operand::LiteralBit32(component.into())];
-                    value = emitter.module.value(Op::CompositeExtract, number, part);
+                    value = emitter.module.emit_value(Op::CompositeExtract, number, part);
                 }
                 if element.is_float() {
-                    let integer = emitter.module.integer(8 * element.bytes());
-                    value = emitter.module.on_ids(Op::ConvertFToS, integer, &[value]);
+                    let integer = emitter.module.type_int(8 * element.bytes());
+                    value = emitter.module.emit_on_ids(Op::ConvertFToS, integer, &[value]);
                 }
                 let width = if element.bytes() == 8 { 64 } else { 32 };
                 if element.bytes() < 4 {
-                    value = emitter.module.word(Op::UConvert, &[value]);
+                    value = emitter.module.emit_word(Op::UConvert, &[value]);
                 }
                 let observable = Observable::Location(location, component);
-                emitter.write_down(ResultSlot::Register(observable), value, width, place, instance);
+                emitter.emit_value(ResultSlot::Register(observable), value, width, place, instance);
             }
         });
-        if self.config.variant.workgroup_memory == WorkgroupMemory::Zeroed {
+        if self.config.variant.workgroup_memory == WorkgroupInitialization::Zeroed {
             // The next round starts with the values that the driver provides for the first.
-            self.store_initial_values(place, targets);
+            self.emit_initial_stores(place, targets);
         }
     }
 
     /// Emits code for the first thread of each workgroup with workgroup memory.
-    fn by_first_thread(&mut self, place: &InvocationStart, code: impl Fn(&mut Self, InitializedStorage)) {
+    fn emit_for_first_threads(
+        &mut self,
+        place: &InvocationStart,
+        code: impl Fn(&mut Self, InitializedStorage),
+    ) {
         let mut threads: Vec<ThreadId> = Vec::new();
         for storage in &self.workgroup_storages {
             if !threads.contains(&storage.thread) {
@@ -544,43 +560,43 @@ impl DispatchEmitter<'_> {
         for thread in threads {
             let [yes, merge] = std::array::from_fn(|_| self.module.id());
             let number = self.module.constant(thread.0.into());
-            let is_it = self.module.truth(Op::IEqual, &[place.role, number]);
+            let is_thread = self.module.emit_bool(Op::IEqual, &[place.role, number]);
             self.module.selection_merge(merge);
-            self.module.branch_if(is_it, yes, merge);
-            self.module.begin(yes);
+            self.module.branch_if(is_thread, yes, merge);
+            self.module.begin_block(yes);
             for storage in self.workgroup_storages.clone() {
                 if storage.thread == thread {
                     code(self, storage);
                 }
             }
             self.module.branch(merge);
-            self.module.begin(merge);
+            self.module.begin_block(merge);
         }
     }
 
-    /// Returns the memory operand for accesses that the barriers of [`DispatchEmitter::meet_workgroup`] order; under
+    /// Returns the memory operand of accesses ordered by [`DispatchEmitter::emit_workgroup_barrier`]; under
     /// the Vulkan memory model, a private access would race.
-    fn non_private(&self) -> Option<Operand> {
+    fn non_private_operand(&self) -> Option<Operand> {
         let vulkan = self.config.variant.model == MemoryModel::Vulkan;
         vulkan.then_some(Operand::MemoryAccess(MemoryAccess::NON_PRIVATE_POINTER))
     }
 
     /// Emits a control barrier of the workgroup that orders workgroup memory.
-    fn meet_workgroup(&mut self) {
+    fn emit_workgroup_barrier(&mut self) {
         let mut semantics = MemorySemantics::ACQUIRE_RELEASE | MemorySemantics::WORKGROUP_MEMORY;
         if self.config.variant.model == MemoryModel::Vulkan {
             semantics |= MemorySemantics::MAKE_AVAILABLE | MemorySemantics::MAKE_VISIBLE;
         }
         let workgroup = self.module.constant(spirv::Scope::Workgroup as u32);
         let semantics = self.module.constant(semantics.bits());
-        self.module.effect(
+        self.module.emit_void(
             Op::ControlBarrier,
             [Operand::IdScope(workgroup), Operand::IdScope(workgroup), Operand::IdMemorySemantics(semantics)],
         );
     }
 }
 
-fn pointer_of(targets: &[(ReferencePath, AccessTarget)], path: ReferencePath) -> Option<Word> {
+fn find_pointer(targets: &[(ReferencePath, AccessTarget)], path: ReferencePath) -> Option<Word> {
     targets.iter().find_map(|(known, target)| match target {
         AccessTarget::Memory { pointer, .. } if *known == path => Some(*pointer),
         _ => None,

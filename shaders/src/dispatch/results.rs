@@ -5,9 +5,9 @@ use rspirv::dr::Operand;
 use rspirv::spirv::{Op, Word};
 
 use super::DispatchEmitter;
-use super::place::InvocationStart;
-use crate::contract::{Arithmetic, Parameter, result_word};
-use crate::fixed::Leaving;
+use super::rendezvous::InvocationStart;
+use crate::contract::{Parameter, WordArithmetic, result_word};
+use crate::fixed::ResultPlacement;
 use crate::flow;
 use crate::kernel::ResultSlot;
 use crate::rules::Rule;
@@ -23,7 +23,7 @@ impl DispatchEmitter<'_> {
                     self.test.register_type(thread, register).bits() == 64
                 }
                 Observable::Location(location, _) => {
-                    let storage = self.storage_of(location)?;
+                    let storage = self.storage_index(location)?;
                     let Some(known) = self.workgroup_storages.iter().find(|known| known.storage == storage)
                     else {
                         continue;
@@ -37,8 +37,8 @@ impl DispatchEmitter<'_> {
             }
         }
         for thread in (0..self.test.threads.len()).map(|index| ThreadId(index as u16)) {
-            let silent = !self.results.iter().any(|slot| slot.thread() == Some(thread));
-            if silent || flow::has_loop(self.test.thread(thread)) {
+            let has_no_result = !self.results.iter().any(|slot| slot.thread() == Some(thread));
+            if has_no_result || flow::has_loop(self.test.thread(thread)) {
                 self.results.push(ResultSlot::Done(thread));
             }
         }
@@ -46,69 +46,71 @@ impl DispatchEmitter<'_> {
     }
 
     /// Returns where results are written.
-    pub(super) fn leaves(&self) -> Leaving {
-        self.company.fixed.map_or(Leaving::Words, |fixed| fixed.results)
+    pub(super) fn result_placement(&self) -> ResultPlacement {
+        self.context.fixed_dispatch.map_or(ResultPlacement::Words, |fixed| fixed.result_placement)
     }
 
     /// Returns the result slots that are written: all, one per thread and those of workgroup memory, or none.
-    pub(super) fn written(&self) -> Vec<ResultSlot> {
+    pub(super) fn written_slots(&self) -> Vec<ResultSlot> {
         let is_first = |slot: &ResultSlot| {
             let first = self.results.iter().find(|other| other.thread() == slot.thread());
             slot.thread().is_none() || first == Some(slot)
         };
-        match self.leaves() {
-            Leaving::Words => self.results.clone(),
-            Leaving::Expression => self.results.iter().copied().filter(is_first).collect(),
-            Leaving::Output => Vec::new(),
+        match self.result_placement() {
+            ResultPlacement::Words => self.results.clone(),
+            ResultPlacement::Expression => self.results.iter().copied().filter(is_first).collect(),
+            ResultPlacement::Output => Vec::new(),
         }
     }
 
     /// Writes the results of a thread.
-    pub(super) fn report(
+    pub(super) fn emit_results(
         &mut self,
         thread: ThreadId,
         place: &InvocationStart,
         instance: Word,
         registers: &mut Registers,
     ) -> Result<(), Rule> {
-        let leaves = self.leaves();
+        let placement = self.result_placement();
         let mut all: Option<(ResultSlot, Word)> = None;
         for result in self.results.clone() {
             let (slot, value, width) = match result {
-                ResultSlot::Register(Observable::Register(of, register)) if of == thread => {
-                    let around = self.surroundings(&[]);
-                    let mut code = ThreadEmitter { module: &mut self.module, around, thread, registers };
-                    (result, code.register(register)?, code.width(register))
+                ResultSlot::Register(Observable::Register(owner, register)) if owner == thread => {
+                    let context = self.thread_context(&[]);
+                    let mut code = ThreadEmitter { module: &mut self.module, context, thread, registers };
+                    (result, code.register_value(register)?, code.register_width(register))
                 }
-                ResultSlot::Done(of) if of == thread && leaves != Leaving::Output => {
-                    let around = self.surroundings(&[]);
-                    let resolved =
-                        ThreadEmitter { module: &mut self.module, around, thread, registers }.resolved();
+                ResultSlot::Done(owner) if owner == thread && placement != ResultPlacement::Output => {
+                    let context = self.thread_context(&[]);
+                    let resolved = ThreadEmitter { module: &mut self.module, context, thread, registers }
+                        .emit_is_resolved();
                     let mut done = self.parameter(Parameter::Done);
                     if let Some(resolved) = resolved {
-                        let given_up = self.module.word(Op::Not, &[done]);
-                        done = self.module.word(Op::Select, &[resolved, done, given_up]);
+                        let given_up = self.module.emit_word(Op::Not, &[done]);
+                        done = self.module.emit_word(Op::Select, &[resolved, done, given_up]);
                     }
                     (result, done, 32)
                 }
                 _ => continue,
             };
-            if leaves == Leaving::Words {
-                self.write_down(slot, value, width, place, instance);
+            if placement == ResultPlacement::Words {
+                self.emit_value(slot, value, width, place, instance);
             } else {
-                all = Some(self.with(all, slot, value, width));
+                all = Some(self.combine_results(all, slot, value, width));
             }
         }
-        match (leaves, all, self.output) {
-            (Leaving::Expression, Some((slot, word)), _) => self.write_slot(slot, word, place, instance),
-            (Leaving::Output, Some((_, word)), Some(output)) => output.write(&mut self.module, word),
+        match (placement, all, self.output) {
+            (ResultPlacement::Expression, Some((slot, word)), _) => {
+                self.emit_slot(slot, word, place, instance)
+            }
+            (ResultPlacement::Output, Some((_, word)), Some(output)) => output.write(&mut self.module, word),
             _ => {}
         }
         Ok(())
     }
 
     /// Combines a value with earlier ones into one word, in the slot of the first.
-    fn with(
+    fn combine_results(
         &mut self,
         before: Option<(ResultSlot, Word)>,
         slot: ResultSlot,
@@ -116,13 +118,13 @@ impl DispatchEmitter<'_> {
         width: u32,
     ) -> (ResultSlot, Word) {
         let words = match width {
-            64 => vec![self.module.word(Op::UConvert, &[value]), self.high(value)],
+            64 => vec![self.module.emit_word(Op::UConvert, &[value]), self.emit_high_word(value)],
             _ => vec![value],
         };
         let mut words = words.into_iter();
         let (slot, mut all) = before.unwrap_or_else(|| (slot, words.next().unwrap_or(value)));
         for word in words {
-            let factor = self.number(31);
+            let factor = self.constant(31);
             let scaled = self.multiply(all, factor);
             all = self.add(scaled, word);
         }
@@ -130,7 +132,7 @@ impl DispatchEmitter<'_> {
     }
 
     /// Writes a value of the outcome to its slots.
-    pub(super) fn write_down(
+    pub(super) fn emit_value(
         &mut self,
         slot: ResultSlot,
         value: Word,
@@ -139,28 +141,28 @@ impl DispatchEmitter<'_> {
         instance: Word,
     ) {
         let (ResultSlot::Register(observable), 64) = (slot, width) else {
-            return self.write_slot(slot, value, place, instance);
+            return self.emit_slot(slot, value, place, instance);
         };
-        let low = self.module.word(Op::UConvert, &[value]);
-        self.write_slot(slot, low, place, instance);
-        let high = self.high(value);
-        self.write_slot(ResultSlot::High(observable), high, place, instance);
+        let low = self.module.emit_word(Op::UConvert, &[value]);
+        self.emit_slot(slot, low, place, instance);
+        let high = self.emit_high_word(value);
+        self.emit_slot(ResultSlot::High(observable), high, place, instance);
     }
 
     /// Returns the upper word of a 64-bit value.
-    fn high(&mut self, value: Word) -> Word {
-        let wide = self.module.integer(64);
+    fn emit_high_word(&mut self, value: Word) -> Word {
+        let wide = self.module.type_int(64);
         let shift = self.module.constant(32);
-        let high = self.module.on_ids(Op::ShiftRightLogical, wide, &[value, shift]);
-        self.module.word(Op::UConvert, &[high])
+        let high = self.module.emit_on_ids(Op::ShiftRightLogical, wide, &[value, shift]);
+        self.module.emit_word(Op::UConvert, &[high])
     }
 
     /// Writes a result: slot `r` of instance `n` is word `(first slot + r) × total + n`.
-    fn write_slot(&mut self, slot: ResultSlot, value: Word, place: &InvocationStart, instance: Word) {
-        let Some(number) = self.written().iter().position(|known| *known == slot) else { return };
-        let slot = self.module.constant(self.company.first_slot + number as u32);
+    fn emit_slot(&mut self, slot: ResultSlot, value: Word, place: &InvocationStart, instance: Word) {
+        let Some(number) = self.written_slots().iter().position(|known| *known == slot) else { return };
+        let slot = self.module.constant(self.context.first_slot + number as u32);
         let index = result_word(self, slot, place.seat.total, instance);
-        let pointer = self.module.element(self.results_buffer, index);
-        self.module.effect(Op::Store, [pointer, value].map(Operand::IdRef));
+        let pointer = self.module.word_pointer(self.results_buffer, index);
+        self.module.emit_void(Op::Store, [pointer, value].map(Operand::IdRef));
     }
 }

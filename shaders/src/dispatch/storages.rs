@@ -3,13 +3,13 @@
 use litmus::{LocationId, NoEntry, Observable, Table, Test};
 
 use crate::kernel::ResultSlot;
-use crate::memory::Element;
+use crate::memory::ElementType;
 use crate::rules::Rule;
-use crate::variant::{Apart, Variant};
+use crate::variant::{SeparateStorages, Variant};
 
 /// Returns the storages that a variant separates.
-pub(crate) fn apart(test: &Test, variant: Variant) -> Result<Vec<u32>, Rule> {
-    let storages = storages(test);
+pub(crate) fn separate_storages(test: &Test, variant: Variant) -> Result<Vec<u32>, Rule> {
+    let storages = number_storages(test);
     let instructions = test.threads.iter().flat_map(|thread| &thread.instructions);
     let accesses = instructions.filter_map(|instruction| instruction.kind.access());
     // Vectors are never accessed atomically.
@@ -17,10 +17,10 @@ pub(crate) fn apart(test: &Test, variant: Variant) -> Result<Vec<u32>, Rule> {
     let guards: Vec<u32> =
         atomics.map(|access| storages.number_of(access.place.location)).collect::<Result<_, _>>()?;
     let all = 0..storages.count();
-    Ok(match variant.apart {
-        Apart::Nothing => Vec::new(),
-        Apart::Payload => all.filter(|number| !guards.contains(number)).collect(),
-        Apart::Guard => all.filter(|number| guards.contains(number)).collect(),
+    Ok(match variant.separate_storages {
+        SeparateStorages::None => Vec::new(),
+        SeparateStorages::Payload => all.filter(|number| !guards.contains(number)).collect(),
+        SeparateStorages::Guard => all.filter(|number| guards.contains(number)).collect(),
     })
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct Storages {
 }
 
 /// Numbers the storages of a test.
-pub(crate) fn storages(test: &Test) -> Storages {
+pub(crate) fn number_storages(test: &Test) -> Storages {
     let mut storages: Vec<LocationId> = Vec::new();
     let numbers = (0..test.locations.len())
         .map(|location| {
@@ -58,12 +58,12 @@ impl Storages {
     }
 
     /// Returns the initial value of each storage as bits, the first component of a vector lowest.
-    pub fn initial(&self, test: &Test) -> Vec<u128> {
+    pub fn initial_values(&self, test: &Test) -> Vec<u128> {
         let initial = |storage: &LocationId| {
             let location = test.location(*storage);
-            let element = Element::of(location.scalar_type());
+            let element = ElementType::from_scalar(location.scalar_type());
             (0..location.components).fold(0, |all, component| {
-                let bits = element.bits(test.initial_value(*storage, component));
+                let bits = element.value_bits(test.initial_value(*storage, component));
                 all | (u128::from(bits) << (8 * element.bytes() * u32::from(component)))
             })
         };
@@ -71,7 +71,11 @@ impl Storages {
     }
 
     /// Returns the storages with a final value in the outcome that `results` does not contain.
-    pub fn finals(&self, test: &Test, results: &[ResultSlot]) -> Result<Vec<(Observable, u32)>, NoEntry> {
+    pub fn final_values(
+        &self,
+        test: &Test,
+        results: &[ResultSlot],
+    ) -> Result<Vec<(Observable, u32)>, NoEntry> {
         let mut finals = Vec::new();
         for observable in test.observables() {
             if let Observable::Location(location, _) = observable

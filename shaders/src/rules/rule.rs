@@ -41,7 +41,7 @@ pub enum Rule {
     HostType,
     /// Host threads access only buffers.
     #[error("host thread together with images or separate memory")]
-    HostElsewhere,
+    HostMemoryOutsideBuffer,
     /// The instructions of a host thread between two of its calls run for every instance, so they may only
     /// jump forward, and over no call.
     #[error("loop of a host thread, or branch over a call")]
@@ -58,7 +58,7 @@ pub enum Rule {
     PartOfSubmission,
     /// Only queues signal and wait for binary semaphores (VUID-vkSignalSemaphore-semaphore-03257).
     #[error("binary semaphore of the host")]
-    BinaryOfHost,
+    HostBinarySemaphore,
     /// The wait for a binary semaphore must be submitted after its signal and everything that the signal
     /// depends on: by the same host thread, or if no host thread submits the signal.
     #[error("binary semaphore whose signal may be submitted behind its wait")]
@@ -67,21 +67,21 @@ pub enum Rule {
     #[error("wait without a signal")]
     EndlessWait,
     /// `ssw`, `avdevice` and `visdevice` take place between dispatches: the test does not fit one kernel, but
-    /// a [program](crate::program()).
+    /// a [program](crate::Program).
     #[error("separate dispatches")]
     SeparateDispatches,
     /// An `avdevice` between accesses, fences or barriers of its thread: the API makes writes available only
     /// between dispatches.
     #[error("avdevice within a thread")]
-    AvailabilityAmidThread,
+    AvailabilityWithinThread,
     /// A `visdevice` between accesses, fences or barriers of its thread: the API makes writes visible only
     /// between dispatches.
     #[error("visdevice within a thread")]
-    VisibilityAmidThread,
+    VisibilityWithinThread,
     /// Access masks that would also cover accesses of other threads: a dependency applies to whole
     /// dispatches, with the union of all masks.
     #[error("access mask of other threads")]
-    MaskOfOtherThreads,
+    MaskCoversOtherThreads,
     /// System-synchronizes-with from a thread to itself: one invocation would run in two dispatches.
     #[error("one thread in several dispatches")]
     SynchronizedWithItself,
@@ -96,7 +96,7 @@ pub enum Rule {
     /// Roles are split by workgroup, and there is only one.
     #[error("one workgroup: no roles to split")]
     OneWorkgroup,
-    /// One dispatch runs on one queue: the test does not fit one kernel, but a [program](crate::program()).
+    /// One dispatch runs on one queue: the test does not fit one kernel, but a [program](crate::Program).
     #[error("several queues")]
     SeveralQueues,
     /// An access that is not aligned to its size, ends after 16 bytes, or is inside a texel.
@@ -107,10 +107,10 @@ pub enum Rule {
     ImageType,
     /// Final values of images can be read only if all image locations have one type.
     #[error("image together with another type")]
-    ImageBeside,
+    MixedImageTypes,
     /// Workgroup memory with explicit layout in a module for Vulkan 1.1: the extension requires SPIR-V 1.4.
     #[error("explicit layout of workgroup memory in Vulkan 1.1")]
-    OldWorkgroupLayout,
+    WorkgroupLayoutVersion,
     /// Workgroup memory with a nonzero initial value, or with several access paths, in a variant where the
     /// driver zeroes it: the initializer must be a null constant (VUID-StandaloneSpirv-OpVariable-04734).
     #[error("workgroup memory that no driver initializes")]
@@ -154,7 +154,7 @@ pub enum Rule {
     StageSubgroups,
     /// Host threads submit only dispatches.
     #[error("host thread together with graphics stages")]
-    HostBesideStage,
+    HostWithGraphicsStage,
     /// Mesh and task shaders require SPIR-V 1.4 (SPV_EXT_mesh_shader, "Dependencies").
     #[error("SPIR-V 1.3 in this stage")]
     StageTarget,
@@ -172,7 +172,7 @@ pub enum Rule {
     #[error("subgroup operation")]
     SubgroupOperation,
     /// A tangle that depends on uniform control flow in a block of subgroup operations. Kernels have idle lanes
-    /// and play several instances, so that not every lane of a workgroup enters the block.
+    /// and run several instances, so that not every lane of a workgroup enters the block.
     #[error("reconvergence within a block of subgroup operations")]
     ReconvergenceInBlock,
     /// A shader call, or ShaderCall scope: ray tracing pipelines are not supported.
@@ -187,7 +187,7 @@ pub enum Rule {
     /// A thread with several sections, with part of one, or with one under a branch: a fragment executes each
     /// end exactly once, the begin first (SPIR-V, "Entry point and execution model").
     #[error("interlocked section that is not executed exactly once")]
-    InterlockOnce,
+    InterlockNotOnce,
     /// Sections in several draws: each draw has its own render pass, and fragments of different ones do not
     /// overlap.
     #[error("interlocked sections in several draws")]
@@ -260,7 +260,7 @@ pub enum Rule {
     /// A variant with a workgroup size that may give partial subgroups, so that it is unspecified which
     /// invocations share one, but the test has a subgroup operation or an instruction of subgroup scope.
     #[error("subgroups in workgroups of a given size")]
-    ShapeOfSubgroups,
+    SubgroupsInShapedWorkgroup,
     /// A workgroup of the variant's size has fewer invocations than the test has threads in one.
     #[error("more threads than invocations in a workgroup of this size")]
     ShapeTooSmall,

@@ -7,20 +7,20 @@ use rspirv::dr;
 use rspirv::spirv::{self, ImageOperands, MemoryAccess, Op, Word};
 
 use super::{ThreadEmitter, atomic_op};
-use crate::memory::{AccessTarget, Element, ReferencePath};
+use crate::memory::{AccessTarget, ElementType, ReferencePath};
 use crate::rules::Rule;
 use crate::variant::MemoryModel;
 
 impl ThreadEmitter<'_> {
-    pub(super) fn path(
+    pub(super) fn resolve_path(
         &self,
         place: &MemoryPlace,
         components: u8,
     ) -> Result<(ReferencePath, AccessTarget), Rule> {
         let MemoryPlace { location, offset, .. } = *place;
-        let element = Element::of(place.scalar_type(self.around.test));
+        let element = ElementType::from_scalar(place.scalar_type(self.context.test));
         let path = ReferencePath { location, element, offset, components: components.into() };
-        let found = self.around.targets.iter().find(|(known, _)| *known == path);
+        let found = self.context.targets.iter().find(|(known, _)| *known == path);
         let (_, target) = found.ok_or(Rule::Internal("an access whose path was not declared"))?;
         Ok((path, *target))
     }
@@ -30,21 +30,21 @@ impl ThreadEmitter<'_> {
         match target {
             AccessTarget::Memory { pointer, .. } => pointer,
             AccessTarget::Texel { variable, coordinates, .. } => {
-                let texel = path.element.ty(self.module);
-                let ty = self.module.pointer(spirv::StorageClass::Image, texel);
+                let texel = path.element.spirv_type(self.module);
+                let ty = self.module.type_pointer(spirv::StorageClass::Image, texel);
                 let sample = self.module.constant(0);
-                self.module.on_ids(Op::ImageTexelPointer, ty, &[variable, coordinates, sample])
+                self.module.emit_on_ids(Op::ImageTexelPointer, ty, &[variable, coordinates, sample])
             }
         }
     }
 
-    pub(crate) fn plain_load(
+    pub(crate) fn emit_plain_load(
         &mut self,
         path: ReferencePath,
         target: AccessTarget,
         access: &Access,
     ) -> Result<Word, Rule> {
-        let ty = path.ty(self.module);
+        let ty = path.spirv_type(self.module);
         match target {
             AccessTarget::Memory { pointer, alignment } => {
                 let mut operands = vec![dr::Operand::IdRef(pointer)];
@@ -53,21 +53,21 @@ impl ThreadEmitter<'_> {
                     alignment,
                     MemoryAccess::MAKE_POINTER_VISIBLE,
                 )?);
-                Ok(self.module.value(Op::Load, ty, operands))
+                Ok(self.module.emit_value(Op::Load, ty, operands))
             }
             AccessTarget::Texel { variable, image, coordinates } => {
-                let texels = self.module.vector(ty, 4);
-                let loaded = self.module.on_ids(Op::Load, image, &[variable]);
+                let texels = self.module.type_vector(ty, 4);
+                let loaded = self.module.emit_on_ids(Op::Load, image, &[variable]);
                 let mut operands = vec![dr::Operand::IdRef(loaded), dr::Operand::IdRef(coordinates)];
                 operands.extend(self.image_operands(access, ImageOperands::MAKE_TEXEL_VISIBLE)?);
-                let read = self.module.value(Op::ImageRead, texels, operands);
+                let read = self.module.emit_value(Op::ImageRead, texels, operands);
                 let first = [dr::Operand::IdRef(read), dr::Operand::LiteralBit32(0)];
-                Ok(self.module.value(Op::CompositeExtract, ty, first))
+                Ok(self.module.emit_value(Op::CompositeExtract, ty, first))
             }
         }
     }
 
-    pub(super) fn plain_store(
+    pub(super) fn emit_plain_store(
         &mut self,
         path: ReferencePath,
         target: AccessTarget,
@@ -82,68 +82,76 @@ impl ThreadEmitter<'_> {
                     alignment,
                     MemoryAccess::MAKE_POINTER_AVAILABLE,
                 )?);
-                self.module.effect(Op::Store, operands);
+                self.module.emit_void(Op::Store, operands);
             }
             AccessTarget::Texel { variable, image, coordinates } => {
-                let ty = path.element.ty(self.module);
-                let texels = self.module.vector(ty, 4);
-                let texel = self.module.on_ids(Op::CompositeConstruct, texels, &[value; 4]);
-                let loaded = self.module.on_ids(Op::Load, image, &[variable]);
+                let ty = path.element.spirv_type(self.module);
+                let texels = self.module.type_vector(ty, 4);
+                let texel = self.module.emit_on_ids(Op::CompositeConstruct, texels, &[value; 4]);
+                let loaded = self.module.emit_on_ids(Op::Load, image, &[variable]);
                 let mut operands = [loaded, coordinates, texel].map(dr::Operand::IdRef).to_vec();
                 operands.extend(self.image_operands(access, ImageOperands::MAKE_TEXEL_AVAILABLE)?);
-                self.module.effect(Op::ImageWrite, operands);
+                self.module.emit_void(Op::ImageWrite, operands);
             }
         }
         Ok(())
     }
 
     /// Emits a load, a store or a read-modify-write.
-    pub(super) fn access(&mut self, access: &litmus::MemoryAccess) -> Result<(), Rule> {
-        let (path, target) = self.path(&access.place, access.components())?;
-        let scalar = access.place.scalar_type(self.around.test);
+    pub(super) fn emit_access(&mut self, access: &litmus::MemoryAccess) -> Result<(), Rule> {
+        let (path, target) = self.resolve_path(&access.place, access.components())?;
+        let scalar = access.place.scalar_type(self.context.test);
         match &access.kind {
             AccessKind::Load(destinations) => {
                 let loaded = match access.strength {
                     Access::Atomic { scope, semantics } => {
                         let pointer = self.atomic_pointer(path, target);
-                        let (scope, semantics) = (self.scope(scope)?, self.atomic_semantics(semantics));
-                        let ty = path.element.ty(self.module);
-                        self.module.value(Op::AtomicLoad, ty, [dr::Operand::IdRef(pointer), scope, semantics])
+                        let (scope, semantics) =
+                            (self.scope_id_operand(scope)?, self.atomic_semantics(semantics));
+                        let ty = path.element.spirv_type(self.module);
+                        self.module.emit_value(
+                            Op::AtomicLoad,
+                            ty,
+                            [dr::Operand::IdRef(pointer), scope, semantics],
+                        )
                     }
                     plain @ (Access::Private | Access::NonPrivate | Access::Coherent { .. }) => {
-                        self.plain_load(path, target, &plain)?
+                        self.emit_plain_load(path, target, &plain)?
                     }
                 };
                 for (number, register) in (0..).zip(destinations.iter()) {
                     let mut part = loaded;
                     if access.is_vector() {
-                        let ty = path.element.ty(self.module);
+                        let ty = path.element.spirv_type(self.module);
                         let operands = [dr::Operand::IdRef(loaded), dr::Operand::LiteralBit32(number)];
-                        part = self.module.value(Op::CompositeExtract, ty, operands);
+                        part = self.module.emit_value(Op::CompositeExtract, ty, operands);
                     }
-                    self.receive(register, scalar, part)?;
+                    self.assign_loaded_value(register, scalar, part)?;
                 }
             }
             AccessKind::Store(values) => {
-                let parts: Vec<Word> =
-                    values.iter().map(|value| self.give(value, path.element)).collect::<Result<_, _>>()?;
+                let parts: Vec<Word> = values
+                    .iter()
+                    .map(|value| self.operand_as_element(value, path.element))
+                    .collect::<Result<_, _>>()?;
                 let value = match parts.as_slice() {
                     [part] => *part,
                     parts => {
-                        let ty = path.ty(self.module);
-                        self.module.on_ids(Op::CompositeConstruct, ty, parts)
+                        let ty = path.spirv_type(self.module);
+                        self.module.emit_on_ids(Op::CompositeConstruct, ty, parts)
                     }
                 };
                 match access.strength {
                     Access::Atomic { scope, semantics } => {
                         let pointer = self.atomic_pointer(path, target);
-                        let (scope, semantics) = (self.scope(scope)?, self.atomic_semantics(semantics));
+                        let (scope, semantics) =
+                            (self.scope_id_operand(scope)?, self.atomic_semantics(semantics));
                         let operands =
                             [dr::Operand::IdRef(pointer), scope, semantics, dr::Operand::IdRef(value)];
-                        self.module.effect(Op::AtomicStore, operands);
+                        self.module.emit_void(Op::AtomicStore, operands);
                     }
                     plain @ (Access::Private | Access::NonPrivate | Access::Coherent { .. }) => {
-                        self.plain_store(path, target, value, &plain)?;
+                        self.emit_plain_store(path, target, value, &plain)?;
                     }
                 }
             }
@@ -162,16 +170,19 @@ impl ThreadEmitter<'_> {
                 };
                 let values: Vec<Word> = values
                     .into_iter()
-                    .map(|value| self.give(value, path.element))
+                    .map(|value| self.operand_as_element(value, path.element))
                     .collect::<Result<_, _>>()?;
                 let pointer = self.atomic_pointer(path, target);
-                let mut operands =
-                    vec![dr::Operand::IdRef(pointer), self.scope(scope)?, self.atomic_semantics(semantics)];
+                let mut operands = vec![
+                    dr::Operand::IdRef(pointer),
+                    self.scope_id_operand(scope)?,
+                    self.atomic_semantics(semantics),
+                ];
                 operands.extend(unequal.map(|unequal| self.atomic_semantics(unequal)));
                 operands.extend(values.into_iter().map(dr::Operand::IdRef));
-                let ty = path.element.ty(self.module);
-                let old = self.module.value(op, ty, operands);
-                self.receive(*destination, scalar, old)?;
+                let ty = path.element.spirv_type(self.module);
+                let old = self.module.emit_value(op, ty, operands);
+                self.assign_loaded_value(*destination, scalar, old)?;
             }
             AccessKind::Rmw { destination: None, .. } | AccessKind::Await { .. } => return Err(Rule::Hsa),
         }
@@ -182,51 +193,55 @@ impl ThreadEmitter<'_> {
     ///
     /// A floating-point number is converted to an integer. One that is not an integer is assigned as its
     /// bits, which no outcome allows, so the verdict shows it.
-    pub(super) fn receive(
+    pub(super) fn assign_loaded_value(
         &mut self,
         register: RegisterId,
         scalar: ScalarType,
         value: Word,
     ) -> Result<(), Rule> {
-        let width = self.width(register);
-        let element = Element::of(scalar);
+        let width = self.register_width(register);
+        let element = ElementType::from_scalar(scalar);
         let (mut value, from) = (value, 8 * element.bytes());
         if element.is_float() {
-            let (integer, float) = (self.module.integer(from), element.ty(self.module));
-            let bits = self.module.on_ids(Op::Bitcast, integer, &[value]);
-            let number = self.module.on_ids(Op::ConvertFToS, integer, &[value]);
-            let back = self.module.on_ids(Op::ConvertSToF, float, &[number]);
-            let back = self.module.on_ids(Op::Bitcast, integer, &[back]);
-            let same = self.module.truth(Op::IEqual, &[bits, back]);
-            value = self.module.on_ids(Op::Select, integer, &[same, number, bits]);
+            let (integer, float) = (self.module.type_int(from), element.spirv_type(self.module));
+            let bits = self.module.emit_on_ids(Op::Bitcast, integer, &[value]);
+            let number = self.module.emit_on_ids(Op::ConvertFToS, integer, &[value]);
+            let back = self.module.emit_on_ids(Op::ConvertSToF, float, &[number]);
+            let back = self.module.emit_on_ids(Op::Bitcast, integer, &[back]);
+            let same = self.module.emit_bool(Op::IEqual, &[bits, back]);
+            value = self.module.emit_on_ids(Op::Select, integer, &[same, number, bits]);
         }
         if from != width {
-            let ty = self.module.integer(width);
-            let extends = scalar.is_signed() && from < width;
-            let convert = if extends { Op::SConvert } else { Op::UConvert };
-            value = self.module.on_ids(convert, ty, &[value]);
+            let ty = self.module.type_int(width);
+            let sign_extends = scalar.is_signed() && from < width;
+            let convert = if sign_extends { Op::SConvert } else { Op::UConvert };
+            value = self.module.emit_on_ids(convert, ty, &[value]);
         }
-        self.assign(register, value)
+        self.assign_register(register, value)
     }
 
     /// Returns the value of an operand as an element.
-    pub(super) fn give(&mut self, operand: Operand, element: Element) -> Result<Word, Rule> {
-        let ty = element.ty(self.module);
+    pub(super) fn operand_as_element(
+        &mut self,
+        operand: Operand,
+        element: ElementType,
+    ) -> Result<Word, Rule> {
+        let ty = element.spirv_type(self.module);
         let bits = 8 * element.bytes();
         Ok(match operand {
             Operand::Constant(constant) => {
-                let word = element.bits(Value(constant as u64));
+                let word = element.value_bits(Value(constant as u64));
                 if bits == 64 {
-                    self.module.constant_of(ty, &[word as u32, (word >> 32) as u32])
+                    self.module.typed_constant(ty, &[word as u32, (word >> 32) as u32])
                 } else {
-                    self.module.constant_of(ty, &[word as u32])
+                    self.module.typed_constant(ty, &[word as u32])
                 }
             }
             Operand::Register(register) if element.is_float() => {
-                let value = self.value_of(register, bits)?;
-                self.module.on_ids(Op::ConvertSToF, ty, &[value])
+                let value = self.register_value_as(register, bits)?;
+                self.module.emit_on_ids(Op::ConvertSToF, ty, &[value])
             }
-            Operand::Register(register) => self.value_of(register, bits)?,
+            Operand::Register(register) => self.register_value_as(register, bits)?,
         })
     }
 
@@ -244,16 +259,16 @@ impl ThreadEmitter<'_> {
             bits |= MemoryAccess::ALIGNED;
             operands.push(dr::Operand::LiteralBit32(alignment));
         }
-        if self.around.variant.volatile && !matches!(access, Access::Private) {
+        if self.context.variant.volatile && !matches!(access, Access::Private) {
             bits |= MemoryAccess::VOLATILE;
         }
-        if self.around.variant.model == MemoryModel::Vulkan {
+        if self.context.variant.model == MemoryModel::Vulkan {
             match access {
                 Access::Private | Access::Atomic { .. } => {}
                 Access::NonPrivate => bits |= MemoryAccess::NON_PRIVATE_POINTER,
                 Access::Coherent { scope } => {
                     bits |= coherent | MemoryAccess::NON_PRIVATE_POINTER;
-                    operands.push(self.scope(*scope)?);
+                    operands.push(self.scope_id_operand(*scope)?);
                 }
             }
         }
@@ -269,7 +284,7 @@ impl ThreadEmitter<'_> {
         access: &Access,
         coherent: ImageOperands,
     ) -> Result<Vec<dr::Operand>, Rule> {
-        if self.around.variant.model == MemoryModel::Glsl450 {
+        if self.context.variant.model == MemoryModel::Glsl450 {
             return Ok(Vec::new());
         }
         let mut bits = ImageOperands::NONE;
@@ -279,10 +294,10 @@ impl ThreadEmitter<'_> {
             Access::NonPrivate => bits |= ImageOperands::NON_PRIVATE_TEXEL,
             Access::Coherent { scope } => {
                 bits |= coherent | ImageOperands::NON_PRIVATE_TEXEL;
-                operands.push(self.scope(*scope)?);
+                operands.push(self.scope_id_operand(*scope)?);
             }
         }
-        if self.around.variant.volatile {
+        if self.context.variant.volatile {
             bits |= ImageOperands::VOLATILE_TEXEL;
         }
         operands.insert(0, dr::Operand::ImageOperands(bits));

@@ -14,7 +14,7 @@ pub const LAVAPIPE: KernelConfig = KernelConfig {
     lanes: 8,
     max_workgroup_invocations: 1024,
     loop_bound: 3,
-    ..KernelConfig::PLAIN
+    ..KernelConfig::MINIMAL
 };
 
 /// A device without Device scope and with small subgroups.
@@ -29,7 +29,7 @@ pub const NARROW: KernelConfig = KernelConfig {
 /// Returns the workgroup size declared in the module.
 pub fn local_size(kernel: &CompiledKernel) -> [u32; 3] {
     use rspirv::dr::Operand::LiteralBit32 as Word;
-    let module = shaders::load(&kernel.words).unwrap();
+    let module = shaders::parse_module(&kernel.words).unwrap();
     let sizes = module.execution_modes.iter().find_map(|mode| match mode.operands[..] {
         [_, _, Word(x), Word(y), Word(z)] => Some([x, y, z]),
         _ => None,
@@ -37,16 +37,16 @@ pub fn local_size(kernel: &CompiledKernel) -> [u32; 3] {
     sizes.unwrap()
 }
 
-pub fn sc0() -> StorageClassSet {
+pub fn buffer_class() -> StorageClassSet {
     StorageClassSet::EMPTY.with(StorageClass::Buffer)
 }
 
 pub fn semantics(order: Order) -> Semantics {
-    let classes = if order == Order::Relaxed { StorageClassSet::EMPTY } else { sc0() };
+    let classes = if order == Order::Relaxed { StorageClassSet::EMPTY } else { buffer_class() };
     Semantics { order, classes, ..Semantics::RELAXED }
 }
 
-pub fn at(workgroup: u32, subgroup: u32) -> ThreadPlace {
+pub fn thread_place(workgroup: u32, subgroup: u32) -> ThreadPlace {
     ThreadPlace::Device(Placement { queue_family: 0, queue: 0, workgroup, subgroup })
 }
 
@@ -171,7 +171,7 @@ impl Validator {
 
     /// Panics if the module is not valid for its version of Vulkan.
     #[expect(clippy::panic, reason = "a test fails by panicking")]
-    pub fn check(&mut self, name: &str, kernel: &CompiledKernel) {
+    pub fn validate(&mut self, name: &str, kernel: &CompiledKernel) {
         if !self.available {
             return;
         }
@@ -184,14 +184,14 @@ impl Validator {
                 return;
             }
         }
-        if let Err(message) = self.verdict(&kernel.words, kernel.variant.target) {
+        if let Err(message) = self.run_spirv_val(&kernel.words, kernel.variant.target) {
             panic!("{name}: {message}\n{}", shaders::disassemble(&kernel.words).unwrap());
         }
         self.validated += 1;
     }
 
     /// Returns the verdict of spirv-val; `Ok` if it is not installed.
-    pub fn verdict(&self, words: &[u32], target: variant::SpirvVersion) -> Result<(), String> {
+    pub fn run_spirv_val(&self, words: &[u32], target: variant::SpirvVersion) -> Result<(), String> {
         if !self.available {
             return Ok(());
         }
@@ -212,7 +212,7 @@ impl Validator {
 }
 
 /// Panics if the kernel breaks a rule that spirv-val may miss, or has an instruction that is not in
-/// [`shaders::OPCODES`].
+/// [`shaders::COMPUTE_OPCODES`].
 #[expect(clippy::panic, reason = "a test fails by panicking")]
 pub fn assert_clean(kernel: &CompiledKernel) {
     let violations = kernel_oracle::check::check(&kernel.words).unwrap();
@@ -220,7 +220,8 @@ pub fn assert_clean(kernel: &CompiledKernel) {
     let mut rest = &kernel.words[5..];
     while let Some(first) = rest.first() {
         let (opcode, length) = (first & 0xffff, (first >> 16) as usize);
-        if !shaders::OPCODES.iter().chain(shaders::STAGE_OPCODES).any(|known| *known as u32 == opcode) {
+        if !shaders::COMPUTE_OPCODES.iter().chain(shaders::STAGE_OPCODES).any(|known| *known as u32 == opcode)
+        {
             panic!("opcode {opcode} is not listed");
         }
         rest = &rest[length..];

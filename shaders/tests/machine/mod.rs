@@ -15,7 +15,7 @@ const UNSET: u32 = 0xdead_beef;
 
 /// An access to a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Touch {
+pub struct BufferAccess {
     pub binding: u32,
     pub word: usize,
     pub op: Op,
@@ -70,7 +70,7 @@ pub struct Invocation {
     pub state: State,
     /// True while it waits at a barrier of its subgroup.
     pub in_subgroup: bool,
-    pub touches: Vec<Touch>,
+    pub accesses: Vec<BufferAccess>,
     pub loops: usize,
 }
 
@@ -163,7 +163,7 @@ impl Program {
             variables: BTreeMap::new(),
             state: State::Running,
             in_subgroup: false,
-            touches: Vec::new(),
+            accesses: Vec::new(),
             loops: 0,
         }
     }
@@ -392,6 +392,6 @@ impl Invocation {
         if reads {
             self.values.insert(result.unwrap(), before);
         }
-        self.touches.push(Touch { binding, word, op, read: reads.then_some(before), written: after });
+        self.accesses.push(BufferAccess { binding, word, op, read: reads.then_some(before), written: after });
     }
 }

@@ -39,9 +39,9 @@ pub fn invocations(
                 (0..size).for_each(|local| shade(workgroup, local, (0, 0), false))
             }
             // Such a kernel is dispatched together with a kernel of fragments.
-            Carrier::VertexBesideFragments { .. } => {}
+            Carrier::VertexWithFragments { .. } => {}
             Carrier::Vertex => (0..size).for_each(|local| shade(workgroup, local, (0, 0), true)),
-            Carrier::Fragment { cells, .. } => {
+            Carrier::Fragment { layout: cells, .. } => {
                 let corner = (workgroup / cells.rows * cells.pitch.0, workgroup % cells.rows * cells.pitch.1);
                 for local in 0..cells.size * cells.size {
                     let (x, y) = (local % cells.size, local / cells.size);
@@ -55,23 +55,20 @@ pub fn invocations(
 
 /// Returns the invocation that ran each slot, in the order of slots, without its claims. Checks that repeated
 /// invocations had no effect and were counted.
-pub fn played(kernel: &CompiledKernel, all: Vec<Invocation>, claims: &[u32]) -> Vec<Invocation> {
+pub fn first_invocations(kernel: &CompiledKernel, all: Vec<Invocation>, claims: &[u32]) -> Vec<Invocation> {
     if kernel.variant.stage.has_workgroups() {
         return all;
     }
-    let mut places: BTreeMap<(u32, u32), Invocation> = BTreeMap::new();
+    let mut first_by_slot: BTreeMap<(u32, u32), Invocation> = BTreeMap::new();
     let mut repeated = 0;
     for mut invocation in all {
         assert_eq!(invocation.state, State::Ended);
         let place = (invocation.workgroup, invocation.local);
         let is_claim = |binding: u32| kernel.bindings[binding as usize] == Binding::Claims;
         let (claimed, touches): (Vec<_>, Vec<_>) =
-            invocation.touches.drain(..).partition(|touch| is_claim(touch.binding));
+            invocation.accesses.drain(..).partition(|touch| is_claim(touch.binding));
         if invocation.helper || invocation.local >= kernel.workgroup_size {
-            assert!(
-                claimed.is_empty() && touches.is_empty(),
-                "helpers and what lies beyond a workgroup idle"
-            );
+            assert!(claimed.is_empty() && touches.is_empty(), "helpers and surplus invocations must be idle");
             continue;
         }
         assert!(claimed.iter().all(|touch| touch.op == Op::AtomicIAdd));
@@ -79,16 +76,16 @@ pub fn played(kernel: &CompiledKernel, all: Vec<Invocation>, claims: &[u32]) -> 
             Some(claim) if claim.read == Some(0) => assert_eq!(claimed.len(), 1),
             Some(claim) => {
                 assert!(claim.word >= FIRST_CLAIM as usize && claimed.len() == 2 && claimed[1].word == 0);
-                assert!(touches.is_empty(), "whoever comes second plays nothing");
+                assert!(touches.is_empty(), "a repeated invocation must have no effect");
                 repeated += 1;
                 continue;
             }
             // Stress workgroups have no claims.
             None => {}
         }
-        invocation.touches = touches;
-        places.entry(place).or_insert(invocation);
+        invocation.accesses = touches;
+        first_by_slot.entry(place).or_insert(invocation);
     }
-    assert_eq!(claims[0], repeated, "whoever came second is counted");
-    places.into_values().collect()
+    assert_eq!(claims[0], repeated, "repeated invocations are counted");
+    first_by_slot.into_values().collect()
 }

@@ -111,7 +111,7 @@ pub fn test() -> impl Strategy<Value = Test> {
                     ));
                 }
             }
-            builder = builder.thread(super::common::at(workgroup, subgroup), instructions);
+            builder = builder.thread(super::common::thread_place(workgroup, subgroup), instructions);
         }
         builder.test
     })

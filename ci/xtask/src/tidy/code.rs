@@ -3,33 +3,35 @@
 
 use std::collections::BTreeMap;
 
-use super::edges::{MAP, Manifest};
+use super::edges::{ARCHITECTURE, Manifest};
 use super::source::{Finding, SourceFile};
-use crate::tests::{SLOW, listed_names};
+use crate::tests::{SLOW_TESTS, parse_name_list};
 
 /// Rejects the Vulkan bindings outside the crate that wraps them.
 pub fn ash_outside_device(file: &SourceFile) -> Vec<Finding> {
-    if in_folder(file, "harness/device") {
+    if is_in_folder(file, "harness/device") {
         return Vec::new();
     }
-    code_lines(file, "`ash` belongs in harness/device alone", |line| {
+    find_in_code(file, "`ash` belongs in harness/device alone", |line| {
         line.contains("ash::") && words(line).any(|word| word == "ash")
     })
 }
 
 /// Rejects printing outside the command line, the maintenance tasks and tests.
 pub fn printing_in_libraries(file: &SourceFile) -> Vec<Finding> {
-    let may_print = in_folder(file, "harness/cli")
-        || in_folder(file, "ci/xtask")
+    let is_allowed = is_in_folder(file, "harness/cli")
+        || is_in_folder(file, "ci/xtask")
         || file.path.ends_with("build.rs")
         || ["/tests/", "/benches/", "/examples/"].iter().any(|part| file.path.contains(part));
-    if may_print {
+    if is_allowed {
         return Vec::new();
     }
     // The code after the first `#[cfg(test)]` of a file is its tests.
-    let tests_start =
-        masked(&file.text).lines().position(|line| line.contains("#[cfg(test)]")).unwrap_or(usize::MAX);
-    code_lines(file, "printing belongs in harness/cli", |line| {
+    let tests_start = blank_literals(&file.text)
+        .lines()
+        .position(|line| line.contains("#[cfg(test)]"))
+        .unwrap_or(usize::MAX);
+    find_in_code(file, "printing belongs in harness/cli", |line| {
         ["print!", "println!", "eprint!", "eprintln!", "dbg!"].iter().any(|call| line.contains(call))
     })
     .into_iter()
@@ -46,14 +48,14 @@ const PARTLY_PURE: (&str, &str) = ("results", "results/src/judge");
 
 /// Rejects clocks, randomness, files and the environment in the crates that ARCHITECTURE.md calls pure.
 pub fn impure_crates(files: &[SourceFile], manifests: &BTreeMap<String, Manifest>) -> Vec<Finding> {
-    let map = files.iter().find(|file| file.path == MAP);
+    let map = files.iter().find(|file| file.path == ARCHITECTURE);
     let listed = map.and_then(|map| {
         let start = map.text.find(PURE_START)?;
         map.text[start..].split_once(PURE_END).map(|(list, _)| list)
     });
     let Some(listed) = listed else {
         let message = format!("no sentence from {PURE_START:?} to {PURE_END:?}");
-        return vec![Finding { file: MAP.to_owned(), line: 0, message }];
+        return vec![Finding { file: ARCHITECTURE.to_owned(), line: 0, message }];
     };
     let mut findings = Vec::new();
     for name in listed.split('`').skip(1).step_by(2) {
@@ -61,22 +63,22 @@ pub fn impure_crates(files: &[SourceFile], manifests: &BTreeMap<String, Manifest
             _ if name == PARTLY_PURE.0 => PARTLY_PURE.1.to_owned(),
             Some(folder) => format!("{folder}src"),
             None => {
-                let message = format!("`{name}` is called pure and is no crate");
-                findings.push(Finding { file: MAP.to_owned(), line: 0, message });
+                let message = format!("`{name}` is listed as pure but is not a crate");
+                findings.push(Finding { file: ARCHITECTURE.to_owned(), line: 0, message });
                 continue;
             }
         };
         for file in files.iter().filter(|file| file.path.ends_with(".rs")) {
-            if in_folder(file, &folder) || file.path == format!("{folder}.rs") {
-                findings.extend(impurities(file));
+            if is_in_folder(file, &folder) || file.path == format!("{folder}.rs") {
+                findings.extend(find_impurities(file));
             }
         }
     }
     findings
 }
 
-fn impurities(file: &SourceFile) -> Vec<Finding> {
-    code_lines(
+fn find_impurities(file: &SourceFile) -> Vec<Finding> {
+    find_in_code(
         file,
         "no clock, randomness, file or environment here: the caller gives what is needed",
         |line| {
@@ -92,7 +94,7 @@ fn impurities(file: &SourceFile) -> Vec<Finding> {
 
 /// Modules whose types may be serialized: the wire types of `results`, the messages between processes of
 /// a run, and certificates.
-const WRITTEN: [&str; 8] = [
+const SERIALIZING_MODULES: [&str; 8] = [
     "results/src/wire",
     "results/src/bench",
     "results/src/power",
@@ -104,13 +106,13 @@ const WRITTEN: [&str; 8] = [
 ];
 
 /// Rejects serialized types in other modules.
-pub fn written_types(file: &SourceFile) -> Vec<Finding> {
+pub fn serialized_types(file: &SourceFile) -> Vec<Finding> {
     let is_source = file.path.contains("/src/");
-    let may = |place: &&str| in_folder(file, place) || file.path == format!("{place}.rs");
-    if !is_source || WRITTEN.iter().any(may) {
+    let is_allowed = |place: &&str| is_in_folder(file, place) || file.path == format!("{place}.rs");
+    if !is_source || SERIALIZING_MODULES.iter().any(is_allowed) {
         return Vec::new();
     }
-    code_lines(file, "what is written to files and streams belongs in results/src/wire", |line| {
+    find_in_code(file, "what is written to files and streams belongs in results/src/wire", |line| {
         line.contains("derive(") && words(line).any(|word| word == "Serialize")
     })
 }
@@ -122,16 +124,18 @@ const CATCH_ALL: &str = "#![expect(clippy::wildcard_enum_match_arm,";
 
 /// Rejects modules that name every instruction kind without the lint that would reveal a new kind.
 pub fn catch_alls(files: &[SourceFile]) -> Vec<Finding> {
-    let tree = files.iter().find(|file| file.path == "litmus/src/test/instruction.rs");
-    let Some(kinds) = tree.map(|tree| variants(&masked(&tree.text), "InstructionKind")) else {
+    let instruction_file = files.iter().find(|file| file.path == "litmus/src/test/instruction.rs");
+    let Some(kinds) =
+        instruction_file.map(|tree| enum_variants(&blank_literals(&tree.text), "InstructionKind"))
+    else {
         return Vec::new();
     };
     let mut findings = Vec::new();
     for file in files.iter().filter(|file| file.path.ends_with(".rs") && file.path.contains("/src/")) {
-        let text = masked(&file.text);
+        let text = blank_literals(&file.text);
         let names_all = kinds.iter().all(|kind| text.contains(&format!("InstructionKind::{kind}")));
-        let dense: String = text.split_whitespace().collect();
-        if names_all && ![NO_CATCH_ALL, CATCH_ALL].iter().any(|lint| dense.contains(lint)) {
+        let without_whitespace: String = text.split_whitespace().collect();
+        if names_all && ![NO_CATCH_ALL, CATCH_ALL].iter().any(|lint| without_whitespace.contains(lint)) {
             let message = format!("names every kind of instruction: `{NO_CATCH_ALL}`, or why not");
             findings.push(Finding { file: file.path.clone(), line: 0, message });
         }
@@ -140,7 +144,7 @@ pub fn catch_alls(files: &[SourceFile]) -> Vec<Finding> {
 }
 
 /// Returns the variants of an enum: the first words of the lines with one level of indentation.
-fn variants(text: &str, name: &str) -> Vec<String> {
+fn enum_variants(text: &str, name: &str) -> Vec<String> {
     let body = text.split_once(&format!("enum {name} {{")).map(|(_, rest)| rest);
     let body = body.and_then(|rest| rest.split_once("\n}")).map_or("", |(body, _)| body);
     let lines = body.lines().filter_map(|line| line.strip_prefix("    "));
@@ -150,22 +154,23 @@ fn variants(text: &str, name: &str) -> Vec<String> {
 }
 
 /// The file whose functions WebAssembly exports, and the attribute that names a symbol, the only unsafe code there.
-const EXPORTS: (&str, &str) = ("harness/web/src/exports.rs", "#[unsafe(no_mangle)]");
+const EXPORT_FILE_AND_ATTRIBUTE: (&str, &str) = ("harness/web/src/exports.rs", "#[unsafe(no_mangle)]");
 
 /// Rejects `unsafe` outside the crate that calls drivers, except for names of exported symbols.
 pub fn unsafe_outside_device(file: &SourceFile) -> Vec<Finding> {
-    if in_folder(file, "harness/device") {
+    if is_in_folder(file, "harness/device") {
         return Vec::new();
     }
-    code_lines(file, "`unsafe` belongs in harness/device alone", |line| {
-        let is_export = file.path == EXPORTS.0 && line.trim() == EXPORTS.1;
+    find_in_code(file, "`unsafe` belongs in harness/device alone", |line| {
+        let is_export =
+            file.path == EXPORT_FILE_AND_ATTRIBUTE.0 && line.trim() == EXPORT_FILE_AND_ATTRIBUTE.1;
         !is_export && words(line).any(|word| word == "unsafe")
     })
 }
 
 /// Rejects disabled tests.
 pub fn ignored_tests(file: &SourceFile) -> Vec<Finding> {
-    code_lines(file, "a test that does not run: mend it or remove it", |line| {
+    find_in_code(file, "a test that does not run: fix it or remove it", |line| {
         line.split_whitespace().collect::<String>().contains("#[ignore")
     })
 }
@@ -176,14 +181,14 @@ const PROGRAM: &str = "[[test]]\nname = \"all\"";
 /// Rejects test files that no test program includes: `tests/all.rs` must name each file.
 pub fn forgotten_tests(files: &[SourceFile]) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for all in files {
-        let Some(folder) = all.path.strip_suffix("/tests/all.rs") else { continue };
+    for program_file in files {
+        let Some(folder) = program_file.path.strip_suffix("/tests/all.rs") else { continue };
         let manifest = format!("{folder}/Cargo.toml");
         let is_program = |file: &SourceFile| {
             file.path == manifest && file.text.contains("autotests = false") == file.text.contains(PROGRAM)
         };
         if !files.iter().any(is_program) {
-            let message = format!("says `autotests = false` and {PROGRAM:?}, or neither: a test runs once");
+            let message = format!("needs `autotests = false` and {PROGRAM:?}, or neither: a test runs once");
             findings.push(Finding { file: manifest, line: 0, message });
         }
         let folder = format!("{folder}/tests/");
@@ -191,9 +196,9 @@ pub fn forgotten_tests(files: &[SourceFile]) -> Vec<Finding> {
             let Some(name) = file.path.strip_prefix(&folder).and_then(|name| name.strip_suffix(".rs")) else {
                 continue;
             };
-            let named = all.text.lines().any(|line| line == format!("mod {name};"));
-            if name != "all" && !name.contains('/') && !named {
-                let message = format!("tests that do not run: {} has no `mod {name};`", all.path);
+            let is_named = program_file.text.lines().any(|line| line == format!("mod {name};"));
+            if name != "all" && !name.contains('/') && !is_named {
+                let message = format!("tests that do not run: {} has no `mod {name};`", program_file.path);
                 findings.push(Finding { file: file.path.clone(), line: 0, message });
             }
         }
@@ -203,27 +208,27 @@ pub fn forgotten_tests(files: &[SourceFile]) -> Vec<Finding> {
 
 /// Rejects entries of the slow-test list that name no test, so that a renamed test stays on the list.
 pub fn slow_tests(files: &[SourceFile]) -> Vec<Finding> {
-    let Some(list) = files.iter().find(|file| file.path == SLOW) else { return Vec::new() };
+    let Some(list) = files.iter().find(|file| file.path == SLOW_TESTS) else { return Vec::new() };
     let sources: Vec<_> = files.iter().filter(|file| file.path.ends_with(".rs")).collect();
-    let unknown = listed_names(&list.text).filter(|(_, name)| {
+    let unknown = parse_name_list(&list.text).filter(|(_, name)| {
         let mut parts = name.rsplit("::");
         let test = parts.next().unwrap_or_default();
         let module = parts.find(|part| *part != "tests");
         !sources.iter().any(|file| {
             let is_module = |module| file.path.trim_end_matches(".rs").split('/').any(|part| part == module);
             module.is_none_or(is_module)
-                && masked(&file.text).lines().any(|line| words(line).any(|word| word == test))
+                && blank_literals(&file.text).lines().any(|line| words(line).any(|word| word == test))
         })
     });
     let finding = |(line, name): (usize, &str)| Finding {
         file: list.path.clone(),
         line,
-        message: format!("no test is called {name}"),
+        message: format!("no test is named {name}"),
     };
     unknown.map(finding).collect()
 }
 
-fn in_folder(file: &SourceFile, folder: &str) -> bool {
+fn is_in_folder(file: &SourceFile, folder: &str) -> bool {
     file.path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
 }
 
@@ -231,8 +236,8 @@ pub(super) fn words(line: &str) -> impl DoubleEndedIterator<Item = &str> {
     line.split(|c: char| !c.is_alphanumeric() && c != '_')
 }
 
-fn code_lines(file: &SourceFile, message: &str, is_bad: impl Fn(&str) -> bool) -> Vec<Finding> {
-    masked(&file.text)
+fn find_in_code(file: &SourceFile, message: &str, is_bad: impl Fn(&str) -> bool) -> Vec<Finding> {
+    blank_literals(&file.text)
         .lines()
         .enumerate()
         .filter(|(_, line)| is_bad(line))
@@ -241,17 +246,17 @@ fn code_lines(file: &SourceFile, message: &str, is_bad: impl Fn(&str) -> bool) -
 }
 
 /// Replaces comments, string literals and character literals by spaces; line numbers are unchanged.
-pub(super) fn masked(text: &str) -> String {
+pub(super) fn blank_literals(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
         let previous_is_word = out.chars().next_back().is_some_and(|c| c.is_alphanumeric() || c == '_');
         let skipped = match first {
             '/' if rest.starts_with("//") => rest.find('\n').unwrap_or(rest.len()),
-            '/' if rest.starts_with("/*") => block_comment(rest),
-            '"' => quoted(rest, 1, '"'),
-            'r' | 'b' if !previous_is_word => literal_with_prefix(rest),
-            '\'' => character(rest),
+            '/' if rest.starts_with("/*") => block_comment_length(rest),
+            '"' => quoted_length(rest, 1, '"'),
+            'r' | 'b' if !previous_is_word => prefixed_literal_length(rest),
+            '\'' => character_literal_length(rest),
             _ => 0,
         };
         if skipped == 0 {
@@ -266,7 +271,7 @@ pub(super) fn masked(text: &str) -> String {
 }
 
 /// Returns the length of the block comment at the start; block comments nest.
-fn block_comment(text: &str) -> usize {
+fn block_comment_length(text: &str) -> usize {
     let mut depth = 0usize;
     let mut at = 0;
     while at < text.len() {
@@ -288,7 +293,7 @@ fn block_comment(text: &str) -> usize {
 }
 
 /// Returns the length of the literal whose content starts at `start` and ends with an unescaped `end`.
-fn quoted(text: &str, start: usize, end: char) -> usize {
+fn quoted_length(text: &str, start: usize, end: char) -> usize {
     let mut escaped = false;
     for (offset, c) in text[start..].char_indices() {
         if escaped {
@@ -303,7 +308,7 @@ fn quoted(text: &str, start: usize, end: char) -> usize {
 }
 
 /// Returns the length of a raw or byte literal at the start, or 0.
-fn literal_with_prefix(text: &str) -> usize {
+fn prefixed_literal_length(text: &str) -> usize {
     let prefix = text.len() - text.trim_start_matches(['r', 'b', 'c']).len();
     let is_raw = prefix <= 2 && text[..prefix].contains('r');
     let after = &text[prefix..];
@@ -317,17 +322,17 @@ fn literal_with_prefix(text: &str) -> usize {
         return text[start..].find(&end).map_or(text.len(), |offset| start + offset + end.len());
     }
     match after.chars().next() {
-        Some('"') if prefix == 1 => quoted(text, 2, '"'),
-        Some('\'') if prefix == 1 => quoted(text, 2, '\''),
+        Some('"') if prefix == 1 => quoted_length(text, 2, '"'),
+        Some('\'') if prefix == 1 => quoted_length(text, 2, '\''),
         _ => 0,
     }
 }
 
 /// Returns the length of a character literal at the start; 0 for a lifetime.
-fn character(text: &str) -> usize {
+fn character_literal_length(text: &str) -> usize {
     let mut chars = text.chars().skip(1);
     match (chars.next(), chars.next()) {
-        (Some('\\'), _) => quoted(text, 1, '\''),
+        (Some('\\'), _) => quoted_length(text, 1, '\''),
         (Some(c), Some('\'')) => 2 + c.len_utf8(),
         _ => 0,
     }
@@ -335,7 +340,7 @@ fn character(text: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::source::file;
+    use super::super::source::test_file;
     use super::*;
 
     fn lines(findings: &[Finding]) -> Vec<usize> {
@@ -345,53 +350,55 @@ mod tests {
     #[test]
     fn comments_and_literals_are_blanked_without_moving_lines() {
         let text = "a /* b /* c */ \n */ d // e\n\"f \\\" g\" h r#\"i \" j\"# k 'l' '\\'' m<'n> b\"o\" bar";
-        let masked: Vec<_> =
-            masked(text).lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        let masked: Vec<_> = blank_literals(text)
+            .lines()
+            .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+            .collect();
         assert_eq!(masked, ["a", "d", "h k m<'n> bar"]);
     }
 
     #[test]
     fn unterminated_literals_end_with_the_text() {
         for text in ["\"a", "r#\"a", "/* a", "'\\", "b\"a"] {
-            assert_eq!(masked(text).trim(), "", "{text}");
+            assert_eq!(blank_literals(text).trim(), "", "{text}");
         }
     }
 
     #[test]
     fn ash_is_for_the_device_crate() {
         let text = "use ash::vk;\n// ash::vk\nuse crash::x;\n";
-        assert_eq!(lines(&ash_outside_device(&file("harness/runner/src/a.rs", text))), [1]);
-        assert!(ash_outside_device(&file("harness/device/src/a.rs", text)).is_empty());
+        assert_eq!(lines(&ash_outside_device(&test_file("harness/runner/src/a.rs", text))), [1]);
+        assert!(ash_outside_device(&test_file("harness/device/src/a.rs", text)).is_empty());
     }
 
     #[test]
     fn only_the_command_line_chores_and_tests_print() {
         let text = "fn f() { println!(); }\n#[cfg(test)]\nmod tests { fn g() { println!(); } }\n";
-        assert_eq!(lines(&printing_in_libraries(&file("litmus/src/a.rs", text))), [1]);
+        assert_eq!(lines(&printing_in_libraries(&test_file("litmus/src/a.rs", text))), [1]);
         for path in ["harness/cli/src/a.rs", "ci/xtask/src/a.rs", "litmus/tests/a.rs", "results/build.rs"] {
-            assert!(printing_in_libraries(&file(path, text)).is_empty(), "{path}");
+            assert!(printing_in_libraries(&test_file(path, text)).is_empty(), "{path}");
         }
     }
 
     #[test]
     fn unsafe_is_for_the_device_crate() {
         let text = "#![forbid(unsafe_code)]\nunsafe { f() }\n\"unsafe\"\n";
-        assert_eq!(lines(&unsafe_outside_device(&file("litmus/src/a.rs", text))), [2]);
-        assert!(unsafe_outside_device(&file("harness/device/src/a.rs", text)).is_empty());
-        assert_eq!(lines(&unsafe_outside_device(&file("harness/devices/src/a.rs", text))), [2]);
+        assert_eq!(lines(&unsafe_outside_device(&test_file("litmus/src/a.rs", text))), [2]);
+        assert!(unsafe_outside_device(&test_file("harness/device/src/a.rs", text)).is_empty());
+        assert_eq!(lines(&unsafe_outside_device(&test_file("harness/devices/src/a.rs", text))), [2]);
         let text = "#[unsafe(no_mangle)]\npub extern \"C\" fn f() { unsafe { g() } }\n";
-        assert_eq!(lines(&unsafe_outside_device(&file("harness/web/src/exports.rs", text))), [2]);
-        assert_eq!(lines(&unsafe_outside_device(&file("harness/web/src/lib.rs", text))), [1, 2]);
+        assert_eq!(lines(&unsafe_outside_device(&test_file("harness/web/src/exports.rs", text))), [2]);
+        assert_eq!(lines(&unsafe_outside_device(&test_file("harness/web/src/lib.rs", text))), [1, 2]);
     }
 
-    fn impure(list: &str, path: &str, text: &str) -> Vec<String> {
+    fn impure_findings(list: &str, path: &str, text: &str) -> Vec<String> {
         let files = [
-            file(MAP, &format!("# Map\n- **`litmus`{list} are pure**: no clock\n")),
-            file("litmus/Cargo.toml", "[package]\nname = \"litmus\"\n"),
-            file("harness/model/Cargo.toml", "[package]\nname = \"model\"\n"),
-            file(path, text),
+            test_file(ARCHITECTURE, &format!("# Map\n- **`litmus`{list} are pure**: no clock\n")),
+            test_file("litmus/Cargo.toml", "[package]\nname = \"litmus\"\n"),
+            test_file("harness/model/Cargo.toml", "[package]\nname = \"model\"\n"),
+            test_file(path, text),
         ];
-        let findings = impure_crates(&files, &crate::tidy::edges::manifests(&files));
+        let findings = impure_crates(&files, &crate::tidy::edges::read_manifests(&files));
         findings.iter().map(Finding::to_string).collect()
     }
 
@@ -406,30 +413,38 @@ mod tests {
             (" and the judging in `results`", "results/src/judge/rates.rs"),
         ] {
             let expected = [2, 4, 5, 6, 7].map(|line| format!("{path}:{line}: {says}"));
-            assert_eq!(impure(list, path, text), expected);
+            assert_eq!(impure_findings(list, path, text), expected);
         }
         for path in ["harness/model/src/a.rs", "harness/cli/src/a.rs", "results/src/journal.rs"] {
-            assert_eq!(impure(" and the judging in `results`", path, text), Vec::<String>::new(), "{path}");
+            assert_eq!(
+                impure_findings(" and the judging in `results`", path, text),
+                Vec::<String>::new(),
+                "{path}"
+            );
         }
         assert_eq!(
-            impure(", `gone`", "a.rs", ""),
-            ["ARCHITECTURE.md: `gone` is called pure and is no crate"]
+            impure_findings(", `gone`", "a.rs", ""),
+            ["ARCHITECTURE.md: `gone` is listed as pure but is not a crate"]
         );
     }
 
     #[test]
     fn a_map_without_the_list_of_pure_crates_is_refused() {
-        assert!(impure_crates(&[file(MAP, "")], &BTreeMap::new())[0].message.starts_with("no sentence from"));
+        assert!(
+            impure_crates(&[test_file(ARCHITECTURE, "")], &BTreeMap::new())[0]
+                .message
+                .starts_with("no sentence from")
+        );
     }
 
     #[test]
     fn serialized_types_are_wire_types() {
         let text = "use serde::Serialize;\n#[derive(Clone, Serialize)]\nstruct Row;\n// derive(Serialize)\n\
                     #[derive(Deserialize)]\nstruct Read;\n";
-        assert_eq!(lines(&written_types(&file("harness/cli/src/a.rs", text))), [2]);
-        assert_eq!(lines(&written_types(&file("results/src/judge.rs", text))), [2]);
+        assert_eq!(lines(&serialized_types(&test_file("harness/cli/src/a.rs", text))), [2]);
+        assert_eq!(lines(&serialized_types(&test_file("results/src/judge.rs", text))), [2]);
         for path in ["results/src/wire.rs", "results/src/wire/plan.rs", "harness/cli/tests/all/a.rs"] {
-            assert!(written_types(&file(path, text)).is_empty(), "{path}");
+            assert!(serialized_types(&test_file(path, text)).is_empty(), "{path}");
         }
     }
 
@@ -439,7 +454,8 @@ mod tests {
                     pub enum Other {\n    Third,\n}\n";
         let named = "InstructionKind::Access(_) => 1, InstructionKind::Fence { .. } => 2,";
         let found = |text: &str| {
-            let files = [file("litmus/src/test/instruction.rs", tree), file("shaders/src/a.rs", text)];
+            let files =
+                [test_file("litmus/src/test/instruction.rs", tree), test_file("shaders/src/a.rs", text)];
             catch_alls(&files).iter().map(|finding| finding.file.clone()).collect::<Vec<_>>()
         };
         assert_eq!(found(named), ["shaders/src/a.rs"]);
@@ -451,14 +467,14 @@ mod tests {
 
     #[test]
     fn forgotten_tests_are_found() {
-        let all = file("litmus/tests/all.rs", "mod corpus;\n");
+        let all = test_file("litmus/tests/all.rs", "mod corpus;\n");
         let tests = ["corpus", "parse", "corpus/helper"];
         let mut files: Vec<_> =
-            tests.map(|name| file(&format!("litmus/tests/{name}.rs"), "")).into_iter().collect();
-        files.push(file("harness/sim/tests/parse.rs", ""));
-        assert!(forgotten_tests(&files).is_empty(), "each is a program of its own");
+            tests.map(|name| test_file(&format!("litmus/tests/{name}.rs"), "")).into_iter().collect();
+        files.push(test_file("harness/sim/tests/parse.rs", ""));
+        assert!(forgotten_tests(&files).is_empty(), "each is a separate program");
         files.push(all);
-        let manifest = |text: &str| file("litmus/Cargo.toml", text);
+        let manifest = |text: &str| test_file("litmus/Cargo.toml", text);
         files.push(manifest("autotests = false\n"));
         assert_eq!(forgotten_tests(&files).len(), 2, "no program has them");
         files.pop();
@@ -470,13 +486,16 @@ mod tests {
     #[test]
     fn removed_slow_tests_are_found() {
         let list = "# a remark\nparse::long\nparse::tests::gone\nother::long\nlong\n";
-        let files = [file(SLOW, list), file("litmus/tests/parse.rs", "#[test]\nfn long() {}\n// gone\n")];
+        let files = [
+            test_file(SLOW_TESTS, list),
+            test_file("litmus/tests/parse.rs", "#[test]\nfn long() {}\n// gone\n"),
+        ];
         assert_eq!(lines(&slow_tests(&files)), [3, 4]);
     }
 
     #[test]
     fn ignored_tests_are_found() {
         let text = "#[test]\n#[ ignore = \"slow\" ]\nfn f() {}\n// #[ignore]\n";
-        assert_eq!(lines(&ignored_tests(&file("litmus/src/a.rs", text))), [2]);
+        assert_eq!(lines(&ignored_tests(&test_file("litmus/src/a.rs", text))), [2]);
     }
 }

@@ -42,8 +42,8 @@ fn check_header(file: &SourceFile) -> Vec<Finding> {
         findings.push(finding(1, format!("the test is named {name:?}, its file {stem:?}")));
     }
     for key in ["expect:", "why:"] {
-        let says_something = |line: &str| line.strip_prefix(key).is_some_and(|rest| !rest.trim().is_empty());
-        if !header.lines().any(says_something) {
+        let has_value = |line: &str| line.strip_prefix(key).is_some_and(|rest| !rest.trim().is_empty());
+        if !header.lines().any(has_value) {
             findings.push(finding(0, format!("no `{key}` line")));
         }
     }
@@ -79,7 +79,7 @@ fn check_suite(file: &SourceFile, ids: &[String]) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::source::file;
+    use super::super::source::test_file;
     use super::*;
 
     const GOOD: &str = "VULKAN SB+rlx\nexpect: vulkan allowed free\nwhy: because\n{ x = 0; }\n";
@@ -91,15 +91,15 @@ mod tests {
     #[test]
     fn a_test_with_its_header_and_a_suite_that_finds_it_pass() {
         let files = [
-            file("litmus/corpus/sb/SB+rlx.litmus", GOOD),
-            file("litmus/suites/quick.txt", "# comment\n\nsb/SB+rlx # one\nsb/*\n**\n!sb/*\n"),
+            test_file("litmus/corpus/sb/SB+rlx.litmus", GOOD),
+            test_file("litmus/suites/quick.txt", "# comment\n\nsb/SB+rlx # one\nsb/*\n**\n!sb/*\n"),
         ];
         assert!(messages(&files).is_empty());
     }
 
     #[test]
     fn name_and_stem_agree() {
-        let found = messages(&[file("litmus/corpus/sb/SB+acq.litmus", GOOD)]);
+        let found = messages(&[test_file("litmus/corpus/sb/SB+acq.litmus", GOOD)]);
         assert_eq!(
             found,
             ["litmus/corpus/sb/SB+acq.litmus:1: the test is named \"SB+rlx\", its file \"SB+acq\""]
@@ -110,9 +110,9 @@ mod tests {
     fn model_only_tests_are_checked_and_in_no_suite() {
         let text = GOOD.replace("why:", "note:");
         let found = messages(&[
-            file("litmus/model-only/sb/SB+rlx.litmus", &text),
-            file("litmus/tests/parse/SB+x.litmus", &text),
-            file("litmus/suites/quick.txt", "**\n"),
+            test_file("litmus/model-only/sb/SB+rlx.litmus", &text),
+            test_file("litmus/tests/parse/SB+x.litmus", &text),
+            test_file("litmus/suites/quick.txt", "**\n"),
         ]);
         assert_eq!(
             found,
@@ -125,8 +125,10 @@ mod tests {
 
     #[test]
     fn expectation_and_reason_are_required_before_the_program() {
-        let found =
-            messages(&[file("litmus/corpus/sb/SB.litmus", "VULKAN SB\nwhy:\n{ }\nexpect: vulkan allowed\n")]);
+        let found = messages(&[test_file(
+            "litmus/corpus/sb/SB.litmus",
+            "VULKAN SB\nwhy:\n{ }\nexpect: vulkan allowed\n",
+        )]);
         assert_eq!(
             found,
             ["litmus/corpus/sb/SB.litmus: no `expect:` line", "litmus/corpus/sb/SB.litmus: no `why:` line"]
@@ -136,8 +138,8 @@ mod tests {
     #[test]
     fn a_suite_line_without_a_test_is_refused() {
         let files = [
-            file("litmus/corpus/sb/SB+rlx.litmus", GOOD),
-            file("litmus/suites/quick.txt", "sb/*\nmp/*\n*\n[\n"),
+            test_file("litmus/corpus/sb/SB+rlx.litmus", GOOD),
+            test_file("litmus/suites/quick.txt", "sb/*\nmp/*\n*\n[\n"),
         ];
         let found = messages(&files);
         assert_eq!(found[0], "litmus/suites/quick.txt:2: no test matches \"mp/*\"");

@@ -3,16 +3,16 @@
 //! Nodes are files, edges are paths to items of other files, and a strongly connected component of several files
 //! is a cycle. One kind of cycle is allowed: a module whose children use its items. Outside, only the module is
 //! visible, so that the files are read as one. If all files of a component are descendants of one of them, the
-//! edges to that one are dropped and the rest is searched again. The root of a crate has no such right.
+//! edges to that one are dropped and the rest is searched again. The root of a crate is not such a module.
 
 mod graph;
 mod modules;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use self::graph::components;
-use self::modules::{ItemReference, references};
-use super::edges::manifests;
+use self::graph::find_components;
+use self::modules::{ItemReference, find_references};
+use super::edges::read_manifests;
 use super::source::{Finding, SourceFile};
 
 /// A cycle that is allowed for now.
@@ -26,7 +26,7 @@ struct AllowedCycle {
 }
 
 /// The remaining cycles. Entries may only be removed, and their numbers of files may only decrease.
-const ALLOWED: &[AllowedCycle] = &[
+const ALLOWED_CYCLES: &[AllowedCycle] = &[
     AllowedCycle {
         member: "litmus/src/condition.rs",
         files: 12,
@@ -41,7 +41,7 @@ const ALLOWED: &[AllowedCycle] = &[
 
 /// Rejects cycles of files in one crate, and entries of the list that no longer describe one.
 pub fn check(files: &[SourceFile]) -> Vec<Finding> {
-    check_against(files, ALLOWED)
+    check_against(files, ALLOWED_CYCLES)
 }
 
 fn check_against(files: &[SourceFile], allowed: &[AllowedCycle]) -> Vec<Finding> {
@@ -52,14 +52,14 @@ fn check_against(files: &[SourceFile], allowed: &[AllowedCycle]) -> Vec<Finding>
         .collect();
     let mut findings = Vec::new();
     let mut matched = BTreeSet::new();
-    for manifest in manifests(files).values() {
+    for manifest in read_manifests(files).values() {
         let folder = manifest.path.trim_end_matches("Cargo.toml");
         for root in ["lib", "main"] {
-            let references = references(&sources, &format!("{folder}src/{root}.rs"));
-            for cycle in cycles(&references) {
+            let references = find_references(&sources, &format!("{folder}src/{root}.rs"));
+            for cycle in find_cycles(&references) {
                 let entry = allowed.iter().find(|entry| cycle.contains(entry.member));
                 matched.extend(entry.map(|entry| entry.member));
-                findings.extend(finding(&cycle, &references, entry));
+                findings.extend(cycle_finding(&cycle, &references, entry));
             }
         }
     }
@@ -74,7 +74,7 @@ fn check_against(files: &[SourceFile], allowed: &[AllowedCycle]) -> Vec<Finding>
 }
 
 /// Returns the finding for a cycle, unless the entry describes it.
-fn finding(
+fn cycle_finding(
     cycle: &BTreeSet<&str>,
     references: &[ItemReference],
     entry: Option<&AllowedCycle>,
@@ -87,11 +87,11 @@ fn finding(
         }
         Some(AllowedCycle { files, reason, .. }) => format!(
             "an import cycle of {size} files instead of {files} ({reason}): move the new items\n{}",
-            ties(cycle, references)
+            format_edges(cycle, references)
         ),
         None => format!(
             "an import cycle of {size} files: move the items of one edge to a file that both import\n{}",
-            ties(cycle, references)
+            format_edges(cycle, references)
         ),
     };
     let file = entry.map(|entry| entry.member).or_else(|| cycle.first().copied())?;
@@ -99,7 +99,7 @@ fn finding(
 }
 
 /// Lists the edges of a cycle, those with the fewest names first: these are the cheapest to cut.
-fn ties(cycle: &BTreeSet<&str>, references: &[ItemReference]) -> String {
+fn format_edges(cycle: &BTreeSet<&str>, references: &[ItemReference]) -> String {
     let mut edges: BTreeMap<(&str, &str), Vec<&ItemReference>> = BTreeMap::new();
     for reference in references {
         let ItemReference { from, to, .. } = reference;
@@ -118,12 +118,12 @@ fn ties(cycle: &BTreeSet<&str>, references: &[ItemReference]) -> String {
 }
 
 /// Returns the cycles of a crate, without those that only close through a module that holds all their files.
-fn cycles(references: &[ItemReference]) -> Vec<BTreeSet<&str>> {
+fn find_cycles(references: &[ItemReference]) -> Vec<BTreeSet<&str>> {
     let edges = references.iter().map(|reference| (reference.from.as_str(), reference.to.as_str()));
     let mut found = Vec::new();
-    let mut rest = vec![edges.collect::<BTreeSet<_>>()];
-    while let Some(edges) = rest.pop() {
-        for component in components(&edges) {
+    let mut pending = vec![edges.collect::<BTreeSet<_>>()];
+    while let Some(edges) = pending.pop() {
+        for component in find_components(&edges) {
             let module = component
                 .iter()
                 .find(|module| component.iter().all(|file| file == *module || is_descendant(file, module)));
@@ -131,10 +131,10 @@ fn cycles(references: &[ItemReference]) -> Vec<BTreeSet<&str>> {
                 found.push(component);
                 continue;
             };
-            let is_left = |(from, to): &&(&str, &str)| {
+            let is_remaining = |(from, to): &&(&str, &str)| {
                 component.contains(from) && component.contains(to) && to != module
             };
-            rest.push(edges.iter().filter(is_left).copied().collect());
+            pending.push(edges.iter().filter(is_remaining).copied().collect());
         }
     }
     found.sort();
@@ -149,13 +149,13 @@ fn is_descendant(file: &str, ancestor: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::source::file;
+    use super::super::source::test_file;
     use super::*;
 
     /// A crate `a` of these files, each a path below `src` and a text.
     fn source_tree(sources: &[(&str, &str)]) -> Vec<SourceFile> {
-        let manifest = file("a/Cargo.toml", "[package]\nname = \"a\"\n");
-        let sources = sources.iter().map(|(path, text)| file(&format!("a/src/{path}"), text));
+        let manifest = test_file("a/Cargo.toml", "[package]\nname = \"a\"\n");
+        let sources = sources.iter().map(|(path, text)| test_file(&format!("a/src/{path}"), text));
         std::iter::once(manifest).chain(sources).collect()
     }
 
@@ -165,7 +165,7 @@ mod tests {
 
     const ROOT: (&str, &str) = ("lib.rs", "mod x;\nmod y;\npub use x::X;\npub use y::Y;\n");
 
-    fn entry(files: usize) -> [AllowedCycle; 1] {
+    fn allowed_cycle(files: usize) -> [AllowedCycle; 1] {
         [AllowedCycle { member: "a/src/x.rs", files, reason: "a tree" }]
     }
 
@@ -216,16 +216,18 @@ mod tests {
             ("x.rs", "pub struct X(crate::y::Y);\n"),
             ("y.rs", "pub struct Y;\nimpl Y { fn x() -> crate::x::X { todo() } }\n"),
         ];
-        assert_eq!(messages(&sources, &entry(2)), Vec::<String>::new());
+        assert_eq!(messages(&sources, &allowed_cycle(2)), Vec::<String>::new());
         assert!(
-            messages(&sources, &entry(1))[0].contains("an import cycle of 2 files instead of 1 (a tree)")
+            messages(&sources, &allowed_cycle(1))[0]
+                .contains("an import cycle of 2 files instead of 1 (a tree)")
         );
-        assert!(messages(&sources, &entry(3))[0].contains("has 2 files: write this number"));
+        assert!(messages(&sources, &allowed_cycle(3))[0].contains("has 2 files: write this number"));
     }
 
     #[test]
     fn an_entry_without_a_cycle_is_refused() {
-        let found = messages(&[ROOT, ("x.rs", "pub struct X;\n"), ("y.rs", "pub struct Y;\n")], &entry(2));
+        let found =
+            messages(&[ROOT, ("x.rs", "pub struct X;\n"), ("y.rs", "pub struct Y;\n")], &allowed_cycle(2));
         assert_eq!(
             found,
             ["a/src/x.rs: is listed in ci/xtask/src/tidy/cycles.rs and in no import cycle: remove the entry"]
@@ -234,7 +236,7 @@ mod tests {
 
     #[test]
     fn every_entry_has_a_reason() {
-        for entry in ALLOWED {
+        for entry in ALLOWED_CYCLES {
             assert!(entry.reason.len() > 10 && entry.files > 1, "{}", entry.member);
         }
     }

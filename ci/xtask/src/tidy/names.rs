@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::code::{masked, words};
-use super::edges::{Manifest, manifests};
+use super::code::{blank_literals, words};
+use super::edges::{Manifest, read_manifests};
 use super::source::{Finding, SourceFile};
 
 const SHARED_NAMES: &str = "ci/xtask/shared-names.md";
@@ -15,39 +15,40 @@ const END: &str = "<!-- end of shared names -->";
 
 /// Compares the public type names of the libraries with the table.
 pub fn check(files: &[SourceFile]) -> Vec<Finding> {
-    let complaint = |message: String| Finding { file: SHARED_NAMES.to_owned(), line: 0, message };
-    let manifests = manifests(files);
+    let finding = |message: String| Finding { file: SHARED_NAMES.to_owned(), line: 0, message };
+    let manifests = read_manifests(files);
     let libraries = Libraries { files, crates: manifests.keys().map(String::as_str).collect() };
     let mut owners: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     for (name, manifest) in &manifests {
         let Manifest { path, .. } = manifest;
         let root = path.strip_suffix("Cargo.toml").unwrap_or_default();
-        for shown in libraries.types(&format!("{root}src/lib.rs"), &format!("{root}src")) {
-            owners.entry(shown).or_default().insert(name);
+        for type_name in libraries.exported_types(&format!("{root}src/lib.rs"), &format!("{root}src")) {
+            owners.entry(type_name).or_default().insert(name);
         }
     }
     owners.retain(|_, crates| crates.len() > 1);
-    let table = files.iter().find(|file| file.path == SHARED_NAMES).and_then(|file| listed_names(&file.text));
+    let table =
+        files.iter().find(|file| file.path == SHARED_NAMES).and_then(|file| parse_shared_names(&file.text));
     let Some(listed) = table else {
         return if owners.is_empty() {
             Vec::new()
         } else {
-            vec![complaint(format!("no table of shared names between {START:?} and {END:?}"))]
+            vec![finding(format!("no table of shared names between {START:?} and {END:?}"))]
         };
     };
     let unlisted = owners.iter().filter(|(name, _)| !listed.contains(*name)).map(|(name, crates)| {
         let crates: Vec<_> = crates.iter().copied().collect();
-        complaint(format!("`{name}` is a public type of {}: rename one, or list it", crates.join(", ")))
+        finding(format!("`{name}` is a public type of {}: rename one, or list it", crates.join(", ")))
     });
     let unshared = listed
         .iter()
         .filter(|name| !owners.contains_key(*name))
-        .map(|name| complaint(format!("`{name}` is listed as shared and is not")));
+        .map(|name| finding(format!("`{name}` is listed as shared and is not")));
     unlisted.chain(unshared).collect()
 }
 
 /// Returns the names in the first column of the table; rows without a reason are ignored.
-fn listed_names(text: &str) -> Option<BTreeSet<String>> {
+fn parse_shared_names(text: &str) -> Option<BTreeSet<String>> {
     let table = text.split_once(START)?.1.split_once(END)?.0;
     let rows = table.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | "));
     Some(rows.filter(|(_, reason)| reason.len() > 10).map(|(name, _)| name.to_owned()).collect())
@@ -62,9 +63,9 @@ struct Libraries<'f> {
 impl Libraries<'_> {
     /// Returns the types that a module exports: its public ones, those of its public modules, and re-exports
     /// of its private ones. Re-exports of other crates do not count.
-    fn types(&self, path: &str, folder: &str) -> BTreeSet<String> {
+    fn exported_types(&self, path: &str, folder: &str) -> BTreeSet<String> {
         let Some(file) = self.files.iter().find(|file| file.path == path) else { return BTreeSet::new() };
-        let text = masked(&file.text);
+        let text = blank_literals(&file.text);
         let mut found = BTreeSet::new();
         // rustfmt leaves the items of a module unindented.
         for (at, _) in text.match_indices("pub ").filter(|(at, _)| *at == 0 || text[..*at].ends_with('\n')) {
@@ -76,7 +77,7 @@ impl Libraries<'_> {
                 }
                 (Some("mod"), Some(name)) => {
                     let inner = format!("{folder}/{name}");
-                    found.extend(self.types(&format!("{inner}.rs"), &inner));
+                    found.extend(self.exported_types(&format!("{inner}.rs"), &inner));
                 }
                 (Some("use"), Some(first))
                     if !self.crates.contains(first) || text.contains(&format!("mod {first};")) =>
@@ -84,7 +85,7 @@ impl Libraries<'_> {
                     let path = item.split(';').next().unwrap_or_default();
                     if path.ends_with("::*") {
                         let inner = format!("{folder}/{first}");
-                        found.extend(self.types(&format!("{inner}.rs"), &inner));
+                        found.extend(self.exported_types(&format!("{inner}.rs"), &inner));
                     }
                     found.extend(imported_names(path).filter(|name| is_type(name)).map(str::to_owned));
                 }
@@ -107,27 +108,27 @@ fn is_type(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::source::file;
+    use super::super::source::test_file;
     use super::*;
 
-    fn tree(table: &str) -> Vec<SourceFile> {
+    fn test_tree(table: &str) -> Vec<SourceFile> {
         vec![
-            file(SHARED_NAMES, &format!("# Words\n{START}\n{table}\n{END}\n")),
-            file("litmus/Cargo.toml", "[package]\nname = \"litmus\"\n"),
-            file(
+            test_file(SHARED_NAMES, &format!("# Words\n{START}\n{table}\n{END}\n")),
+            test_file("litmus/Cargo.toml", "[package]\nname = \"litmus\"\n"),
+            test_file(
                 "litmus/src/lib.rs",
                 "mod outcome;\nmod shaders;\npub mod plan;\npub use outcome::{\n    Kept as Seen,\n    Outcome,\n};\npub use shaders::*;\n",
             ),
-            file("litmus/src/shaders.rs", "pub struct Stage;\n"),
-            file("litmus/src/outcome.rs", "pub struct Outcome;\npub struct Kept;\npub struct Hidden;\n"),
-            file(
+            test_file("litmus/src/shaders.rs", "pub struct Stage;\n"),
+            test_file("litmus/src/outcome.rs", "pub struct Outcome;\npub struct Kept;\npub struct Hidden;\n"),
+            test_file(
                 "litmus/src/plan.rs",
                 "// pub struct Comment;\npub mod deep;\npub struct Plan {\n    pub step: u8,\n}\n",
             ),
-            file("litmus/src/plan/deep.rs", "pub enum Deep {}\npub(crate) struct Own;\n"),
-            file("shaders/Cargo.toml", "[package]\nname = \"shaders\"\n"),
-            file("harness/plan/Cargo.toml", "[package]\nname = \"plan\"\n"),
-            file(
+            test_file("litmus/src/plan/deep.rs", "pub enum Deep {}\npub(crate) struct Own;\n"),
+            test_file("shaders/Cargo.toml", "[package]\nname = \"shaders\"\n"),
+            test_file("harness/plan/Cargo.toml", "[package]\nname = \"plan\"\n"),
+            test_file(
                 "harness/plan/src/lib.rs",
                 "pub use litmus::Outcome;\npub struct Plan;\npub struct Hidden;\npub struct Comment;\npub struct Stage;\npub type Deep = u8;\nstruct Own;\npub trait Seen {}\n",
             ),
@@ -135,7 +136,7 @@ mod tests {
     }
 
     fn messages(table: &str) -> Vec<String> {
-        check(&tree(table)).iter().map(|finding| finding.message.clone()).collect()
+        check(&test_tree(table)).iter().map(|finding| finding.message.clone()).collect()
     }
 
     #[test]
@@ -164,7 +165,7 @@ mod tests {
 
     #[test]
     fn a_missing_table_is_refused_where_names_are_shared() {
-        let files: Vec<_> = tree("").into_iter().filter(|file| file.path != SHARED_NAMES).collect();
+        let files: Vec<_> = test_tree("").into_iter().filter(|file| file.path != SHARED_NAMES).collect();
         assert!(check(&files)[0].message.starts_with("no table of shared names"));
         assert!(check(&files[..7]).is_empty());
     }

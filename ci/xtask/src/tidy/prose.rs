@@ -4,7 +4,7 @@
 use super::source::{Finding, SourceFile};
 
 /// Rejected words and phrases, each with its replacement.
-const REFUSED: [(&str, &str); 8] = [
+const REFUSED_WORDS: [(&str, &str); 8] = [
     ("whoever", "the thread, driver or caller that"),
     ("whom", "the thread, driver or caller that"),
     ("nobody", "no thread, no invocation or no option"),
@@ -19,7 +19,7 @@ const REFUSED: [(&str, &str); 8] = [
 const REFUSED_STARTS: [&str; 3] = ["What", "Who", "So"];
 
 /// Rejects words that are not the field's, in comments of Rust code and in Markdown outside code blocks.
-pub fn words(file: &SourceFile) -> Vec<Finding> {
+pub fn refused_words(file: &SourceFile) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut in_code = false;
     for (number, line) in (1..).zip(file.text.lines()) {
@@ -30,9 +30,9 @@ pub fn words(file: &SourceFile) -> Vec<Finding> {
             (!in_code).then_some(line)
         };
         let prose = prose.unwrap_or_default();
-        for (refused, instead) in REFUSED {
+        for (refused, replacement) in REFUSED_WORDS {
             if has_phrase(prose, refused) {
-                let message = format!("`{refused}` in prose: write \"{instead}\"");
+                let message = format!("`{refused}` in prose: write \"{replacement}\"");
                 findings.push(Finding { file: file.path.clone(), line: number, message });
             }
         }
@@ -41,7 +41,7 @@ pub fn words(file: &SourceFile) -> Vec<Finding> {
 }
 
 /// Rejects documentation comments that begin with a question word.
-pub fn first_words(file: &SourceFile) -> Vec<Finding> {
+pub fn refused_first_words(file: &SourceFile) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut before = "";
     for (number, line) in (1..).zip(file.text.lines()) {
@@ -49,7 +49,7 @@ pub fn first_words(file: &SourceFile) -> Vec<Finding> {
         let is_start = !before.trim_start().starts_with("///");
         if let Some(word) = first.filter(|word| is_start && REFUSED_STARTS.contains(word)) {
             let message =
-                format!("a documentation comment starts with `{word}`: say what the item is or returns");
+                format!("a documentation comment starts with `{word}`: state what the item is or returns");
             findings.push(Finding { file: file.path.clone(), line: number, message });
         }
         before = line;
@@ -70,7 +70,7 @@ fn has_phrase(text: &str, phrase: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::source::file;
+    use super::super::source::test_file;
     use super::*;
 
     fn lines(findings: &[Finding]) -> Vec<usize> {
@@ -81,20 +81,20 @@ mod tests {
     fn refused_words_are_found_in_comments_and_not_in_code() {
         let word = ["any", "one and Who", "ever waits"].concat();
         let text = format!("// {word}\nlet a = \"{word}\";\n    /// {}d\n", ["who", "ever"].concat());
-        assert_eq!(lines(&words(&file("a.rs", &text))), [1]);
+        assert_eq!(lines(&refused_words(&test_file("a.rs", &text))), [1]);
     }
 
     #[test]
     fn code_blocks_of_markdown_are_ignored() {
         let word = ["an", "ew"].concat();
         let text = format!("It runs {word}.\n```\n{word}\n```\n{word}\n");
-        assert_eq!(lines(&words(&file("a.md", &text))), [1, 5]);
+        assert_eq!(lines(&refused_words(&test_file("a.md", &text))), [1, 5]);
     }
 
     #[test]
     fn documentation_does_not_start_with_a_question_word() {
         let text =
             "/// What it costs.\nstruct A;\n/// The cost.\n/// What else.\nstruct B;\n/// Who-is list.\n";
-        assert_eq!(lines(&first_words(&file("a.rs", text))), [1]);
+        assert_eq!(lines(&refused_first_words(&test_file("a.rs", text))), [1]);
     }
 }

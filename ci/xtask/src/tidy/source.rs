@@ -32,7 +32,7 @@ pub struct SourceFile {
 }
 
 #[cfg(test)]
-pub fn file(path: &str, text: &str) -> SourceFile {
+pub fn test_file(path: &str, text: &str) -> SourceFile {
     SourceFile { path: path.to_owned(), text: text.to_owned() }
 }
 

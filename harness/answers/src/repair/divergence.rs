@@ -8,9 +8,9 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::edit::{SourceEdit, SourceFix, guarded, negate, reindent, split_outside};
+use super::edit::{SourceEdit, SourceFix, guard_statement, negate, reindent, split_outside_brackets};
 use super::text::{RepairLanguage, ShaderStatement, ShaderText, StatementKind, identifiers};
-use crate::scan::has_function;
+use crate::scan::has_call;
 
 /// Upper bound on the calls between a barrier and its condition.
 const MAX_CALLS: usize = 4;
@@ -19,7 +19,7 @@ const MAX_CALLS: usize = 4;
 pub(super) fn divergence_fixes(source: &ShaderText, line: u32) -> Vec<SourceFix> {
     let barriers = BarrierNames::of_source(source);
     let mut sites: Vec<usize> = source
-        .simple_on(line)
+        .simple_statements_on(line)
         .into_iter()
         .filter(|one| barriers.is_in(source, &one.range))
         .map(|one| one.range.start)
@@ -31,48 +31,48 @@ pub(super) fn divergence_fixes(source: &ShaderText, line: u32) -> Vec<SourceFix>
             .filter_map(|at| source.function_at(*at))
             .map(|function| function.name.as_str())
             .collect();
-        let calls = source.statements().into_iter().filter(|one| {
-            matches!(one.kind, StatementKind::Simple)
-                && names.iter().any(|name| has_function(source.code(&one.range), name))
+        let calls = source.statements().into_iter().filter(|statement| {
+            matches!(statement.kind, StatementKind::Simple)
+                && names.iter().any(|name| has_call(source.code(&statement.range), name))
         });
-        let more: Vec<usize> =
+        let callers: Vec<usize> =
             calls.map(|one| one.range.start).filter(|start| !sites.contains(start)).collect();
-        if more.is_empty() {
+        if callers.is_empty() {
             break;
         }
-        sites.extend(more);
+        sites.extend(callers);
     }
     let mut fixes = Vec::new();
-    for is_all in [false, true] {
+    for guards_all in [false, true] {
         for site in &sites {
-            site_fixes(source, &barriers, *site, is_all, &mut fixes);
+            add_site_fixes(source, &barriers, *site, guards_all, &mut fixes);
         }
     }
     fixes
 }
 
 /// Adds the fixes for the conditions around and before a barrier.
-fn site_fixes(
+fn add_site_fixes(
     source: &ShaderText,
     barriers: &BarrierNames,
     site: usize,
-    is_all: bool,
+    guards_all: bool,
     fixes: &mut Vec<SourceFix>,
 ) {
     let path = source.path_to(site);
-    for one in path.iter().rev() {
-        match &one.kind {
-            StatementKind::If { .. } => fixes.extend(split_if(source, barriers, one, is_all)),
+    for statement in path.iter().rev() {
+        match &statement.kind {
+            StatementKind::If { .. } => fixes.extend(split_if(source, barriers, statement, guards_all)),
             StatementKind::Loop { header, body } => {
-                fixes.extend(uniform_loop(source, barriers, one, (header, body), is_all));
-                fixes.extend(delayed_jumps(source, barriers, &body.list(), "continue", is_all));
+                fixes.extend(make_loop_uniform(source, barriers, statement, (header, body), guards_all));
+                fixes.extend(delay_jumps(source, barriers, &body.block_statements(), "continue", guards_all));
             }
             StatementKind::Simple | StatementKind::Block(_) | StatementKind::Other => {}
         }
     }
     if let Some(function) = source.function_at(site) {
         let list: Vec<&ShaderStatement> = function.statements.iter().collect();
-        fixes.extend(delayed_jumps(source, barriers, &list, "return", is_all));
+        fixes.extend(delay_jumps(source, barriers, &list, "return", guards_all));
     }
 }
 
@@ -95,18 +95,18 @@ impl BarrierNames {
         let mut names = BarrierNames(known.iter().map(|name| (*name).to_owned()).collect());
         for _ in 0..MAX_CALLS {
             let calling = source.functions.iter().filter(|function| names.is_in(source, &function.body));
-            let more: Vec<String> = calling
+            let callers: Vec<String> = calling
                 .map(|function| function.name.clone())
                 .filter(|name| !names.0.contains(name))
                 .collect();
-            names.0.extend(more);
+            names.0.extend(callers);
         }
         names
     }
 
     /// Returns true if a part of the source executes a barrier.
     pub fn is_in(&self, source: &ShaderText, range: &Range<usize>) -> bool {
-        self.0.iter().any(|name| has_function(source.code(range), name))
+        self.0.iter().any(|name| has_call(source.code(range), name))
     }
 }
 
@@ -114,69 +114,74 @@ impl BarrierNames {
 fn split_if(
     source: &ShaderText,
     barriers: &BarrierNames,
-    one: &ShaderStatement,
-    is_all: bool,
+    statement: &ShaderStatement,
+    guards_all: bool,
 ) -> Option<SourceFix> {
-    let StatementKind::If { condition, then, otherwise } = &one.kind else { return None };
-    let is_else = source.parent(&one.range).is_some_and(|parent| {
-        matches!(&parent.kind, StatementKind::If { otherwise: Some(other), .. } if other.range == one.range)
+    let StatementKind::If { condition, then, otherwise } = &statement.kind else { return None };
+    let is_else = source.parent(&statement.range).is_some_and(|parent| {
+        matches!(&parent.kind, StatementKind::If { otherwise: Some(other), .. } if other.range == statement.range)
     });
-    if is_else || source.has_directive(&one.range) {
+    if is_else || source.has_directive(&statement.range) {
         return None;
     }
-    let indentation = source.indentation(one.range.start).to_owned();
+    let indentation = source.indentation(statement.range.start).to_owned();
     let condition = source.code(condition).to_owned();
-    let mut writer = GuardWriter::new(source, barriers, &condition, &[], indentation.clone(), is_all)
-        .keep_locals(&one.range);
+    let mut writer = GuardWriter::new(source, barriers, &condition, &[], indentation.clone(), guards_all)
+        .with_kept_locals(&statement.range);
     if let Some(other) = otherwise.as_deref() {
         if barriers.is_in(source, &other.range) {
-            return split_both(source, barriers, one, &condition, (then, other));
+            return split_both_branches(source, barriers, statement, &condition, (then, other));
         }
-        writer.text(guarded(source, &negate(&condition), &body_text(source, other), &indentation));
+        writer.add_text(guard_statement(
+            source,
+            &negate(&condition),
+            &body_text(source, other),
+            &indentation,
+        ));
     }
-    writer.list(&then.list())?;
+    writer.add_statements(&then.block_statements())?;
     // The last candidate removes the condition instead of adding guards.
-    let text = writer.finish().filter(|written| is_all || written.guards > 0)?.text;
-    let text = if source.is_unbraced(&one.range) { format!("{{ {text} }}") } else { text };
+    let text = writer.finish().filter(|written| guards_all || written.guards > 0)?.text;
+    let text = if source.is_unbraced(&statement.range) { format!("{{ {text} }}") } else { text };
     let words = "split this `if` so that every invocation reaches the barrier";
     Some(SourceFix::new(
-        vec![SourceEdit::replace(one.range.clone(), text)],
-        source.line_of(one.range.start),
+        vec![SourceEdit::replace(statement.range.clone(), text)],
+        source.line_of(statement.range.start),
         words,
     ))
 }
 
 /// Joins the barriers of both branches of an `if`.
-fn split_both(
+fn split_both_branches(
     source: &ShaderText,
     barriers: &BarrierNames,
-    one: &ShaderStatement,
+    statement: &ShaderStatement,
     condition: &str,
     (then, other): (&ShaderStatement, &ShaderStatement),
 ) -> Option<SourceFix> {
-    let segments = |of: &ShaderStatement| -> Option<(Vec<String>, Vec<String>)> {
-        let (mut parts, mut waits) = (vec![String::new()], Vec::new());
-        for statement in of.list() {
+    let split_at_barriers = |branch: &ShaderStatement| -> Option<(Vec<String>, Vec<String>)> {
+        let (mut parts, mut barrier_calls) = (vec![String::new()], Vec::new());
+        for statement in branch.block_statements() {
             let text = source.text.get(statement.range.clone())?;
             let is_barrier = barriers.is_in(source, &statement.range);
             if is_barrier && !matches!(statement.kind, StatementKind::Simple) {
                 return None;
             }
             if is_barrier {
-                waits.push(text.to_owned());
+                barrier_calls.push(text.to_owned());
                 parts.push(String::new());
             } else if let Some(last) = parts.last_mut() {
                 let old = source.indentation(statement.range.start);
                 *last += &format!("{}\n", reindent(text, old, ""));
             }
         }
-        Some((parts, waits))
+        Some((parts, barrier_calls))
     };
-    let ((first, waits), (second, others)) = (segments(then)?, segments(other)?);
-    if waits.len() != others.len() {
+    let ((first, barrier_calls), (second, others)) = (split_at_barriers(then)?, split_at_barriers(other)?);
+    if barrier_calls.len() != others.len() {
         return None;
     }
-    let indentation = source.indentation(one.range.start);
+    let indentation = source.indentation(statement.range.start);
     let mut text = String::new();
     for (number, (left, right)) in first.iter().zip(&second).enumerate() {
         let (left, right) = (left.trim(), right.trim());
@@ -184,21 +189,21 @@ fn split_both(
         for (condition, body) in [(condition, left), (negated.as_str(), right)] {
             if !body.is_empty() {
                 let body = body.replace('\n', &format!("\n{indentation}"));
-                text += &format!("{indentation}{}\n", guarded(source, condition, &body, indentation));
+                text += &format!("{indentation}{}\n", guard_statement(source, condition, &body, indentation));
             }
         }
-        if let Some(wait) = waits.get(number) {
+        if let Some(wait) = barrier_calls.get(number) {
             text += &format!("{indentation}{wait}\n");
         }
     }
     let words = "move the barriers of both branches out of this `if`";
-    let edit = SourceEdit::replace(one.range.clone(), text.trim().to_owned());
-    Some(SourceFix::new(vec![edit], source.line_of(one.range.start), words))
+    let edit = SourceEdit::replace(statement.range.clone(), text.trim().to_owned());
+    Some(SourceFix::new(vec![edit], source.line_of(statement.range.start), words))
 }
 
 /// Returns the text of a statement without the braces around it.
 fn body_text(source: &ShaderText, of: &ShaderStatement) -> String {
-    let range = match (&of.kind, &of.list()[..]) {
+    let range = match (&of.kind, &of.block_statements()[..]) {
         (StatementKind::Block(_), [first, .., last]) => first.range.start..last.range.end,
         (StatementKind::Block(_), [one]) => one.range.clone(),
         _ => of.range.clone(),
@@ -208,44 +213,46 @@ fn body_text(source: &ShaderText, of: &ShaderStatement) -> String {
 }
 
 /// Moves jumps before a barrier in a list to the position after its last barrier.
-fn delayed_jumps(
+fn delay_jumps(
     source: &ShaderText,
     barriers: &BarrierNames,
     list: &[&ShaderStatement],
     jump: &str,
-    is_all: bool,
+    guards_all: bool,
 ) -> Vec<SourceFix> {
     let Some(last) = list.iter().rposition(|one| barriers.is_in(source, &one.range)) else {
         return Vec::new();
     };
     let mut fixes = Vec::new();
-    for (index, one) in list.iter().enumerate().take(last) {
-        let StatementKind::If { condition, then, otherwise: None } = &one.kind else { continue };
-        let inner = then.list();
-        let is_jump = |one: &&ShaderStatement| source.code(&one.range).trim_end_matches(';').trim() == jump;
+    for (index, statement) in list.iter().enumerate().take(last) {
+        let StatementKind::If { condition, then, otherwise: None } = &statement.kind else { continue };
+        let inner = then.block_statements();
+        let is_jump =
+            |statement: &&ShaderStatement| source.code(&statement.range).trim_end_matches(';').trim() == jump;
         let Some((_, before)) = inner.split_last().filter(|(end, _)| is_jump(end)) else { continue };
-        let region = one.range.start..list[last].range.end;
+        let region = statement.range.start..list[last].range.end;
         if source.has_directive(&region) {
             continue;
         }
-        let indentation = source.indentation(one.range.start).to_owned();
+        let indentation = source.indentation(statement.range.start).to_owned();
         let condition = source.code(condition).to_owned();
-        let going_on = negate(&condition);
-        let mut writer = GuardWriter::new(source, barriers, &going_on, &[], indentation.clone(), is_all);
+        let continue_condition = negate(&condition);
+        let mut writer =
+            GuardWriter::new(source, barriers, &continue_condition, &[], indentation.clone(), guards_all);
         if let [first, ..] = before {
             let end = before.last().map_or(first.range.end, |last| last.range.end);
             let old = source.indentation(first.range.start).to_owned();
             let body =
                 reindent(source.text.get(first.range.start..end).unwrap_or_default(), &old, &indentation);
-            writer.text(guarded(source, &condition, &body, &indentation));
+            writer.add_text(guard_statement(source, &condition, &body, &indentation));
         }
-        if writer.list(&list[index + 1..=last]).is_none() {
+        if writer.add_statements(&list[index + 1..=last]).is_none() {
             continue;
         }
         // The other invocations execute the statements after the last barrier.
         if last + 1 < list.len() {
             let jump = format!("{jump};");
-            writer.jump(&condition, &jump, before.is_empty().then(|| one.range.clone()));
+            writer.add_jump(&condition, &jump, before.is_empty().then(|| statement.range.clone()));
         }
         let Some(written) = writer.finish() else { continue };
         let edit = SourceEdit::replace(region, written.text);
@@ -255,51 +262,51 @@ fn delayed_jumps(
                 "move this `{jump}` after the last barrier, and guard the code before that by a condition"
             ),
         };
-        fixes.push(SourceFix::new(vec![edit], source.line_of(one.range.start), words));
+        fixes.push(SourceFix::new(vec![edit], source.line_of(statement.range.start), words));
     }
     fixes
 }
 
 /// Rewrites a strided loop such that every invocation has the same number of iterations.
-fn uniform_loop(
+fn make_loop_uniform(
     source: &ShaderText,
     barriers: &BarrierNames,
-    one: &ShaderStatement,
+    statement: &ShaderStatement,
     (header, body): (&Range<usize>, &ShaderStatement),
-    is_all: bool,
+    guards_all: bool,
 ) -> Option<SourceFix> {
     let header = source.code(header);
-    let parts = split_outside(header, ";");
+    let parts = split_outside_brackets(header, ";");
     let [init, condition, step] = &parts[..] else { return None };
     let (target, first) = init.split_once('=')?;
     let (target, first) = (target.trim(), first.trim());
     let is_wgsl = source.language == RepairLanguage::Wgsl;
     let declared = target.split(':').next().unwrap_or(target).trim();
     let (ty, name) = declared.rsplit_once(char::is_whitespace)?;
-    if identifiers(first).next().is_none() || source.has_directive(&one.range) {
+    if identifiers(first).next().is_none() || source.has_directive(&statement.range) {
         return None;
     }
     let base = format!("{name}_base");
-    let renamed = |text: &str| replace_word(text, name, &base);
+    let rename_counter = |text: &str| replace_word(text, name, &base);
     let (start, inner) = match is_wgsl {
         true => (format!("var {base} = 0u"), format!("let {name} = {base} + {first};")),
         false => (format!("{ty} {base} = 0"), format!("{ty} {name} = {base} + {first};")),
     };
-    let indentation = source.indentation(one.range.start);
-    let unit = source.unit();
+    let indentation = source.indentation(statement.range.start);
+    let unit = source.indentation_unit();
     let deeper = format!("{indentation}{unit}");
     let condition = condition.trim();
-    let mut writer = GuardWriter::new(source, barriers, condition, &[name], deeper.clone(), is_all)
-        .keep_locals(&one.range);
-    writer.list(&body.list())?;
+    let mut writer = GuardWriter::new(source, barriers, condition, &[name], deeper.clone(), guards_all)
+        .with_kept_locals(&statement.range);
+    writer.add_statements(&body.block_statements())?;
     let text = writer.finish()?.text;
-    let header = format!("{start}; {}; {}", renamed(condition), renamed(step.trim()));
+    let header = format!("{start}; {}; {}", rename_counter(condition), rename_counter(step.trim()));
     let text = format!("for ({header}) {{\n{deeper}{inner}\n{deeper}{text}\n{indentation}}}");
     let words =
         "let every invocation go through the same rounds of this loop, and guard the elements by a condition";
     Some(SourceFix::new(
-        vec![SourceEdit::replace(one.range.clone(), text)],
-        source.line_of(one.range.start),
+        vec![SourceEdit::replace(statement.range.clone(), text)],
+        source.line_of(statement.range.start),
         words,
     ))
 }
@@ -309,8 +316,8 @@ pub(super) fn replace_word(text: &str, from: &str, to: &str) -> String {
     let mut replaced = String::new();
     let mut rest = text;
     while let Some(at) = rest.find(from) {
-        let is_start = !rest[..at].ends_with(|c: char| crate::scan::is_word(c) || c == '.');
-        let is_end = !rest[at + from.len()..].starts_with(crate::scan::is_word);
+        let is_start = !rest[..at].ends_with(|c: char| crate::scan::is_identifier_character(c) || c == '.');
+        let is_end = !rest[at + from.len()..].starts_with(crate::scan::is_identifier_character);
         replaced += &rest[..at];
         replaced += if is_start && is_end { to } else { from };
         rest = &rest[at + from.len()..];
@@ -319,7 +326,7 @@ pub(super) fn replace_word(text: &str, from: &str, to: &str) -> String {
 }
 
 /// Returns the identifiers of a text that are neither members nor called functions.
-pub(super) fn free_names(text: &str) -> BTreeSet<String> {
+pub(super) fn variable_names(text: &str) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     let mut at = 0;
     for word in identifiers(text) {
@@ -336,14 +343,14 @@ pub(super) fn free_names(text: &str) -> BTreeSet<String> {
 }
 
 /// A declaration: its type, its name and its initial value.
-pub(super) struct Declared<'a> {
+pub(super) struct Declaration<'a> {
     pub head: &'a str,
     pub name: &'a str,
     pub value: Option<&'a str>,
 }
 
 /// Returns the declaration in a simple statement, if there is one.
-pub(super) fn declared(code: &str) -> Option<Declared<'_>> {
+pub(super) fn parse_declaration(code: &str) -> Option<Declaration<'_>> {
     let code = code.trim().trim_end_matches(';');
     let (left, value) = match code.split_once('=') {
         Some((left, value)) if !value.starts_with('=') => (left, Some(value.trim())),
@@ -353,20 +360,21 @@ pub(super) fn declared(code: &str) -> Option<Declared<'_>> {
     let name_end = left.find(['[', ':']).unwrap_or(left.len());
     let named = left[..name_end].trim_end();
     let (head, name) = named.rsplit_once(char::is_whitespace)?;
-    let is_head = head.chars().all(|c| crate::scan::is_word(c) || c == ' ' || c == '<' || c == '>');
+    let is_head =
+        head.chars().all(|c| crate::scan::is_identifier_character(c) || c == ' ' || c == '<' || c == '>');
     let is_jump = ["return", "break", "continue", "discard", "else"].contains(&head.trim());
-    let is_name = name.chars().all(crate::scan::is_word) && !name.is_empty();
-    (is_head && !is_jump && is_name).then_some(Declared { head: head.trim(), name, value })
+    let is_name = name.chars().all(crate::scan::is_identifier_character) && !name.is_empty();
+    (is_head && !is_jump && is_name).then_some(Declaration { head: head.trim(), name, value })
 }
 
 /// Returns true if a text changes a variable.
-fn assigns(code: &str, name: &str) -> bool {
+fn is_assigned_in(code: &str, name: &str) -> bool {
     code.match_indices(name).any(|(at, _)| {
-        let behind = code[at + name.len()..].trim_start();
-        let is_word = !code[..at].ends_with(|c: char| crate::scan::is_word(c) || c == '.');
+        let rest = code[at + name.len()..].trim_start();
+        let is_word = !code[..at].ends_with(|c: char| crate::scan::is_identifier_character(c) || c == '.');
         let changes = ["+=", "-=", "*=", "/=", "|=", "&=", "^=", "++", "--", ">>=", "<<="];
-        let is_plain = behind.starts_with('=') && !behind.starts_with("==");
-        is_word && (is_plain || changes.iter().any(|operator| behind.starts_with(operator)))
+        let is_plain = rest.starts_with('=') && !rest.starts_with("==");
+        is_word && (is_plain || changes.iter().any(|operator| rest.starts_with(operator)))
     })
 }
 
@@ -382,11 +390,11 @@ struct GuardWriter<'a> {
     barriers: &'a BarrierNames,
     condition: String,
     /// The names in the condition, and names computed from them.
-    tested: BTreeSet<String>,
+    condition_names: BTreeSet<String>,
     indentation: String,
-    is_all: bool,
+    guards_all: bool,
     /// The local variables that must keep their value in the other invocations.
-    kept: BTreeSet<String>,
+    kept_locals: BTreeSet<String>,
     pieces: Vec<GuardPiece>,
     is_changing: bool,
 }
@@ -407,30 +415,30 @@ impl<'a> GuardWriter<'a> {
         source: &'a ShaderText,
         barriers: &'a BarrierNames,
         condition: &str,
-        more: &[&str],
+        more_names: &[&str],
         indentation: String,
-        is_all: bool,
+        guards_all: bool,
     ) -> GuardWriter<'a> {
-        let mut tested = free_names(condition);
-        tested.extend(more.iter().map(|name| (*name).to_owned()));
+        let mut condition_names = variable_names(condition);
+        condition_names.extend(more_names.iter().map(|name| (*name).to_owned()));
         let statements = source.statements();
         let values: Vec<(&str, &str)> = statements
             .iter()
             .filter(|one| matches!(one.kind, StatementKind::Simple))
-            .filter_map(|one| declared(source.code(&one.range)))
+            .filter_map(|one| parse_declaration(source.code(&one.range)))
             .filter_map(|one| Some((one.name, one.value?)))
             .collect();
         // Names from which a tested value is computed are also tested.
         let sources: Vec<String> = values
             .iter()
-            .filter(|(name, _)| tested.contains(*name))
-            .flat_map(|(_, value)| free_names(value))
+            .filter(|(name, _)| condition_names.contains(*name))
+            .flat_map(|(_, value)| variable_names(value))
             .collect();
-        tested.extend(sources);
+        condition_names.extend(sources);
         for _ in 0..MAX_CALLS {
             for (name, value) in &values {
-                if free_names(value).iter().any(|used| tested.contains(used)) {
-                    tested.insert((*name).to_owned());
+                if variable_names(value).iter().any(|used| condition_names.contains(used)) {
+                    condition_names.insert((*name).to_owned());
                 }
             }
         }
@@ -438,10 +446,10 @@ impl<'a> GuardWriter<'a> {
             source,
             barriers,
             condition: condition.to_owned(),
-            tested,
+            condition_names,
             indentation,
-            is_all,
-            kept: BTreeSet::new(),
+            guards_all,
+            kept_locals: BTreeSet::new(),
             pieces: Vec::new(),
             is_changing: false,
         }
@@ -449,40 +457,40 @@ impl<'a> GuardWriter<'a> {
 
     /// Guards statements that change a local variable declared outside a region and used after it by other
     /// invocations.
-    fn keep_locals(mut self, region: &Range<usize>) -> GuardWriter<'a> {
+    fn with_kept_locals(mut self, region: &Range<usize>) -> GuardWriter<'a> {
         let outside = self.source.statements().into_iter().filter(|one| !region.contains(&one.range.start));
-        let names = outside.filter_map(|one| declared(self.source.code(&one.range)));
-        self.kept = names.map(|found| found.name.to_owned()).collect();
+        let names = outside.filter_map(|one| parse_declaration(self.source.code(&one.range)));
+        self.kept_locals = names.map(|found| found.name.to_owned()).collect();
         self
     }
 
-    fn text(&mut self, text: String) {
+    fn add_text(&mut self, text: String) {
         self.pieces.push(GuardPiece::Plain(text));
     }
 
-    fn jump(&mut self, condition: &str, code: &str, original: Option<Range<usize>>) {
+    fn add_jump(&mut self, condition: &str, code: &str, original: Option<Range<usize>>) {
         let original = original.and_then(|range| self.source.text.get(range)).map(str::to_owned);
         let (condition, code) = (condition.to_owned(), code.to_owned());
         self.pieces.push(GuardPiece::Jump { condition, code, original });
     }
 
     /// Adds statements; `None` if the condition cannot be moved around a barrier.
-    fn list(&mut self, list: &[&ShaderStatement]) -> Option<()> {
-        for (index, one) in list.iter().enumerate() {
-            let code = self.source.code(&one.range).to_owned();
-            let text = self.extent(list, index)?;
-            let is_used = free_names(&code).iter().any(|name| self.tested.contains(name))
-                || self.kept.iter().any(|name| assigns(&code, name));
+    fn add_statements(&mut self, list: &[&ShaderStatement]) -> Option<()> {
+        for (index, statement) in list.iter().enumerate() {
+            let code = self.source.code(&statement.range).to_owned();
+            let text = self.statement_text(list, index)?;
+            let is_used = variable_names(&code).iter().any(|name| self.condition_names.contains(name))
+                || self.kept_locals.iter().any(|name| is_assigned_in(&code, name));
             self.is_changing |= self.changes_condition(&code);
-            if self.barriers.is_in(self.source, &one.range) {
-                let text = self.around_barrier(one, &text)?;
+            if self.barriers.is_in(self.source, &statement.range) {
+                let text = self.write_around_barrier(statement, &text)?;
                 self.pieces.push(GuardPiece::Plain(text));
-            } else if matches!(one.kind, StatementKind::Simple)
-                && let Some(declaration) = declared(&code)
+            } else if matches!(statement.kind, StatementKind::Simple)
+                && let Some(declaration) = parse_declaration(&code)
             {
                 let later = &list[index + 1..];
-                self.declaration(&declaration, &text, is_used, later);
-            } else if self.is_all || is_used {
+                self.add_declaration(&declaration, &text, is_used, later);
+            } else if self.guards_all || is_used {
                 self.pieces.push(GuardPiece::Guarded(text));
             } else {
                 self.pieces.push(GuardPiece::Plain(text));
@@ -492,14 +500,14 @@ impl<'a> GuardWriter<'a> {
     }
 
     /// Adds a declaration outside of its guard, so that it stays in scope.
-    fn declaration(
+    fn add_declaration(
         &mut self,
-        declaration: &Declared<'_>,
+        declaration: &Declaration<'_>,
         text: &str,
         is_used: bool,
         later: &[&ShaderStatement],
     ) {
-        let Declared { head, name, value } = declaration;
+        let Declaration { head, name, value } = declaration;
         let reads_memory = value.is_some_and(|value| value.contains('[') || value.contains('('));
         let ty = head.trim_start_matches("const ").trim();
         let can_split = self.source.language != RepairLanguage::Wgsl && !ty.contains(' ');
@@ -525,7 +533,7 @@ impl<'a> GuardWriter<'a> {
     }
 
     /// Returns a statement with the comment after it, at the indentation of the writer.
-    fn extent(&self, list: &[&ShaderStatement], index: usize) -> Option<String> {
+    fn statement_text(&self, list: &[&ShaderStatement], index: usize) -> Option<String> {
         let one = list.get(index)?;
         let text = &self.source.text;
         let line_end = text[one.range.end..].find('\n').map_or(text.len(), |end| one.range.end + end);
@@ -539,38 +547,39 @@ impl<'a> GuardWriter<'a> {
             }
             None => one.range.start,
         };
-        let whole = text.get(before..end)?.trim_end();
+        let full_text = text.get(before..end)?.trim_end();
         let old = self.source.indentation(one.range.start);
-        Some(reindent(whole.trim_start(), old, &self.indentation))
+        Some(reindent(full_text.trim_start(), old, &self.indentation))
     }
 
     fn changes_condition(&self, code: &str) -> bool {
-        declared(code).is_none() && free_names(&self.condition).iter().any(|name| assigns(code, name))
+        parse_declaration(code).is_none()
+            && variable_names(&self.condition).iter().any(|name| is_assigned_in(code, name))
     }
 
     /// Writes a statement that contains a barrier.
-    fn around_barrier(&self, one: &ShaderStatement, text: &str) -> Option<String> {
-        let body = match &one.kind {
+    fn write_around_barrier(&self, statement: &ShaderStatement, text: &str) -> Option<String> {
+        let body = match &statement.kind {
             StatementKind::Simple => return Some(text.to_owned()),
             StatementKind::Loop { body, .. } => body,
             StatementKind::If { then, otherwise: None, .. } => then,
             StatementKind::If { .. } | StatementKind::Block(_) | StatementKind::Other => return None,
         };
-        let deeper = format!("{}{}", self.indentation, self.source.unit());
+        let deeper = format!("{}{}", self.indentation, self.source.indentation_unit());
         let mut inner = GuardWriter {
             source: self.source,
             barriers: self.barriers,
             condition: self.condition.clone(),
-            tested: self.tested.clone(),
+            condition_names: self.condition_names.clone(),
             indentation: deeper.clone(),
-            is_all: self.is_all,
-            kept: self.kept.clone(),
+            guards_all: self.guards_all,
+            kept_locals: self.kept_locals.clone(),
             pieces: Vec::new(),
             is_changing: false,
         };
-        inner.list(&body.list())?;
+        inner.add_statements(&body.block_statements())?;
         let inner = inner.finish()?.text;
-        let head = self.source.text.get(one.range.start..body.range.start)?.trim_end();
+        let head = self.source.text.get(statement.range.start..body.range.start)?.trim_end();
         Some(format!("{head} {{\n{deeper}{inner}\n{}}}", self.indentation))
     }
 
@@ -588,23 +597,25 @@ impl<'a> GuardWriter<'a> {
         let guards = groups.iter().filter(|piece| matches!(piece, GuardPiece::Guarded(_))).count();
         let jumps = groups.iter().filter(|piece| matches!(piece, GuardPiece::Jump { .. })).count();
         // A condition that reads memory or whose operands change is evaluated only once.
-        let is_fixed = guards + jumps > 1 && (self.condition.contains('[') || self.is_changing);
+        let is_evaluated_once = guards + jumps > 1 && (self.condition.contains('[') || self.is_changing);
         let name =
             ["is_active", "is_active_lane"].into_iter().find(|name| !self.source.plain.contains(name))?;
-        let condition = if is_fixed { name.to_owned() } else { self.condition.clone() };
+        let condition = if is_evaluated_once { name.to_owned() } else { self.condition.clone() };
         let mut lines = Vec::new();
-        if is_fixed {
+        if is_evaluated_once {
             let word = if self.source.language == RepairLanguage::Wgsl { "let" } else { "bool" };
             lines.push(format!("{word} {name} = {};", self.condition));
         }
         for group in groups {
             lines.push(match group {
                 GuardPiece::Plain(text) => text,
-                GuardPiece::Guarded(text) => guarded(self.source, &condition, &text, &self.indentation),
-                GuardPiece::Jump { original: Some(original), .. } if !is_fixed => original,
+                GuardPiece::Guarded(text) => {
+                    guard_statement(self.source, &condition, &text, &self.indentation)
+                }
+                GuardPiece::Jump { original: Some(original), .. } if !is_evaluated_once => original,
                 GuardPiece::Jump { condition, code, .. } => {
-                    let condition = if is_fixed { format!("!{name}") } else { condition };
-                    guarded(self.source, &condition, &code, &self.indentation)
+                    let condition = if is_evaluated_once { format!("!{name}") } else { condition };
+                    guard_statement(self.source, &condition, &code, &self.indentation)
                 }
             });
         }

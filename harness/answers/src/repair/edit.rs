@@ -59,27 +59,27 @@ impl SourceFix {
 /// Returns a text with another indentation of its lines after the first.
 pub(super) fn reindent(text: &str, old: &str, new: &str) -> String {
     let mut lines = text.lines();
-    let mut moved = lines.next().unwrap_or_default().trim_start().to_owned();
+    let mut reindented = lines.next().unwrap_or_default().trim_start().to_owned();
     for line in lines {
-        moved.push('\n');
+        reindented.push('\n');
         if !line.trim().is_empty() {
-            moved.push_str(new);
-            moved.push_str(line.strip_prefix(old).unwrap_or(line.trim_start()));
+            reindented.push_str(new);
+            reindented.push_str(line.strip_prefix(old).unwrap_or(line.trim_start()));
         }
     }
-    moved
+    reindented
 }
 
 /// Returns the negation of a condition, without parentheses around it.
 pub(super) fn negate(condition: &str) -> String {
     let condition = condition.trim();
-    for (joined, other) in [("||", " && "), ("&&", " || ")] {
-        let parts = split_outside(condition, joined);
+    for (operator, dual_operator) in [("||", " && "), ("&&", " || ")] {
+        let parts = split_outside_brackets(condition, operator);
         if parts.len() > 1 {
             let parts: Vec<String> = parts.iter().map(|part| negate(part)).collect();
             let is_simple = |part: &String| !part.contains("||") && !part.contains("&&");
             if parts.iter().all(is_simple) {
-                return parts.join(other);
+                return parts.join(dual_operator);
             }
             return format!("!({condition})");
         }
@@ -87,7 +87,7 @@ pub(super) fn negate(condition: &str) -> String {
     for (comparison, inverse) in
         [("<=", ">"), (">=", "<"), ("==", "!="), ("!=", "=="), ("<", ">="), (">", "<=")]
     {
-        if let [left, right] = &split_outside(condition, comparison)[..]
+        if let [left, right] = &split_outside_brackets(condition, comparison)[..]
             && !right.starts_with(['=', '<', '>'])
             && !left.ends_with(['<', '>', '!'])
         {
@@ -95,14 +95,18 @@ pub(super) fn negate(condition: &str) -> String {
         }
     }
     match condition.strip_prefix('!') {
-        Some(inner) if inner.chars().all(|c| crate::scan::is_word(c) || c == '.') => inner.to_owned(),
-        _ if condition.chars().all(|c| crate::scan::is_word(c) || c == '.') => format!("!{condition}"),
+        Some(inner) if inner.chars().all(|c| crate::scan::is_identifier_character(c) || c == '.') => {
+            inner.to_owned()
+        }
+        _ if condition.chars().all(|c| crate::scan::is_identifier_character(c) || c == '.') => {
+            format!("!{condition}")
+        }
         _ => format!("!({condition})"),
     }
 }
 
 /// Splits a text at a separator outside brackets.
-pub(super) fn split_outside<'a>(text: &'a str, separator: &str) -> Vec<&'a str> {
+pub(super) fn split_outside_brackets<'a>(text: &'a str, separator: &str) -> Vec<&'a str> {
     let mut parts = Vec::new();
     let (mut depth, mut start, mut at) = (0_usize, 0, 0);
     while at < text.len() {
@@ -125,8 +129,8 @@ pub(super) fn split_outside<'a>(text: &'a str, separator: &str) -> Vec<&'a str> 
 }
 
 /// Returns an `if` statement with a body.
-pub(super) fn guarded(source: &ShaderText, condition: &str, body: &str, indentation: &str) -> String {
-    let unit = source.unit();
+pub(super) fn guard_statement(source: &ShaderText, condition: &str, body: &str, indentation: &str) -> String {
+    let unit = source.indentation_unit();
     let inner = format!("{indentation}{unit}");
     let body = reindent(body, indentation, &inner);
     if source.language == RepairLanguage::Wgsl {

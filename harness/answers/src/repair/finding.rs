@@ -21,10 +21,10 @@ pub(super) struct RepairTarget {
 
 impl RepairTarget {
     /// Returns the target of a finding; `None` if an access is in another file or has no line.
-    pub fn of_finding(file: &str, finding: &FindingRecord) -> Option<RepairTarget> {
-        let here = |named: &Option<String>| named.as_deref().is_none_or(|named| named == file);
+    pub fn from_finding(file: &str, finding: &FindingRecord) -> Option<RepairTarget> {
+        let is_in_file = |named: &Option<String>| named.as_deref().is_none_or(|named| named == file);
         let lines: Option<Vec<u32>> =
-            finding.at.iter().map(|place| place.line.filter(|_| here(&place.file))).collect();
+            finding.at.iter().map(|place| place.line.filter(|_| is_in_file(&place.file))).collect();
         let element = finding.message.split('`').nth(1).unwrap_or_default();
         let workgroup = |place: &results::wire::FindingPlace| {
             place
@@ -37,7 +37,7 @@ impl RepairTarget {
         Some(RepairTarget {
             kind: finding.kind.clone(),
             lines: lines?,
-            names: identifiers(&without_indices(element)).map(str::to_owned).collect(),
+            names: identifiers(&strip_indices(element)).map(str::to_owned).collect(),
             is_one_workgroup: groups.iter().all(|group| group.is_some() && *group == groups[0]),
             is_write_only: finding.at.iter().all(|place| place.access.as_deref() == Some("write")),
         })
@@ -49,15 +49,15 @@ impl RepairTarget {
     }
 
     /// Returns true if an element of the source may be the variable of the finding.
-    pub fn names_element(&self, element: &str) -> bool {
-        let element = without_indices(element);
+    pub fn may_be_element(&self, element: &str) -> bool {
+        let element = strip_indices(element);
         let mut words = identifiers(&element);
         words.any(|word| self.names.iter().any(|name| name == word))
     }
 }
 
 /// Returns an element without the text between brackets.
-fn without_indices(element: &str) -> String {
+fn strip_indices(element: &str) -> String {
     let mut depth = 0_usize;
     let outside = element.chars().filter(|c| {
         match c {
@@ -72,10 +72,10 @@ fn without_indices(element: &str) -> String {
 
 /// Returns the key of a finding in a changed text: its kind and variable.
 pub(super) fn finding_key(finding: &FindingRecord) -> (String, String) {
-    let group = match finding.kind.as_str() {
+    let kind_group = match finding.kind.as_str() {
         "lockstep" | "unpublished-read" => "race",
         other => other,
     };
     let element = finding.message.split('`').nth(1).unwrap_or_default();
-    (group.to_owned(), without_indices(element))
+    (kind_group.to_owned(), strip_indices(element))
 }

@@ -77,7 +77,7 @@ impl ShaderText {
             _ => RepairLanguage::Glsl,
         };
         let plain = blank_comments(text);
-        let functions = functions_of(&plain, language);
+        let functions = parse_functions(&plain, language);
         ShaderText { text: text.to_owned(), plain, language, functions }
     }
 
@@ -94,7 +94,7 @@ impl ShaderText {
     }
 
     /// Returns one level of indentation.
-    pub fn unit(&self) -> &'static str {
+    pub fn indentation_unit(&self) -> &'static str {
         if self.text.contains("\n\t") { "\t" } else { "    " }
     }
 
@@ -133,16 +133,16 @@ impl ShaderText {
     }
 
     /// Returns the statements that start on a line, the outermost first.
-    pub fn starting_on(&self, line: u32) -> Vec<&ShaderStatement> {
+    pub fn statements_starting_on(&self, line: u32) -> Vec<&ShaderStatement> {
         self.statements().into_iter().filter(|one| self.line_of(one.range.start) == line).collect()
     }
 
     /// Returns the simple statements that overlap a line.
-    pub fn simple_on(&self, line: u32) -> Vec<&ShaderStatement> {
-        let is_here = |one: &&ShaderStatement| {
-            let last = one.range.end.saturating_sub(1).max(one.range.start);
-            matches!(one.kind, StatementKind::Simple)
-                && (self.line_of(one.range.start)..=self.line_of(last)).contains(&line)
+    pub fn simple_statements_on(&self, line: u32) -> Vec<&ShaderStatement> {
+        let is_here = |statement: &&ShaderStatement| {
+            let last = statement.range.end.saturating_sub(1).max(statement.range.start);
+            matches!(statement.kind, StatementKind::Simple)
+                && (self.line_of(statement.range.start)..=self.line_of(last)).contains(&line)
         };
         self.statements().into_iter().filter(is_here).collect()
     }
@@ -154,7 +154,7 @@ impl ShaderText {
 
     /// Returns true if a statement is the body of an `if` or loop, without braces.
     pub fn is_unbraced(&self, of: &Range<usize>) -> bool {
-        let is_list = |one: &ShaderStatement| matches!(one.kind, StatementKind::Block(_));
+        let is_list = |statement: &ShaderStatement| matches!(statement.kind, StatementKind::Block(_));
         self.parent(of).is_some_and(|parent| !is_list(parent))
     }
 }
@@ -173,7 +173,7 @@ impl ShaderStatement {
     }
 
     /// Returns the statements of a block, or the statement itself.
-    pub fn list(&self) -> Vec<&ShaderStatement> {
+    pub fn block_statements(&self) -> Vec<&ShaderStatement> {
         match &self.kind {
             StatementKind::Block(parts) => parts.iter().collect(),
             _ => vec![self],
@@ -190,9 +190,9 @@ pub(super) fn identifiers(text: &str) -> impl Iterator<Item = &str> {
 fn all_statements(of: &[ShaderStatement]) -> Vec<&ShaderStatement> {
     let mut found = Vec::new();
     let mut stack: Vec<&ShaderStatement> = of.iter().rev().collect();
-    while let Some(one) = stack.pop() {
-        found.push(one);
-        stack.extend(one.children().into_iter().rev());
+    while let Some(statement) = stack.pop() {
+        found.push(statement);
+        stack.extend(statement.children().into_iter().rev());
     }
     found
 }
@@ -206,10 +206,10 @@ fn blank_comments(text: &str) -> String {
     while let Some(byte) = bytes.get(at) {
         let rest = &bytes[at..];
         let length = match byte {
-            b'/' if rest.starts_with(b"//") => until(rest, b"\n"),
-            b'/' if rest.starts_with(b"/*") => until(rest, b"*/").saturating_add(2).min(rest.len()),
-            b'"' => 1 + until(&rest[1..], b"\"").min(until(&rest[1..], b"\n")),
-            b'#' if is_line_start => until(rest, b"\n"),
+            b'/' if rest.starts_with(b"//") => length_before(rest, b"\n"),
+            b'/' if rest.starts_with(b"/*") => length_before(rest, b"*/").saturating_add(2).min(rest.len()),
+            b'"' => 1 + length_before(&rest[1..], b"\"").min(length_before(&rest[1..], b"\n")),
+            b'#' if is_line_start => length_before(rest, b"\n"),
             _ => 0,
         };
         if length == 0 {
@@ -227,12 +227,12 @@ fn blank_comments(text: &str) -> String {
 }
 
 /// Returns the bytes before `end`, or all.
-fn until(bytes: &[u8], end: &[u8]) -> usize {
+fn length_before(bytes: &[u8], end: &[u8]) -> usize {
     bytes.windows(end.len()).position(|window| window == end).unwrap_or(bytes.len())
 }
 
 /// Returns the offset after the bracket that matches the one at `open`.
-pub(super) fn closing(plain: &str, open: usize) -> Option<usize> {
+pub(super) fn closing_bracket_end(plain: &str, open: usize) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, byte) in plain.bytes().enumerate().skip(open) {
         match byte {
@@ -250,18 +250,18 @@ pub(super) fn closing(plain: &str, open: usize) -> Option<usize> {
 }
 
 /// Returns the functions with a body.
-fn functions_of(plain: &str, language: RepairLanguage) -> Vec<ShaderFunction> {
+fn parse_functions(plain: &str, language: RepairLanguage) -> Vec<ShaderFunction> {
     let mut functions = Vec::new();
     let (mut at, mut head) = (0, 0);
     while let Some(byte) = plain.as_bytes().get(at) {
         match byte {
             b';' => head = at + 1,
             b'{' => {
-                let Some(end) = closing(plain, at) else { break };
-                if let Some((name, parameters)) = function_head(plain, head..at) {
+                let Some(end) = closing_bracket_end(plain, at) else { break };
+                if let Some((name, parameters)) = parse_function_head(plain, head..at) {
                     let body = at + 1..end - 1;
                     let mut parser = StatementParser { plain, language, depth: 0 };
-                    let statements = parser.list(body.clone());
+                    let statements = parser.parse_statements(body.clone());
                     functions.push(ShaderFunction { name, parameters, body, statements });
                 }
                 at = end;
@@ -276,31 +276,31 @@ fn functions_of(plain: &str, language: RepairLanguage) -> Vec<ShaderFunction> {
 }
 
 /// Returns the name and the parameters of a function, if the text before a brace is a function header.
-fn function_head(plain: &str, head: Range<usize>) -> Option<(String, Range<usize>)> {
+fn parse_function_head(plain: &str, head: Range<usize>) -> Option<(String, Range<usize>)> {
     let text = plain.get(head.clone())?;
     // Attributes may have parentheses, too. The parameters are the last group, unless the result is
     // annotated.
     let mut groups = Vec::new();
     let mut at = 0;
     while let Some(open) = text[at..].find('(') {
-        let end = closing(text, at + open)?;
+        let end = closing_bracket_end(text, at + open)?;
         groups.push(at + open..end);
         at = end;
     }
-    let named = |group: &Range<usize>| {
+    let function_name = |group: &Range<usize>| {
         let before = text[..group.start].trim_end();
-        let start = before.rfind(|c: char| !crate::scan::is_word(c)).map_or(0, |end| end + 1);
+        let start = before.rfind(|c: char| !crate::scan::is_identifier_character(c)).map_or(0, |end| end + 1);
         let is_attribute = before[..start].ends_with('@');
         let name = &before[start..];
         let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-        let other = ["layout", "register", "packoffset", "location", "builtin"].contains(&name);
+        let is_keyword = ["layout", "register", "packoffset", "location", "builtin"].contains(&name);
         // A return type precedes the name of a function, or `fn`.
         let is_typed = !before[..start].trim().is_empty();
-        (is_name && !other && !is_attribute && is_typed).then(|| name.to_owned())
+        (is_name && !is_keyword && !is_attribute && is_typed).then(|| name.to_owned())
     };
-    let (group, name) = groups.iter().rev().find_map(|group| Some((group, named(group)?)))?;
-    let behind = text[group.end..].trim();
-    let is_function = behind.is_empty() || behind.starts_with(':') || behind.starts_with("->");
+    let (group, name) = groups.iter().rev().find_map(|group| Some((group, function_name(group)?)))?;
+    let rest = text[group.end..].trim();
+    let is_function = rest.is_empty() || rest.starts_with(':') || rest.starts_with("->");
     is_function.then(|| (name, head.start + group.start + 1..head.start + group.end - 1))
 }
 
@@ -312,12 +312,12 @@ struct StatementParser<'a> {
 
 impl StatementParser<'_> {
     /// Parses the statements of a range.
-    fn list(&mut self, range: Range<usize>) -> Vec<ShaderStatement> {
+    fn parse_statements(&mut self, range: Range<usize>) -> Vec<ShaderStatement> {
         let mut found = Vec::new();
         let mut at = range.start;
-        while let Some(one) = self.statement(at, range.end) {
-            at = one.range.end;
-            found.push(one);
+        while let Some(statement) = self.parse_statement(at, range.end) {
+            at = statement.range.end;
+            found.push(statement);
         }
         found
     }
@@ -328,100 +328,102 @@ impl StatementParser<'_> {
     }
 
     /// Parses the statement at an offset; `None` at the end.
-    fn statement(&mut self, at: usize, end: usize) -> Option<ShaderStatement> {
+    fn parse_statement(&mut self, at: usize, end: usize) -> Option<ShaderStatement> {
         let start = self.skip_blanks(at, end);
         if start >= end || self.depth > MAX_NESTING {
             return None;
         }
         self.depth += 1;
-        let found = self.statement_at(start, end);
+        let found = self.parse_statement_at(start, end);
         self.depth -= 1;
         found
     }
 
-    fn statement_at(&mut self, start: usize, end: usize) -> Option<ShaderStatement> {
+    fn parse_statement_at(&mut self, start: usize, end: usize) -> Option<ShaderStatement> {
         let mut at = start;
         // `[unroll]` and `@diagnostic(…)` before a keyword.
         while self.plain[at..end].starts_with('[') {
-            at = self.skip_blanks(closing(self.plain, at)?, end);
+            at = self.skip_blanks(closing_bracket_end(self.plain, at)?, end);
         }
         let rest = &self.plain[at..end];
         if rest.starts_with('{') {
-            let close = closing(self.plain, at)?;
-            let parts = self.list(at + 1..close - 1);
+            let close = closing_bracket_end(self.plain, at)?;
+            let parts = self.parse_statements(at + 1..close - 1);
             return Some(ShaderStatement { range: start..close, kind: StatementKind::Block(parts) });
         }
-        let word: String = rest.chars().take_while(|c| crate::scan::is_word(*c)).collect();
+        let word: String = rest.chars().take_while(|c| crate::scan::is_identifier_character(*c)).collect();
         match word.as_str() {
-            "if" => self.if_statement(start, at + 2, end),
-            "for" | "while" => self.loop_statement(start, at + word.len(), end),
+            "if" => self.parse_if(start, at + 2, end),
+            "for" | "while" => self.parse_loop(start, at + word.len(), end),
             "loop" => {
-                let body = Box::new(self.statement(at + word.len(), end)?);
+                let body = Box::new(self.parse_statement(at + word.len(), end)?);
                 let range = start..body.range.end;
                 Some(ShaderStatement { range, kind: StatementKind::Loop { header: at..at, body } })
             }
             "do" => {
-                let body = Box::new(self.statement(at + 2, end)?);
-                let close = self.semicolon(body.range.end, end);
+                let body = Box::new(self.parse_statement(at + 2, end)?);
+                let close = self.statement_end(body.range.end, end);
                 let kind = StatementKind::Loop { header: at..at, body };
                 Some(ShaderStatement { range: start..close, kind })
             }
             "switch" => {
                 let open = at + self.plain[at..end].find('{')?;
-                let close = closing(self.plain, open)?;
+                let close = closing_bracket_end(self.plain, open)?;
                 Some(ShaderStatement { range: start..close, kind: StatementKind::Other })
             }
             _ => {
-                let close = self.semicolon(at, end);
+                let close = self.statement_end(at, end);
                 Some(ShaderStatement { range: start..close, kind: StatementKind::Simple })
             }
         }
     }
 
     /// Returns the condition or header at an offset without its parentheses, and the offset after it.
-    fn head(&self, at: usize, end: usize) -> Option<(Range<usize>, usize)> {
+    fn parse_head(&self, at: usize, end: usize) -> Option<(Range<usize>, usize)> {
         let open = self.skip_blanks(at, end);
         if self.language == RepairLanguage::Wgsl {
             let brace = open + self.plain[open..end].find('{')?;
             let text = self.plain[open..brace].trim_end();
-            let whole = open..open + text.len();
+            let full_range = open..open + text.len();
             // Parentheses around the whole text are removed.
-            let inner = match text.starts_with('(') && closing(self.plain, open) == Some(whole.end) {
-                true => whole.start + 1..whole.end - 1,
-                false => whole,
+            let inner = match text.starts_with('(')
+                && closing_bracket_end(self.plain, open) == Some(full_range.end)
+            {
+                true => full_range.start + 1..full_range.end - 1,
+                false => full_range,
             };
             return Some((inner, brace));
         }
-        let close = closing(self.plain, open).filter(|_| self.plain[open..].starts_with('('))?;
+        let close = closing_bracket_end(self.plain, open).filter(|_| self.plain[open..].starts_with('('))?;
         Some((open + 1..close - 1, close))
     }
 
-    fn if_statement(&mut self, start: usize, at: usize, end: usize) -> Option<ShaderStatement> {
-        let (condition, behind) = self.head(at, end)?;
-        let then = Box::new(self.statement(behind, end)?);
-        let mut last = then.range.end;
-        let next = self.skip_blanks(last, end);
+    fn parse_if(&mut self, start: usize, at: usize, end: usize) -> Option<ShaderStatement> {
+        let (condition, rest) = self.parse_head(at, end)?;
+        let then = Box::new(self.parse_statement(rest, end)?);
+        let mut if_end = then.range.end;
+        let next = self.skip_blanks(if_end, end);
         let is_else = self.plain[next..end].strip_prefix("else");
-        let otherwise = match is_else.filter(|rest| !rest.starts_with(crate::scan::is_word)) {
+        let otherwise = match is_else.filter(|rest| !rest.starts_with(crate::scan::is_identifier_character)) {
             Some(_) => {
-                let other = self.statement(next + "else".len(), end)?;
-                last = other.range.end;
+                let other = self.parse_statement(next + "else".len(), end)?;
+                if_end = other.range.end;
                 Some(Box::new(other))
             }
             None => None,
         };
-        Some(ShaderStatement { range: start..last, kind: StatementKind::If { condition, then, otherwise } })
+        Some(ShaderStatement { range: start..if_end, kind: StatementKind::If { condition, then, otherwise } })
     }
 
-    fn loop_statement(&mut self, start: usize, at: usize, end: usize) -> Option<ShaderStatement> {
-        let (header, behind) = self.head(at, end)?;
-        let body = Box::new(self.statement(behind, end)?);
+    fn parse_loop(&mut self, start: usize, at: usize, end: usize) -> Option<ShaderStatement> {
+        let (header, rest) = self.parse_head(at, end)?;
+        let body = Box::new(self.parse_statement(rest, end)?);
         let range = start..body.range.end;
         Some(ShaderStatement { range, kind: StatementKind::Loop { header, body } })
     }
 
     /// Returns the offset after the semicolon that ends a simple statement.
-    fn semicolon(&self, at: usize, end: usize) -> usize {
+    fn statement_end(&self, at: usize, end: usize) -> usize {
         let mut depth = 0_usize;
         for (index, byte) in self.plain.bytes().enumerate().take(end).skip(at) {
             match byte {
@@ -473,8 +475,8 @@ mod tests {
             assert!(parsed.code(&body.range).contains("s[i] = 0;"));
             let store = text.find("s[i] = 0").unwrap();
             let line = parsed.line_of(store);
-            assert_eq!(parsed.simple_on(line).len(), 1);
-            assert_eq!(parsed.is_unbraced(&parsed.simple_on(line)[0].range), file != "a.wgsl");
+            assert_eq!(parsed.simple_statements_on(line).len(), 1);
+            assert_eq!(parsed.is_unbraced(&parsed.simple_statements_on(line)[0].range), file != "a.wgsl");
         }
     }
 }

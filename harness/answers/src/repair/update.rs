@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use super::divergence::{declared, free_names};
-use super::edit::{SourceEdit, SourceFix, split_outside};
-use super::expression::{assignment, is_element, squeezed};
+use super::divergence::{parse_declaration, variable_names};
+use super::edit::{SourceEdit, SourceFix, split_outside_brackets};
+use super::expression::{is_element, remove_whitespace, split_assignment};
 use super::finding::RepairTarget;
-use super::text::{RepairLanguage, ShaderStatement, ShaderText, StatementKind, closing};
+use super::text::{RepairLanguage, ShaderStatement, ShaderText, StatementKind, closing_bracket_end};
 use super::wgsl_atomic::{AtomicPath, declare_atomic};
 
 /// A read-modify-write of one element.
@@ -15,13 +15,13 @@ pub(super) struct SourceUpdate {
     /// The statement to replace.
     pub range: Range<usize>,
     /// A second statement, which the atomic function replaces.
-    pub removed: Option<Range<usize>>,
+    pub removed_statement: Option<Range<usize>>,
     pub element: String,
     /// The name after `atomic` or `Interlocked`.
     pub function: &'static str,
     pub operand: String,
     /// The use of the old value.
-    pub old: OldValue,
+    pub old_value: OldValue,
 }
 
 /// The use of the value before an update.
@@ -43,29 +43,29 @@ pub(super) fn update_fixes(source: &ShaderText, target: &RepairTarget) -> Vec<So
     let all: Vec<SourceUpdate> = source
         .statements()
         .into_iter()
-        .filter_map(|one| update_of(source, one))
-        .filter(|update| target.names_element(&update.element))
+        .filter_map(|one| parse_update(source, one))
+        .filter(|update| target.may_be_element(&update.element))
         .collect();
     let has_line = |update: &&SourceUpdate| {
-        let ranges = [Some(&update.range), update.removed.as_ref()];
+        let ranges = [Some(&update.range), update.removed_statement.as_ref()];
         ranges.into_iter().flatten().any(|range| {
             let lines = source.line_of(range.start)..=source.line_of(range.end.saturating_sub(1));
             target.lines.iter().any(|line| lines.contains(line))
         })
     };
-    let near: Vec<SourceUpdate> = all.iter().filter(has_line).cloned().collect();
-    if near.is_empty() {
+    let updates_near_finding: Vec<SourceUpdate> = all.iter().filter(has_line).cloned().collect();
+    if updates_near_finding.is_empty() {
         return Vec::new();
     }
-    let mut fixes: Vec<SourceFix> = written_out_steps(source, &near).into_iter().collect();
-    let mut sets = vec![near];
+    let mut fixes: Vec<SourceFix> = expand_increments(source, &updates_near_finding).into_iter().collect();
+    let mut sets = vec![updates_near_finding];
     if sets[0].len() < all.len() {
         sets.push(all);
     }
     for updates in sets {
-        fixes.extend(fix_of(source, &updates, false));
+        fixes.extend(atomic_fix(source, &updates, false));
         if source.language == RepairLanguage::Glsl {
-            fixes.extend(fix_of(source, &updates, true));
+            fixes.extend(atomic_fix(source, &updates, true));
         }
     }
     fixes
@@ -73,14 +73,16 @@ pub(super) fn update_fixes(source: &ShaderText, target: &RepairTarget) -> Vec<So
 
 /// Returns the fix that writes `x++` as `x = x + 1`: for `x++`, glslang omits the memory operands of the
 /// store, so no barrier makes it available.
-fn written_out_steps(source: &ShaderText, updates: &[SourceUpdate]) -> Option<SourceFix> {
+fn expand_increments(source: &ShaderText, updates: &[SourceUpdate]) -> Option<SourceFix> {
     if source.language != RepairLanguage::Glsl {
         return None;
     }
     let mut fix = SourceFix::default();
     for update in updates {
         let text = &source.text[update.range.clone()];
-        let Some((element, operand)) = text.trim().strip_suffix(';').and_then(step_of) else { continue };
+        let Some((element, operand)) = text.trim().strip_suffix(';').and_then(parse_increment) else {
+            continue;
+        };
         let operator = if operand == "1" { '+' } else { '-' };
         let written = format!("{element} = {element} {operator} 1");
         let words = format!(
@@ -94,12 +96,13 @@ fn written_out_steps(source: &ShaderText, updates: &[SourceUpdate]) -> Option<So
 }
 
 /// Returns the fix for some updates.
-fn fix_of(source: &ShaderText, updates: &[SourceUpdate], is_float: bool) -> Option<SourceFix> {
+fn atomic_fix(source: &ShaderText, updates: &[SourceUpdate], is_float: bool) -> Option<SourceFix> {
     let mut fix = SourceFix::default();
     for update in updates {
         let text = atomic_statement(source, update)?;
-        let call = atomic_name(source.language, update);
-        let (is_if, line) = (matches!(update.old, OldValue::Compared(_)), source.line_of(update.range.start));
+        let call = atomic_function_name(source.language, update);
+        let (is_if, line) =
+            (matches!(update.old_value, OldValue::Compared(_)), source.line_of(update.range.start));
         let words = match source.language {
             RepairLanguage::Wgsl => {
                 format!("declare the element `atomic` and use `{call}` instead of this load and store")
@@ -109,13 +112,13 @@ fn fix_of(source: &ShaderText, updates: &[SourceUpdate], is_float: bool) -> Opti
         };
         fix.changes.push((line, words));
         fix.edits.push(SourceEdit::replace(update.range.clone(), text));
-        fix.edits.extend(update.removed.iter().map(|range| without_line(source, range)));
+        fix.edits.extend(update.removed_statement.iter().map(|range| delete_statement(source, range)));
     }
     if source.language == RepairLanguage::Wgsl {
         let first = updates.first()?;
-        let path = AtomicPath::of_element(&first.element)?;
-        let done: Vec<Range<usize>> = fix.edits.iter().map(|edit| edit.range.clone()).collect();
-        fix.edits.extend(declare_atomic(source, &path, &done)?);
+        let path = AtomicPath::parse(&first.element)?;
+        let edited_ranges: Vec<Range<usize>> = fix.edits.iter().map(|edit| edit.range.clone()).collect();
+        fix.edits.extend(declare_atomic(source, &path, &edited_ranges)?);
     }
     if is_float {
         fix.changes.iter_mut().for_each(|(_, words)| *words += ", with GL_EXT_shader_atomic_float");
@@ -128,7 +131,7 @@ fn fix_of(source: &ShaderText, updates: &[SourceUpdate], is_float: bool) -> Opti
 }
 
 /// Removes a statement with its line, if nothing else is on it.
-fn without_line(source: &ShaderText, range: &Range<usize>) -> SourceEdit {
+fn delete_statement(source: &ShaderText, range: &Range<usize>) -> SourceEdit {
     let text = &source.text;
     let start = text[..range.start].rfind('\n').map_or(0, |end| end + 1);
     let end = text[range.end..].find('\n').map_or(text.len(), |end| range.end + end + 1);
@@ -136,8 +139,8 @@ fn without_line(source: &ShaderText, range: &Range<usize>) -> SourceEdit {
     SourceEdit::replace(if is_alone { start..end } else { range.clone() }, String::new())
 }
 
-fn atomic_name(language: RepairLanguage, update: &SourceUpdate) -> String {
-    match (language, &update.old) {
+fn atomic_function_name(language: RepairLanguage, update: &SourceUpdate) -> String {
+    match (language, &update.old_value) {
         (RepairLanguage::Glsl, OldValue::Texel) => format!("imageAtomic{}", update.function),
         (RepairLanguage::Glsl, _) => format!("atomic{}", update.function),
         (RepairLanguage::Hlsl, _) => {
@@ -153,7 +156,7 @@ fn atomic_name(language: RepairLanguage, update: &SourceUpdate) -> String {
 
 /// Returns the statement with the atomic function.
 fn atomic_statement(source: &ShaderText, update: &SourceUpdate) -> Option<String> {
-    let call = atomic_name(source.language, update);
+    let call = atomic_function_name(source.language, update);
     let (element, operand) = (&update.element, &update.operand);
     let is_hlsl = source.language == RepairLanguage::Hlsl;
     let at = match source.language {
@@ -161,7 +164,7 @@ fn atomic_statement(source: &ShaderText, update: &SourceUpdate) -> Option<String
         _ => element.clone(),
     };
     let indentation = source.indentation(update.range.start);
-    Some(match &update.old {
+    Some(match &update.old_value {
         OldValue::Unused | OldValue::Texel => format!("{call}({at}, {operand});"),
         OldValue::Named(ty, name) if is_hlsl && !ty.is_empty() => {
             format!("{ty} {name};\n{indentation}{call}({at}, {operand}, {name});")
@@ -189,75 +192,75 @@ fn atomic_statement(source: &ShaderText, update: &SourceUpdate) -> Option<String
     })
 }
 
-fn is_same(left: &str, right: &str) -> bool {
-    squeezed(left) == squeezed(right)
+fn is_same_expression(left: &str, right: &str) -> bool {
+    remove_whitespace(left) == remove_whitespace(right)
 }
 
 /// Returns the update that a statement makes.
-fn update_of(source: &ShaderText, one: &ShaderStatement) -> Option<SourceUpdate> {
-    if let StatementKind::If { condition, then, otherwise } = &one.kind {
+fn parse_update(source: &ShaderText, statement: &ShaderStatement) -> Option<SourceUpdate> {
+    if let StatementKind::If { condition, then, otherwise } = &statement.kind {
         return match otherwise {
-            None => extremum(source, one, condition, then),
+            None => parse_extremum(source, statement, condition, then),
             Some(_) => None,
         }
-        .or_else(|| compare_and_swap(source, one, condition, then));
+        .or_else(|| parse_compare_and_swap(source, statement, condition, then));
     }
-    if !matches!(one.kind, StatementKind::Simple) {
+    if !matches!(statement.kind, StatementKind::Simple) {
         return None;
     }
-    let code = source.code(&one.range).trim_end_matches(';').trim().to_owned();
+    let code = source.code(&statement.range).trim_end_matches(';').trim().to_owned();
     let update = |element: &str, function, operand: String, old| SourceUpdate {
-        range: one.range.clone(),
-        removed: None,
+        range: statement.range.clone(),
+        removed_statement: None,
         element: element.trim().to_owned(),
         function,
         operand,
-        old,
+        old_value: old,
     };
-    if let Some((element, operand)) = step_of(&code) {
+    if let Some((element, operand)) = parse_increment(&code) {
         return Some(update(element, "Add", operand.to_owned(), OldValue::Unused));
     }
-    if let Some(found) = texel_update(&code) {
+    if let Some(found) = parse_texel_update(&code) {
         return Some(update(&found.0, found.1, found.2, OldValue::Texel));
     }
     let functions = [("+=", "Add"), ("-=", "Sub"), ("&=", "And"), ("|=", "Or"), ("^=", "Xor")];
     for (operator, function) in functions {
-        if let [element, operand] = split_outside(&code, operator)[..]
+        if let [element, operand] = split_outside_brackets(&code, operator)[..]
             && is_element(element)
         {
-            return Some(subtraction(
+            return Some(normalize_subtraction(
                 source,
                 update(element, function, operand.trim().to_owned(), OldValue::Unused),
             ));
         }
     }
-    if let Some((left, right)) = assignment(&code) {
+    if let Some((left, right)) = split_assignment(&code) {
         if is_element(left)
-            && let Some((function, operand)) = operation_on(left, right)
+            && let Some((function, operand)) = parse_operation(left, right)
         {
-            return Some(subtraction(source, update(left, function, operand, OldValue::Unused)));
+            return Some(normalize_subtraction(source, update(left, function, operand, OldValue::Unused)));
         }
-        let (ty, name) = match declared(&code) {
+        let (ty, name) = match parse_declaration(&code) {
             Some(declaration) => (declaration.head.to_owned(), declaration.name.to_owned()),
             None => (String::new(), left.trim().to_owned()),
         };
-        if let Some((element, operand)) = step_of(right) {
+        if let Some((element, operand)) = parse_increment(right) {
             return Some(update(element, "Add", operand.to_owned(), OldValue::Named(ty, name)));
         }
         if is_element(right)
             && !name.is_empty()
-            && let Some(found) = fetch_then_store(source, one, right.trim(), (&ty, &name))
+            && let Some(found) = parse_fetch_then_store(source, statement, right.trim(), (&ty, &name))
         {
             return Some(found);
         }
     }
-    step_within(&code).map(|(before, element, operand, after)| {
+    parse_nested_increment(&code).map(|(before, element, operand, after)| {
         update(&element, "Add", operand.to_owned(), OldValue::Within(before, format!("{after};")))
     })
 }
 
 /// Returns the element of `x++`, `x--` and their prefix forms, with the operand.
-fn step_of(code: &str) -> Option<(&str, &'static str)> {
+fn parse_increment(code: &str) -> Option<(&str, &'static str)> {
     let code = code.trim();
     let stepped = |element: &'_ str| is_element(element);
     let (element, operand) = if let Some(element) = code.strip_suffix("++").or(code.strip_prefix("++")) {
@@ -269,7 +272,7 @@ fn step_of(code: &str) -> Option<(&str, &'static str)> {
 }
 
 /// Returns the text before and after an `x++` whose value is used.
-fn step_within(code: &str) -> Option<(String, String, &'static str, String)> {
+fn parse_nested_increment(code: &str) -> Option<(String, String, &'static str, String)> {
     let at = code.find("++")?;
     let before = &code[..at];
     let mut start = before.len();
@@ -302,38 +305,38 @@ fn step_within(code: &str) -> Option<(String, String, &'static str, String)> {
 }
 
 /// Returns the atomic function and operand of an expression that updates an element.
-fn operation_on(element: &str, value: &str) -> Option<(&'static str, String)> {
+fn parse_operation(element: &str, value: &str) -> Option<(&'static str, String)> {
     let operators =
         [("+", "Add", true), ("-", "Sub", false), ("&", "And", true), ("|", "Or", true), ("^", "Xor", true)];
     for (operator, function, commutes) in operators {
-        let parts = split_outside(value, operator);
+        let parts = split_outside_brackets(value, operator);
         let (Some(first), Some(last)) = (parts.first(), parts.last()) else { continue };
         if parts.len() < 2 {
             continue;
         }
-        let operand = if is_same(first, element) {
+        let operand = if is_same_expression(first, element) {
             parts[1..].join(operator)
-        } else if commutes && is_same(last, element) {
+        } else if commutes && is_same_expression(last, element) {
             parts[..parts.len() - 1].join(operator)
         } else {
             continue;
         };
         let allowed = if operator == "+" { "<>=?|&^" } else { "<>=?|&^+-" };
-        if allowed.chars().any(|other| split_outside(&operand, &other.to_string()).len() > 1) {
+        if allowed.chars().any(|other| split_outside_brackets(&operand, &other.to_string()).len() > 1) {
             continue;
         }
         return Some((function, operand.trim().to_owned()));
     }
     for (call, function) in [("min", "Min"), ("max", "Max")] {
         let Some(arguments) = value.trim().strip_prefix(call).map(str::trim_start) else { continue };
-        if closing(arguments, 0).filter(|_| arguments.starts_with('(')) != Some(arguments.len()) {
+        if closing_bracket_end(arguments, 0).filter(|_| arguments.starts_with('(')) != Some(arguments.len()) {
             continue;
         }
-        if let [first, second] = split_outside(&arguments[1..arguments.len() - 1], ",")[..] {
-            if is_same(first, element) {
+        if let [first, second] = split_outside_brackets(&arguments[1..arguments.len() - 1], ",")[..] {
+            if is_same_expression(first, element) {
                 return Some((function, second.trim().to_owned()));
             }
-            if is_same(second, element) {
+            if is_same_expression(second, element) {
                 return Some((function, first.trim().to_owned()));
             }
         }
@@ -342,10 +345,10 @@ fn operation_on(element: &str, value: &str) -> Option<(&'static str, String)> {
 }
 
 /// Writes a subtraction as an addition of the negated operand, except in WGSL.
-fn subtraction(source: &ShaderText, mut update: SourceUpdate) -> SourceUpdate {
+fn normalize_subtraction(source: &ShaderText, mut update: SourceUpdate) -> SourceUpdate {
     if update.function == "Sub" && source.language != RepairLanguage::Wgsl {
         update.function = "Add";
-        let is_simple = update.operand.chars().all(|c| crate::scan::is_word(c) || c == '.');
+        let is_simple = update.operand.chars().all(|c| crate::scan::is_identifier_character(c) || c == '.');
         update.operand =
             if is_simple { format!("-{}", update.operand) } else { format!("-({})", update.operand) };
     }
@@ -356,73 +359,76 @@ fn subtraction(source: &ShaderText, mut update: SourceUpdate) -> SourceUpdate {
 }
 
 /// Returns the update of `v = x; …; x = v + e;`, or the exchange of `v = x; …; x = e;`.
-fn fetch_then_store(
+fn parse_fetch_then_store(
     source: &ShaderText,
-    one: &ShaderStatement,
+    statement: &ShaderStatement,
     element: &str,
     (ty, name): (&str, &str),
 ) -> Option<SourceUpdate> {
-    let siblings: Vec<&ShaderStatement> = match source.parent(&one.range) {
+    let siblings: Vec<&ShaderStatement> = match source.parent(&statement.range) {
         Some(parent) => parent.children(),
-        None => source.function_at(one.range.start)?.statements.iter().collect(),
+        None => source.function_at(statement.range.start)?.statements.iter().collect(),
     };
-    let at = siblings.iter().position(|other| other.range == one.range)?;
+    let at = siblings.iter().position(|other| other.range == statement.range)?;
     for later in siblings.iter().skip(at + 1).take(6) {
         if !matches!(later.kind, StatementKind::Simple) {
             return None;
         }
         let code = source.code(&later.range).trim_end_matches(';');
-        let Some((left, right)) = assignment(code).filter(|(left, _)| is_same(left, element)) else {
+        let Some((left, right)) =
+            split_assignment(code).filter(|(left, _)| is_same_expression(left, element))
+        else {
             continue;
         };
-        let between = one.range.end..later.range.start;
-        let is_late = free_names(right).iter().any(|used| {
+        let between = statement.range.end..later.range.start;
+        let uses_later_name = variable_names(right).iter().any(|used| {
             used != name
                 && siblings[at + 1..].iter().any(|other| {
                     other.range.end <= between.end
-                        && declared(source.code(&other.range)).is_some_and(|found| found.name == used)
+                        && parse_declaration(source.code(&other.range))
+                            .is_some_and(|found| found.name == used)
                 })
         });
-        if is_late {
+        if uses_later_name {
             return None;
         }
-        let (function, operand) = match operation_on(name, right) {
+        let (function, operand) = match parse_operation(name, right) {
             Some(found) => found,
-            None if !free_names(right).contains(name) => ("Exchange", right.trim().to_owned()),
+            None if !variable_names(right).contains(name) => ("Exchange", right.trim().to_owned()),
             None => return None,
         };
         let update = SourceUpdate {
-            range: one.range.clone(),
-            removed: Some(later.range.clone()),
+            range: statement.range.clone(),
+            removed_statement: Some(later.range.clone()),
             element: left.trim().to_owned(),
             function,
             operand,
-            old: OldValue::Named(ty.to_owned(), name.to_owned()),
+            old_value: OldValue::Named(ty.to_owned(), name.to_owned()),
         };
-        return Some(subtraction(source, update));
+        return Some(normalize_subtraction(source, update));
     }
     None
 }
 
 /// Returns the update of `if (e < x) x = e;`.
-fn extremum(
+fn parse_extremum(
     source: &ShaderText,
-    one: &ShaderStatement,
+    statement: &ShaderStatement,
     condition: &Range<usize>,
     then: &ShaderStatement,
 ) -> Option<SourceUpdate> {
-    let [store] = then.list()[..] else { return None };
+    let [store] = then.block_statements()[..] else { return None };
     let code = source.code(&store.range).trim_end_matches(';');
-    let called = extremum_call(code);
-    let (element, value) = called.or_else(|| assignment(code))?;
+    let called = parse_extremum_call(code);
+    let (element, value) = called.or_else(|| split_assignment(code))?;
     let condition = source.code(condition);
     for (operator, functions) in
         [("<=", ["Min", "Max"]), (">=", ["Max", "Min"]), ("<", ["Min", "Max"]), (">", ["Max", "Min"])]
     {
-        let [left, right] = split_outside(condition, operator)[..] else { continue };
-        let function = if is_same(left, value) && is_same(right, element) {
+        let [left, right] = split_outside_brackets(condition, operator)[..] else { continue };
+        let function = if is_same_expression(left, value) && is_same_expression(right, element) {
             functions[0]
-        } else if is_same(left, element) && is_same(right, value) {
+        } else if is_same_expression(left, element) && is_same_expression(right, value) {
             functions[1]
         } else {
             continue;
@@ -432,91 +438,94 @@ fn extremum(
             return None;
         }
         return Some(SourceUpdate {
-            range: one.range.clone(),
-            removed: None,
+            range: statement.range.clone(),
+            removed_statement: None,
             element: element.trim().to_owned(),
             function,
             operand: value.trim().to_owned(),
-            old: OldValue::Unused,
+            old_value: OldValue::Unused,
         });
     }
     None
 }
 
 /// Returns the element and the operand of a call such as `atomicMax(x, e)`.
-fn extremum_call(code: &str) -> Option<(&str, &str)> {
+fn parse_extremum_call(code: &str) -> Option<(&str, &str)> {
     let (name, rest) = code.split_once('(')?;
     let is_call = ["atomicMax", "atomicMin", "InterlockedMax", "InterlockedMin"].contains(&name.trim());
     let arguments = rest.trim_end().strip_suffix(')').filter(|_| is_call)?;
-    let [element, value] = split_outside(arguments, ",")[..] else { return None };
+    let [element, value] = split_outside_brackets(arguments, ",")[..] else { return None };
     Some((element.trim().trim_start_matches('&'), value.trim()))
 }
 
 /// Returns the update of `if (x == a) { x = b; … }`.
-fn compare_and_swap(
+fn parse_compare_and_swap(
     source: &ShaderText,
-    one: &ShaderStatement,
+    statement: &ShaderStatement,
     condition: &Range<usize>,
     then: &ShaderStatement,
 ) -> Option<SourceUpdate> {
-    let store = *then.list().first()?;
+    let store = *then.block_statements().first()?;
     let code = source.code(&store.range).trim_end_matches(';');
-    let (element, value) = assignment(code)?;
-    let [left, right] = split_outside(source.code(condition), "==")[..] else { return None };
-    let compared = match (is_same(left, element), is_same(right, element)) {
+    let (element, value) = split_assignment(code)?;
+    let [left, right] = split_outside_brackets(source.code(condition), "==")[..] else { return None };
+    let compared = match (is_same_expression(left, element), is_same_expression(right, element)) {
         (true, false) => right,
         (false, true) => left,
         _ => return None,
     };
     // The store can only be removed from a body with braces.
     let StatementKind::Block(parts) = &then.kind else { return None };
-    if parts.len() < 2 || source.is_unbraced(&one.range) {
+    if parts.len() < 2 || source.is_unbraced(&statement.range) {
         return None;
     }
-    let head = one.range.start..then.range.start;
+    let head = statement.range.start..then.range.start;
     let blanks = source.text[head.clone()].len() - source.text[head.clone()].trim_end().len();
     Some(SourceUpdate {
         range: head.start..head.end - blanks,
-        removed: Some(store.range.clone()),
+        removed_statement: Some(store.range.clone()),
         element: element.trim().to_owned(),
         function: "CompSwap",
         operand: value.trim().to_owned(),
-        old: OldValue::Compared(compared.trim().to_owned()),
+        old_value: OldValue::Compared(compared.trim().to_owned()),
     })
 }
 
 /// Returns the image and coordinate, the function and the operand of an update of a texel.
-fn texel_update(code: &str) -> Option<(String, &'static str, String)> {
+fn parse_texel_update(code: &str) -> Option<(String, &'static str, String)> {
     let arguments = code.strip_prefix("imageStore")?.trim();
     let inner = arguments.strip_prefix('(')?.strip_suffix(')')?;
-    let parts = split_outside(inner, ",");
+    let parts = split_outside_brackets(inner, ",");
     let [image, coordinate, value @ ..] = &parts[..] else { return None };
     let value = value.join(",");
     let mut value = value.trim();
     for vector in ["uvec4", "ivec4"] {
         if let Some(inside) = value.strip_prefix(vector).map(str::trim) {
             let inside = inside.strip_prefix('(')?.strip_suffix(')')?;
-            value = split_outside(inside, ",").first()?.trim();
+            value = split_outside_brackets(inside, ",").first()?.trim();
         }
     }
-    let load = format!("imageLoad({},{})", squeezed(image), squeezed(coordinate));
-    let at = |text: &str| {
-        let text = squeezed(text);
+    let load = format!("imageLoad({},{})", remove_whitespace(image), remove_whitespace(coordinate));
+    let match_load = |text: &str| {
+        let text = remove_whitespace(text);
         let rest = text.strip_prefix(&load)?;
         ["", ".x", ".r"].contains(&rest).then_some(())
     };
-    let (function, operand) = operation_by(value, at)?;
+    let (function, operand) = parse_loaded_operation(value, match_load)?;
     let operand = ["uvec4(", "ivec4("]
         .iter()
         .find_map(|vector| operand.strip_prefix(vector)?.strip_suffix(')'))
         .map_or(operand.clone(), |inside| {
-            split_outside(inside, ",").first().unwrap_or(&inside).trim().to_owned()
+            split_outside_brackets(inside, ",").first().unwrap_or(&inside).trim().to_owned()
         });
     Some((format!("{}, {}", image.trim(), coordinate.trim()), function, operand))
 }
 
 /// Returns the function and the operand of an operation that has the loaded value as one operand.
-fn operation_by(value: &str, is_loaded: impl Fn(&str) -> Option<()>) -> Option<(&'static str, String)> {
+fn parse_loaded_operation(
+    value: &str,
+    is_loaded: impl Fn(&str) -> Option<()>,
+) -> Option<(&'static str, String)> {
     // The loaded operand is replaced by a name for the general case.
     for operator in ["+", "-", "&", "|", "^", ","] {
         let text = match operator {
@@ -525,9 +534,9 @@ fn operation_by(value: &str, is_loaded: impl Fn(&str) -> Option<()>) -> Option<(
             }
             _ => value,
         };
-        let parts = split_outside(text, operator);
+        let parts = split_outside_brackets(text, operator);
         let Some(found) = parts.iter().find(|part| is_loaded(part).is_some()) else { continue };
-        return operation_on("loaded_texel", &value.replacen(found.trim(), "loaded_texel", 1));
+        return parse_operation("loaded_texel", &value.replacen(found.trim(), "loaded_texel", 1));
     }
     None
 }
@@ -536,9 +545,9 @@ fn operation_by(value: &str, is_loaded: impl Fn(&str) -> Option<()>) -> Option<(
 mod tests {
     use super::*;
 
-    fn changed(file: &str, text: &str) -> Vec<String> {
+    fn atomic_statements(file: &str, text: &str) -> Vec<String> {
         let source = ShaderText::parse(file, text);
-        let updates = source.statements().into_iter().filter_map(|one| update_of(&source, one));
+        let updates = source.statements().into_iter().filter_map(|one| parse_update(&source, one));
         updates.filter_map(|update| atomic_statement(&source, &update)).collect()
     }
 
@@ -572,10 +581,10 @@ mod tests {
                 "a.wgsl" => format!("fn f() {{ {code} }}"),
                 _ => format!("void f() {{ {code} }}"),
             };
-            assert_eq!(changed(file, &text).first().map(String::as_str), Some(expected), "{code}");
+            assert_eq!(atomic_statements(file, &text).first().map(String::as_str), Some(expected), "{code}");
         }
         for other in ["s[i] = 1 - s[i];", "s = s - a + b;", "s = t;", "uint a = s; t = a;"] {
-            assert_eq!(changed("a.comp", &format!("void f() {{ {other} }}")), [""; 0], "{other}");
+            assert_eq!(atomic_statements("a.comp", &format!("void f() {{ {other} }}")), [""; 0], "{other}");
         }
     }
 }

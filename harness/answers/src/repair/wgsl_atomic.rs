@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use super::edit::SourceEdit;
-use super::expression::assignment;
-use super::text::{ShaderText, StatementKind, closing};
-use crate::scan::is_word;
+use super::expression::split_assignment;
+use super::text::{ShaderText, StatementKind, closing_bracket_end};
+use crate::scan::is_identifier_character;
 
 /// Upper bound on the nesting of arrays.
 const MAX_NESTING: usize = 4;
@@ -25,28 +25,28 @@ enum PathStep {
 
 impl AtomicPath {
     /// Returns the path of an element such as `s.list[i].count`.
-    pub fn of_element(element: &str) -> Option<AtomicPath> {
-        let (path, end) = path_at(element, 0)?;
+    pub fn parse(element: &str) -> Option<AtomicPath> {
+        let (path, end) = parse_path(element, 0)?;
         (end == element.len()).then_some(path)
     }
 }
 
 /// Returns the path that starts at an offset, and the offset after it.
-pub(super) fn path_at(text: &str, start: usize) -> Option<(AtomicPath, usize)> {
-    let word = |at: usize| -> &str {
+pub(super) fn parse_path(text: &str, start: usize) -> Option<(AtomicPath, usize)> {
+    let word_at = |at: usize| -> &str {
         let rest = &text[at..];
-        &rest[..rest.find(|c: char| !is_word(c)).unwrap_or(rest.len())]
+        &rest[..rest.find(|c: char| !is_identifier_character(c)).unwrap_or(rest.len())]
     };
-    let variable = word(start).to_owned();
+    let variable = word_at(start).to_owned();
     let (mut at, mut steps) = (start + variable.len(), Vec::new());
     while let Some(byte) = text.as_bytes().get(at) {
         match byte {
             b'[' => {
-                at = closing(text, at)?;
+                at = closing_bracket_end(text, at)?;
                 steps.push(PathStep::Index);
             }
             b'.' => {
-                let member = word(at + 1);
+                let member = word_at(at + 1);
                 at += 1 + member.len();
                 steps.push(PathStep::Member(member.to_owned()));
             }
@@ -60,7 +60,7 @@ pub(super) fn path_at(text: &str, start: usize) -> Option<(AtomicPath, usize)> {
 pub(super) fn declare_atomic(
     source: &ShaderText,
     path: &AtomicPath,
-    done: &[Range<usize>],
+    edited_ranges: &[Range<usize>],
 ) -> Option<Vec<SourceEdit>> {
     let mut edits = vec![declaration_edit(source, path)?];
     for function in &source.functions {
@@ -71,12 +71,13 @@ pub(super) fn declare_atomic(
             let start = at + found;
             at = start + path.variable.len();
             let before = source.plain[..start].trim_end();
-            let is_word_start = !source.plain[..start].ends_with(|c: char| is_word(c) || c == '.');
-            let Some((other, end)) = path_at(&source.plain, start).filter(|_| is_word_start) else {
+            let is_word_start =
+                !source.plain[..start].ends_with(|c: char| is_identifier_character(c) || c == '.');
+            let Some((other, end)) = parse_path(&source.plain, start).filter(|_| is_word_start) else {
                 continue;
             };
-            let is_done = done.iter().any(|range| range.contains(&start));
-            if other != *path || is_done || before.ends_with('&') {
+            let is_edited = edited_ranges.iter().any(|range| range.contains(&start));
+            if other != *path || is_edited || before.ends_with('&') {
                 continue;
             }
             let element = source.plain.get(start..end)?;
@@ -86,7 +87,7 @@ pub(super) fn declare_atomic(
                 .next_back()
                 .filter(|one| matches!(one.kind, StatementKind::Simple) && one.range.start == start);
             let store = statement.and_then(|one| {
-                let (left, value) = assignment(source.code(&one.range).trim_end_matches(';'))?;
+                let (left, value) = split_assignment(source.code(&one.range).trim_end_matches(';'))?;
                 (left.trim() == element).then(|| (one.range.clone(), value.trim().to_owned()))
             });
             match store {
@@ -108,14 +109,14 @@ pub(super) fn declare_atomic(
 /// Returns the edit of the type in a declaration of a variable or member.
 fn declaration_edit(source: &ShaderText, path: &AtomicPath) -> Option<SourceEdit> {
     let plain = &source.plain;
-    let mut ty = module_variable(plain, &path.variable)?;
+    let mut ty = module_variable_type(plain, &path.variable)?;
     for step in &path.steps {
         let text = plain.get(ty.clone())?;
         ty = match step {
             PathStep::Index => {
                 let open = text.find('<')?;
                 let inner = ty.start + open + 1;
-                inner..inner + element_length(plain.get(inner..ty.end)?)
+                inner..inner + first_argument_length(plain.get(inner..ty.end)?)
             }
             PathStep::Member(member) => member_type(plain, text.trim(), member)?,
         };
@@ -128,7 +129,7 @@ fn declaration_edit(source: &ShaderText, path: &AtomicPath) -> Option<SourceEdit
 }
 
 /// Returns the length in bytes of the first argument of a type.
-fn element_length(arguments: &str) -> usize {
+fn first_argument_length(arguments: &str) -> usize {
     let mut depth = 0_usize;
     for (at, byte) in arguments.bytes().enumerate() {
         match byte {
@@ -145,7 +146,7 @@ fn element_length(arguments: &str) -> usize {
 }
 
 /// Returns the byte range of the type of a module variable.
-fn module_variable(plain: &str, name: &str) -> Option<Range<usize>> {
+fn module_variable_type(plain: &str, name: &str) -> Option<Range<usize>> {
     plain.match_indices("var<").find_map(|(at, _)| {
         let end = at + plain[at..].find(';')?;
         let names = at + plain[at..end].find('>')? + 1;
@@ -160,15 +161,15 @@ fn member_type(plain: &str, structure: &str, member: &str) -> Option<Range<usize
         let open = at + plain[at..].find('{')?;
         (plain[at + "struct".len()..open].trim() == structure).then_some(open)
     })?;
-    let end = closing(plain, open)? - 1;
+    let end = closing_bracket_end(plain, open)? - 1;
     let mut at = open + 1;
     while at < end {
         // The comma after a member is outside the brackets of its type.
-        let length = element_length(&plain[at..end]);
+        let length = first_argument_length(&plain[at..end]);
         let text = &plain[at..at + length];
         if let Some(colon) = text.rfind(':')
             && text[..colon].trim().ends_with(member)
-            && !text[..colon].trim().trim_end_matches(member).ends_with(is_word)
+            && !text[..colon].trim().trim_end_matches(member).ends_with(is_identifier_character)
         {
             return Some(at + colon + 1..at + length);
         }
@@ -189,7 +190,7 @@ mod tests {
                     @compute @workgroup_size(4) fn main() {\n    s.list[0] += 1u;\n    s.list[1] = 2u;\n    s.n = s.list[2];\n}\n";
         let source = ShaderText::parse("a.wgsl", text);
         let update = text.find("s.list[0]").unwrap();
-        let path = AtomicPath::of_element("s.list[0]").unwrap();
+        let path = AtomicPath::parse("s.list[0]").unwrap();
         let range = update..update + "s.list[0] += 1u;".len();
         let mut edits = declare_atomic(&source, &path, std::slice::from_ref(&range)).unwrap();
         edits.push(SourceEdit::replace(range, "atomicAdd(&s.list[0], 1u);".to_owned()));

@@ -4,8 +4,8 @@ use naga::back::spv;
 use naga::valid::{Capabilities, ShaderStages, SubgroupOperationSet, ValidationFlags, Validator};
 use naga::{SourceLocation, front};
 
-use super::{OverrideValues, without_directives};
-use crate::scan::without_comments;
+use super::{OverrideValues, strip_unsupported_directives};
+use crate::scan::blank_comments;
 
 /// The compiler with its version.
 pub const COMPILER: &str = "naga 30.0.1 (library)";
@@ -38,7 +38,7 @@ impl WgslError {
 /// # Errors
 /// If naga refuses the source.
 pub fn compile(file: &str, text: &str, overrides: &OverrideValues) -> Result<Vec<u8>, WgslError> {
-    let changed = without_directives(text, &without_comments(text));
+    let changed = strip_unsupported_directives(text, &blank_comments(text));
     let text = changed.as_deref().unwrap_or(text);
     let options = front::wgsl::Options { parse_doc_comments: false, capabilities: Capabilities::all() };
     let module = front::wgsl::Frontend::new_with_options(options)
@@ -49,19 +49,21 @@ pub fn compile(file: &str, text: &str, overrides: &OverrideValues) -> Result<Vec
         .subgroup_stages(ShaderStages::all())
         .subgroup_operations(SubgroupOperationSet::all())
         .validate(&module)
-        .map_err(|error| WgslError::new(with_sources(&error), error.location(text), text))?;
-    let whole = |message: String| WgslError::new(message, None, text);
+        .map_err(|error| WgslError::new(format_error_chain(&error), error.location(text), text))?;
+    let error_without_position = |message: String| WgslError::new(message, None, text);
     let mut values = naga::back::PipelineConstants::default();
     for (name, value) in overrides.iter() {
         let number = match value {
             "true" => 1.0,
             "false" => 0.0,
-            number => number.parse().map_err(|_| whole(format!("`{name}={number}`: expected a number")))?,
+            number => number
+                .parse()
+                .map_err(|_| error_without_position(format!("`{name}={number}`: expected a number")))?,
         };
         values.insert(name.to_owned(), number);
     }
     let (module, info) = naga::back::pipeline_constants::process_overrides(&module, &info, None, &values)
-        .map_err(|error| whole(with_sources(&error)))?;
+        .map_err(|error| error_without_position(format_error_chain(&error)))?;
     let mut options = spv::Options {
         debug_info: Some(spv::DebugInfo {
             source_code: text,
@@ -72,13 +74,13 @@ pub fn compile(file: &str, text: &str, overrides: &OverrideValues) -> Result<Vec
     };
     options.flags.set(spv::WriterFlags::DEBUG, true);
     options.flags.set(spv::WriterFlags::ADJUST_COORDINATE_SPACE, true);
-    let words =
-        spv::write_vec(&module, &info, &options, None).map_err(|error| whole(with_sources(&error)))?;
+    let words = spv::write_vec(&module, &info, &options, None)
+        .map_err(|error| error_without_position(format_error_chain(&error)))?;
     Ok(words.into_iter().flat_map(u32::to_le_bytes).collect())
 }
 
 /// Formats an error and its sources.
-fn with_sources(error: &dyn std::error::Error) -> String {
+fn format_error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(error) = source {

@@ -7,7 +7,7 @@ pub mod explain;
 
 use std::time::Instant;
 
-use answers::{finding_record, needed_record, placed_refusal_text, refusal_text, source_place};
+use answers::{finding_record, needed_record, placed_refusal_text, refusal_text, source_location};
 use frontend::grid::NeededInput;
 use frontend::{
     AnalysisOptions, FindingKind, InputGrid, InputNeeds, LiftFinding, Lifted, ModelQuery, Refusal,
@@ -83,7 +83,7 @@ pub fn check_module(
     let invalid: Vec<String> = frontend::invalid_uses(&module)
         .iter()
         .map(|one| {
-            let (file, line) = source_place(file, &module, one.at.line, one.at.place);
+            let (file, line) = source_location(file, &module, one.at.line, one.at.place);
             let line = line.map_or(String::new(), |line| format!(":{line}"));
             format!("{file}{line}: invalid SPIR-V: {}", one.message)
         })
@@ -212,7 +212,7 @@ fn note_needs(file: &str, checked: &mut Checked, mut needs: InputNeeds) {
     (line.race, line.findings) = (RaceWord::NeedsInputs, Some(Vec::new()));
     *outcome = if broken { CommandOutcome::RuleBroken } else { CommandOutcome::Environment };
     line.needs = needs.inputs.into_iter().map(needed_record).collect();
-    warnings.extend(line.needs.iter().map(|needed| format!("{file}: {}", needed.sentence())));
+    warnings.extend(line.needs.iter().map(|needed| format!("{file}: {}", needed.to_sentence())));
 }
 
 /// Returns the line of an entry point for which both the lifter and the interpreter ran out of time, with
@@ -341,10 +341,10 @@ impl LiftedEntryPoint<'_> {
             .collect();
         for query in queries.iter().filter(|query| query.expected.is_some()) {
             if query.holds == Some(false) {
-                outcome.note(CommandOutcome::RuleBroken);
+                outcome.escalate_to(CommandOutcome::RuleBroken);
                 warnings.push(format!("{}: `{}` does not hold", self.file, query.text));
             } else if query.holds.is_none() {
-                outcome.note(CommandOutcome::Environment);
+                outcome.escalate_to(CommandOutcome::Environment);
                 warnings.push(format!("{}: `{}` has no answer", self.file, query.text));
             }
         }
@@ -418,7 +418,7 @@ impl LiftedEntryPoint<'_> {
     }
 
     fn place(&self, spot: &Spot) -> FindingPlace {
-        let (file, line) = source_place(self.file, self.module, spot.line, spot.place);
+        let (file, line) = source_location(self.file, self.module, spot.line, spot.place);
         let invocation = self.lifted.invocations.get(usize::from(spot.thread));
         FindingPlace {
             file: Some(file),

@@ -112,7 +112,7 @@ impl Undecided<'_> {
             let options =
                 AnalysisOptions { unroll: Some(**bodies), deadline: until.clone(), ..options.clone() };
             let Ok(lifted) = frontend::lift(self.module, &options) else { return false };
-            let budget = Budget::until(&stop).at_most(FEW_STEPS);
+            let budget = Budget::until(&stop).with_step_limit(FEW_STEPS);
             let asking = ModelQuery { budget, race: true, question: true, places: false };
             frontend::answer_with_model(&lifted, self.model, &asking).is_ok()
         };

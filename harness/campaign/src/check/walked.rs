@@ -111,7 +111,7 @@ impl WalkedEntryPoint<'_> {
             .map(|formula| Query { text: format!("forall ({formula})"), holds: None, expected: Some(true) })
             .collect();
         for query in &queries {
-            outcome.note(CommandOutcome::Environment);
+            outcome.escalate_to(CommandOutcome::Environment);
             warnings.push(format!("{}: `{}` has no answer{lacks}", self.file, query.text));
         }
         let line = CheckLine {

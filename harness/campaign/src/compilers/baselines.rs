@@ -27,13 +27,13 @@ pub fn baselines(
 /// Lists the differences between two baselines. Missing kernels count only if a `whole` suite was compiled.
 pub fn differences(old: &CodeBaseline, now: &CodeBaseline, whole: bool, file: &Path) -> String {
     let mut changes = old.changed_sections(now);
-    changes.retain(|change| change.kind != BaselineChangeKind::Gone || whole);
+    changes.retain(|change| change.kind != BaselineChangeKind::Removed || whole);
     let file = file.display();
     let mut told = String::new();
     for change in &changes {
         let word = match change.kind {
-            BaselineChangeKind::New => "new",
-            BaselineChangeKind::Gone => "gone",
+            BaselineChangeKind::Added => "new",
+            BaselineChangeKind::Removed => "gone",
             BaselineChangeKind::Changed => "changed",
         };
         told += &format!("{file}: {word}: {}\n", change.section);
@@ -69,7 +69,7 @@ fn compute_baseline(
         }
     }
     let dialect = target.dialect();
-    let keep = |_: &FormKernels, _: &FormKernel, compiled: &CompilationResult| match Disassembly::read(
+    let keep = |_: &FormKernels, _: &FormKernel, compiled: &CompilationResult| match Disassembly::parse(
         compiled.assembly(),
         dialect,
     ) {

@@ -9,11 +9,11 @@ use litmus::Test;
 use results::wire::{
     CodegenForm, CodegenKernel, CodegenLine, MACHINE_CODE_SCHEMA, MachineCodeLine, RunLine, VerdictWord,
 };
-use results::write::code::EXTENSION;
+use results::write::code::EXECUTABLE_PROPERTIES_EXTENSION;
 use results::write::codegen::CodegenView;
 use runner::RunVariant;
 use shaders::Pipelines;
-use shaders::variant::References;
+use shaders::variant::ReferenceAliasing;
 
 use super::engine::{Engine, Made};
 use super::targets::CompilerTarget;
@@ -34,11 +34,11 @@ const PATIENCE_OF_A_RUN: Duration = Duration::from_secs(10);
 
 /// Returns the form of the kernels that a variant dispatches.
 fn form_of_variant(variant: &RunVariant) -> Form {
-    match (variant.pipelines, variant.shader.references) {
+    match (variant.pipelines, variant.shader.reference_aliasing) {
         (Pipelines::Merged, _) => Form::Merged,
-        (Pipelines::Split, References::Restrict) => Form::Restrict,
-        (Pipelines::Split, References::Aliased) if variant.shader.readonly => Form::ReadOnly,
-        (Pipelines::Split, References::Aliased) => Form::Split,
+        (Pipelines::Split, ReferenceAliasing::Restrict) => Form::Restrict,
+        (Pipelines::Split, ReferenceAliasing::Aliased) if variant.shader.readonly => Form::ReadOnly,
+        (Pipelines::Split, ReferenceAliasing::Aliased) => Form::Split,
     }
 }
 
@@ -119,7 +119,7 @@ pub fn violations(
                     record.replay = alone.replay;
                 }
                 Err(NoCode::Lacks(what)) => {
-                    if what == EXTENSION {
+                    if what == EXECUTABLE_PROPERTIES_EXTENSION {
                         lacking.insert(&line.device, what.clone());
                     }
                     record.no_code_reason = Some(what);
@@ -154,7 +154,7 @@ fn that_ran(
 ) -> Result<Vec<CodegenForm>, NoCode> {
     let test = &item.loaded.test;
     let told = of_run.told(test, item.variant).map_err(NoCode::Other)?;
-    let parts: Vec<_> = told.program.phases.iter().flat_map(|phase| &phase.parts).collect();
+    let parts: Vec<_> = told.program.phases.iter().flat_map(|phase| &phase.kernels).collect();
     let kernels: Vec<KernelToCompile> =
         parts.iter().map(|part| KernelToCompile::from(&part.kernel)).collect();
     let mut ran = Vec::new();

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use codegen::{Form, FormKernel};
 use litmus::Test;
-use runner::pool::{self, Calls, End, Limits, PoolEvent};
+use runner::pool::{self, AttemptEnd, Limits, PoolCallbacks, PoolEvent};
 
 use crate::compiling::{CompilationResult, CompileAnswer, CompileFailure, CompileJob, KernelToCompile};
 use crate::{Failure, workers};
@@ -173,20 +173,20 @@ impl Engine {
         pool::run(
             &limits,
             jobs.len(),
-            Calls::<CompileJob, (), CompileAnswer> {
-                command: &mut || target.command(&self.program),
-                job: &mut |number, _| CompileJob {
+            PoolCallbacks::<CompileJob, (), CompileAnswer> {
+                make_command: &mut || target.command(&self.program),
+                make_job: &mut |number, _| CompileJob {
                     device: target.selector.clone(),
                     kernels: jobs.get(number).map(|kernels| kernels.to_vec()).unwrap_or_default(),
                     forms: self.forms,
                     misbehave: self.misbehave.clone(),
                 },
-                event: &mut |event| {
+                on_event: &mut |event| {
                     if let PoolEvent::Finished(report) = event {
                         answers.push(match report.last.end {
-                            End::Answered(answer) => Ok(answer),
-                            End::Failed(failure) => Err(failure.to_string()),
-                            End::NotRun(why) => Err(why.to_string()),
+                            AttemptEnd::Answered(answer) => Ok(answer),
+                            AttemptEnd::Failed(failure) => Err(failure.to_string()),
+                            AttemptEnd::NotRun(why) => Err(why.to_string()),
                         });
                     }
                     ControlFlow::Continue(())

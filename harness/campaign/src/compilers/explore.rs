@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use codegen::{CompiledKernels, Form, FormKernel, form, mutation_test};
 use isa::{AmdFamily, FactTable, MachineVerdict, Profile};
 use litmus::{Prediction, Race};
-use model::{Model, Options, predict};
+use model::{Model, PredictOptions, predict};
 use results::wire::{
     CODEGEN_EDIT_SCHEMA, CODEGEN_EXPLORE_NOTE, CODEGEN_EXPLORE_SCHEMA, CodegenEditLine, CodegenExploreLine,
     CodegenExploreVerdict, CodegenStep, CodegenWitness,
@@ -79,8 +79,10 @@ fn predict_all(name: &str, asked: &CodegenRequest) -> Result<Predictions, Failur
         if !model.judges(item.test.dialect) {
             return Err(format!("the model `{name}` does not support this dialect"));
         }
-        let said = shaders::meaning(&item.test, item.variant.shader).map_err(|error| error.to_string())?;
-        let prediction = predict(&said, &model, &Options::default()).map_err(|error| error.to_string())?;
+        let said =
+            shaders::effective_test(&item.test, item.variant.shader).map_err(|error| error.to_string())?;
+        let prediction =
+            predict(&said, &model, &PredictOptions::default()).map_err(|error| error.to_string())?;
         match prediction.race {
             Race::Free => Ok(prediction),
             Race::Racy if prediction.race_thin_air => Ok(prediction),
@@ -160,8 +162,8 @@ fn edits_of(
         kernel: question.units.get(edited.kernel).map(|unit| unit.name.clone()).unwrap_or_default(),
         code: edited.text,
         edit: edited.kind.to_string(),
-        caught: edited.fate.is_caught(),
-        fate: edited.fate.to_string(),
+        caught: edited.verdict.is_detected(),
+        fate: edited.verdict.to_string(),
     };
     edited.into_iter().map(line).collect()
 }
@@ -231,7 +233,7 @@ fn build_question(
     let kernels = CompiledKernels {
         test: &item.test,
         program: &program,
-        texts: &texts,
+        programs: &texts,
         family: &family,
         descriptors,
         subgroup_size: sizes.subgroup_size,
@@ -255,9 +257,9 @@ fn answer(
         },
         MachineVerdict::Reachable(witness) => CodegenExploreLine {
             verdict: CodegenExploreVerdict::Reachable,
-            assumptions: witness.explored.assumptions,
-            placements: witness.explored.placements,
-            states: witness.explored.states,
+            assumptions: witness.exploration.assumptions,
+            placements: witness.exploration.placements,
+            states: witness.exploration.states,
             witness: Some(CodegenWitness {
                 outcome: witness.outcome,
                 units: witness.placement.units,
@@ -274,7 +276,7 @@ fn answer(
                             .map(|unit| unit.name.clone())
                             .unwrap_or_default(),
                         code: code_line(texts, step.kernel, step.line),
-                        effect: step.what,
+                        effect: step.description,
                     })
                     .collect(),
             }),

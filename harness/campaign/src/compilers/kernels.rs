@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use device::Listed;
+use device::ListedDevice;
 use runner::Stress;
 use shaders::{KernelConfig, Program};
 use sim::Fault;
@@ -44,16 +44,17 @@ impl GenerationTarget {
 
     fn made_for(
         target: Option<CompilerTarget>,
-        listed: Option<&Listed>,
+        listed: Option<&ListedDevice>,
     ) -> Result<GenerationTarget, Failure> {
         let stress = match listed {
             Some(listed) => Stress::for_device(&listed.identity, &listed.capabilities),
             None => Stress::preset(ANY_DEVICE),
         };
         let stress = stress.map_err(Failure::environment_error)?;
-        let config = listed.map_or(KernelConfig::PLAIN, |listed| stress.kernel_config(&listed.capabilities));
+        let config =
+            listed.map_or(KernelConfig::MINIMAL, |listed| stress.kernel_config(&listed.capabilities));
         // The printed code is that of the test, without memory stress.
-        Ok(GenerationTarget { target, config: KernelConfig { stressed: false, ..config }, stress })
+        Ok(GenerationTarget { target, config: KernelConfig { has_stress: false, ..config }, stress })
     }
 }
 

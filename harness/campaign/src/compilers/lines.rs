@@ -1,6 +1,6 @@
 //! Compiles every kernel on every device and reports the resulting code.
 
-use codegen::machine::DisassemblerDialect;
+use codegen::disassembly::DisassemblerDialect;
 use codegen::{Disassembly, FormKernel, align};
 use litmus::Test;
 use results::wire::{
@@ -166,7 +166,7 @@ fn kernel(
     (dialect, compiler_target): (&'static DisassemblerDialect, &str),
     shown: Option<CodegenView>,
 ) -> CodegenKernel {
-    let machine = Disassembly::read(compiled.assembly(), dialect);
+    let machine = Disassembly::parse(compiled.assembly(), dialect);
     let code = match &machine {
         Ok(machine) if shown == Some(CodegenView::Code) => aligned(test, unit, machine),
         _ => Vec::new(),

@@ -1,6 +1,6 @@
 //! Checks each memory order that a test requires in the machine code.
 
-use codegen::order::{self, OrderFinding, OrderKept, RequiredOrder};
+use codegen::order::{self, OrderFinding, OrderVerdict, RequiredOrder};
 use codegen::{Disassembly, FormKernel, LineSource, align};
 use litmus::{AccessKind, Keyword, MemoryAccess, Test};
 use results::wire::{CodegenOrder, CodegenOrderVerdict, CodegenOrdered};
@@ -34,15 +34,15 @@ pub fn orders(
             .and_then(|(_, text)| order::check_nir(&asked, text, loads))
             .map(ordered),
     };
-    order::required_orders(test, unit).into_iter().map(order).collect()
+    order::find_required_orders(test, unit).into_iter().map(order).collect()
 }
 
 fn ordered(found: OrderFinding) -> CodegenOrdered {
     let verdict = match found.verdict {
-        OrderKept::Kept => CodegenOrderVerdict::Kept,
-        OrderKept::Weakened => CodegenOrderVerdict::Weakened,
-        OrderKept::Lost => CodegenOrderVerdict::Lost,
-        OrderKept::Unknown => CodegenOrderVerdict::Unknown,
+        OrderVerdict::Kept => CodegenOrderVerdict::Kept,
+        OrderVerdict::Weakened => CodegenOrderVerdict::Weakened,
+        OrderVerdict::Lost => CodegenOrderVerdict::Lost,
+        OrderVerdict::Unknown => CodegenOrderVerdict::Unknown,
     };
     CodegenOrdered {
         verdict,

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use codegen::differ::{kind_of_step, shape_of};
+use codegen::differ::{relaxation_kind, shape_of_test_name};
 use codegen::{CodeDifference, Disassembly, Form, FormKernel, form_kernels};
 use litmus::Test;
 use model::synthesis::{TestStanding, standing_of, weakenings};
-use model::{Model, Options};
+use model::{Model, PredictOptions};
 use results::wire::{CODEGEN_DIFF_SCHEMA, CodegenDiffLine, CodegenDiffVerdict};
 
 use super::engine::{Engine, FormKernels, Made};
@@ -89,7 +89,7 @@ fn list_relaxations(asked: &CodegenRequest) -> Result<Vec<RelaxedTest>, Failure>
 }
 
 fn standing(test: &Test, model: &Model) -> TestStanding {
-    model::verdict(test, model, &Options::default())
+    model::predict_summary(test, model, &PredictOptions::default())
         .map_or(TestStanding::Unknown, |says| standing_of(test, &says))
 }
 
@@ -133,7 +133,7 @@ fn compare_code(
     }
     let dialect = target.dialect();
     let keep = |_: &FormKernels, _: &FormKernel, compiled: &CompilationResult| {
-        Disassembly::read(compiled.assembly(), dialect)
+        Disassembly::parse(compiled.assembly(), dialect)
     };
     let asked_questions: Vec<&FormKernels> = questions.iter().collect();
     let codes: Vec<Codes> = engine
@@ -159,12 +159,12 @@ fn compare_code(
             id: item.id.clone(),
             device: target.name.clone(),
             form: form.to_string(),
-            shape: shape_of(&item.test.name).to_owned(),
+            shape: shape_of_test_name(&item.test.name).to_owned(),
             step: relaxed.step.clone(),
-            relaxation: kind_of_step(&relaxed.step).to_owned(),
+            relaxation: relaxation_kind(&relaxed.step).to_owned(),
             needed: relaxed.needed,
             verdict: match &difference {
-                Ok(difference) if difference.is_no_effect() => CodegenDiffVerdict::NoEffect,
+                Ok(difference) if difference.has_same_memory_operations() => CodegenDiffVerdict::NoEffect,
                 Ok(_) => CodegenDiffVerdict::Differs,
                 Err(_) => CodegenDiffVerdict::Skipped,
             },

@@ -4,9 +4,9 @@ use plan::Feature;
 use std::path::Path;
 use std::process::Command;
 
-use codegen::machine::{DisassemblerDialect, PLAIN};
+use codegen::disassembly::{DisassemblerDialect, PLAIN};
 use codegen::{FormKernel, KernelSizes};
-use device::Listed;
+use device::ListedDevice;
 use vendor::{ChipFamily, Vendor};
 
 use crate::Failure;
@@ -22,7 +22,7 @@ pub struct CompilerTarget {
     /// The device selector for the worker.
     pub selector: String,
     /// The device's identity and capabilities.
-    pub listed: Listed,
+    pub listed: ListedDevice,
     /// The vendor, if known.
     pub vendor: Option<&'static Vendor>,
     /// The GPU family, if known.
@@ -37,9 +37,9 @@ impl CompilerTarget {
         CompilerTarget::new(name, selector, target.listed.clone(), target.process.clone())
     }
 
-    fn new(name: String, selector: String, listed: Listed, process: Process) -> CompilerTarget {
+    fn new(name: String, selector: String, listed: ListedDevice, process: Process) -> CompilerTarget {
         let identity = &listed.identity;
-        let of = vendor::of_identity(&identity.name, &identity.device_name, identity.driver_id);
+        let of = vendor::find_by_identity(&identity.name, &identity.device_name, identity.driver_id);
         CompilerTarget {
             name,
             selector,
@@ -80,7 +80,7 @@ impl CompilerTarget {
         let has = self.listed.capabilities.has_feature(Feature::ShaderSplitBarrier);
         !has && self
             .vendor
-            .is_some_and(|vendor| vendor.takes_intel_split_barriers(&self.listed.identity.driver_info))
+            .is_some_and(|vendor| vendor.has_intel_split_barriers(&self.listed.identity.driver_info))
     }
 
     /// Returns the compiler's name of the chip, or an empty string.

@@ -151,7 +151,7 @@ mod tests {
     /// A matrix of another corpus or another machine would give wrong detection power.
     #[test]
     fn the_committed_matrix_is_complete_and_of_this_corpus_and_this_machine() {
-        let matrix = results::power::matrix().unwrap();
+        let matrix = results::power::embedded_matrix().unwrap();
         let again = "run `vk-litmus bench --faults --matrix results/power/faults.json`";
         let told = |row: &Row| (row.name, row.family, row.rule, row.expect.word());
         let listed = |row: &'static FaultRow| {

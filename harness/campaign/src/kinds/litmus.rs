@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 
 use litmus::{Observation, Outcome, Overlap};
 use results::Reason;
-use results::wire::{INSTANCES_A_TEST, RunLine};
+use results::wire::{INSTANCES_PER_TEST_SUFFIX, RunLine};
 use runner::pool::{JobReport, Limits};
 use runner::wire::{IncompleteReason, Job, JobResult, Snapshot};
-use runner::{Parts, RunSettings};
+use runner::{ContentionTimeShares, RunSettings};
 
 use super::RunOptions;
 use crate::misbehave::Misbehaviour;
@@ -51,7 +51,7 @@ impl std::fmt::Display for TestBudget {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             TestBudget::Time(time) => write!(f, "{} a device", humantime::format_duration(*time)),
-            TestBudget::Instances(instances) => write!(f, "{instances}{INSTANCES_A_TEST}"),
+            TestBudget::Instances(instances) => write!(f, "{instances}{INSTANCES_PER_TEST_SUFFIX}"),
         }
     }
 }
@@ -112,12 +112,13 @@ impl RunKind for Litmus<'_> {
         let ahead = self.options.jobs == 1 && !target.listed.capabilities.is_cpu;
         let next = next.filter(|_| ahead);
         let next = next.map(|next| Box::new(Job { serial: Vec::new(), ..self.alone(next, None) }));
-        let parts = share.map_or_else(Parts::default, |share| self.parts(target, share, is_last));
+        let parts =
+            share.map_or_else(ContentionTimeShares::default, |share| self.parts(target, share, is_last));
         Job { next, parts, ..self.alone(cell, share) }
     }
 
     fn smaller(&self, job: Job, lost: u32) -> Job {
-        Job { stress: job.stress.map(|stress| stress.smaller(lost)), ..job }
+        Job { stress: job.stress.map(|stress| stress.halved(lost)), ..job }
     }
 
     fn failure(answer: &JobResult) -> Option<&IncompleteReason> {
@@ -167,7 +168,7 @@ impl Litmus<'_> {
     /// Returns the parts of its share of the time that a test may use. An exercised test leaves half of its
     /// share to later tests. One that is not exercised may use more, unless earlier tests took an amount such that
     /// later ones would get too little.
-    fn parts(&self, target: &DeviceTarget, share: Duration, is_last: bool) -> Parts {
+    fn parts(&self, target: &DeviceTarget, share: Duration, is_last: bool) -> ContentionTimeShares {
         let of_target = |cell: &&DeviceTest| {
             self.plan.targets.get(cell.target).is_some_and(|own| own.name == target.name)
         };
@@ -198,18 +199,18 @@ impl Litmus<'_> {
             twin: item.judged.thread_overlap() != Overlap::Ordered,
             serial: serial_outcomes(cell),
             enough: results::judge::EXERCISED_THRESHOLD,
-            parts: Parts::default(),
+            parts: ContentionTimeShares::default(),
             expected: cell.expected.iter().map(values_of).collect(),
             calibrated: cell.calibrated.iter().map(values_of).collect(),
-            patience: RunSettings::PATIENCE.as_secs_f64(),
+            patience: RunSettings::SUBMISSION_TIMEOUT.as_secs_f64(),
             next: None,
         }
     }
 }
 
 /// Computes the parts for a `share` of the time. `even` is the share of each test if none took more.
-fn split_share(share: Duration, even: Duration, is_last: bool) -> Parts {
-    Parts {
+fn split_share(share: Duration, even: Duration, is_last: bool) -> ContentionTimeShares {
+    ContentionTimeShares {
         exercised: if is_last { 100 } else { 50 },
         // Overhead between tests reduces the shares by about a quarter.
         seeking: if share * 5 >= even * 3 { 250 } else { 100 },

@@ -19,7 +19,7 @@ use model::progress::{
 };
 use results::Reason;
 use results::wire::{
-    DISPATCHES_A_PLACEMENT, DeviceRecord, ModelRecord, PLAN_SCHEMA, PlanRecord, RunLine, TestRecord,
+    DISPATCHES_PER_PLACEMENT_SUFFIX, DeviceRecord, ModelRecord, PLAN_SCHEMA, PlanRecord, RunLine, TestRecord,
 };
 use runner::pool::{JobReport, Limits};
 use runner::progress::{Answer, PLACEMENTS, PlacementObservations, ProgressJob, UnitAssignment};
@@ -162,7 +162,7 @@ pub(crate) fn placements(variant: &str) -> Option<Vec<UnitAssignment>> {
 /// Computes the race verdict and the termination of a test.
 fn predict_progress(test: &Test, chosen: &Chosen) -> Result<Verdicts, String> {
     let stop = patience(PATIENCE);
-    let options = model::Options { budget: Budget::until(&stop), ..model::Options::default() };
+    let options = model::PredictOptions { budget: Budget::until(&stop), ..model::PredictOptions::default() };
     let race = predict(test, &chosen.model, &options).map_err(|error| error.to_string())?.race;
     let uniform: Vec<ProgressModel> =
         PROGRESS_GUARANTEES.iter().map(|(_, promise)| ProgressModel::uniform(*promise)).collect();
@@ -203,9 +203,11 @@ fn read_claim(folder: Option<&Path>, target: &DeviceTarget) -> Result<Option<Pro
 fn cells(items: &[ProgressItem], devices: &[Tested]) -> Vec<ProgressCell> {
     let kernel = |item: &ProgressItem, tested: &Tested, placement| match &item.verdicts {
         Err(why) => Err(why.clone()),
-        Ok(_) => runner::progress::kernel(&item.loaded.test, &tested.target.listed.capabilities, placement)
-            .map(|kernel| judge::KernelFacts::of(&kernel))
-            .map_err(|failure| failure.to_string()),
+        Ok(_) => {
+            runner::progress::compile_kernel(&item.loaded.test, &tested.target.listed.capabilities, placement)
+                .map(|kernel| judge::KernelFacts::of(&kernel))
+                .map_err(|failure| failure.to_string())
+        }
     };
     let suits = |item: &ProgressItem, tested: &Tested, placement: UnitAssignment| {
         let parts = kernel(item, tested, UnitAssignment::Plain).map_or(1, |kernel| kernel.units);
@@ -213,7 +215,7 @@ fn cells(items: &[ProgressItem], devices: &[Tested]) -> Vec<ProgressCell> {
         // add nothing.
         let simulated = probe::is_sim(&tested.target.listed);
         item.placements.len() == 1
-            || placement.suits(parts) && (placement == UnitAssignment::Plain || !simulated)
+            || placement.applies_to(parts) && (placement == UnitAssignment::Plain || !simulated)
     };
     let mut cells = Vec::new();
     for (device, tested) in devices.iter().enumerate() {
@@ -335,7 +337,7 @@ impl ProgressPlan {
             tool: env!("CARGO_PKG_VERSION").to_owned(),
             plan: String::new(),
             seed: 0,
-            budget: format!("{}{DISPATCHES_A_PLACEMENT}", dispatch_count(options)),
+            budget: format!("{}{DISPATCHES_PER_PLACEMENT_SUFFIX}", dispatch_count(options)),
             stress: self.stress(),
             shard: options.shard.map(|shard| shard.to_string()),
             devices: self.devices()?,

@@ -360,7 +360,7 @@ impl RunKind for Shaders<'_> {
             seconds: share.map(|share| share.as_secs_f64()),
             seed: runner::test_seed(self.seed, hash),
             stress: Some(target.stress.clone()),
-            patience: RunSettings::PATIENCE.as_secs_f64(),
+            patience: RunSettings::SUBMISSION_TIMEOUT.as_secs_f64(),
         }
     }
 

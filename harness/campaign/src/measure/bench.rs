@@ -52,8 +52,8 @@ fn baseline(scheme: &str, seen: &[StoreBuffering]) -> Baseline {
 fn baseline_run(seen: &StoreBuffering) -> BaselineRun {
     let counts = Counts {
         instances: seen.instances(),
-        interleaved: seen.interleaved(),
-        weak: seen.weak(),
+        interleaved: seen.interleaved_instances(),
+        weak: seen.weak_instances(),
         seconds: seen.seconds,
         ..Counts::default()
     };
@@ -171,7 +171,7 @@ fn run_of(
     let outcomes = seen.histogram.counts.iter().map(|(outcome, count)| {
         let says = subject.prediction.outcomes.get(outcome);
         BenchOutcome {
-            state: results::state::line(&subject.test, &subject.prediction.observables, outcome),
+            state: results::state::format_outcome(&subject.test, &subject.prediction.observables, outcome),
             count: *count,
             weak: says.is_none_or(|says| says.weak),
             serial: says.is_some_and(|says| says.serial),

@@ -62,8 +62,8 @@ pub fn write(
     for (memory, has) in [
         ("images", program.kernels().any(|kernel| !kernel.images.is_empty())),
         ("graphics stages", program.kernels().any(|kernel| kernel.carrier != Carrier::Compute)),
-        ("addresses", program.kernels().any(|kernel| kernel.addresses)),
-        ("locations in separate memory", !program.apart().is_empty()),
+        ("addresses", program.kernels().any(|kernel| kernel.uses_addresses)),
+        ("locations in separate memory", !program.separate_storages().is_empty()),
         ("memory that the host accesses", requirements.iter().any(|kernel| kernel.host_visible)),
     ] {
         if has {
@@ -84,8 +84,8 @@ pub fn write(
     line(format!("#define STORAGES {}u", program.storages.max(1)));
     line(format!("#define STORAGE_WORDS {}u", program.storage_words.max(1)));
     line(format!("#define SLOTS {}u", program.results.len()));
-    line(format!("#define CLASSES {}u", program.most_classes()));
-    line(format!("#define LOOP_TURNS {}u", program.loop_turns()));
+    line(format!("#define CLASSES {}u", program.max_workgroups_per_group()));
+    line(format!("#define LOOP_TURNS {}u", program.max_loop_iterations()));
 
     let mut features = String::new();
     for feature in program.features() {
@@ -96,7 +96,7 @@ pub fn write(
     line(format!("#define FEATURES(NEED){features}"));
 
     line("/* Ranges that each dispatch draws from. */".to_owned());
-    let groups = if program.most_classes() == 1 { stress.groups_within } else { stress.groups };
+    let groups = if program.max_workgroups_per_group() == 1 { stress.groups_within } else { stress.groups };
     for (name, (low, high)) in [
         ("groups", groups),
         ("rounds", stress.rounds),
@@ -120,16 +120,16 @@ pub fn write(
     line("static const struct kernel kernels[] = {".to_owned());
     let mut number = 0;
     for (phase, parts) in program.phases.iter().enumerate() {
-        for part in &parts.parts {
+        for part in &parts.kernels {
             let file = numbered(KERNEL.as_ref(), number);
             number += 1;
             let bindings = part.kernel.bindings.iter().map(|binding| match binding {
                 Binding::Results => 'R',
                 Binding::Rendezvous => 'M',
-                Binding::Locations | Binding::Apart | Binding::Scratch | Binding::Claims => 'L',
+                Binding::Locations | Binding::SeparateLocations | Binding::Scratch | Binding::Claims => 'L',
             });
             let (file, bindings) = (file.display(), bindings.collect::<String>());
-            let subgroups = runner::subgroups(&part.kernel);
+            let subgroups = runner::subgroup_requirements(&part.kernel);
             line(format!(
                 "    {{\"{file}\", {}, \"{bindings}\", {phase}, {}u, {}, {}}},",
                 part.kernel.roles.classes.len(),
@@ -143,11 +143,12 @@ pub fn write(
     line("/* What stands before each phase. */".to_owned());
     line("static const struct { VkAccessFlags available, visible; } between[PHASES] = {".to_owned());
     for phase in &program.phases {
-        let (available, visible) = (access_flags(phase.before.available), access_flags(phase.before.visible));
+        let (available, visible) =
+            (access_flags(phase.dependency.available), access_flags(phase.dependency.visible));
         line(format!("    {{{available}, {visible}}},"));
     }
     line("};".to_owned());
-    let initial = program.initial.iter().flat_map(|bits| {
+    let initial = program.initial_values.iter().flat_map(|bits| {
         (0..program.storage_words.max(1)).map(move |word| (bits >> (32 * word.min(3))) as u32)
     });
     line(format!(
@@ -207,7 +208,8 @@ fn value(test: &Test, program: &Program, observable: Observable) -> Result<Strin
     if let Some(slot) = slot {
         return Ok(format!("{{{shown}, 0, {slot}, 0, 0, 0xffffffffu, 0}}"));
     }
-    let (_, storage) = program.finals.iter().find(|(known, _)| *known == observable).ok_or_else(lacks)?;
+    let (_, storage) =
+        program.final_values.iter().find(|(known, _)| *known == observable).ok_or_else(lacks)?;
     // Components of a vector are consecutive.
     let component = match observable {
         Observable::Location(_, component) => u32::from(component),

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use litmus::{Prediction, Race};
-use results::show;
+use results::escape;
 use results::state;
 use results::wire::VerdictWord;
 use results::write::number;
@@ -32,7 +32,8 @@ pub struct ReadmeContent<'a> {
 
 /// Returns the README. Control characters of untrusted text, such as device names, are removed.
 pub fn write(said: &ReadmeContent<'_>) -> String {
-    let mut text = format!("# {}: {}\n\n", show::line(said.subject.name()), show::line(&title(said)));
+    let mut text =
+        format!("# {}: {}\n\n", escape::escape_line(said.subject.name()), escape::escape_line(&title(said)));
     let why = said.subject.loaded.test.metadata.why.join(" ");
     if !why.is_empty() {
         let _ = writeln!(text, "{why}\n");
@@ -63,7 +64,7 @@ pub fn write(said: &ReadmeContent<'_>) -> String {
         let _ = writeln!(text, "{lack}\n");
     }
     let _ = writeln!(text, "Written by vk-litmus {}.", env!("CARGO_PKG_VERSION"));
-    show::block(&text).into_owned()
+    escape::escape_block(&text).into_owned()
 }
 
 fn title(said: &ReadmeContent<'_>) -> String {
@@ -90,7 +91,7 @@ fn title(said: &ReadmeContent<'_>) -> String {
 
 fn what_was_seen(RecordedVerdict { line, device }: &RecordedVerdict) -> String {
     let mut text = "## What was seen\n\n".to_owned();
-    let instances = number::count(line.instances);
+    let instances = number::format_count(line.instances);
     let _ = writeln!(text, "{instances} instances on `{}`: {}.\n", line.device, line.verdict.text());
     text += "| count | outcome | the model |\n|---:|---|---|\n";
     for outcome in line.outcomes.iter().filter(|outcome| outcome.count > 0) {
@@ -103,15 +104,15 @@ fn what_was_seen(RecordedVerdict { line, device }: &RecordedVerdict) -> String {
         let _ = writeln!(
             text,
             "| {} | `{}` | {says} |",
-            number::count(outcome.count),
-            state::text(&outcome.state)
+            number::format_count(outcome.count),
+            state::format_state(&outcome.state)
         );
     }
     for odd in &line.unexpected {
         let _ = writeln!(
             text,
             "| {} | raw values {:x?} | **no execution has them** |",
-            number::count(odd.count),
+            number::format_count(odd.count),
             odd.raw
         );
     }

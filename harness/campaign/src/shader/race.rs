@@ -18,7 +18,7 @@ use crate::patience::{patience, patience_once_asked};
 pub fn page_of(line: &RaceLine) -> ShaderAnswer {
     let covers = Some(&line.coverage.words).filter(|words| !words.is_empty());
     let covers = covers.map(|words| format!("For {words}."));
-    let needs = line.needs.iter().map(NeededRecord::sentence);
+    let needs = line.needs.iter().map(NeededRecord::to_sentence);
     let order = line.order_dependent.iter().map(|element| format!("Order-dependent: {element}"));
     let notes = covers.into_iter().chain(line.why.clone()).chain(needs).chain(order).collect();
     shown(format!("{} {}", line.file, line.entry), line.headline(), notes, &line.findings, &line.file)
@@ -50,7 +50,7 @@ pub fn shown(
         message: finding.message.clone(),
         places: finding.at.iter().map(place).collect(),
         reason: None,
-        mend: finding.mend.iter().map(MendRecord::placed).collect(),
+        fixes: finding.mend.iter().map(MendRecord::format_with_position).collect(),
         diff: diff_of(&finding.mend),
     };
     ShaderAnswer { title, verdict, notes, findings: findings.iter().map(finding).collect() }
@@ -91,7 +91,7 @@ impl FixDiffs {
 
     /// Returns the unified diffs, one for each file, for `patch -p0`.
     pub fn text(&self) -> String {
-        self.0.iter().map(|(file, (text, edits))| edits.diff(file, text)).collect()
+        self.0.iter().map(|(file, (text, edits))| edits.to_unified_diff(file, text)).collect()
     }
 }
 
@@ -144,7 +144,7 @@ pub fn lines(
         inputs: asked.inputs,
         model,
         start_limit: &start_limit,
-        has_tests: asked.smallest,
+        creates_tests: asked.smallest,
         source: asked.source,
         warn: &|warning| tracing::warn!("{warning}"),
         save_inputs: save.as_ref().map(|save| save as &dyn Fn(&AnalysisOptions) -> Result<(), String>),

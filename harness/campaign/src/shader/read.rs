@@ -8,7 +8,7 @@ use std::time::Duration;
 use answers::{needed_record, placed_refusal_text, source_refusal_text};
 use frontend::{AnalysisOptions, FinalCell, FinalContents, KernelDispatch, Problem, Refusal, SpirvModule};
 use model::Model;
-use runner::shader::{Input, InputImage, InputShape};
+use runner::shader::{InputImage, InputShape, ShaderInput};
 
 use super::entries;
 use super::source::{Compilation, SourceModule, load_all};
@@ -128,7 +128,7 @@ fn read_module(
             own.notes.push(format!("inputs chosen by the tool: {chosen}"));
         }
         let needs: Vec<String> =
-            choice.needs(&module).inputs.into_iter().map(|one| needed_record(one).sentence()).collect();
+            choice.needs(&module).inputs.into_iter().map(|one| needed_record(one).to_sentence()).collect();
         let is_open =
             !matches!(own.expected, ExpectedContents::Undefined(_)) || choice.needs(&module).decide_findings;
         if !needs.is_empty() && is_open {
@@ -221,7 +221,7 @@ fn fill(
                     format: image.format,
                 });
                 let at = [buffer.set, buffer.binding, buffer.element];
-                Input { image, ..Input::new(at, buffer.uniform, &words) }
+                ShaderInput { image, ..ShaderInput::new(at, buffer.uniform, &words) }
             })
             .collect(),
     };

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use answers::{needed_record, placed_refusal_text, source_place};
+use answers::{needed_record, placed_refusal_text, source_location};
 use codegen::shrink;
 use frontend::{
     AnalysisOptions, InputGrid, InputMode, OpenParts, Refinement, RefinementQuery, RefinementVerdict,
@@ -227,7 +227,7 @@ impl EntryPair<'_> {
 
 /// Returns the reason of an answer, with the inputs that it depends on.
 fn reason_of(found: &Refinement) -> String {
-    let needs = found.needs.iter().cloned().map(|one| needed_record(one).sentence());
+    let needs = found.needs.iter().cloned().map(|one| needed_record(one).to_sentence());
     std::iter::once(found.reason.clone()).chain(needs).collect::<Vec<_>>().join("; ")
 }
 
@@ -239,7 +239,7 @@ fn line_of(
     request: &RefineRequest,
 ) -> RefineLine {
     let place = |named: &NamedModule<'_>, spot: &Spot| {
-        let (file, line) = source_place(named.file, &named.module, spot.line, spot.place);
+        let (file, line) = source_location(named.file, &named.module, spot.line, spot.place);
         let access = spot.access.map(|writes| if writes { "write" } else { "read" }.to_owned());
         FindingPlace { file: Some(file), line, invocation: None, access }
     };

@@ -27,7 +27,7 @@ use compilers::{COMPILERS, Compiler};
 use entry_points::EntryPoint;
 use frontend::UnsetOverride;
 use includes::{IncludeTree, decode_text, find_folder, folder_of};
-use scan::{has_function, has_word, without_comments};
+use scan::{blank_comments, has_call, has_word};
 use stage::{COMPUTE, ShaderLanguage, SourceStage};
 
 pub use definitions::{CommandFlags, CompileCommands, parse_definitions};
@@ -233,12 +233,12 @@ impl ShaderSource<'_> {
             None => (decode_text(&bytes).0, false),
         };
         let has_byte_order_mark = decode_text(&bytes).1;
-        let plain = without_comments(&text);
+        let plain = blank_comments(&text);
         if language == ShaderLanguage::Glsl && stage::is_hlsl(&plain) {
             language = ShaderLanguage::Hlsl;
         }
         let (overrides, tree) = if language == ShaderLanguage::Wgsl {
-            let overrides = OverrideValues::of_source(&plain, &given.overrides);
+            let overrides = OverrideValues::from_source(&plain, &given.overrides);
             if let Some((name, known)) = overrides.unknown {
                 let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
                 return Err(SourceError::UnknownOverride { file: file.to_owned(), name, known });
@@ -315,16 +315,16 @@ impl ShaderSource<'_> {
 
     /// Returns the text of the source and of the files that it includes, without comments.
     fn whole_text(&self) -> String {
-        let included = self.tree.files.iter().map(|file| without_comments(&file.text));
-        included.fold(without_comments(&self.text), |all, text| all + "\n" + &text)
+        let included = self.tree.files.iter().map(|file| blank_comments(&file.text));
+        included.fold(blank_comments(&self.text), |all, text| all + "\n" + &text)
     }
 
     /// Returns the parts of the source that are compiled separately.
     fn units(&self) -> Result<Vec<CompileUnit>, SourceError> {
-        let plain = without_comments(&self.text);
+        let plain = blank_comments(&self.text);
         match self.language {
             ShaderLanguage::Wgsl => {
-                let text = wgsl::without_directives(&self.text, &plain);
+                let text = wgsl::strip_unsupported_directives(&self.text, &plain);
                 Ok(vec![CompileUnit { entry: None, stage: COMPUTE, defines: Vec::new(), text }])
             }
             ShaderLanguage::Glsl => self.glsl_units(&plain),
@@ -337,7 +337,7 @@ impl ShaderSource<'_> {
         let sections = prepare::sections(&self.text);
         if !sections.is_empty() {
             let section = |section: prepare::StageSection| {
-                let text = prepare::prepare_glsl(&section.text, &without_comments(&section.text));
+                let text = prepare::prepare_glsl(&section.text, &blank_comments(&section.text));
                 unit(section.stage, Some(text.unwrap_or(section.text)))
             };
             return Ok(sections.into_iter().map(section).collect());
@@ -366,7 +366,7 @@ impl ShaderSource<'_> {
             let known = entries.iter().map(|entry| entry.name.clone()).collect();
             entries.retain(|entry| entry.name == *wanted);
             if entries.is_empty() {
-                if !has_function(&whole, wanted) {
+                if !has_call(&whole, wanted) {
                     return Err(no_entry_point(self.file, Some(wanted), known));
                 }
                 let stage = stage::of_file(self.file, "").unwrap_or(COMPUTE);

@@ -66,7 +66,7 @@ fn edits(value: &Value) -> Vec<Value> {
 
 /// Reads a folder and recomputes its lines.
 fn read_again(folder: &Path) -> Result<Vec<RunLine>, String> {
-    let found = read::results(folder).map_err(|error| error.to_string())?;
+    let found = read::read_results(folder).map_err(|error| error.to_string())?;
     let again = recompute(found, OtherVersion::Dropped).map_err(|failure| failure.report().to_string())?;
     Ok(again.results.lines)
 }
@@ -87,7 +87,7 @@ fn accepted_edits(folder: &Path) -> BTreeSet<String> {
             let mut edited = line.clone();
             *edited.pointer_mut(&path).unwrap() = edit.clone();
             let Ok(record) = serde_json::from_value::<RunLine>(edited) else { continue };
-            let sealed = String::from_utf8(results::journal::sealed(&record).unwrap()).unwrap();
+            let sealed = String::from_utf8(results::journal::seal_record(&record).unwrap()).unwrap();
             std::fs::write(&journal, format!("{sealed}{rest}")).unwrap();
             if read_again(folder).is_ok_and(|lines| lines != original) {
                 let name = path.trim_start_matches('/').replace('/', ".");

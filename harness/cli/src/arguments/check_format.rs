@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
-use results::write::{Format, FormatError};
+use results::write::{FormatError, OutputFormat};
 
 /// The format of `check`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckFormat {
     /// Answers, in one of the result formats.
-    Answers(Format),
+    Answers(OutputFormat),
     /// Graphs of executions for Graphviz.
     Dot,
     /// A diagram of executions.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use codegen::Form;
 
-use super::values::duration;
+use super::values::parse_duration;
 
 /// `codegen`.
 #[derive(Debug, Args)]
@@ -56,7 +56,7 @@ pub struct Codegen {
     #[arg(long, requires = "baseline", hide_short_help = true)]
     pub bless: bool,
     /// Time limit for one kernel, after which its compiler is killed.
-    #[arg(long, value_name = "DUR", default_value = "10s", value_parser = duration, hide_short_help = true)]
+    #[arg(long, value_name = "DUR", default_value = "10s", value_parser = parse_duration, hide_short_help = true)]
     pub timeout: Duration,
     /// For tests of this program: the compiler behaves like a broken one (`crash:OPCODE`, `hang:OPCODE`) on
     /// modules with that instruction.

@@ -24,13 +24,13 @@ pub struct KernelArguments {
     #[arg(long, value_name = "X,Y,Z", value_parser = parse_grid)]
     pub grid: Option<[u32; 3]>,
     /// Only run this workgroup of the grid, and others that are given; for grids too large for a walk.
-    #[arg(long, value_name = "X,Y,Z", value_parser = position, hide_short_help = true)]
+    #[arg(long, value_name = "X,Y,Z", value_parser = parse_position, hide_short_help = true)]
     pub workgroup: Vec<[u32; 3]>,
     /// Invocations per subgroup [default: the workgroup size].
-    #[arg(long, value_name = "N", value_parser = subgroup_size, hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = parse_subgroup_size, hide_short_help = true)]
     pub subgroup_size: Option<u32>,
     /// Value of a specialization constant, or of an override of WGSL by name.
-    #[arg(long, value_name = "ID|NAME=V", value_parser = pair, hide_short_help = true)]
+    #[arg(long, value_name = "ID|NAME=V", value_parser = parse_pair, hide_short_help = true)]
     pub spec: Vec<(String, String)>,
     /// Push constants: a file of bytes, 32-bit words from an offset, or numbers of a member.
     #[arg(long, value_name = "FILE|OFFSET|NAME=V,V…", hide_short_help = true)]
@@ -39,27 +39,27 @@ pub struct KernelArguments {
     ///
     /// CONTENTS is a file, or zeros, ones, iota, pairs, spaced, small, random, floats or wide-floats with an optional size in bytes (`iota:1024`). The name of the
     /// buffer, or a NAME of `--bind`, may stand for SET.BINDING.
-    #[arg(long, value_name = "SET.BINDING=CONTENTS", value_parser = pair)]
+    #[arg(long, value_name = "SET.BINDING=CONTENTS", value_parser = parse_pair)]
     pub buffer: Vec<(String, String)>,
     /// Point a buffer-address member at a new buffer called NAME.
     ///
     /// MEMBER is in the push constants or a buffer: `block.member`, `push@OFFSET` or `SET.BINDING@OFFSET`.
     /// Members with the same NAME share one buffer.
-    #[arg(long, value_name = "MEMBER=NAME", value_parser = pair, hide_short_help = true)]
+    #[arg(long, value_name = "MEMBER=NAME", value_parser = parse_pair, hide_short_help = true)]
     pub bind: Vec<(String, String)>,
     /// Size and contents of an image [default contents: zeros].
     ///
     /// IMAGE is `WxH[xD][,mips=N][,fill=zeros|ones|iota|pairs|spaced|small|random|floats|wide-floats]`: width, height and depth or layers, number of mip levels,
     /// and contents of the components.
-    #[arg(long, value_name = "SET.BINDING=IMAGE", value_parser = pair, hide_short_help = true)]
+    #[arg(long, value_name = "SET.BINDING=IMAGE", value_parser = parse_pair, hide_short_help = true)]
     pub image: Vec<(String, String)>,
     /// Sampler filter and address mode [default: repeat]. Without this, sampled values are unknown.
     ///
     /// SAMPLER is `nearest|linear[,repeat|mirror|clamp]`. Also sets the sampler of a combined image sampler.
-    #[arg(long, value_name = "SET.BINDING=SAMPLER", value_parser = pair, hide_short_help = true)]
+    #[arg(long, value_name = "SET.BINDING=SAMPLER", value_parser = parse_pair, hide_short_help = true)]
     pub sampler: Vec<(String, String)>,
     /// Results of ray queries [default: alternating]: every second ray hits a triangle, every ray, or none.
-    #[arg(long, value_name = "alternating|hit|miss", value_parser = rays, hide_short_help = true)]
+    #[arg(long, value_name = "alternating|hit|miss", value_parser = parse_rays, hide_short_help = true)]
     pub rays: Option<RayResults>,
     /// Values of inputs that no option supplies [default: auto].
     ///
@@ -114,7 +114,7 @@ pub enum InputWord {
 }
 
 fn parse_grid(text: &str) -> Result<[u32; 3], String> {
-    let grid = up_to_three(text, 1)?;
+    let grid = parse_up_to_three(text, 1)?;
     if grid.contains(&0) {
         return Err("every dimension needs at least one workgroup".to_owned());
     }
@@ -122,12 +122,12 @@ fn parse_grid(text: &str) -> Result<[u32; 3], String> {
 }
 
 /// Parses the position of a workgroup in the grid.
-fn position(text: &str) -> Result<[u32; 3], String> {
-    up_to_three(text, 0)
+fn parse_position(text: &str) -> Result<[u32; 3], String> {
+    parse_up_to_three(text, 0)
 }
 
 /// Parses one to three numbers; the others are `rest`.
-fn up_to_three(text: &str, rest: u32) -> Result<[u32; 3], String> {
+fn parse_up_to_three(text: &str, rest: u32) -> Result<[u32; 3], String> {
     let numbers: Result<Vec<u32>, _> = text.split(',').map(|part| part.trim().parse()).collect();
     match numbers.as_deref() {
         Ok([x]) => Ok([*x, rest, rest]),
@@ -138,32 +138,32 @@ fn up_to_three(text: &str, rest: u32) -> Result<[u32; 3], String> {
 }
 
 /// Parses a subgroup size that Vulkan allows (`subgroupSize`).
-fn subgroup_size(text: &str) -> Result<u32, String> {
+fn parse_subgroup_size(text: &str) -> Result<u32, String> {
     let size = text.parse().ok().filter(|size: &u32| size.is_power_of_two() && *size <= 128);
     size.ok_or_else(|| "expected a power of two up to 128".to_owned())
 }
 
-fn rays(text: &str) -> Result<RayResults, String> {
+fn parse_rays(text: &str) -> Result<RayResults, String> {
     RayResults::parse(text).ok_or_else(|| "expected alternating, hit or miss".to_owned())
 }
 
-fn pair(text: &str) -> Result<(String, String), String> {
+fn parse_pair(text: &str) -> Result<(String, String), String> {
     let (left, right) = text.split_once('=').ok_or("expected `=`")?;
     Ok((left.trim().to_owned(), right.trim().to_owned()))
 }
 
 /// Size in bytes of a buffer without a given size.
-const DEFAULT_BYTES: u64 = 64 * 1024;
+const DEFAULT_BUFFER_BYTES: u64 = 64 * 1024;
 
-fn wrong_value(flag: &str, text: &str, what: &str) -> Failure {
+fn invalid_value_failure(flag: &str, text: &str, what: &str) -> Failure {
     Failure::input_message(format!("{flag} {text}: {what}"))
 }
 
 fn read_input(flag: &str, path: &str) -> Result<Vec<u8>, Failure> {
-    bytes_of(path.as_ref()).map_err(|why| wrong_value(flag, path, &why))
+    read_limited(path.as_ref()).map_err(|why| invalid_value_failure(flag, path, &why))
 }
 
-fn bytes_of(path: &Path) -> Result<Vec<u8>, String> {
+fn read_limited(path: &Path) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(|error| error.to_string())?;
     file.take(inputs::MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
@@ -177,10 +177,14 @@ fn bytes_of(path: &Path) -> Result<Vec<u8>, String> {
 fn parse_contents(value: &str) -> Result<Vec<u8>, Failure> {
     let (word, bytes) = match value.rsplit_once(':').map(|(word, bytes)| (word, bytes.parse().ok())) {
         Some((word, Some(bytes))) => (word, bytes),
-        _ => (value, DEFAULT_BYTES),
+        _ => (value, DEFAULT_BUFFER_BYTES),
     };
     if bytes > inputs::MAX_BYTES {
-        return Err(wrong_value("--buffer", value, &format!("more than {} bytes", inputs::MAX_BYTES)));
+        return Err(invalid_value_failure(
+            "--buffer",
+            value,
+            &format!("more than {} bytes", inputs::MAX_BYTES),
+        ));
     }
     inputs::fill_bytes(word, bytes).map_or_else(|| read_input("--buffer", value), Ok)
 }
@@ -191,7 +195,7 @@ fn is_constant_id(text: &str) -> bool {
 }
 
 /// Returns the folder of a file, which is `.` for a bare name.
-fn folder_of(file: &Path) -> PathBuf {
+fn parent_folder(file: &Path) -> PathBuf {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
     folder.unwrap_or(Path::new(".")).to_owned()
 }
@@ -229,7 +233,7 @@ impl KernelArguments {
     }
 
     /// Returns how missing inputs are supplied.
-    pub fn inputs(&self) -> InputMode {
+    pub fn input_mode(&self) -> InputMode {
         match self.inputs {
             Some(InputWord::Zeros) => InputMode::Zeros,
             Some(InputWord::Auto) | None => InputMode::Auto,
@@ -241,7 +245,7 @@ impl KernelArguments {
     /// # Errors
     /// Returns an error if a value or a file is invalid.
     pub fn shader_inputs(&self, unroll: Option<u32>) -> Result<ShaderInputs, Failure> {
-        Ok(program::shader_inputs(self.options(unroll)?, self.inputs()))
+        Ok(program::shader_inputs(self.to_options(unroll)?, self.input_mode()))
     }
 
     /// Returns the settings for compiling a source, and reads the files of definitions and flags.
@@ -258,15 +262,19 @@ impl KernelArguments {
             let parsed = parse_definitions(&text("--define-file", path)?);
             defines.extend(parsed.map_err(|(line, found)| {
                 let what = format!("`{found}`; expected `NAME VALUE`, `NAME=VALUE` or `#define NAME VALUE`");
-                wrong_value("--define-file", &format!("{}:{line}", path.display()), &what)
+                invalid_value_failure("--define-file", &format!("{}:{line}", path.display()), &what)
             })?);
         }
         defines.extend(self.define.iter().cloned());
         let commands = match &self.compile_commands {
             Some(path) => {
-                let parsed = CompileCommands::parse(&text("--compile-commands", path)?, &folder_of(path));
-                let shown = path.display().to_string();
-                Some(Arc::new(parsed.map_err(|error| wrong_value("--compile-commands", &shown, &error))?))
+                let parsed = CompileCommands::parse(&text("--compile-commands", path)?, &parent_folder(path));
+                let displayed_path = path.display().to_string();
+                Some(Arc::new(
+                    parsed.map_err(|error| {
+                        invalid_value_failure("--compile-commands", &displayed_path, &error)
+                    })?,
+                ))
             }
             None => None,
         };
@@ -284,7 +292,7 @@ impl KernelArguments {
     }
 
     /// Returns the command-line words for these inputs.
-    pub fn words(&self) -> Vec<String> {
+    pub fn to_words(&self) -> Vec<String> {
         let mut words = Vec::new();
         let mut add = |flag: &str, value: String| words.extend([flag.to_owned(), value]);
         let pair = |(left, right): &(String, String)| format!("{left}={right}");
@@ -335,7 +343,7 @@ impl KernelArguments {
     ///
     /// # Errors
     /// Returns an error if a value or a file is invalid.
-    pub fn options(&self, unroll: Option<u32>) -> Result<AnalysisOptions, Failure> {
+    pub fn to_options(&self, unroll: Option<u32>) -> Result<AnalysisOptions, Failure> {
         let mut options = AnalysisOptions {
             entry: self.entry.clone(),
             grid: self.grid,
@@ -347,7 +355,7 @@ impl KernelArguments {
         // Names are overrides of WGSL, which its compilers set.
         for (id, value) in self.spec.iter().filter(|(id, _)| is_constant_id(id)) {
             let number = id.parse().map_err(|_| {
-                wrong_value("--spec", id, "not the id of a specialization constant, such as 0")
+                invalid_value_failure("--spec", id, "not the id of a specialization constant, such as 0")
             })?;
             let value = match value.as_str() {
                 "true" => 1,
@@ -355,7 +363,7 @@ impl KernelArguments {
                 value => match (parse_integer(value), value.parse::<f32>()) {
                     (Some(integer), _) => integer,
                     (None, Ok(float)) => u64::from(float.to_bits()),
-                    (None, Err(_)) => return Err(wrong_value("--spec", value, "not a number")),
+                    (None, Err(_)) => return Err(invalid_value_failure("--spec", value, "not a number")),
                 },
             };
             options.specialization.insert(number, value);
@@ -371,14 +379,14 @@ impl KernelArguments {
             let (mut at, bytes) = match text.split_once('=') {
                 Some((offset, values)) => {
                     let at = parse_integer(offset)
-                        .ok_or_else(|| wrong_value("--push", offset, "not an offset in bytes"))?;
+                        .ok_or_else(|| invalid_value_failure("--push", offset, "not an offset in bytes"))?;
                     if !at.is_multiple_of(4) {
-                        return Err(wrong_value("--push", offset, "not a multiple of 4"));
+                        return Err(invalid_value_failure("--push", offset, "not a multiple of 4"));
                     }
                     let mut bytes = Vec::new();
                     for value in values.split(',') {
                         let value = parse_integer(value.trim())
-                            .ok_or_else(|| wrong_value("--push", value, "not a number"))?;
+                            .ok_or_else(|| invalid_value_failure("--push", value, "not a number"))?;
                         bytes.extend((value as u32).to_le_bytes());
                     }
                     (at, bytes)
@@ -393,9 +401,13 @@ impl KernelArguments {
         for (member, name) in &self.bind {
             let at = inputs::AddressTarget::parse(member);
             let at = at.ok_or_else(|| {
-                wrong_value("--bind", member, "expected push@OFFSET, SET.BINDING@OFFSET or BLOCK.MEMBER")
+                invalid_value_failure(
+                    "--bind",
+                    member,
+                    "expected push@OFFSET, SET.BINDING@OFFSET or BLOCK.MEMBER",
+                )
             })?;
-            let bytes = inputs::fill_bytes("zeros", DEFAULT_BYTES).unwrap_or_default();
+            let bytes = inputs::fill_bytes("zeros", DEFAULT_BUFFER_BYTES).unwrap_or_default();
             options.addresses.push(inputs::AddressInput { name: name.clone(), at, bytes });
         }
         for (name, value) in &self.buffer {
@@ -405,46 +417,49 @@ impl KernelArguments {
                 bound.for_each(|address| address.bytes.clone_from(&contents));
             } else {
                 match inputs::parse_binding(name) {
-                    Some(place) => _ = options.buffers.insert(place, contents),
+                    Some(binding) => _ = options.buffers.insert(binding, contents),
                     None => _ = options.named_buffers.insert(name.clone(), contents),
                 }
             }
         }
         for (name, value) in &self.image {
-            let place = inputs::parse_binding(name)
-                .ok_or_else(|| wrong_value("--image", name, "expected SET.BINDING, such as 0.1"))?;
+            let binding = inputs::parse_binding(name)
+                .ok_or_else(|| invalid_value_failure("--image", name, "expected SET.BINDING, such as 0.1"))?;
             let image = inputs::ImageInput::parse(value);
-            let image = image
-                .ok_or_else(|| wrong_value("--image", value, "expected an image such as 64x64,fill=iota"))?;
-            options.images.insert(place, image);
+            let image = image.ok_or_else(|| {
+                invalid_value_failure("--image", value, "expected an image such as 64x64,fill=iota")
+            })?;
+            options.images.insert(binding, image);
         }
         for (name, value) in &self.sampler {
-            let place = inputs::parse_binding(name)
-                .ok_or_else(|| wrong_value("--sampler", name, "expected SET.BINDING, such as 0.1"))?;
+            let binding = inputs::parse_binding(name).ok_or_else(|| {
+                invalid_value_failure("--sampler", name, "expected SET.BINDING, such as 0.1")
+            })?;
             let sampler = frontend::grid::Sampler::parse(value);
-            let sampler = sampler
-                .ok_or_else(|| wrong_value("--sampler", value, "expected a sampler such as linear,clamp"))?;
-            options.samplers.insert(place, sampler);
+            let sampler = sampler.ok_or_else(|| {
+                invalid_value_failure("--sampler", value, "expected a sampler such as linear,clamp")
+            })?;
+            options.samplers.insert(binding, sampler);
         }
         options.ray_queries = self.rays;
         if let Some(text) = &self.assert {
             let formula = frontend::parse_formula(text);
             options.assertion =
-                Some(formula.map_err(|error| wrong_value("--assert", text, &error.to_string()))?);
+                Some(formula.map_err(|error| invalid_value_failure("--assert", text, &error.to_string()))?);
         }
         if let Some(path) = &self.case {
-            let shown = path.display().to_string();
-            let text = String::from_utf8_lossy(&read_input("--case", &shown)?).into_owned();
+            let displayed_path = path.display().to_string();
+            let text = String::from_utf8_lossy(&read_input("--case", &displayed_path)?).into_owned();
             let folder = path.with_file_name("");
-            let beside = |name: &str| match self.allow_outside {
-                true => bytes_of(&folder.join(name)),
+            let read_case_input = |name: &str| match self.allow_outside {
+                true => read_limited(&folder.join(name)),
                 false => {
                     let path = path_within(&folder, name);
-                    bytes_of(&path.map_err(|why| format!("{why}, or pass --allow-outside"))?)
+                    read_limited(&path.map_err(|why| format!("{why}, or pass --allow-outside"))?)
                 }
             };
-            let case = inputs::parse_case_file(&text, &beside)
-                .map_err(|error| wrong_value("--case", &shown, &error.to_string()))?;
+            let case = inputs::parse_case_file(&text, &read_case_input)
+                .map_err(|error| invalid_value_failure("--case", &displayed_path, &error.to_string()))?;
             options = inputs::merge_options(options, case.options);
         }
         Ok(options)

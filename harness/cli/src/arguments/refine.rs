@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::KernelArguments;
-use super::values::duration;
+use super::values::parse_duration;
 
 /// `refine`.
 #[derive(Debug, Args)]
@@ -34,7 +34,7 @@ pub struct Refine {
     #[arg(long, value_name = "M", default_value = "vulkan", hide_default_value = true)]
     pub model: String,
     /// Time limit for one entry point; what it leaves open is `unknown`.
-    #[arg(long, value_name = "DUR", default_value = "20s", value_parser = duration)]
+    #[arg(long, value_name = "DUR", default_value = "20s", value_parser = parse_duration)]
     pub timeout: Duration,
     /// Largest number of iterations of a loop [default: 2 for loops that depend on read values].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256), hide_short_help = true)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::values::duration;
+use super::values::parse_duration;
 
 /// `repro`.
 #[derive(Debug, Args)]
@@ -33,6 +33,6 @@ pub struct Repro {
     #[arg(long, value_name = "DIR", requires = "device")]
     pub mesa: Option<PathBuf>,
     /// Time limit for the prediction, and separately for the explanation.
-    #[arg(long, value_name = "DUR", default_value = "10s", value_parser = duration)]
+    #[arg(long, value_name = "DUR", default_value = "10s", value_parser = parse_duration)]
     pub timeout: Duration,
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// Parses a size in bytes: a number with the unit K, M or G (powers of 1024).
-pub(super) fn memory_size(text: &str) -> Result<u64, String> {
+pub(super) fn parse_memory_size(text: &str) -> Result<u64, String> {
     let expected = || "expected a number with the unit K, M or G, such as 512M or 4G".to_owned();
     let unit = text.chars().next_back().ok_or_else(expected)?;
     let shift = match unit.to_ascii_uppercase() {
@@ -17,7 +17,7 @@ pub(super) fn memory_size(text: &str) -> Result<u64, String> {
 }
 
 /// Parses a duration: `15s`, `2m 30s`; a bare number is in seconds.
-pub(super) fn duration(text: &str) -> Result<Duration, String> {
+pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {
     let duration = match text.parse::<f64>() {
         Ok(seconds) => Duration::try_from_secs_f64(seconds).ok(),
         Err(_) => humantime::parse_duration(text).ok(),
@@ -32,19 +32,19 @@ mod tests {
 
     #[test]
     fn memory_sizes() {
-        assert_eq!(memory_size("512M"), Ok(512 << 20));
-        assert_eq!(memory_size("4g"), Ok(4 << 30));
+        assert_eq!(parse_memory_size("512M"), Ok(512 << 20));
+        assert_eq!(parse_memory_size("4g"), Ok(4 << 30));
         for wrong in ["", "G", "4", "-4G", "0M", "4T", "99999999999999999G", "4\u{20ac}"] {
-            assert!(memory_size(wrong).is_err(), "{wrong}");
+            assert!(parse_memory_size(wrong).is_err(), "{wrong}");
         }
     }
 
     #[test]
     fn durations() {
-        assert_eq!(duration("15s"), Ok(Duration::from_secs(15)));
-        assert_eq!(duration("1.5"), Ok(Duration::from_millis(1500)));
+        assert_eq!(parse_duration("15s"), Ok(Duration::from_secs(15)));
+        assert_eq!(parse_duration("1.5"), Ok(Duration::from_millis(1500)));
         for wrong in ["0", "0s", "-3", "inf", "NaN", "soon", "1e300"] {
-            assert!(duration(wrong).is_err(), "{wrong}");
+            assert!(parse_duration(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -9,12 +9,14 @@ use campaign::measure::environments::{Environments, environments};
 use campaign::measure::growth::growth;
 use campaign::targets;
 use results::power::PowerMatrix;
-use results::wire::SoughtFault;
+use results::wire::FaultSearchSummary;
 use results::write;
 
 use crate::arguments::{Bench, ListFormat};
 use crate::exit::{Failure, Outcome};
-use crate::output::{Data, note, print_as, print_json, print_text, say, write_file};
+use crate::output::{
+    StandardOutput, message_printer, print_as, print_json, print_message, print_text, write_file,
+};
 
 /// Runs the command.
 ///
@@ -27,56 +29,56 @@ pub fn bench(arguments: &Bench, quiet: bool) -> Result<Outcome, Failure> {
             None => search_faults(arguments.format),
         };
     }
-    let target = targets::one(arguments.device.as_deref(), &say)?;
+    let target = targets::one(arguments.device.as_deref(), &print_message)?;
     if !arguments.stress.is_empty() {
-        let asked = Environments {
+        let request = Environments {
             stresses: &arguments.stress,
             tests: &arguments.tests,
             suite: arguments.suite.as_deref(),
             time: arguments.time,
             seed: arguments.seed,
         };
-        let record = environments(target, &asked, &say, &note(quiet))?;
-        let printed = print_as(arguments.format, &record, write::bench::environments)?;
-        return Ok(outcome_of_execution(printed, record.not_executed()));
+        let record = environments(target, &request, &print_message, &message_printer(quiet))?;
+        let printed = print_as(arguments.format, &record, write::bench::format_environments)?;
+        return Ok(note_not_executed(printed, record.not_executed()));
     }
     match arguments.growth {
-        Some(most) => {
-            let record = growth(&target, most)?;
-            let printed = print_as(arguments.format, &record, write::bench::growth)?;
-            Ok(outcome_of_execution(printed, record.not_executed()))
+        Some(max_instances) => {
+            let record = growth(&target, max_instances)?;
+            let printed = print_as(arguments.format, &record, write::bench::format_growth)?;
+            Ok(note_not_executed(printed, record.not_executed()))
         }
         None => {
-            let report = measured(&target, arguments.scale, &note(quiet))?;
-            let printed = print_as(arguments.format, &report, write::bench::text)?;
-            Ok(outcome_of_execution(printed, report.not_executed()))
+            let report = measured(&target, arguments.scale, &message_printer(quiet))?;
+            let printed = print_as(arguments.format, &report, write::bench::format_rates)?;
+            Ok(note_not_executed(printed, report.not_executed()))
         }
     }
 }
 
 /// Returns the outcome of a measurement; a device that left instances out is a failure of the environment.
-fn outcome_of_execution(mut outcome: Outcome, not_executed: u64) -> Outcome {
+fn note_not_executed(mut outcome: Outcome, not_executed: u64) -> Outcome {
     if not_executed > 0 {
-        outcome.note(Outcome::Environment);
+        outcome.escalate_to(Outcome::Environment);
     }
     outcome
 }
 
 /// Runs `--faults`.
 fn search_faults(format: ListFormat) -> Result<Outcome, Failure> {
-    let mut data = Data::new();
-    let record = faults::faults(&mut |fault: &SoughtFault| match format {
-        ListFormat::Text => data.print(&write::bench::fault(fault)),
+    let mut data = StandardOutput::new();
+    let record = faults::faults(&mut |fault: &FaultSearchSummary| match format {
+        ListFormat::Text => data.print(&write::bench::format_fault(fault)),
         ListFormat::Json => Ok(()),
     })?;
     if format == ListFormat::Json {
         print_json(&record)?;
     } else {
-        data.print(&write::bench::faults(&record))?;
-        record.false_alarms.iter().for_each(|alarm| say(alarm));
+        data.print(&write::bench::format_fault_totals(&record))?;
+        record.false_alarms.iter().for_each(|alarm| print_message(alarm));
     }
-    let sound = record.missed.is_empty() && record.false_alarms.is_empty();
-    Ok(if sound { Outcome::Success } else { Outcome::RuleBroken })
+    let is_sound = record.missed.is_empty() && record.false_alarms.is_empty();
+    Ok(if is_sound { Outcome::Success } else { Outcome::RuleBroken })
 }
 
 /// Runs `--faults --matrix`; results in the file for unchanged tests and faults are reused.
@@ -85,13 +87,13 @@ fn write_matrix(path: &Path) -> Result<Outcome, Failure> {
         Ok(text) => serde_json::from_str(&text).map_err(Failure::input_error)?,
         Err(_) => PowerMatrix::default(),
     };
-    let (matrix, new) = matrix::matrix(&old, &say)?;
+    let (matrix, new) = matrix::matrix(&old, &print_message)?;
     let text = serde_json::to_string_pretty(&matrix).map_err(Failure::environment_error)?;
     write_file(path, (text + "\n").as_bytes())?;
-    let seen = matrix.faults.iter().filter(|fault| !fault.found_by.is_empty()).count();
+    let found_count = matrix.faults.iter().filter(|fault| !fault.found_by.is_empty()).count();
     let visible = matrix.faults.iter().filter(|fault| fault.is_visible()).count();
     print_text(&format!(
-        "{} tests, {new} of them new, find {seen} of {visible} faults within {} instances of a test\n",
+        "{} tests, {new} of them new, find {found_count} of {visible} faults within {} instances of a test\n",
         matrix.tests.len(),
         matrix.steps.last().copied().unwrap_or(0)
     ))
@@ -103,7 +105,7 @@ mod tests {
 
     #[test]
     fn unexecuted_instances_are_an_environment_failure() {
-        assert_eq!(outcome_of_execution(Outcome::Success, 0), Outcome::Success);
-        assert_eq!(outcome_of_execution(Outcome::Success, 1), Outcome::Environment);
+        assert_eq!(note_not_executed(Outcome::Success, 0), Outcome::Success);
+        assert_eq!(note_not_executed(Outcome::Success, 1), Outcome::Environment);
     }
 }

@@ -9,12 +9,12 @@ use campaign::inputs;
 use campaign::parallel::in_order;
 use campaign::shader::source::is_shader;
 use campaign::source::TestSource;
-use results::write::check_writer;
+use results::write::new_check_writer;
 use vk_litmus::{CheckAnswer, Checker, Error, ShaderModule, program};
 
 use crate::arguments::{Check, CheckFormat};
 use crate::exit::{Failure, Outcome};
-use crate::output::{Data, cannot_print, reject, say};
+use crate::output::{StandardOutput, output_failure, print_message, report_rejected};
 
 /// Runs the command.
 ///
@@ -27,24 +27,24 @@ pub fn check(arguments: &Check, quiet: bool) -> Result<Outcome, Failure> {
     if let Some(path) = &arguments.instead.verify {
         return certificates::verify(path, arguments.timeout);
     }
-    if let Some(most) = arguments.instead.executions {
-        return executions::show(arguments, most as usize);
+    if let Some(max_executions) = arguments.instead.executions {
+        return executions::print_executions(arguments, max_executions as usize);
     }
     let checker = |models: CheckModels| -> Checker {
         let progress = arguments.progress.map(|model| (model, arguments.fairness));
-        program::checker(models, arguments.timeout, arguments.unroll, progress)
+        program::new_checker(models, arguments.timeout, arguments.unroll, progress)
     };
     let CheckFormat::Answers(format) = arguments.format else {
         let shaders =
             !arguments.tests.is_empty() && arguments.tests.iter().all(|argument| is_shader(argument));
         if arguments.format == CheckFormat::Html && shaders && arguments.suite.is_none() {
-            return page::page(arguments, &checker(CheckModels::load(arguments.model.as_deref())?));
+            return page::print_page(arguments, &checker(CheckModels::load(arguments.model.as_deref())?));
         }
         return Err(Failure::input_message(
             "this format needs --executions N; without it, html is for shaders only",
         ));
     };
-    let mut writer = check_writer(format, Data::new()).map_err(Failure::input_error)?;
+    let mut writer = new_check_writer(format, StandardOutput::new()).map_err(Failure::input_error)?;
     let (kernels, tests): (Vec<String>, Vec<String>) =
         arguments.tests.iter().cloned().partition(|argument| is_shader(argument));
     let mut sources = inputs::collect(&tests, arguments.suite.as_deref(), None, || {
@@ -62,23 +62,26 @@ pub fn check(arguments: &Check, quiet: bool) -> Result<Outcome, Failure> {
     }
     let mut outcome = Outcome::Success;
     let (mut answered, mut rejected) = (0_usize, 0_usize);
-    let mut take = |answered_or_not: Result<CheckAnswer, Error>| match answered_or_not {
+    let mut write_answer = |answered_or_not: Result<CheckAnswer, Error>| match answered_or_not {
         Ok(CheckAnswer { line, notes, status, .. }) => {
             answered += 1;
-            let ends = program::conclusion(status);
-            outcome.note(ends);
-            notes.iter().filter(|_| !quiet || ends != Outcome::Success).for_each(|note| say(note));
-            writer.answered(&line).map_err(cannot_print)
+            let answer_outcome = program::outcome_of_status(status);
+            outcome.escalate_to(answer_outcome);
+            notes
+                .iter()
+                .filter(|_| !quiet || answer_outcome != Outcome::Success)
+                .for_each(|note| print_message(note));
+            writer.write_prediction(&line).map_err(output_failure)
         }
         Err(error) => {
             rejected += 1;
-            let written = writer.rejected(error.record()).map_err(cannot_print);
-            reject(&mut outcome, &program::failure(error));
+            let written = writer.write_rejected(error.record()).map_err(output_failure);
+            report_rejected(&mut outcome, &program::into_failure(error));
             written
         }
     };
     let check = |source: &TestSource| program::check_source(&checker, source.clone());
-    in_order(&sources, check, &mut take)?;
+    in_order(&sources, check, &mut write_answer)?;
     if !kernels.is_empty() {
         let inputs = arguments.kernel.shader_inputs(arguments.unroll)?;
         let compilation = program::compile_options(arguments.kernel.compilation()?);
@@ -86,16 +89,16 @@ pub fn check(arguments: &Check, quiet: bool) -> Result<Outcome, Failure> {
             for shader in ShaderModule::load(file, &compilation) {
                 match shader {
                     Ok(shader) => {
-                        checker.check_shader(&shader, &inputs).into_iter().try_for_each(&mut take)?
+                        checker.check_shader(&shader, &inputs).into_iter().try_for_each(&mut write_answer)?
                     }
-                    Err(error) => take(Err(error))?,
+                    Err(error) => write_answer(Err(error))?,
                 }
             }
         }
     }
-    writer.finish().map_err(cannot_print)?;
+    writer.finish().map_err(output_failure)?;
     if rejected > 0 {
-        say(&format!("{answered} tests answered, {rejected} rejected"));
+        print_message(&format!("{answered} tests answered, {rejected} rejected"));
     }
     Ok(outcome)
 }

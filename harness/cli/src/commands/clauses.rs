@@ -9,17 +9,17 @@ use litmus::{Test, corpus};
 use model::clauses::{Clause, Disposition, citations, clauses as inventory};
 use model::mutation::{Difference, EquivalenceReason, MUTATED, Mutant, Unkilled, killer, mutants, unkilled};
 use model::synthesis::operations;
-use model::{Budget, Model, Options, PredictError, Summary, verdict};
+use model::{Budget, Model, PredictError, PredictOptions, PredictionSummary, predict_summary};
 use results::wire::{
     Argument, ClauseRow, ClausesRecord, DifferenceWord, DispositionWord, MutantRow, MutantStatus, ReasonWord,
 };
 
 use crate::arguments::Clauses;
 use crate::exit::{Failure, Outcome};
-use crate::output::{print_as, say};
+use crate::output::{print_as, print_message};
 
 /// Budget of one test under one mutant.
-const PATIENCE: Options = Options { budget: Budget::steps(200_000), unroll: 1 };
+const TEST_BUDGET: PredictOptions = PredictOptions { budget: Budget::from_steps(200_000), unroll: 1 };
 
 /// Runs the command.
 ///
@@ -30,49 +30,53 @@ pub fn clauses(arguments: &Clauses, quiet: bool) -> Result<Outcome, Failure> {
     let mut rows = clause_rows(&tests)?;
     if arguments.ids.is_empty() {
         if !quiet {
-            say("judging the mutants of each model takes some minutes; `clauses ID` prints one clause \
-                 immediately");
+            print_message(
+                "judging the mutants of each model takes some minutes; `clauses ID` prints one clause \
+                 immediately",
+            );
         }
         let record = ClausesRecord { clauses: rows, mutants: mutant_rows(&tests)? };
-        return print_as(arguments.format, &record, text);
+        return print_as(arguments.format, &record, format_clauses);
     }
     for id in &arguments.ids {
         if !rows.iter().any(|row| row.id == *id) {
-            let meant = similar::meant(id, rows.iter().map(|row| row.id.as_str()));
-            return Err(Failure::input_message(format!("unknown clause `{id}`{meant}; `clauses` lists all")));
+            let suggestion = similar::did_you_mean(id, rows.iter().map(|row| row.id.as_str()));
+            return Err(Failure::input_message(format!(
+                "unknown clause `{id}`{suggestion}; `clauses` lists all"
+            )));
         }
     }
     rows.retain(|row| arguments.ids.contains(&row.id));
     let record = ClausesRecord { clauses: rows, mutants: Vec::new() };
-    print_as(arguments.format, &record, |record| record.clauses.iter().map(clause_text).collect())
+    print_as(arguments.format, &record, |record| record.clauses.iter().map(format_clause).collect())
 }
 
 /// An embedded test with its id.
-struct Embedded {
+struct EmbeddedTest {
     id: String,
     test: Test,
 }
 
-fn embedded_tests() -> Result<Vec<Embedded>, Failure> {
+fn embedded_tests() -> Result<Vec<EmbeddedTest>, Failure> {
     let entries = corpus::tests().into_iter().chain(corpus::model_only());
     entries
         .map(|entry| {
             let test = litmus::parse(entry.text, &entry.path).map_err(Failure::input)?;
-            Ok(Embedded { id: entry.id, test })
+            Ok(EmbeddedTest { id: entry.id, test })
         })
         .collect()
 }
 
-fn clause_rows(tests: &[Embedded]) -> Result<Vec<ClauseRow>, Failure> {
+fn clause_rows(tests: &[EmbeddedTest]) -> Result<Vec<ClauseRow>, Failure> {
     let mut statements: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for citation in citations().map_err(Failure::input)? {
-        let place = format!("{}:{} {}", citation.file, citation.line, citation.name);
+        let location = format!("{}:{} {}", citation.file, citation.line, citation.name);
         for clause in citation.clauses {
-            statements.entry(clause).or_default().push(place.clone());
+            statements.entry(clause).or_default().push(location.clone());
         }
     }
     let mut discriminating: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for Embedded { id, test } in tests {
+    for EmbeddedTest { id, test } in tests {
         for clause in &test.metadata.clauses {
             discriminating.entry(clause).or_default().push(id.clone());
         }
@@ -108,11 +112,11 @@ fn clause_row(
 
 /// A test with its verdict under the unmodified model.
 struct JudgedTest<'t> {
-    embedded: &'t Embedded,
-    verdict: Summary,
+    embedded: &'t EmbeddedTest,
+    verdict: PredictionSummary,
 }
 
-fn mutant_rows(tests: &[Embedded]) -> Result<Vec<MutantRow>, Failure> {
+fn mutant_rows(tests: &[EmbeddedTest]) -> Result<Vec<MutantRow>, Failure> {
     let (bound, known) = unkilled();
     let mut rows = Vec::new();
     for (name, file) in MUTATED {
@@ -126,13 +130,13 @@ fn mutant_rows(tests: &[Embedded]) -> Result<Vec<MutantRow>, Failure> {
 }
 
 /// Returns the tests of a model's dialect with their verdicts, small tests first.
-fn judge_tests<'t>(model: &Model, tests: &'t [Embedded]) -> Result<Vec<JudgedTest<'t>>, Failure> {
-    let mut own: Vec<&Embedded> =
+fn judge_tests<'t>(model: &Model, tests: &'t [EmbeddedTest]) -> Result<Vec<JudgedTest<'t>>, Failure> {
+    let mut dialect_tests: Vec<&EmbeddedTest> =
         tests.iter().filter(|embedded| model.judges(embedded.test.dialect)).collect();
-    own.sort_by_key(|embedded| operations(&embedded.test));
-    let mut judged = Vec::with_capacity(own.len());
-    for embedded in own {
-        match verdict(&embedded.test, model, &PATIENCE) {
+    dialect_tests.sort_by_key(|embedded| operations(&embedded.test));
+    let mut judged = Vec::with_capacity(dialect_tests.len());
+    for embedded in dialect_tests {
+        match predict_summary(&embedded.test, model, &TEST_BUDGET) {
             Ok(verdict) => judged.push(JudgedTest { embedded, verdict }),
             // Older model files do not define every operation.
             Err(PredictError::NotAvailable { .. }) => {}
@@ -152,13 +156,13 @@ fn mutant_row(
     let mutation = &mutant.mutation;
     let cites = |test: &Test| test.metadata.clauses.iter().any(|clause| mutation.clauses.contains(clause));
     // Tests of the statement's clauses are tried first, as they most probably detect the mutant.
-    let (own, others): (Vec<&JudgedTest<'_>>, Vec<&JudgedTest<'_>>) =
+    let (citing, others): (Vec<&JudgedTest<'_>>, Vec<&JudgedTest<'_>>) =
         judged.iter().partition(|judged| cites(&judged.embedded.test));
-    let asked = own
+    let candidates = citing
         .into_iter()
         .chain(others)
         .map(|judged| (judged.embedded.id.as_str(), &judged.embedded.test, &judged.verdict));
-    let killed = killer(&mutant.model, asked, &PATIENCE);
+    let killed = killer(&mutant.model, candidates, &TEST_BUDGET);
     let listed = known.iter().find(|listed| {
         listed.model == name && listed.statement == mutation.statement && listed.change == mutation.change
     });
@@ -216,7 +220,7 @@ pub fn difference_word(difference: Difference) -> DifferenceWord {
 }
 
 /// Formats a clause.
-fn clause_text(row: &ClauseRow) -> String {
+fn format_clause(row: &ClauseRow) -> String {
     let mut text = String::new();
     let word = match row.disposition {
         DispositionWord::Encoded => "encoded",
@@ -239,8 +243,8 @@ fn clause_text(row: &ClauseRow) -> String {
     text
 }
 
-fn text(record: &ClausesRecord) -> String {
-    let mut text: String = record.clauses.iter().map(clause_text).collect();
+fn format_clauses(record: &ClausesRecord) -> String {
+    let mut text: String = record.clauses.iter().map(format_clause).collect();
     text.push('\n');
     for row in &record.mutants {
         let MutantRow { model, statement, change, .. } = row;
@@ -253,8 +257,9 @@ fn text(record: &ClausesRecord) -> String {
         text += &format!("{model}  {statement}: {change}: {end}\n");
     }
     text.push('\n');
-    let count =
-        |wanted: DispositionWord| record.clauses.iter().filter(|row| row.disposition == wanted).count();
+    let count = |disposition: DispositionWord| {
+        record.clauses.iter().filter(|row| row.disposition == disposition).count()
+    };
     let gaps = record
         .clauses
         .iter()
@@ -271,14 +276,14 @@ fn text(record: &ClausesRecord) -> String {
     let models: BTreeSet<&str> = record.mutants.iter().map(|row| row.model.as_str()).collect();
     for model in models {
         let rows: Vec<&MutantRow> = record.mutants.iter().filter(|row| row.model == model).collect();
-        let count = |wanted: MutantStatus| rows.iter().filter(|row| row.status == wanted).count();
+        let count = |status: MutantStatus| rows.iter().filter(|row| row.status == status).count();
         let reasons: Vec<String> = EquivalenceReason::ALL
             .into_iter()
             .map(|reason| {
-                let is_it = |row: &&&MutantRow| {
+                let has_reason = |row: &&&MutantRow| {
                     row.argument.as_ref().is_some_and(|argument| argument.reason == reason_word(reason))
                 };
-                (reason, rows.iter().filter(is_it).count())
+                (reason, rows.iter().filter(has_reason).count())
             })
             .filter(|(_, count)| *count > 0)
             .map(|(reason, count)| format!("{} {count}", reason.word()))

@@ -10,52 +10,54 @@ use campaign::compilers::targets::{CompilerTarget, targets};
 use campaign::compilers::{CodegenRequest, lines, load};
 use codegen::{CodeBaseline, Form};
 use results::wire::{CodegenLine, CodegenOrderVerdict, CodegenVerdict};
-use results::write::codegen::{self as text, CodegenView, Figures};
-use results::write::json::Lines;
+use results::write::codegen::{self as text, CodegenTotals, CodegenView};
+use results::write::json::JsonLinesWriter;
 use results::write::matrix;
 
 use crate::arguments::{Codegen, CodegenEmit, CodegenFormat};
 use crate::exit::{Failure, Outcome};
-use crate::output::{Data, cannot_print, make_folder, reject, say, write_file};
+use crate::output::{
+    StandardOutput, create_folder, output_failure, print_message, report_rejected, write_file,
+};
 
 /// Runs the command.
 ///
 /// # Errors
 /// Returns the error that ended it before any compilation.
 pub fn codegen(arguments: &Codegen) -> Result<Outcome, Failure> {
-    let orders_alone = arguments.emit == Some(CodegenEmit::Order) && !arguments.explore;
-    if arguments.format == CodegenFormat::Html && !orders_alone {
+    let only_orders = arguments.emit == Some(CodegenEmit::Order) && !arguments.explore;
+    if arguments.format == CodegenFormat::Html && !only_orders {
         return Err(Failure::input_message("`--format html` needs `--emit order`"));
     }
     let mut outcome = Outcome::Success;
     let (items, rejected) = load(&arguments.tests, arguments.suite.as_deref())?;
-    rejected.iter().for_each(|failure| reject(&mut outcome, failure));
+    rejected.iter().for_each(|failure| report_rejected(&mut outcome, failure));
     if items.is_empty() && outcome == Outcome::Success {
         return Err(Failure::input_message("no test to compile: name a test or `--suite NAME`"));
     }
     let targets = targets(&arguments.device, arguments.mesa.as_deref())?;
-    let looks_close =
+    let needs_run_forms =
         arguments.explore || arguments.baseline.is_some() || arguments.emit == Some(CodegenEmit::Diff);
     let forms = match arguments.form.as_slice() {
         // The explorer runs compute dispatches only; one fixed set of forms keeps baselines comparable.
-        [] if looks_close => Form::RUN.to_vec(),
+        [] if needs_run_forms => Form::DISPATCHED.to_vec(),
         [] => Form::default_forms(),
         named => named.to_vec(),
     };
-    let asked = CodegenRequest::new(items, targets, forms, arguments.lanes, arguments.tests.is_empty());
+    let request = CodegenRequest::new(items, targets, forms, arguments.lanes, arguments.tests.is_empty());
     let engine = Engine::new(arguments.timeout, arguments.misbehave.clone())?;
-    let printer = Printer { data: Data::new(), format: arguments.format };
-    outcome.note(match (&arguments.baseline, arguments.emit) {
-        _ if arguments.explore => print_explored(&engine, &asked, arguments.edits, printer)?,
-        (Some(folder), _) => against_baselines(&engine, &asked, folder, arguments.bless, printer)?,
-        (None, Some(CodegenEmit::Diff)) => print_relaxations(&engine, &asked, printer)?,
-        (None, emit) => print_compiled(&engine, &asked, emit.and_then(view_of_flag), printer)?,
+    let printer = Printer { data: StandardOutput::new(), format: arguments.format };
+    outcome.escalate_to(match (&arguments.baseline, arguments.emit) {
+        _ if arguments.explore => print_explored(&engine, &request, arguments.edits, printer)?,
+        (Some(folder), _) => compare_baselines(&engine, &request, folder, arguments.bless, printer)?,
+        (None, Some(CodegenEmit::Diff)) => print_relaxations(&engine, &request, printer)?,
+        (None, emit) => print_compiled(&engine, &request, emit.and_then(to_view), printer)?,
     });
     Ok(outcome)
 }
 
 /// Converts the flag to the part of kernels to print.
-fn view_of_flag(emit: CodegenEmit) -> Option<CodegenView> {
+fn to_view(emit: CodegenEmit) -> Option<CodegenView> {
     match emit {
         CodegenEmit::Asm => Some(CodegenView::Code),
         CodegenEmit::Ir => Some(CodegenView::Forms),
@@ -66,26 +68,26 @@ fn view_of_flag(emit: CodegenEmit) -> Option<CodegenView> {
 
 /// Standard output in the requested format.
 struct Printer {
-    data: Data,
+    data: StandardOutput,
     format: CodegenFormat,
 }
 
 impl Printer {
     /// Prints lines as one JSON object each, or as the text that `text` formats.
-    fn lines<T: serde::Serialize>(
+    fn print_lines<T: serde::Serialize>(
         &mut self,
         lines: &[T],
         text: impl Fn(&[T]) -> String,
     ) -> Result<(), Failure> {
         if self.format == CodegenFormat::Json {
-            let mut out = Lines::new(&mut self.data);
-            return lines.iter().try_for_each(|line| out.write(line)).map_err(cannot_print);
+            let mut out = JsonLinesWriter::new(&mut self.data);
+            return lines.iter().try_for_each(|line| out.write(line)).map_err(output_failure);
         }
-        self.text(&text(lines))
+        self.print_text(&text(lines))
     }
 
     /// Prints a text if the format is text.
-    fn text(&mut self, text: &str) -> Result<(), Failure> {
+    fn print_text(&mut self, text: &str) -> Result<(), Failure> {
         if self.format == CodegenFormat::Text { self.data.print(text) } else { Ok(()) }
     }
 }
@@ -93,92 +95,96 @@ impl Printer {
 /// Compiles every kernel and prints the result.
 fn print_compiled(
     engine: &Engine,
-    asked: &CodegenRequest,
-    shown: Option<CodegenView>,
+    request: &CodegenRequest,
+    view: Option<CodegenView>,
     mut printer: Printer,
 ) -> Result<Outcome, Failure> {
     let (mut outcome, mut figures, mut page) = (Outcome::Success, Vec::new(), Vec::new());
-    lines::campaign(engine, asked, shown, |target, lines| {
-        let mut of_target = Figures::new(&target.name);
-        lines.iter().for_each(|line| of_target.add(line));
-        figures.push(of_target);
-        if lines.iter().any(is_wrong) {
-            outcome.note(Outcome::RuleBroken);
+    lines::campaign(engine, request, view, |target, lines| {
+        let mut totals = CodegenTotals::new(&target.name);
+        lines.iter().for_each(|line| totals.add(line));
+        figures.push(totals);
+        if lines.iter().any(is_failure) {
+            outcome.escalate_to(Outcome::RuleBroken);
         }
-        printer.lines(&lines, |lines| text::lines(lines, shown))?;
+        printer.print_lines(&lines, |lines| text::format_tests(lines, view))?;
         if printer.format == CodegenFormat::Html {
             page.extend(lines);
         }
         Ok(())
     })?;
     match printer.format {
-        CodegenFormat::Html => printer.data.print(&matrix::page(&page))?,
-        _ => printer.text(&text::figures(&figures))?,
+        CodegenFormat::Html => printer.data.print(&matrix::render_page(&page))?,
+        _ => printer.print_text(&text::format_totals(&figures))?,
     }
     Ok(outcome)
 }
 
 /// Returns true if a compiler crashed on a test, or lost an order that the test requires.
-fn is_wrong(line: &CodegenLine) -> bool {
+fn is_failure(line: &CodegenLine) -> bool {
     let orders = line.kernels.iter().flat_map(|kernel| &kernel.orders);
-    let loses = orders.into_iter().any(|order| order.code.verdict == CodegenOrderVerdict::Lost);
-    line.verdict == CodegenVerdict::Crashes || loses
+    let loses_order = orders.into_iter().any(|order| order.code.verdict == CodegenOrderVerdict::Lost);
+    line.verdict == CodegenVerdict::Crashes || loses_order
 }
 
 /// Prints the effect of each relaxation on machine code.
 fn print_relaxations(
     engine: &Engine,
-    asked: &CodegenRequest,
+    request: &CodegenRequest,
     mut printer: Printer,
 ) -> Result<Outcome, Failure> {
     let mut all = Vec::new();
-    compared(engine, asked, &say, |_, lines| {
-        printer.lines(&lines, text::differences)?;
+    compared(engine, request, &print_message, |_, lines| {
+        printer.print_lines(&lines, text::format_ineffective)?;
         all.extend(lines);
         Ok(())
     })?;
-    printer.text(&text::diff_table(&all))?;
+    printer.print_text(&text::format_diff_table(&all))?;
     Ok(Outcome::Success)
 }
 
 /// Explores the machine code for forbidden outcomes; with `edits`, checks that mutations of it are detected.
 fn print_explored(
     engine: &Engine,
-    asked: &CodegenRequest,
+    request: &CodegenRequest,
     edits: bool,
     mut printer: Printer,
 ) -> Result<Outcome, Failure> {
     let (mut outcome, mut all, mut all_edits) = (Outcome::Success, Vec::new(), Vec::new());
-    explore(engine, asked, edits, |_, (lines, edited)| {
-        printer.lines(&edited, text::edits)?;
+    explore(engine, request, edits, |_, (lines, edited)| {
+        printer.print_lines(&edited, text::format_surviving_edits)?;
         all_edits.extend(edited);
         if !edits {
             if lines.iter().any(is_broken) {
-                outcome.note(Outcome::RuleBroken);
+                outcome.escalate_to(Outcome::RuleBroken);
             }
-            printer.lines(&lines, text::explored)?;
+            printer.print_lines(&lines, text::format_explored)?;
         }
         all.extend(lines);
         Ok(())
     })?;
-    printer.text(&if edits { text::edit_table(&all_edits) } else { text::explore_table(&all) })?;
+    printer.print_text(&if edits {
+        text::format_edit_table(&all_edits)
+    } else {
+        text::format_explore_table(&all)
+    })?;
     Ok(outcome)
 }
 
 /// Writes a folder of baselines or compares with it. A difference is printed for review and does not change
 /// the exit code.
-fn against_baselines(
+fn compare_baselines(
     engine: &Engine,
-    asked: &CodegenRequest,
+    request: &CodegenRequest,
     folder: &Path,
     bless: bool,
     mut printer: Printer,
 ) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::Success;
-    baselines(engine, asked, |target: &CompilerTarget, (now, crashed)| {
+    baselines(engine, request, |target: &CompilerTarget, (current, crashed)| {
         for how in crashed {
-            say(&format!("{}: {how}", target.name));
-            outcome.note(Outcome::RuleBroken);
+            print_message(&format!("{}: {how}", target.name));
+            outcome.escalate_to(Outcome::RuleBroken);
         }
         let path = file_of(folder, target);
         let text = match std::fs::read_to_string(&path) {
@@ -190,13 +196,17 @@ fn against_baselines(
         };
         let Some(text) = text else {
             let about = [target.plain_name().to_owned(), target.driver()];
-            make_folder(folder)?;
-            write_file(&path, now.to_text(&about).as_bytes())?;
-            return printer.text(&format!("{}: {} kernels written\n", path.display(), now.sections.len()));
+            create_folder(folder)?;
+            write_file(&path, current.to_text(&about).as_bytes())?;
+            return printer.print_text(&format!(
+                "{}: {} kernels written\n",
+                path.display(),
+                current.sections.len()
+            ));
         };
         let old = CodeBaseline::parse(&text)
             .map_err(|error| Failure::input_message(format!("{}: {error}", path.display())))?;
-        printer.text(&differences(&old, &now, asked.whole, &path))
+        printer.print_text(&differences(&old, &current, request.whole, &path))
     })?;
     Ok(outcome)
 }

@@ -7,8 +7,8 @@ use campaign::source::{Rejected, TestSource};
 use litmus::{Observable, Race, Test};
 use model::mutation::Difference;
 use model::synthesis::{LARGEST, TestConstraints, distinguish_all, operations};
-use model::{Budget, Options, Summary, verdict};
-use results::state::state;
+use model::{Budget, PredictOptions, PredictionSummary, predict_summary};
+use results::state::state_from_outcome;
 use results::wire::{
     COMPARE_SCHEMA, CompareRecord, CompareRow, DifferenceWord, NextTest, RaceWord, SynthesizedRecord,
 };
@@ -18,10 +18,10 @@ use crate::arguments::{Compare, ListFormat};
 use crate::commands::clauses::difference_word;
 use crate::exit::{Failure, Outcome};
 use crate::output::print_json;
-use crate::output::{Data, reject, say};
+use crate::output::{StandardOutput, print_message, report_rejected};
 
 /// Budget of one test under one model.
-const PATIENCE: Options = Options { budget: Budget::steps(500_000), unroll: 1 };
+const TEST_BUDGET: PredictOptions = PredictOptions { budget: Budget::from_steps(500_000), unroll: 1 };
 
 /// Runs the command.
 ///
@@ -42,8 +42,8 @@ pub fn compare(arguments: &Compare, quiet: bool) -> Result<Outcome, Failure> {
     };
     let mut outcome = Outcome::Success;
     match arguments.synthesize {
-        Some(events) => record.synthesized = Some(synthesize(&models, &wanted(arguments, events))?),
-        None => outcome = over_tests(arguments, &models, &mut record)?,
+        Some(events) => record.synthesized = Some(synthesize(&models, &test_constraints(arguments, events))?),
+        None => outcome = compare_tests(arguments, &models, &mut record)?,
     }
     if arguments.format == ListFormat::Json {
         print_json(&record)?;
@@ -55,25 +55,32 @@ pub fn compare(arguments: &Compare, quiet: bool) -> Result<Outcome, Failure> {
                 if let (false, Some(difference), Some(operations)) =
                     (quiet, found.difference, found.operations)
                 {
-                    say(&format!("{operations} operations: {}", words(difference, &record.models)));
+                    print_message(&format!(
+                        "{operations} operations: {}",
+                        describe_difference(difference, &record.models)
+                    ));
                 }
-                let mut out = Data::new();
+                let mut out = StandardOutput::new();
                 out.print(test)?;
                 for next in &found.next {
                     if !quiet {
-                        say(&format!(
+                        print_message(&format!(
                             "{} operations: {}",
                             next.operations,
-                            words(next.difference, &record.models)
+                            describe_difference(next.difference, &record.models)
                         ));
                     }
                     out.print(&format!("\n{}", next.test))?;
                 }
                 if !quiet && found.next.len() < arguments.next as usize {
-                    say(&format!("found only {} of {} tests", 1 + found.next.len(), 1 + arguments.next));
+                    print_message(&format!(
+                        "found only {} of {} tests",
+                        1 + found.next.len(),
+                        1 + arguments.next
+                    ));
                 }
             }
-            None => say(&format!(
+            None => print_message(&format!(
                 "no test with {}{} operations distinguishes {first} from {second}: searched all programs of up to {} operations of the \
                  vocabulary, and shapes beyond",
                 describe_bounds(arguments),
@@ -81,19 +88,20 @@ pub fn compare(arguments: &Compare, quiet: bool) -> Result<Outcome, Failure> {
                 found.events.min(LARGEST)
             )),
         },
-        None => Data::new().print(&text(&record))?,
+        None => StandardOutput::new().print(&format_record(&record))?,
     }
     Ok(outcome)
 }
 
 /// Describes the bounds of the search other than size.
 fn describe_bounds(arguments: &Compare) -> String {
-    let threads = arguments.threads.map_or_else(String::new, |most| format!("{most} threads and "));
+    let threads =
+        arguments.threads.map_or_else(String::new, |max_threads| format!("{max_threads} threads and "));
     format!("{}at most {threads}", if arguments.atomic { "only atomic accesses and " } else { "" })
 }
 
 /// Converts the flags to search bounds.
-fn wanted(arguments: &Compare, events: u32) -> TestConstraints {
+fn test_constraints(arguments: &Compare, events: u32) -> TestConstraints {
     let number = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
     TestConstraints {
         tests: 1 + number(arguments.next),
@@ -103,13 +111,16 @@ fn wanted(arguments: &Compare, events: u32) -> TestConstraints {
     }
 }
 
-fn synthesize([first, second]: &[Chosen; 2], wanted: &TestConstraints) -> Result<SynthesizedRecord, Failure> {
+fn synthesize(
+    [first, second]: &[Chosen; 2],
+    constraints: &TestConstraints,
+) -> Result<SynthesizedRecord, Failure> {
     let vulkan = litmus::Dialect::Vulkan;
     if !first.model.judges(vulkan) || !second.model.judges(vulkan) {
         return Err(Failure::not_available("`--synthesize` for models of the HSA dialect"));
     }
-    let found =
-        distinguish_all(&first.model, &second.model, wanted, &PATIENCE).map_err(Failure::input_error)?;
+    let found = distinguish_all(&first.model, &second.model, constraints, &TEST_BUDGET)
+        .map_err(Failure::input_error)?;
     let mut tests = found.into_iter().enumerate().map(|(index, mut found)| {
         if index > 0 {
             found.test.name += &format!("-{}", index + 1);
@@ -122,7 +133,7 @@ fn synthesize([first, second]: &[Chosen; 2], wanted: &TestConstraints) -> Result
     });
     let smallest = tests.next();
     Ok(SynthesizedRecord {
-        events: wanted.operations,
+        events: constraints.operations,
         difference: smallest.as_ref().map(|found| found.difference),
         operations: smallest.as_ref().map(|found| found.operations),
         test: smallest.map(|found| found.test),
@@ -131,7 +142,7 @@ fn synthesize([first, second]: &[Chosen; 2], wanted: &TestConstraints) -> Result
 }
 
 /// The comparison of one source.
-enum Compared {
+enum Comparison {
     /// Both models give the same answer.
     Same,
     /// The answers differ.
@@ -140,7 +151,7 @@ enum Compared {
     Rejected(Rejected),
 }
 
-fn over_tests(
+fn compare_tests(
     arguments: &Compare,
     models: &[Chosen; 2],
     record: &mut CompareRecord,
@@ -155,15 +166,15 @@ fn over_tests(
         |source| compare_test(source.clone(), models),
         |compared| {
             match compared {
-                Compared::Same => record.compared += 1,
-                Compared::Differs(row) => {
+                Comparison::Same => record.compared += 1,
+                Comparison::Differs(row) => {
                     record.compared += 1;
                     record.differences.push(*row);
                 }
-                Compared::Rejected(no_answer) => {
+                Comparison::Rejected(no_answer) => {
                     // Rejections of embedded tests are not printed: some operations exist in one model only.
                     if !arguments.tests.is_empty() {
-                        reject(&mut outcome, &no_answer.failure);
+                        report_rejected(&mut outcome, &no_answer.failure);
                     }
                     record.rejected.push(no_answer.line);
                 }
@@ -174,26 +185,26 @@ fn over_tests(
     Ok(outcome)
 }
 
-fn compare_test(source: TestSource, [first, second]: &[Chosen; 2]) -> Compared {
+fn compare_test(source: TestSource, [first, second]: &[Chosen; 2]) -> Comparison {
     let loaded = match source.load() {
         Ok(loaded) => loaded,
-        Err(rejected) => return Compared::Rejected(rejected),
+        Err(rejected) => return Comparison::Rejected(rejected),
     };
     let file = &loaded.source.file;
     let test = &loaded.test;
-    let ask = |chosen: &Chosen| verdict(test, &chosen.model, &PATIENCE);
-    let (first, second) = match (ask(first), ask(second)) {
+    let predict = |chosen: &Chosen| predict_summary(test, &chosen.model, &TEST_BUDGET);
+    let (first, second) = match (predict(first), predict(second)) {
         (Ok(first), Ok(second)) => (first, second),
         (Err(error), _) | (_, Err(error)) => {
-            return Compared::Rejected(Rejected::whole(file, error.to_string()));
+            return Comparison::Rejected(Rejected::whole(file, error.to_string()));
         }
     };
     if first.race == Race::Unknown || second.race == Race::Unknown {
-        return Compared::Rejected(Rejected::whole(file, "no answer in time".to_owned()));
+        return Comparison::Rejected(Rejected::whole(file, "no answer in time".to_owned()));
     }
     match Difference::between(&first, &second) {
-        None => Compared::Same,
-        Some(difference) => Compared::Differs(Box::new(CompareRow {
+        None => Comparison::Same,
+        Some(difference) => Comparison::Differs(Box::new(CompareRow {
             id: loaded.source.id.clone(),
             file: file.clone(),
             difference: difference_word(difference),
@@ -201,14 +212,14 @@ fn compare_test(source: TestSource, [first, second]: &[Chosen; 2]) -> Compared {
             holds: question_holds(test, &first)
                 .zip(question_holds(test, &second))
                 .map(|(first, second)| [first, second]),
-            only_first: outcomes_of_one(test, &first, &second),
-            only_second: outcomes_of_one(test, &second, &first),
+            only_first: outcomes_only_in_one(test, &first, &second),
+            only_second: outcomes_only_in_one(test, &second, &first),
         })),
     }
 }
 
 /// Evaluates the question of a test under a model's verdict.
-fn question_holds(test: &Test, verdict: &Summary) -> Option<bool> {
+fn question_holds(test: &Test, verdict: &PredictionSummary) -> Option<bool> {
     let question = test.question.as_ref()?;
     let observables = test.observables();
     let mut meets = verdict
@@ -223,13 +234,20 @@ fn question_holds(test: &Test, verdict: &Summary) -> Option<bool> {
 }
 
 /// Returns the outcomes that `one` allows and `other` does not.
-fn outcomes_of_one(test: &Test, one: &Summary, other: &Summary) -> Vec<results::state::State> {
+fn outcomes_only_in_one(
+    test: &Test,
+    one: &PredictionSummary,
+    other: &PredictionSummary,
+) -> Vec<results::state::State> {
     let observables: Vec<Observable> = test.observables();
-    one.allowed.difference(&other.allowed).map(|outcome| state(test, &observables, outcome)).collect()
+    one.allowed
+        .difference(&other.allowed)
+        .map(|outcome| state_from_outcome(test, &observables, outcome))
+        .collect()
 }
 
 /// Describes a difference.
-fn words(difference: DifferenceWord, [first, second]: &[String; 2]) -> String {
+fn describe_difference(difference: DifferenceWord, [first, second]: &[String; 2]) -> String {
     match difference {
         DifferenceWord::Outcome => "race-free under both, and the allowed outcomes differ".to_owned(),
         DifferenceWord::RacyUnderSecond => format!("race-free under {first}, racy under {second}"),
@@ -238,15 +256,15 @@ fn words(difference: DifferenceWord, [first, second]: &[String; 2]) -> String {
     }
 }
 
-fn text(record: &CompareRecord) -> String {
+fn format_record(record: &CompareRecord) -> String {
     let mut text = String::new();
     for row in &record.differences {
-        text += &format!("{}  {}\n", row.id, words(row.difference, &record.models));
+        text += &format!("{}  {}\n", row.id, describe_difference(row.difference, &record.models));
         if row.race.contains(&RaceWord::Free) || row.difference == DifferenceWord::Executions {
             let sides = record.models.iter().zip([&row.only_first, &row.only_second]);
             for (model, outcomes) in sides {
                 for outcome in outcomes {
-                    text += &format!("    only {model}: {}\n", results::state::text(outcome));
+                    text += &format!("    only {model}: {}\n", results::state::format_state(outcome));
                 }
             }
         }

@@ -10,7 +10,7 @@ use sim::SimDevice;
 
 use crate::arguments::{Compile, Emit};
 use crate::exit::{Failure, Outcome};
-use crate::output::{Data, cannot_print, write_file};
+use crate::output::{StandardOutput, output_failure, write_file};
 
 /// Runs the command.
 ///
@@ -29,15 +29,15 @@ pub fn compile(arguments: &Compile) -> Result<Outcome, Failure> {
     let variant = arguments.variant.as_deref().unwrap_or(&loaded.source.variant);
     let variant: RunVariant = variant.parse().map_err(Failure::input_error)?;
     loaded.test = loaded.placed()?;
-    let meant = match &arguments.device {
+    let generation_target = match &arguments.device {
         Some(device) if arguments.emit == Emit::Isa || device != SimDevice::NAME => {
             GenerationTarget::of(targets::targets(std::slice::from_ref(device), None)?.into_iter().next())?
         }
         Some(_) => GenerationTarget::simulated()?,
         None => GenerationTarget::of(None)?,
     };
-    let GenerationTarget { target, config, .. } = meant;
-    let program = shaders::program(&loaded.test, &variant.kernel_config(config), variant.pipelines)
+    let GenerationTarget { target, config, .. } = generation_target;
+    let program = shaders::compile_program(&loaded.test, &variant.kernel_config(config), variant.pipelines)
         .map_err(|error| loaded.no_kernel(variant.shader.stage, &error))?;
     let kernels = match target.filter(|_| arguments.emit == Emit::Isa) {
         Some(target) => machine_code(&target, &program)?,
@@ -66,12 +66,12 @@ pub fn compile(arguments: &Compile) -> Result<Outcome, Failure> {
             )));
         }
         None => {
-            let mut data = Data::new();
+            let mut data = StandardOutput::new();
             kernels
                 .iter()
                 .try_for_each(|bytes| data.write_all(bytes))
                 .and_then(|()| data.flush())
-                .map_err(cannot_print)?;
+                .map_err(output_failure)?;
         }
     }
     Ok(Outcome::Success)

@@ -11,10 +11,10 @@ use campaign::source::TestSource;
 use litmus::convert::{to_khronos, to_vulkan};
 use litmus::glsl::to_glsl;
 
-use super::refine::open_terms;
+use super::refine::parse_open_terms;
 use crate::arguments::{Convert, Syntax};
 use crate::exit::{Failure, Outcome};
-use crate::output::{Data, complain, make_folder, write_file};
+use crate::output::{StandardOutput, create_folder, print_diagnostic, write_file};
 
 /// Runs the command. A test that cannot be converted is reported, and the others are still converted.
 ///
@@ -37,21 +37,23 @@ pub fn convert(arguments: &Convert) -> Result<Outcome, Failure> {
     let sources = inputs::collect(&arguments.tests, None, None, || Ok(Vec::new()))?;
     let several = sources.len() > 1;
     let mut outcome = Outcome::Success;
-    let mut data = Data::new();
+    let mut data = StandardOutput::new();
     for source in sources {
         let (id, file) = (source.id.clone(), source.file.clone());
         let text = match convert_test(source, arguments.to) {
             Ok(text) => text,
             Err(failure) => {
-                complain(failure.report());
-                outcome.note(Outcome::from(&failure));
+                print_diagnostic(failure.report());
+                outcome.escalate_to(Outcome::from(&failure));
                 continue;
             }
         };
         match &arguments.out {
             // The header of the test is untrusted text.
-            None if several => data.print(&results::show::block(&arguments.to.titled(&id, &text)))?,
-            None => data.print(&results::show::block(&text))?,
+            None if several => {
+                data.print(&results::escape::escape_block(&arguments.to.with_title(&id, &text)))?
+            }
+            None => data.print(&results::escape::escape_block(&text))?,
             Some(folder) => write_file(&output_file(folder, &id, &file, arguments.to)?, text.as_bytes())?,
         }
     }
@@ -82,7 +84,7 @@ fn output_file(folder: &Path, id: &str, file: &str, to: Syntax) -> Result<PathBu
     name.push(to.extension());
     let path = PathBuf::from(name);
     if let Some(parent) = path.parent() {
-        make_folder(parent)?;
+        create_folder(parent)?;
     }
     Ok(path)
 }
@@ -98,7 +100,7 @@ impl Syntax {
     }
 
     /// Prefixes a text with a comment that has the title.
-    fn titled(self, title: &str, text: &str) -> String {
+    fn with_title(self, title: &str, text: &str) -> String {
         match self {
             Syntax::Litmus => format!("(* {title} *)\n{text}\n"),
             Syntax::Khronos | Syntax::Glsl => format!("// {title}\n{text}\n"),
@@ -114,20 +116,21 @@ fn convert_shader(arguments: &Convert, file: &str) -> Result<Outcome, Failure> {
     if arguments.out.is_some() {
         return Err(Failure::not_available("`--out` with a shader"));
     }
-    let wrong = |refusal: &frontend::Refusal| Failure::input_message(placed_refusal_text(file, refusal));
+    let to_failure = |refusal: &frontend::Refusal| Failure::input_message(placed_refusal_text(file, refusal));
     let shader = load(file, &arguments.kernel.compilation()?).map_err(|error| error.failure())?;
-    let options = arguments.kernel.options(arguments.unroll)?;
-    let module = frontend::read_bound_module(&shader.bytes, &options).map_err(|refusal| wrong(&refusal))?;
-    let options = match open_terms(&arguments.open)? {
+    let options = arguments.kernel.to_options(arguments.unroll)?;
+    let module =
+        frontend::read_bound_module(&shader.bytes, &options).map_err(|refusal| to_failure(&refusal))?;
+    let options = match parse_open_terms(&arguments.open)? {
         Some(terms) => {
             let parts = resolve_open_terms(file, &module, &options, &terms)?;
             frontend::with_open_memory(&module, &options, parts)
         }
         None => options,
     };
-    let lifted = frontend::lift(&module, &options).map_err(|refusal| wrong(&refusal))?;
+    let lifted = frontend::lift(&module, &options).map_err(|refusal| to_failure(&refusal))?;
     if let Some(case) = lifted.cases.first() {
-        Data::new().print(&litmus::print(&case.test))?;
+        StandardOutput::new().print(&litmus::print(&case.test))?;
     }
     Ok(Outcome::Success)
 }

@@ -9,10 +9,10 @@ use litmus::corpus;
 use litmus::cts::{self, CtsCase, Stage};
 
 use crate::exit::{Failure, Outcome};
-use crate::output::{print_text, say};
+use crate::output::{print_message, print_text};
 
 /// For each device: `None` if the test runs, else the reason why it is skipped.
-type Answers = Vec<Option<String>>;
+type SkipReasons = Vec<Option<String>>;
 
 /// One table row: the number of tests, and of those that run on each device.
 #[derive(Clone, Debug, Default)]
@@ -22,7 +22,7 @@ struct CoverageRow {
 }
 
 impl CoverageRow {
-    fn add(&mut self, answers: &Answers) {
+    fn add(&mut self, answers: &SkipReasons) {
         self.tests += 1;
         self.run.resize(answers.len(), 0);
         for (count, answer) in self.run.iter_mut().zip(answers) {
@@ -33,10 +33,10 @@ impl CoverageRow {
 
 /// Number of skipped tests by reason and device.
 #[derive(Default)]
-struct Reasons(BTreeMap<String, Vec<usize>>);
+struct ReasonCounts(BTreeMap<String, Vec<usize>>);
 
-impl Reasons {
-    fn add(&mut self, answers: &Answers) {
+impl ReasonCounts {
+    fn add(&mut self, answers: &SkipReasons) {
         for (device, answer) in answers.iter().enumerate() {
             let Some(reason) = answer else { continue };
             let counts = self.0.entry(reason.clone()).or_insert_with(|| vec![0; answers.len()]);
@@ -51,23 +51,27 @@ impl Reasons {
 ///
 /// # Errors
 /// Returns an error if a device does not exist or the output cannot be written.
-pub fn coverage(devices: &[String], with_cts: bool) -> Result<Outcome, Failure> {
-    let targets = targets::targets(devices, None, &SimulatedFallback::from_environment(), &say)?;
+pub fn print_coverage(devices: &[String], with_cts: bool) -> Result<Outcome, Failure> {
+    let targets = targets::targets(devices, None, &SimulatedFallback::from_environment(), &print_message)?;
     let mut text = String::new();
     if with_cts {
         for (stage, name) in STAGES {
-            text += &names_of_the_cts(&targets, stage, name)?;
+            text += &cts_table(&targets, stage, name)?;
         }
-        text += &names_of_layout();
+        text += &layout_table();
     }
-    text += &own_tests(&targets, "", "Tests of our own")?;
-    text += &own_tests(&targets, "vertex", "Tests of our own in vertex shaders")?;
-    text += &own_tests(&targets, "fragment", "Tests of our own in fragment shaders")?;
-    text += &own_tests(&targets, "vertex-fragment", "Tests of our own whose threads are in both")?;
+    text += &corpus_table(&targets, "", "Tests of our own")?;
+    text += &corpus_table(&targets, "vertex", "Tests of our own in vertex shaders")?;
+    text += &corpus_table(&targets, "fragment", "Tests of our own in fragment shaders")?;
+    text += &corpus_table(&targets, "vertex-fragment", "Tests of our own whose threads are in both")?;
     print_text(&text)
 }
 
-fn answers(test: &litmus::Test, variant: &str, targets: &[DeviceTarget]) -> Result<Answers, Failure> {
+fn skip_reasons(
+    test: &litmus::Test,
+    variant: &str,
+    targets: &[DeviceTarget],
+) -> Result<SkipReasons, Failure> {
     let variant = variant.parse().map_err(Failure::input_error)?;
     Ok(targets.iter().map(|target| target.told(test, variant).err()).collect())
 }
@@ -77,7 +81,7 @@ const STAGES: [(Stage, &str); 3] =
     [(Stage::Compute, "Compute"), (Stage::Vertex, "Vertex"), (Stage::Fragment, "Fragment")];
 
 /// Lists the CTS names without a test here, with the reason.
-fn names_of_layout() -> String {
+fn layout_table() -> String {
     let mut text =
         "## Names of the CTS that are no tests here\n\n| names | how many | why |\n|---|---:|---|\n"
             .to_owned();
@@ -87,23 +91,23 @@ fn names_of_layout() -> String {
     text + "\n"
 }
 
-fn names_of_the_cts(targets: &[DeviceTarget], stage: Stage, name: &str) -> Result<String, Failure> {
+fn cts_table(targets: &[DeviceTarget], stage: Stage, name: &str) -> Result<String, Failure> {
     let mut dimensions: Vec<(&str, Vec<(&str, CoverageRow)>)> = Vec::new();
-    let mut reasons = Reasons::default();
+    let mut reasons = ReasonCounts::default();
     let mut all = CoverageRow::default();
     for case in cts::cases() {
-        let own = match &case {
+        let case_stage = match &case {
             CtsCase::Generated(case) => case.stage,
             CtsCase::Transitive(_) | CtsCase::Permuted(_) => Stage::Compute,
         };
-        if own != stage {
+        if case_stage != stage {
             continue;
         }
         let test = litmus::parse(&case.litmus_text(), &case.test_id()).map_err(Failure::input)?;
-        let answers = answers(&test, &case.variant(), targets)?;
-        for (dimension, value) in words(&case) {
-            let values: &mut Vec<(&str, CoverageRow)> = entry(&mut dimensions, dimension);
-            entry(values, value).add(&answers);
+        let answers = skip_reasons(&test, &case.variant(), targets)?;
+        for (dimension, value) in cts_parameters(&case) {
+            let values: &mut Vec<(&str, CoverageRow)> = entry_mut(&mut dimensions, dimension);
+            entry_mut(values, value).add(&answers);
         }
         reasons.add(&answers);
         all.add(&answers);
@@ -114,36 +118,36 @@ fn names_of_the_cts(targets: &[DeviceTarget], stage: Stage, name: &str) -> Resul
     }
     Ok(format!(
         "## {name} names of the CTS\n\n{}\n## What they are skipped for\n\n{}\n",
-        table("parameter", "names", targets, &rows),
+        coverage_table("parameter", "names", targets, &rows),
         reason_table(targets, &reasons)
     ))
 }
 
-fn own_tests(targets: &[DeviceTarget], variant: &str, heading: &str) -> Result<String, Failure> {
+fn corpus_table(targets: &[DeviceTarget], variant: &str, heading: &str) -> Result<String, Failure> {
     let mut families: Vec<(String, CoverageRow)> = Vec::new();
-    let mut reasons = Reasons::default();
+    let mut reasons = ReasonCounts::default();
     let mut all = CoverageRow::default();
     for test_file in corpus::tests() {
         let test = litmus::parse(test_file.text, &test_file.path).map_err(Failure::input)?;
         let answers = match for_device(&test) {
-            Ok(program) => answers(&program, variant, targets)?,
+            Ok(program) => skip_reasons(&program, variant, targets)?,
             Err(why) => vec![Some(why.to_string()); targets.len()],
         };
         let family = test_file.id.split('/').next().unwrap_or_default();
-        entry(&mut families, family.to_owned()).add(&answers);
+        entry_mut(&mut families, family.to_owned()).add(&answers);
         reasons.add(&answers);
         all.add(&answers);
     }
     families.insert(0, ("all tests".to_owned(), all));
     Ok(format!(
         "## {heading}\n\n{}\n## What they are skipped for\n\n{}\n",
-        table("family", "tests", targets, &families),
+        coverage_table("family", "tests", targets, &families),
         reason_table(targets, &reasons)
     ))
 }
 
 /// Returns the parameters of a CTS name with their values.
-fn words(case: &CtsCase) -> Vec<(&'static str, &'static str)> {
+fn cts_parameters(case: &CtsCase) -> Vec<(&'static str, &'static str)> {
     match case {
         CtsCase::Generated(case) => vec![
             ("shape", case.shape.word()),
@@ -164,15 +168,20 @@ fn words(case: &CtsCase) -> Vec<(&'static str, &'static str)> {
 }
 
 /// Returns the entry of a name in a list; a new one is appended.
-fn entry<N: PartialEq, T: Default>(list: &mut Vec<(N, T)>, name: N) -> &mut T {
-    let place = list.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
+fn entry_mut<N: PartialEq, T: Default>(list: &mut Vec<(N, T)>, name: N) -> &mut T {
+    let index = list.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
         list.push((name, T::default()));
         list.len() - 1
     });
-    &mut list[place].1
+    &mut list[index].1
 }
 
-fn table(first: &str, second: &str, targets: &[DeviceTarget], rows: &[(String, CoverageRow)]) -> String {
+fn coverage_table(
+    first: &str,
+    second: &str,
+    targets: &[DeviceTarget],
+    rows: &[(String, CoverageRow)],
+) -> String {
     let names: Vec<String> = targets.iter().map(|target| format!(" run on {} |", target.name)).collect();
     let mut text = format!("| {first} | {second} |{}\n", names.concat());
     text += &format!("|---|---:|{}\n", "---:|".repeat(targets.len()));
@@ -183,7 +192,7 @@ fn table(first: &str, second: &str, targets: &[DeviceTarget], rows: &[(String, C
     text
 }
 
-fn reason_table(targets: &[DeviceTarget], reasons: &Reasons) -> String {
+fn reason_table(targets: &[DeviceTarget], reasons: &ReasonCounts) -> String {
     let names: Vec<String> = targets.iter().map(|target| format!(" {} |", target.name)).collect();
     let mut text = format!("| reason |{}\n|---|{}\n", names.concat(), "---:|".repeat(targets.len()));
     for (reason, counts) in &reasons.0 {

@@ -8,8 +8,8 @@ use campaign::parallel::map;
 use campaign::reasons::{self, ShippedModels};
 use results::baseline;
 use results::diff::diff as compare;
+use results::escape;
 use results::read::Results;
-use results::show;
 use results::wire::{Change, ChangeKind, DiffRecord, RunLine};
 use results::write;
 use sim::Fault;
@@ -17,7 +17,7 @@ use sim::Fault;
 use crate::arguments::{Diff, ListFormat};
 use crate::commands::report::read_all;
 use crate::exit::{Failure, Outcome};
-use crate::output::Data;
+use crate::output::StandardOutput;
 
 /// Time limit for finding the broken rules.
 const RULE_TIME: Duration = Duration::from_secs(10);
@@ -33,37 +33,37 @@ pub fn diff(arguments: &Diff, _quiet: bool) -> Result<Outcome, Failure> {
         [Some(&arguments.old), arguments.new.as_ref()].into_iter().flatten().cloned().collect();
     // One folder is compared with the current versions of its models.
     let other = if arguments.new.is_some() { OtherVersion::Dropped } else { OtherVersion::Copied };
-    let mut both = read_all(&files, other, &mut outcome)?;
-    let mut kept = Vec::new();
-    if let (None, Some(old)) = (&arguments.new, both.first()) {
-        let again = again::judged_again(old, arguments.model.as_deref())?;
+    let mut results = read_all(&files, other, &mut outcome)?;
+    let mut unchanged_notes = Vec::new();
+    if let (None, Some(old)) = (&arguments.new, results.first()) {
+        let rejudged = again::judged_again(old, arguments.model.as_deref())?;
         if let Some(path) = &arguments.out {
-            let plan = again.results.plan.as_ref();
+            let plan = rejudged.results.plan.as_ref();
             let plan = plan.ok_or_else(|| {
                 Failure::input_message(
                     "`--out` needs a results folder or a baseline: run lines have no plan".to_owned(),
                 )
             })?;
-            baseline::write(path, plan, &again.results.lines).map_err(Failure::environment_error)?;
+            baseline::write(path, plan, &rejudged.results.lines).map_err(Failure::environment_error)?;
         }
-        both.push(again.results);
-        kept = again.kept;
+        results.push(rejudged.results);
+        unchanged_notes = rejudged.kept;
     }
-    let [old, new] = both.as_slice() else { return Ok(outcome) };
+    let [old, new] = results.as_slice() else { return Ok(outcome) };
     let mut found = compare(old, new).map_err(Failure::input_error)?;
-    name_rules(&mut found, new);
-    for why in &kept {
-        crate::output::say(why);
+    add_broken_rules(&mut found, new);
+    for why in &unchanged_notes {
+        crate::output::print_message(why);
     }
     let text = match arguments.format {
-        ListFormat::Text => faults(new) + &write::diff::text(&found),
-        ListFormat::Json => write::json::document(&found).map_err(Failure::environment_error)?,
+        ListFormat::Text => describe_faults(new) + &write::diff::format_diff(&found),
+        ListFormat::Json => write::json::format_document(&found).map_err(Failure::environment_error)?,
     };
-    Data::new().print(&text)?;
+    StandardOutput::new().print(&text)?;
     for change in &found.changes {
         match change.kind {
-            ChangeKind::NewViolation => outcome.note(Outcome::RuleBroken),
-            ChangeKind::NewFailure => outcome.note(Outcome::Environment),
+            ChangeKind::NewViolation => outcome.escalate_to(Outcome::RuleBroken),
+            ChangeKind::NewFailure => outcome.escalate_to(Outcome::Environment),
             _ => {}
         }
     }
@@ -71,7 +71,7 @@ pub fn diff(arguments: &Diff, _quiet: bool) -> Result<Outcome, Failure> {
 }
 
 /// Adds the broken rule to each new forbidden outcome.
-fn name_rules(diff: &mut DiffRecord, new: &Results) {
+fn add_broken_rules(diff: &mut DiffRecord, new: &Results) {
     let deadline = Instant::now() + RULE_TIME;
     let lines: BTreeMap<(&str, &str), &RunLine> =
         new.lines.iter().map(|line| ((line.device.as_str(), line.id.as_str()), line)).collect();
@@ -95,14 +95,19 @@ fn name_rules(diff: &mut DiffRecord, new: &Results) {
 }
 
 /// Names the injected faults of simulated GPUs in the later run.
-fn faults(new: &Results) -> String {
+fn describe_faults(new: &Results) -> String {
     let devices = new.plan.iter().flat_map(|plan| &plan.devices);
     devices
         .filter(|device| device.kind == "simulated")
         .filter_map(|device| {
             let (_, name) = device.driver_info.split_once(", fault ")?;
             let row = name.parse::<Fault>().ok()?.row()?;
-            Some(format!("{} has an injected fault: {} ({})\n", show::line(&device.name), row.rule, row.name))
+            Some(format!(
+                "{} has an injected fault: {} ({})\n",
+                escape::escape_line(&device.name),
+                row.rule,
+                row.name
+            ))
         })
         .collect()
 }

@@ -11,16 +11,16 @@ use campaign::source::Loaded;
 use explanation::Explained;
 use litmus::Dialect;
 use model::{
-    Budget, ExplainOptions, Explanation, ExplanationAnswer, Model, Options, explain_outcome, predict,
+    Budget, ExplainOptions, Explanation, ExplanationAnswer, Model, PredictOptions, explain_outcome, predict,
 };
-use results::portability::{self, Class};
+use results::portability::{self, PortabilityClass};
 use results::wire::CodegenVerdict;
 use results::write::codegen;
 use runner::RunVariant;
 
 use crate::arguments::{Explain, ExplainFormat};
 use crate::exit::{Failure, Outcome};
-use crate::output::{Data, command_line, print_text, say};
+use crate::output::{StandardOutput, command_line, print_message, print_text};
 
 /// Runs the command.
 ///
@@ -65,7 +65,10 @@ pub fn explain(arguments: &Explain, quiet: bool) -> Result<Outcome, Failure> {
     let explanation = explain_outcome(test, &chosen.model, &options)
         .map_err(|error| Failure::input_message(format!("{file}: {error}")))?;
     if explanation.answer == ExplanationAnswer::Unknown && !quiet {
-        say(&format!("{file}: warning: no answer under {} within the time limit", explanation.model));
+        print_message(&format!(
+            "{file}: warning: no answer under {} within the time limit",
+            explanation.model
+        ));
     }
     if arguments.fix {
         return print_fixed(&loaded, &explanation);
@@ -73,19 +76,24 @@ pub fn explain(arguments: &Explain, quiet: bool) -> Result<Outcome, Failure> {
     let explained = Explained { test, source: &loaded.text, file, explanation: &explanation };
     let machine_code = codes.iter().map(|(_, text)| text.as_str()).collect::<String>();
     let written = match arguments.format {
-        ExplainFormat::Text => explanation::text(explained) + &on_vulkan(arguments, &loaded)? + &machine_code,
+        ExplainFormat::Text => {
+            explanation::text(explained) + &describe_vulkan_answer(arguments, &loaded)? + &machine_code
+        }
         ExplainFormat::Dot => explanation::dot(explained),
         ExplainFormat::Svg => explanation::svg(explained),
         ExplainFormat::Html => explanation::html(explained, &codes),
     };
-    Data::new().print(&written)?;
+    StandardOutput::new().print(&written)?;
     Ok(outcome)
 }
 
 /// Prints the test with a fix applied.
 fn print_fixed(loaded: &Loaded, explanation: &Explanation) -> Result<Outcome, Failure> {
-    let Some(fixed) = explanation::fixed(&loaded.text, explanation) else {
-        say(&format!("{}: no fix was found; `explain` without `--fix` gives the reason", loaded.source.file));
+    let Some(fixed) = explanation::apply_fix(&loaded.text, explanation) else {
+        print_message(&format!(
+            "{}: no fix was found; `explain` without `--fix` gives the reason",
+            loaded.source.file
+        ));
         return Ok(Outcome::Environment);
     };
     // The fix is written in the native syntax.
@@ -97,22 +105,22 @@ fn print_fixed(loaded: &Loaded, explanation: &Explanation) -> Result<Outcome, Fa
 
 /// Explains a shader.
 fn explain_shader(arguments: &Explain) -> Result<Outcome, Failure> {
-    let more = arguments.outcome.is_some() || !arguments.device.is_empty() || arguments.fix;
-    if arguments.format == ExplainFormat::Dot || more {
+    let has_unsupported_flag = arguments.outcome.is_some() || !arguments.device.is_empty() || arguments.fix;
+    if arguments.format == ExplainFormat::Dot || has_unsupported_flag {
         return Err(Failure::not_available(
             "`explain SHADER` with `--format dot`, `--outcome`, `--device` or `--fix`",
         ));
     }
-    let options = arguments.kernel.options(arguments.unroll)?;
+    let options = arguments.kernel.to_options(arguments.unroll)?;
     let chosen = choice::load(arguments.model.as_deref().unwrap_or(Model::default_for(Dialect::Vulkan)))?;
     let explanation = explained(
         &arguments.test,
         &arguments.kernel.compilation()?,
         &options,
         &chosen.model,
-        (arguments.timeout, arguments.kernel.inputs()),
+        (arguments.timeout, arguments.kernel.input_mode()),
     )?;
-    Data::new().print(&match arguments.format {
+    StandardOutput::new().print(&match arguments.format {
         ExplainFormat::Text | ExplainFormat::Dot => explanation.text,
         ExplainFormat::Svg => explanation::shaders_svg(&explanation.answers),
         ExplainFormat::Html => explanation::shaders(&explanation.answers, &command_line()),
@@ -121,7 +129,7 @@ fn explain_shader(arguments: &Explain) -> Result<Outcome, Failure> {
 }
 
 /// Describes Vulkan's answer for the lowered program of an HSA test; empty for other tests.
-fn on_vulkan(arguments: &Explain, loaded: &Loaded) -> Result<String, Failure> {
+fn describe_vulkan_answer(arguments: &Explain, loaded: &Loaded) -> Result<String, Failure> {
     let test = &loaded.test;
     if test.dialect != Dialect::Hsa {
         return Ok(String::new());
@@ -136,20 +144,27 @@ fn on_vulkan(arguments: &Explain, loaded: &Loaded) -> Result<String, Failure> {
     let vulkan = choice::load(Model::default_for(Dialect::Vulkan))?;
     let hsa = choice::load(Model::default_for(Dialect::Hsa))?;
     let stop = patience(arguments.timeout);
-    let options = Options { budget: Budget::until(&stop), ..Options::default() };
-    let wrong = |error| Failure::input_message(format!("{}: {error}", loaded.source.file));
-    let hsa = predict(test, &hsa.model, &options).map_err(wrong)?;
-    let mut said = predict(&without_filter(&lowered.test), &vulkan.model, &options).map_err(wrong)?;
-    mark_filtered(&lowered.test, &mut said);
-    let (class, means) = match portability::beside(test, &lowered, hsa, &said).class {
+    let options = PredictOptions { budget: Budget::until(&stop), ..PredictOptions::default() };
+    let to_failure = |error| Failure::input_message(format!("{}: {error}", loaded.source.file));
+    let hsa = predict(test, &hsa.model, &options).map_err(to_failure)?;
+    let mut vulkan_prediction =
+        predict(&without_filter(&lowered.test), &vulkan.model, &options).map_err(to_failure)?;
+    mark_filtered(&lowered.test, &mut vulkan_prediction);
+    let (class, meaning) = match portability::compare_predictions(test, &lowered, hsa, &vulkan_prediction)
+        .class
+    {
         None => return Ok("\nThe answer for Vulkan timed out (raise --timeout).\n".to_owned()),
         Some(class) => (
             class.word(),
             match class {
-                Class::Portable => "Vulkan gives the same answer for the program that devices run",
-                Class::ModelOnly => "HSA forbids it, and Vulkan allows it for the program that devices run",
-                Class::VulkanRace => "the program that devices run races under Vulkan and is not judged",
-                Class::BothRace => {
+                PortabilityClass::Portable => "Vulkan gives the same answer for the program that devices run",
+                PortabilityClass::ModelOnly => {
+                    "HSA forbids it, and Vulkan allows it for the program that devices run"
+                }
+                PortabilityClass::VulkanRace => {
+                    "the program that devices run races under Vulkan and is not judged"
+                }
+                PortabilityClass::BothRace => {
                     "the program that devices run races under Vulkan as well and is not judged"
                 }
             },
@@ -157,7 +172,7 @@ fn on_vulkan(arguments: &Explain, loaded: &Loaded) -> Result<String, Failure> {
     };
     let argument = campaign::kinds::quoted(&loaded.source.argument);
     Ok(format!(
-        "\nOn a Vulkan device ({class}): {means}.\nvk-litmus convert {argument} --to litmus shows that program.\n"
+        "\nOn a Vulkan device ({class}): {meaning}.\nvk-litmus convert {argument} --to litmus shows that program.\n"
     ))
 }
 
@@ -177,9 +192,9 @@ fn machine_code(arguments: &Explain, loaded: &Loaded) -> Result<(Vec<(String, St
     for target in targets::targets(&arguments.device, arguments.mesa.as_deref())? {
         let line = beside::threads(&source.argument, &source.id, &test, variant, &target, beside::PATIENCE)?;
         if line.verdict == CodegenVerdict::Crashes {
-            outcome.note(Outcome::RuleBroken);
+            outcome.escalate_to(Outcome::RuleBroken);
         }
-        codes.push((format!("{} ({})", line.device, line.driver), codegen::threads(&line)));
+        codes.push((format!("{} ({})", line.device, line.driver), codegen::format_threads(&line)));
     }
     Ok((codes, outcome))
 }

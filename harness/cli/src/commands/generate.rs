@@ -11,16 +11,16 @@ use model::mutation::mutants;
 use model::synthesis::{
     Below, SHAPES, Telling, Weakened, distinguish, minimal_below, operations, placements,
 };
-use model::{Budget, Model, Options};
+use model::{Budget, Model, PredictOptions};
 
 use crate::arguments::Generate;
 use crate::exit::{Failure, Outcome};
-use crate::output::{Data, expect_empty, make_folder, say, write_file};
+use crate::output::{StandardOutput, check_empty_folder, create_folder, print_message, write_file};
 
 /// Budget of one test.
-const PATIENCE: Options = Options { budget: Budget::steps(500_000), unroll: 1 };
+const TEST_BUDGET: PredictOptions = PredictOptions { budget: Budget::from_steps(500_000), unroll: 1 };
 /// Largest number of weakened tests examined below one strongest test.
-const MOST_BELOW: usize = 20_000;
+const MAX_WEAKENED_TESTS: usize = 20_000;
 
 /// Runs the command.
 ///
@@ -31,10 +31,10 @@ pub fn generate(arguments: &Generate, quiet: bool) -> Result<Outcome, Failure> {
     if !chosen.model.judges(Dialect::Vulkan) {
         return Err(Failure::not_available("`generate` for models of the HSA dialect"));
     }
-    let mut written = Destination::new(arguments.out.as_deref())?;
+    let mut destination = Destination::new(arguments.out.as_deref())?;
     match &arguments.clause {
-        Some(clause) => for_clause(&chosen.model, clause, arguments.events, &mut written, quiet)?,
-        None => write_minimal(&chosen.model, arguments, &mut written, quiet)?,
+        Some(clause) => write_clause_tests(&chosen.model, clause, arguments.events, &mut destination, quiet)?,
+        None => write_minimal(&chosen.model, arguments, &mut destination, quiet)?,
     }
     Ok(Outcome::Success)
 }
@@ -42,17 +42,17 @@ pub fn generate(arguments: &Generate, quiet: bool) -> Result<Outcome, Failure> {
 /// The destination of tests: a folder or standard output.
 struct Destination<'a> {
     folder: Option<&'a Path>,
-    data: Data,
+    data: StandardOutput,
     count: usize,
 }
 
 impl<'a> Destination<'a> {
     fn new(folder: Option<&'a Path>) -> Result<Destination<'a>, Failure> {
         if let Some(folder) = folder {
-            expect_empty(folder)?;
-            make_folder(folder)?;
+            check_empty_folder(folder)?;
+            create_folder(folder)?;
         }
-        Ok(Destination { folder, data: Data::new(), count: 0 })
+        Ok(Destination { folder, data: StandardOutput::new(), count: 0 })
     }
 
     fn write(&mut self, test: &Test) -> Result<(), Failure> {
@@ -73,7 +73,7 @@ impl<'a> Destination<'a> {
 }
 
 /// Returns the most synchronized test of each shape and placement within the bounds.
-fn cells(threads: usize, events: usize) -> Vec<Telling> {
+fn strongest_cells(threads: usize, events: usize) -> Vec<Telling> {
     SHAPES
         .iter()
         .filter(|shape| shape.threads() <= threads)
@@ -87,35 +87,35 @@ fn cells(threads: usize, events: usize) -> Vec<Telling> {
 fn write_minimal(
     model: &Model,
     arguments: &Generate,
-    written: &mut Destination<'_>,
+    destination: &mut Destination<'_>,
     quiet: bool,
 ) -> Result<(), Failure> {
     let size = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
-    let cells = cells(size(arguments.threads), size(arguments.events));
-    let mut seen: BTreeSet<String> = BTreeSet::new();
-    let (mut minimal, mut twins, mut asked, mut incomplete) = (0, 0, 0, 0);
+    let cells = strongest_cells(size(arguments.threads), size(arguments.events));
+    let mut written_programs: BTreeSet<String> = BTreeSet::new();
+    let (mut minimal, mut twins, mut examined, mut incomplete) = (0, 0, 0, 0);
     in_order(
         &cells,
-        |cell| (cell.name(), minimal_below(&cell.top(), model, &PATIENCE, MOST_BELOW)),
+        |cell| (cell.name(), minimal_below(&cell.top(), model, &TEST_BUDGET, MAX_WEAKENED_TESTS)),
         |(name, below)| {
             let Below { minimal: found, asked: now, complete } = below.map_err(Failure::input_error)?;
-            asked += now;
+            examined += now;
             incomplete += usize::from(!complete);
             let several = found.len() > 1;
             for (index, test) in found.into_iter().enumerate() {
                 let name = if several { format!("{name}.{}", index + 1) } else { name.clone() };
-                if !seen.insert(program(&test.test)) {
+                if !written_programs.insert(program_text(&test.test)) {
                     continue;
                 }
                 minimal += 1;
                 let why = "Minimal: one step of synchronization less, and the outcome is allowed or the program races.";
-                written.write(&describe_test(test.test, &name, model, Reachability::Forbidden, why))?;
+                destination.write(&describe_test(test.test, &name, model, Reachability::Forbidden, why))?;
                 for (number, Weakened { step, test }) in test.twins.into_iter().enumerate() {
-                    if seen.insert(program(&test)) {
+                    if written_programs.insert(program_text(&test)) {
                         twins += 1;
                         let twin = format!("{name}.twin{}", number + 1);
                         let why = format!("Twin of {name}: {step}.");
-                        written.write(&describe_test(test, &twin, model, Reachability::Allowed, &why))?;
+                        destination.write(&describe_test(test, &twin, model, Reachability::Allowed, &why))?;
                     }
                 }
             }
@@ -123,19 +123,21 @@ fn write_minimal(
         },
     )?;
     if !quiet {
-        say(&format!(
-            "{minimal} minimal tests and {twins} twins of {} shapes; {asked} tests checked",
+        print_message(&format!(
+            "{minimal} minimal tests and {twins} twins of {} shapes; {examined} tests checked",
             cells.len()
         ));
     }
     if incomplete > 0 {
-        say(&format!("warning: the search of {incomplete} shapes is incomplete: tests may be missing"));
+        print_message(&format!(
+            "warning: the search of {incomplete} shapes is incomplete: tests may be missing"
+        ));
     }
     Ok(())
 }
 
 /// Prints a test without its name and header, to detect duplicates.
-fn program(test: &Test) -> String {
+fn program_text(test: &Test) -> String {
     let mut bare = test.clone();
     bare.name = "program".to_owned();
     litmus::print(&bare)
@@ -155,11 +157,11 @@ fn describe_test(mut test: Test, name: &str, model: &Model, reachability: Reacha
 }
 
 /// Writes, for each mutation of a statement that cites the clause, the smallest test that detects it.
-fn for_clause(
+fn write_clause_tests(
     model: &Model,
     clause: &str,
     events: u32,
-    written: &mut Destination<'_>,
+    destination: &mut Destination<'_>,
     quiet: bool,
 ) -> Result<(), Failure> {
     let mut changed = mutants(model, &|_| true);
@@ -171,22 +173,22 @@ fn for_clause(
         )));
     }
     let events = usize::try_from(events).unwrap_or(usize::MAX);
-    let mut seen: BTreeSet<String> = BTreeSet::new();
+    let mut written_programs: BTreeSet<String> = BTreeSet::new();
     for mutant in &changed {
         let mutation = &mutant.mutation;
         let what = format!("{} {}", mutation.statement, mutation.change);
-        match distinguish(model, &mutant.model, events, &PATIENCE).map_err(Failure::input_error)? {
-            Some(found) if seen.insert(program(&found.test)) => {
+        match distinguish(model, &mutant.model, events, &TEST_BUDGET).map_err(Failure::input_error)? {
+            Some(found) if written_programs.insert(program_text(&found.test)) => {
                 let mut test = found.test;
-                test.name = format!("{clause}.{}", seen.len());
+                test.name = format!("{clause}.{}", written_programs.len());
                 test.metadata.expectations.truncate(1);
                 test.metadata.clauses = vec![clause.to_owned()];
                 test.metadata.why = vec![format!("Notices {what}.")];
-                written.write(&test)?;
+                destination.write(&test)?;
             }
             Some(_) => {}
             None if quiet => {}
-            None => say(&format!("no test with at most {events} operations detects {what}")),
+            None => print_message(&format!("no test with at most {events} operations detects {what}")),
         }
     }
     Ok(())

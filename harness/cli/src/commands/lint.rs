@@ -5,7 +5,7 @@ use vk_litmus::{ShaderModule, program};
 
 use crate::arguments::{LintArguments, ListFormat};
 use crate::exit::{Failure, Outcome};
-use crate::output::{print_text, say};
+use crate::output::{print_message, print_text};
 
 /// Runs the command.
 ///
@@ -22,10 +22,10 @@ pub fn lint(arguments: &LintArguments, quiet: bool) -> Result<Outcome, Failure> 
     for file in &arguments.shaders {
         let mut findings: Vec<FindingRecord> = Vec::new();
         for shader in ShaderModule::load(file, &compilation) {
-            let shader = shader.map_err(program::failure)?;
-            let found = shader.lint().map_err(program::failure)?;
+            let shader = shader.map_err(program::into_failure)?;
+            let found = shader.lint().map_err(program::into_failure)?;
             if let Some(compiler) = shader.compiler().filter(|_| !quiet) {
-                say(&format!("{file}: compiled by {compiler}"));
+                print_message(&format!("{file}: compiled by {compiler}"));
             }
             // A function that several entry points call is in the module of each.
             for finding in found {
@@ -42,7 +42,7 @@ pub fn lint(arguments: &LintArguments, quiet: bool) -> Result<Outcome, Failure> 
         }
         if findings.is_empty() && !quiet {
             let rules = frontend::RULES.len();
-            say(&format!("{file}: no finding by {rules} rules; `race` executes the shader"));
+            print_message(&format!("{file}: no finding by {rules} rules; `race` executes the shader"));
         }
         for finding in &findings {
             let place = finding.at.first();

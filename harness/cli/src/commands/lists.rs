@@ -9,22 +9,22 @@ use litmus::corpus::{self, EmbeddedFile};
 use model::Model;
 use plan::{Feature, Identity};
 use results::wire::{CtsEntry, FaultEntry, ModelEntry, TestEntry};
-use sim::{Expect, FAULTS};
+use sim::{ExpectedEffect, FAULTS};
 
 use crate::arguments::{Devices, ListFormat, Models, Tests};
 use crate::commands::coverage;
 use crate::exit::{Failure, Outcome};
-use crate::output::{print_as, print_json, print_text, say};
+use crate::output::{print_as, print_json, print_message, print_text};
 use crate::{completion, help};
 
 /// Prints the devices, on request with the compile-only ones.
 ///
 /// # Errors
 /// Returns an error if the output fails.
-pub fn devices(arguments: &Devices) -> Result<Outcome, Failure> {
-    let (devices, trouble) = probe::list(&probe::environment(&[])?, &[])?;
-    if let Some(why) = trouble.text() {
-        say(&why);
+pub fn print_devices(arguments: &Devices) -> Result<Outcome, Failure> {
+    let (devices, driver_problems) = probe::list(&probe::environment(&[])?, &[])?;
+    if let Some(why) = driver_problems.text() {
+        print_message(&why);
     }
     let mut devices: Vec<FoundDevice> = devices
         .into_iter()
@@ -56,7 +56,7 @@ pub fn devices(arguments: &Devices) -> Result<Outcome, Failure> {
             &identity.api_version,
             &identity.uuid,
         ]
-        .map(|text| results::show::line(text));
+        .map(|text| results::escape::escape_line(text));
         if !capabilities.executes {
             // One line per device, because there are dozens of them.
             text += &format!("{index}: {name} ({kind})\n");
@@ -98,13 +98,15 @@ pub fn devices(arguments: &Devices) -> Result<Outcome, Failure> {
 ///
 /// # Errors
 /// Returns an error if the model does not exist or the output fails.
-pub fn models(arguments: &Models) -> Result<Outcome, Failure> {
+pub fn print_models(arguments: &Models) -> Result<Outcome, Failure> {
     if let Some(name) = &arguments.name {
         let Some(text) = Model::text(name).filter(|_| Model::names().iter().any(|(known, _)| known == name))
         else {
             let names = Model::names().iter().map(|(known, _)| *known);
-            let meant = similar::meant(name, names);
-            return Err(Failure::input_message(format!("unknown model `{name}`{meant}; `models` lists all")));
+            let suggestion = similar::did_you_mean(name, names);
+            return Err(Failure::input_message(format!(
+                "unknown model `{name}`{suggestion}; `models` lists all"
+            )));
         };
         if arguments.text {
             return print_text(&model_text(name, text)?);
@@ -144,7 +146,7 @@ fn model_text(name: &str, text: &str) -> Result<String, Failure> {
 ///
 /// # Errors
 /// Returns an error if the output fails.
-pub fn faults(format: ListFormat) -> Result<Outcome, Failure> {
+pub fn print_faults(format: ListFormat) -> Result<Outcome, Failure> {
     if format == ListFormat::Json {
         let faults: Vec<FaultEntry> = FAULTS
             .iter()
@@ -161,7 +163,7 @@ pub fn faults(format: ListFormat) -> Result<Outcome, Failure> {
     let mut text = String::new();
     for row in FAULTS {
         text += &format!("{} ({})\n   {}\n", row.name, row.expect.word(), row.rule);
-        if let Expect::Invisible(why) = row.expect {
+        if let ExpectedEffect::Invisible(why) = row.expect {
             text += &format!("   invisible: {why}\n");
         }
         if let Some(reference) = row.reference {
@@ -175,9 +177,9 @@ pub fn faults(format: ListFormat) -> Result<Outcome, Failure> {
 ///
 /// # Errors
 /// Returns an error if the output fails or no test matches.
-pub fn tests(arguments: &Tests) -> Result<Outcome, Failure> {
+pub fn print_tests(arguments: &Tests) -> Result<Outcome, Failure> {
     if !arguments.device.is_empty() {
-        return coverage::coverage(&arguments.device, arguments.cts);
+        return coverage::print_coverage(&arguments.device, arguments.cts);
     }
     if arguments.cts {
         return list_cts(arguments.format);
@@ -222,10 +224,10 @@ fn list_cts(format: ListFormat) -> Result<Outcome, Failure> {
 ///
 /// # Errors
 /// Returns an error if the shell is not supported or the output fails.
-pub fn completions(shell: Shell) -> Result<Outcome, Failure> {
+pub fn print_completions(shell: Shell) -> Result<Outcome, Failure> {
     let name = shell.to_string();
-    let script =
-        completion::script(&name).ok_or_else(|| Failure::not_available(format!("completion in {name}")))?;
+    let script = completion::registration_script(&name)
+        .ok_or_else(|| Failure::not_available(format!("completion in {name}")))?;
     print_text(&script)
 }
 
@@ -233,20 +235,22 @@ pub fn completions(shell: Shell) -> Result<Outcome, Failure> {
 ///
 /// # Errors
 /// Returns an error if the command does not exist or the output fails.
-pub fn man(command: Option<&str>) -> Result<Outcome, Failure> {
+pub fn print_manual_page(command: Option<&str>) -> Result<Outcome, Failure> {
     let mut program = help::command();
     // `build` copies the global flags to the subcommands.
     program.build();
-    let asked = match command {
+    let documented = match command {
         None => program,
         Some(name) => {
-            let known = |command: &&clap::Command| !command.is_hide_set() && command.get_name() != "help";
-            let found = program.get_subcommands().filter(known).find(|command| command.get_name() == name);
+            let is_visible =
+                |command: &&clap::Command| !command.is_hide_set() && command.get_name() != "help";
+            let found =
+                program.get_subcommands().filter(is_visible).find(|command| command.get_name() == name);
             match found {
                 Some(command) => command.clone(),
                 None => {
                     let names: Vec<&str> =
-                        program.get_subcommands().filter(known).map(clap::Command::get_name).collect();
+                        program.get_subcommands().filter(is_visible).map(clap::Command::get_name).collect();
                     return Err(Failure::input_message(format!(
                         "unknown command `{name}`; expected one of: {}",
                         names.join(", ")
@@ -256,6 +260,6 @@ pub fn man(command: Option<&str>) -> Result<Outcome, Failure> {
         }
     };
     let mut page = Vec::new();
-    clap_mangen::Man::new(asked).render(&mut page).map_err(Failure::environment_error)?;
+    clap_mangen::Man::new(documented).render(&mut page).map_err(Failure::environment_error)?;
     print_text(&String::from_utf8_lossy(&page))
 }

@@ -8,9 +8,9 @@ use results::write::number;
 
 use crate::arguments::Merge;
 use crate::commands::report::read_recomputed;
-use crate::commands::run::COMMAND;
+use crate::commands::run::COMMAND_FILE;
 use crate::exit::{Failure, Outcome};
-use crate::output::{say, write_file};
+use crate::output::{print_message, write_file};
 
 /// Runs the command.
 ///
@@ -26,11 +26,11 @@ pub fn merge(arguments: &Merge, quiet: bool) -> Result<Outcome, Failure> {
     let (plan, lines) = merge_into(&parts, &arguments.out).map_err(merge_failure)?;
     let out = arguments.out.display();
     // The shards share one command line except for `--shard`, which a resumed run reads from the plan.
-    let mut commands = arguments.results.iter().map(|path| path.join(COMMAND));
+    let mut commands = arguments.results.iter().map(|path| path.join(COMMAND_FILE));
     let command: Option<PathBuf> = commands.find(|path| path.is_file());
     if let Some(command) = &command {
         let words = std::fs::read(command).map_err(|error| Failure::of_file(command, error))?;
-        write_file(&arguments.out.join(COMMAND), &words)?;
+        write_file(&arguments.out.join(COMMAND_FILE), &words)?;
     }
     let missing = plan.tests.len() * plan.devices.len() - lines.len();
     if missing > 0 {
@@ -40,11 +40,11 @@ pub fn merge(arguments: &Merge, quiet: bool) -> Result<Outcome, Failure> {
                 format!("repeat the command of the shards with `--resume --out {out}` and without `--shard`")
             }
         };
-        say(&format!("error: {} missing: {how}", number::plural(missing as u64, "verdict")));
-        outcome.note(Outcome::Environment);
+        print_message(&format!("error: {} missing: {how}", number::plural(missing as u64, "verdict")));
+        outcome.escalate_to(Outcome::Environment);
     }
     if !quiet {
-        say(&format!("results in {out}"));
+        print_message(&format!("results in {out}"));
     }
     Ok(outcome)
 }

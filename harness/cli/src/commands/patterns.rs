@@ -1,28 +1,36 @@
 //! `patterns`: the list of patterns, or one pattern as a page in Markdown.
 
-use campaign::similar::meant;
+use campaign::similar::did_you_mean;
 use results::wire::{PATTERNS_SCHEMA, PatternForm, PatternRecord, PatternsRecord};
 
 use crate::arguments::{ListFormat, Patterns};
 use crate::exit::{Failure, Outcome};
 use crate::output::{print_json, print_text};
-use crate::patterns::all;
+use crate::patterns::load_patterns;
 
 /// Runs the command.
 ///
 /// # Errors
 /// Returns an error if the pattern or form does not exist.
 pub fn patterns(arguments: &Patterns) -> Result<Outcome, Failure> {
-    let mut patterns = all().map_err(Failure::environment_error)?;
+    let mut patterns = load_patterns().map_err(Failure::environment_error)?;
     if let Some(name) = &arguments.name {
         if !patterns.iter().any(|pattern| pattern.name == *name) {
-            return Err(unknown("pattern", name, patterns.iter().map(|pattern| pattern.name.as_str())));
+            return Err(unknown_name_failure(
+                "pattern",
+                name,
+                patterns.iter().map(|pattern| pattern.name.as_str()),
+            ));
         }
         patterns.retain(|pattern| pattern.name == *name);
     }
     if let (Some(name), Some(pattern)) = (&arguments.form, patterns.first()) {
         let Some(form) = pattern.forms.iter().find(|form| form.name == *name) else {
-            return Err(unknown("form", name, pattern.forms.iter().map(|form| form.name.as_str())));
+            return Err(unknown_name_failure(
+                "form",
+                name,
+                pattern.forms.iter().map(|form| form.name.as_str()),
+            ));
         };
         return print_text(&form.glsl);
     }
@@ -30,7 +38,7 @@ pub fn patterns(arguments: &Patterns) -> Result<Outcome, Failure> {
         return print_json(&PatternsRecord { schema: PATTERNS_SCHEMA.to_owned(), patterns });
     }
     let text = match (&arguments.name, patterns.first()) {
-        (Some(_), Some(pattern)) => page(pattern),
+        (Some(_), Some(pattern)) => format_page(pattern),
         _ => {
             let width = patterns.iter().map(|pattern| pattern.name.len()).max().unwrap_or(0);
             patterns.iter().map(|one| format!("{:width$}  {}\n", one.name, one.title)).collect()
@@ -39,14 +47,17 @@ pub fn patterns(arguments: &Patterns) -> Result<Outcome, Failure> {
     print_text(&text)
 }
 
-fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> Failure {
+fn unknown_name_failure<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> Failure {
     let known: Vec<&str> = known.collect();
-    let meant = meant(name, known.iter().copied());
-    Failure::input_message(format!("unknown {what} `{name}`{meant}; expected one of: {}", known.join(", ")))
+    let suggestion = did_you_mean(name, known.iter().copied());
+    Failure::input_message(format!(
+        "unknown {what} `{name}`{suggestion}; expected one of: {}",
+        known.join(", ")
+    ))
 }
 
 /// Formats a pattern as a page.
-fn page(pattern: &PatternRecord) -> String {
+fn format_page(pattern: &PatternRecord) -> String {
     let PatternRecord { name, title, about, assertion, ends, clauses, .. } = pattern;
     let count = pattern.grid[0];
     let unroll = pattern.unroll.map(|bound| format!(" --unroll {bound}")).unwrap_or_default();
@@ -58,7 +69,7 @@ fn page(pattern: &PatternRecord) -> String {
         text += &if index == 0 {
             "\n## The right form\n".to_owned()
         } else {
-            format!("\n## Also right: {}\n\n{}\n", words(&form.name), form.why.trim())
+            format!("\n## Also right: {}\n\n{}\n", replace_hyphens(&form.name), form.why.trim())
         };
         text += &format!("\n```glsl file={file}.comp\n{}```\n", form.glsl);
         text += &format!(
@@ -73,7 +84,7 @@ fn page(pattern: &PatternRecord) -> String {
             "divergent" => "Undefined",
             _ => "No race, but the assertion fails",
         };
-        text += &format!("\n## Wrong: {}\n\n{verdict}. {}\n\n", words(&form.name), form.why.trim());
+        text += &format!("\n## Wrong: {}\n\n{verdict}. {}\n\n", replace_hyphens(&form.name), form.why.trim());
         // A form in a separate file is printed in full.
         if form.mend.iter().any(|change| change.from.is_empty()) {
             text += &format!("```glsl\n{}```\n\nThe fix:\n\n", form.glsl);
@@ -96,6 +107,6 @@ fn page(pattern: &PatternRecord) -> String {
 }
 
 /// Replaces hyphens by spaces.
-fn words(name: &str) -> String {
+fn replace_hyphens(name: &str) -> String {
     name.replace('-', " ")
 }

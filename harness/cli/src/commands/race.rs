@@ -7,18 +7,18 @@ use campaign::compilers::kernels::numbered;
 use campaign::parallel::in_order_on;
 use campaign::shader::race::{FixDiffs, page_of};
 use results::wire::RaceVerdict;
-use results::write::json::Lines;
-use results::write::{race::text, sarif};
+use results::write::json::JsonLinesWriter;
+use results::write::{race::format_race, sarif};
 use vk_litmus::{
     CompileOptions, Error, ErrorKind, RaceAnswer, RaceDetector, ShaderInputs, ShaderModule, program,
 };
 
 use crate::arguments::{Race, RaceFormat};
 use crate::exit::{Failure, Outcome};
-use crate::output::{Data, cannot_print, command_line, say, write_file};
+use crate::output::{StandardOutput, command_line, output_failure, print_message, write_file};
 
-use files::{ShaderFile, expand};
-use summary::{FileBar, Summary};
+use files::{ShaderFile, collect_shader_files};
+use summary::{FileBar, RaceSummary};
 
 /// An analysed entry point, or a refused file.
 struct EntryAnswer {
@@ -36,7 +36,7 @@ struct EntryAnswer {
 /// # Errors
 /// Returns the error that ended it early; findings in a shader are not errors.
 pub fn race(arguments: &Race, quiet: bool) -> Result<Outcome, Failure> {
-    let mut detector = RaceDetector::new().map_err(program::failure)?;
+    let mut detector = RaceDetector::new().map_err(program::into_failure)?;
     detector = detector.time_limit(arguments.time).model_time_limit(arguments.timeout).seed(arguments.seed);
     if let Some(schedules) = arguments.schedules {
         detector = detector.schedules(schedules);
@@ -52,7 +52,7 @@ pub fn race(arguments: &Race, quiet: bool) -> Result<Outcome, Failure> {
     }
     let inputs = arguments.kernel.shader_inputs(None)?;
     let compilation = program::compile_options(arguments.kernel.compilation()?);
-    let files = expand(&arguments.shaders)?;
+    let files = collect_shader_files(&arguments.shaders)?;
     let is_many = files.len() > 1;
     let workers = arguments.jobs.map_or_else(
         || std::thread::available_parallelism().map_or(1, usize::from),
@@ -60,7 +60,7 @@ pub fn race(arguments: &Race, quiet: bool) -> Result<Outcome, Failure> {
     );
     let bar = FileBar::new(files.len(), is_many && !quiet);
     let mut output = AnswerWriter::new(arguments, quiet);
-    let mut summary = Summary::default();
+    let mut summary = RaceSummary::default();
     let analyse = |file: &ShaderFile| {
         let answers = analyse(file, &compilation, &detector, &inputs);
         bar.advance(&file.path);
@@ -77,7 +77,7 @@ pub fn race(arguments: &Race, quiet: bool) -> Result<Outcome, Failure> {
     bar.finish();
     let outcome = output.finish()?;
     if is_many && !quiet {
-        say(&summary.text());
+        print_message(&summary.to_text());
     }
     Ok(outcome)
 }
@@ -105,7 +105,7 @@ fn analyse(
             let answer = detector.refuse(&error, inputs);
             let is_skipped = file.is_found && error.kind() == ErrorKind::NoEntryPoint;
             // A missing compiler is an environment error, not a mistake in the shader.
-            let refusal = Outcome::from(&program::failure(error));
+            let refusal = Outcome::from(&program::into_failure(error));
             vec![EntryAnswer { answer, refusal, is_skipped, assumed: Vec::new() }]
         }
     };
@@ -115,8 +115,8 @@ fn analyse(
 /// Writes the answers in the requested format.
 struct AnswerWriter<'a> {
     arguments: &'a Race,
-    quiet: bool,
-    out: Data,
+    is_quiet: bool,
+    out: StandardOutput,
     log: sarif::SarifCheckWriter<Vec<u8>>,
     page: Vec<explanation::ShaderAnswer>,
     emitted: Vec<String>,
@@ -128,8 +128,8 @@ impl AnswerWriter<'_> {
     fn new(arguments: &Race, quiet: bool) -> AnswerWriter<'_> {
         AnswerWriter {
             arguments,
-            quiet,
-            out: Data::new(),
+            is_quiet: quiet,
+            out: StandardOutput::new(),
             log: sarif::SarifCheckWriter::new(Vec::new()),
             page: Vec::new(),
             emitted: Vec::new(),
@@ -144,18 +144,18 @@ impl AnswerWriter<'_> {
         if entry.is_skipped {
             return Ok(());
         }
-        self.outcome.note(match line.verdict {
+        self.outcome.escalate_to(match line.verdict {
             RaceVerdict::Racy => Outcome::RuleBroken,
             RaceVerdict::Clean => Outcome::Success,
             RaceVerdict::Refused => entry.refusal,
             RaceVerdict::Undecided | RaceVerdict::NeedsInputs => Outcome::Environment,
         });
-        if let Some(why) = line.why.as_ref().filter(|_| !self.quiet && format == RaceFormat::Json) {
-            say(why);
+        if let Some(why) = line.why.as_ref().filter(|_| !self.is_quiet && format == RaceFormat::Json) {
+            print_message(why);
         }
-        if !entry.assumed.is_empty() && !self.quiet {
+        if !entry.assumed.is_empty() && !self.is_quiet {
             let assumed = entry.assumed.join(", ");
-            say(&format!(
+            print_message(&format!(
                 "{}: overrides without a value, assumed: {assumed}; set them with `--spec NAME=V`",
                 line.file
             ));
@@ -164,8 +164,8 @@ impl AnswerWriter<'_> {
             for (test, finding) in entry.answer.tests.iter().zip(&line.findings) {
                 match test {
                     Some(test) => self.emitted.push(test.to_text()),
-                    None if self.quiet => {}
-                    None => say(&format!(
+                    None if self.is_quiet => {}
+                    None => print_message(&format!(
                         "no litmus test with two invocations shows this finding: {}",
                         finding.message
                     )),
@@ -175,17 +175,20 @@ impl AnswerWriter<'_> {
         }
         if self.arguments.fix.is_some() {
             for finding in &line.findings {
-                if !self.fixes.add(&finding.mend) && !self.quiet {
-                    say(&format!("{}: no fix edits the source for: {}", line.file, finding.message));
+                if !self.fixes.add(&finding.mend) && !self.is_quiet {
+                    print_message(&format!(
+                        "{}: no fix edits the source for: {}",
+                        line.file, finding.message
+                    ));
                 }
             }
         }
         match format {
-            RaceFormat::Json => Lines::new(&mut self.out).write(line).map_err(cannot_print)?,
-            RaceFormat::Text => self.out.print(&text(line))?,
+            RaceFormat::Json => JsonLinesWriter::new(&mut self.out).write(line).map_err(output_failure)?,
+            RaceFormat::Text => self.out.print(&format_race(line))?,
             RaceFormat::Sarif => {
-                self.log.findings(&line.file, &line.findings);
-                self.log.needs(&line.file, &line.needs);
+                self.log.add_findings(&line.file, &line.findings);
+                self.log.add_needs(&line.file, &line.needs);
             }
             RaceFormat::Html => self.page.push(page_of(line)),
         }
@@ -202,8 +205,8 @@ impl AnswerWriter<'_> {
             }
             (None, [first, others @ ..]) => {
                 self.out.print(first)?;
-                if !others.is_empty() && !self.quiet {
-                    say(&format!("{} more: write all to files with `--out FILE`", others.len()));
+                if !others.is_empty() && !self.is_quiet {
+                    print_message(&format!("{} more: write all to files with `--out FILE`", others.len()));
                 }
             }
             (None, []) => {}
@@ -213,7 +216,7 @@ impl AnswerWriter<'_> {
         }
         match self.arguments.format {
             RaceFormat::Sarif if self.arguments.emit.is_none() => {
-                let written = self.log.written().map_err(cannot_print)?;
+                let written = self.log.finish_into_inner().map_err(output_failure)?;
                 self.out.print(&String::from_utf8_lossy(&written))?;
             }
             RaceFormat::Html if self.arguments.emit.is_none() => {

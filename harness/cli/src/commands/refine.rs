@@ -13,11 +13,11 @@ use campaign::{choice, inputs};
 use results::wire::{FindingPlace, RefineLine, RefineVerdict};
 use results::write::sarif;
 
-use super::race::files::expand;
+use super::race::files::collect_shader_files;
 use super::race::summary::FileBar;
 use crate::arguments::{Refine, RefineFormat};
 use crate::exit::{Failure, Outcome};
-use crate::output::{Data, cannot_print, complain, say};
+use crate::output::{StandardOutput, output_failure, print_diagnostic, print_message};
 
 /// Upper bound on the broken shaders of a command that are reduced.
 const MAX_REDUCED: usize = 8;
@@ -30,13 +30,13 @@ const MAX_CAUSES: usize = 20;
 /// Returns an error if an input is invalid; a shader that --through refuses is reported, and the command
 /// continues.
 pub fn refine(arguments: &Refine, quiet: bool) -> Result<Outcome, Failure> {
-    let options = arguments.kernel.options(arguments.unroll)?;
+    let options = arguments.kernel.to_options(arguments.unroll)?;
     let compilation = arguments.kernel.compilation()?;
     let model = choice::load(&arguments.model)?.model;
     let request = RefineRequest {
         timeout: arguments.timeout,
-        inputs: arguments.kernel.inputs(),
-        open: open_terms(&arguments.open)?,
+        inputs: arguments.kernel.input_mode(),
+        open: parse_open_terms(&arguments.open)?,
     };
     let mut output = ComparisonWriter::new(arguments.format);
     if arguments.through.is_empty() {
@@ -58,7 +58,7 @@ pub fn refine(arguments: &Refine, quiet: bool) -> Result<Outcome, Failure> {
     }
     let folder =
         tempfile::Builder::new().prefix("vk-litmus-").tempdir().map_err(Failure::environment_error)?;
-    let Subjects { subjects, unsupported } = collect_subjects(arguments, folder.path())?;
+    let CollectedSubjects { subjects, unsupported } = collect_subjects(arguments, folder.path())?;
     let pairs: Vec<(&RefineSubject, &String)> =
         subjects.iter().flat_map(|one| arguments.through.iter().map(move |command| (one, command))).collect();
     let workers = arguments.jobs.map_or_else(
@@ -77,9 +77,10 @@ pub fn refine(arguments: &Refine, quiet: bool) -> Result<Outcome, Failure> {
     let mut next = pairs.iter();
     let mut reduced: BTreeMap<&str, usize> = BTreeMap::new();
     let deliver = |lines: Result<Vec<RefineLine>, Failure>| {
-        let broken = |lines: &Vec<RefineLine>| lines.iter().any(|line| line.verdict == RefineVerdict::Breaks);
+        let is_broken =
+            |lines: &Vec<RefineLine>| lines.iter().any(|line| line.verdict == RefineVerdict::Breaks);
         let lines = match (lines, next.next()) {
-            (Ok(mut lines), Some((subject, command))) if broken(&lines) => {
+            (Ok(mut lines), Some((subject, command))) if is_broken(&lines) => {
                 let count = reduced.entry(command).or_default();
                 *count += 1;
                 let done = match *count <= MAX_REDUCED {
@@ -93,8 +94,8 @@ pub fn refine(arguments: &Refine, quiet: bool) -> Result<Outcome, Failure> {
         bar.suspend(|| match lines {
             Ok(lines) => output.add(lines),
             Err(failure) => {
-                output.outcome.note(Outcome::from(&failure));
-                complain(failure.report());
+                output.outcome.escalate_to(Outcome::from(&failure));
+                print_diagnostic(failure.report());
                 Ok(())
             }
         })
@@ -102,23 +103,23 @@ pub fn refine(arguments: &Refine, quiet: bool) -> Result<Outcome, Failure> {
     in_order_on(workers, &pairs, compare, deliver)?;
     bar.finish();
     if is_many {
-        say(&table(&output.all, &unsupported));
+        print_message(&format_table(&output.lines, &unsupported));
     }
     output.finish()
 }
 
 /// The shaders to compile, and the number of tests without a shader form, by cause.
-struct Subjects {
+struct CollectedSubjects {
     subjects: Vec<RefineSubject>,
     unsupported: BTreeMap<String, usize>,
 }
 
 /// Returns the shaders that the arguments name. Tests are printed below `folder`.
-fn collect_subjects(arguments: &Refine, folder: &Path) -> Result<Subjects, Failure> {
+fn collect_subjects(arguments: &Refine, folder: &Path) -> Result<CollectedSubjects, Failure> {
     let is_test = |argument: &&String| !Path::new(argument).is_dir() && !is_shader(argument);
     let (tests, shaders): (Vec<&String>, Vec<&String>) = arguments.shaders.iter().partition(is_test);
     let shaders: Vec<String> = shaders.into_iter().cloned().collect();
-    let files = expand(&shaders)?;
+    let files = collect_shader_files(&shaders)?;
     let mut subjects: Vec<RefineSubject> =
         files.iter().map(|file| RefineSubject::of_shader(&file.path)).collect();
     let mut unsupported: BTreeMap<String, usize> = BTreeMap::new();
@@ -129,15 +130,15 @@ fn collect_subjects(arguments: &Refine, folder: &Path) -> Result<Subjects, Failu
                     .to_owned(),
             ));
         }
-        return Ok(Subjects { subjects, unsupported });
+        return Ok(CollectedSubjects { subjects, unsupported });
     }
     let tests: Vec<String> = tests.into_iter().cloned().collect();
     // GLSL cannot express variants, which select the form of a kernel.
-    let mut known = BTreeSet::new();
+    let mut names = BTreeSet::new();
     for source in inputs::collect(&tests, arguments.suite.as_deref(), None, || Ok(Vec::new()))? {
         let loaded = source.load().map_err(|rejected| rejected.failure)?;
         let name = loaded.source.id.split('@').next().unwrap_or_default().to_owned();
-        if !known.insert(name.clone()) {
+        if !names.insert(name.clone()) {
             continue;
         }
         let parts = match arguments.open.is_empty() {
@@ -152,15 +153,15 @@ fn collect_subjects(arguments: &Refine, folder: &Path) -> Result<Subjects, Failu
             }
         }
     }
-    Ok(Subjects { subjects, unsupported })
+    Ok(CollectedSubjects { subjects, unsupported })
 }
 
 /// Prints comparisons in a format, and keeps the most severe exit code.
 struct ComparisonWriter {
     format: RefineFormat,
-    output: Data,
+    output: StandardOutput,
     log: sarif::SarifCheckWriter<Vec<u8>>,
-    all: Vec<RefineLine>,
+    lines: Vec<RefineLine>,
     outcome: Outcome,
 }
 
@@ -168,32 +169,32 @@ impl ComparisonWriter {
     fn new(format: RefineFormat) -> ComparisonWriter {
         ComparisonWriter {
             format,
-            output: Data::new(),
+            output: StandardOutput::new(),
             log: sarif::SarifCheckWriter::new(Vec::new()),
-            all: Vec::new(),
+            lines: Vec::new(),
             outcome: Outcome::Success,
         }
     }
 
     fn add(&mut self, lines: Vec<RefineLine>) -> Result<(), Failure> {
         for line in lines {
-            self.outcome.note(conclusion(line.verdict));
+            self.outcome.escalate_to(outcome_of_verdict(line.verdict));
             match self.format {
                 RefineFormat::Json => {
                     let text = serde_json::to_string(&line).map_err(Failure::environment_error)?;
                     self.output.print(&format!("{text}\n"))?;
                 }
-                RefineFormat::Text => self.output.print(&text_of(&line))?,
-                RefineFormat::Sarif => self.log.comparison(&line),
+                RefineFormat::Text => self.output.print(&format_comparison(&line))?,
+                RefineFormat::Sarif => self.log.add_comparison(&line),
             }
-            self.all.push(line);
+            self.lines.push(line);
         }
         Ok(())
     }
 
     fn finish(mut self) -> Result<Outcome, Failure> {
         if self.format == RefineFormat::Sarif {
-            let written = self.log.written().map_err(cannot_print)?;
+            let written = self.log.finish_into_inner().map_err(output_failure)?;
             self.output.print(&String::from_utf8_lossy(&written))?;
         }
         Ok(self.outcome)
@@ -204,7 +205,7 @@ impl ComparisonWriter {
 ///
 /// # Errors
 /// If a word does not name a descriptor.
-pub fn open_terms(words: &[String]) -> Result<Option<OpenTerms>, Failure> {
+pub fn parse_open_terms(words: &[String]) -> Result<Option<OpenTerms>, Failure> {
     if words.is_empty() {
         return Ok(None);
     }
@@ -221,7 +222,7 @@ pub fn open_terms(words: &[String]) -> Result<Option<OpenTerms>, Failure> {
     Ok(Some(Some(words.iter().map(parse).collect::<Result<_, _>>()?)))
 }
 
-fn conclusion(verdict: RefineVerdict) -> Outcome {
+fn outcome_of_verdict(verdict: RefineVerdict) -> Outcome {
     match verdict {
         RefineVerdict::Refines | RefineVerdict::Stronger => Outcome::Success,
         RefineVerdict::Breaks => Outcome::RuleBroken,
@@ -230,8 +231,8 @@ fn conclusion(verdict: RefineVerdict) -> Outcome {
 }
 
 /// Returns the text of a comparison.
-fn text_of(line: &RefineLine) -> String {
-    let place = |place: &FindingPlace| {
+fn format_comparison(line: &RefineLine) -> String {
+    let format_position = |place: &FindingPlace| {
         let line = place.line.map_or(String::new(), |line| format!(":{line}"));
         format!("{}{line}", place.file.as_deref().unwrap_or("?"))
     };
@@ -246,10 +247,10 @@ fn text_of(line: &RefineLine) -> String {
             text += &format!("  others: {step}\n");
         }
         if let Some(at) = &difference.before {
-            text += &format!("  before: {}\n", place(at));
+            text += &format!("  before: {}\n", format_position(at));
         }
         if let Some(at) = &difference.after {
-            text += &format!("  after: {}\n", place(at));
+            text += &format!("  after: {}\n", format_position(at));
         }
     }
     if line.verdict == RefineVerdict::Unknown {
@@ -266,7 +267,7 @@ fn text_of(line: &RefineLine) -> String {
 }
 
 /// Returns the number of entry points by command and verdict, and the causes of open answers.
-fn table(lines: &[RefineLine], unsupported: &BTreeMap<String, usize>) -> String {
+fn format_table(lines: &[RefineLine], unsupported: &BTreeMap<String, usize>) -> String {
     let verdicts = [
         RefineVerdict::Refines,
         RefineVerdict::Stronger,
@@ -283,17 +284,19 @@ fn table(lines: &[RefineLine], unsupported: &BTreeMap<String, usize>) -> String 
     let heads = verdicts.map(|verdict| format!("{:>9}", verdict.as_str())).concat();
     let mut text = format!("{heads}  seconds  command\n");
     for command in commands {
-        let own: Vec<&RefineLine> = lines.iter().filter(|line| line.after == command).collect();
+        let command_lines: Vec<&RefineLine> = lines.iter().filter(|line| line.after == command).collect();
         for verdict in verdicts {
-            text += &format!("{:>9}", own.iter().filter(|line| line.verdict == verdict).count());
+            text += &format!("{:>9}", command_lines.iter().filter(|line| line.verdict == verdict).count());
         }
-        let micros: u64 = own.iter().map(|line| line.micros).sum();
+        let micros: u64 = command_lines.iter().map(|line| line.micros).sum();
         text += &format!("{:>9.1}  {command}\n", micros as f64 / 1e6);
     }
     let mut causes: BTreeMap<String, usize> = BTreeMap::new();
     for line in lines {
         if matches!(line.verdict, RefineVerdict::Unknown | RefineVerdict::Failed) {
-            *causes.entry(format!("{}: {}", line.verdict.as_str(), cause_of(&line.reason))).or_default() += 1;
+            *causes
+                .entry(format!("{}: {}", line.verdict.as_str(), normalize_cause(&line.reason)))
+                .or_default() += 1;
         }
     }
     for (why, count) in unsupported {
@@ -308,7 +311,7 @@ fn table(lines: &[RefineLine], unsupported: &BTreeMap<String, usize>) -> String 
 }
 
 /// Returns a reason without numbers and names, so that equal causes are counted together.
-fn cause_of(reason: &str) -> String {
+fn normalize_cause(reason: &str) -> String {
     let parts = || reason.split("; ");
     // The reason lists missing inputs last.
     let first = parts().find(|part| part.contains(" is not given")).or_else(|| parts().next());

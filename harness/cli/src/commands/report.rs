@@ -8,26 +8,26 @@ use campaign::again::{self, OtherVersion};
 use campaign::parallel::map;
 use campaign::reasons::{self, ShippedModels};
 use explanation::Explained;
+use results::escape;
 use results::folder::JOURNAL;
 use results::read::{self, ReadError, Results};
-use results::report::{Report, TestRow, weak_seen};
-use results::show;
+use results::report::{Report, TestRow, count_weak};
 use results::wire::{RunLine, VerdictWord};
 use results::write::html::ExplainedPicture;
 use results::write::{self, ReportFormat, number, plots, site};
 
 use crate::arguments;
 use crate::exit::{Failure, Outcome};
-use crate::output::{Data, cannot_print, make_folder, say, write_file};
+use crate::output::{StandardOutput, create_folder, output_failure, print_message, write_file};
 
 /// File of an HTML report without `--out`.
 const DEFAULT_PAGE: &str = "report.html";
 /// Largest number of explained tests on a page.
-const MOST_PICTURES: usize = 150;
+const MAX_PICTURES: usize = 150;
 /// Largest total size of the diagrams, in bytes.
-const MOST_PICTURE_BYTES: usize = 1_000_000;
+const MAX_PICTURE_BYTES: usize = 1_000_000;
 /// Largest total size of the diagrams on a page with many verdicts, in bytes.
-const MOST_PICTURE_BYTES_OF_MANY: usize = 300_000;
+const MAX_PICTURE_BYTES_ON_LARGE_PAGE: usize = 300_000;
 /// Number of verdicts from which a page counts as large.
 const MANY_VERDICTS: usize = 3000;
 /// Time limit for all diagrams.
@@ -42,16 +42,16 @@ pub fn report(arguments: &arguments::Report, quiet: bool) -> Result<Outcome, Fai
     let results = read_all(&arguments.results, OtherVersion::Dropped, &mut outcome)?;
     let mut report = Report::new(&results);
     for device in report.devices.iter().filter(|device| device.unfinished > 0) {
-        let label = show::line(&device.label);
+        let label = escape::escape_line(&device.label);
         let tests = number::plural(device.unfinished as u64, "test");
-        say(&format!("error: {tests} of the plan without a verdict on {label}"));
+        print_message(&format!("error: {tests} of the plan without a verdict on {label}"));
     }
     if let Some(folder) = &arguments.plots {
         let plots =
-            plots::files(&report, &site::device_files(&report)).map_err(Failure::environment_error)?;
+            plots::draw_plots(&report, &site::device_files(&report)).map_err(Failure::environment_error)?;
         write_files(folder, &plots)?;
         if !quiet {
-            say(&format!("plots in {}", folder.display()));
+            print_message(&format!("plots in {}", folder.display()));
         }
         return Ok(outcome);
     }
@@ -62,10 +62,10 @@ pub fn report(arguments: &arguments::Report, quiet: bool) -> Result<Outcome, Fai
                 reasons::with_filter(&row.id, &row.hash, "").map_or_else(String::new, |(_, text)| text);
         }
         let pictures = explain_outcomes(&report);
-        let files = site::files(&results, &report, &pictures).map_err(Failure::environment_error)?;
+        let files = site::build_files(&results, &report, &pictures).map_err(Failure::environment_error)?;
         write_site(folder, &files)?;
         if !quiet {
-            say(&format!("site in {}", folder.join("index.html").display()));
+            print_message(&format!("site in {}", folder.join("index.html").display()));
         }
         return Ok(outcome);
     }
@@ -77,17 +77,18 @@ pub fn report(arguments: &arguments::Report, quiet: bool) -> Result<Outcome, Fai
     let out = arguments.out.clone().or(page).filter(|path| path.as_os_str() != "-");
     match &out {
         None => {
-            let mut out = Data::new();
-            write::report(arguments.format, &results, &report, &pictures, &mut out).map_err(cannot_print)?;
-            out.flush().map_err(cannot_print)?;
+            let mut out = StandardOutput::new();
+            write::write_report(arguments.format, &results, &report, &pictures, &mut out)
+                .map_err(output_failure)?;
+            out.flush().map_err(output_failure)?;
         }
         Some(path) => {
             let mut bytes = Vec::new();
-            write::report(arguments.format, &results, &report, &pictures, &mut bytes)
+            write::write_report(arguments.format, &results, &report, &pictures, &mut bytes)
                 .map_err(Failure::environment_error)?;
             write_file(path, &bytes)?;
             if arguments.out.is_none() && !quiet {
-                say(&format!("report in {}", path.display()));
+                print_message(&format!("report in {}", path.display()));
             }
         }
     }
@@ -96,23 +97,25 @@ pub fn report(arguments: &arguments::Report, quiet: bool) -> Result<Outcome, Fai
 
 /// Writes a site into a new or empty folder, or replaces the site in it.
 fn write_site(folder: &Path, files: &[site::SiteFile]) -> Result<(), Failure> {
-    let told = |error: std::io::Error| Failure::of_file(folder, error);
-    make_folder(folder)?;
-    match std::fs::read_to_string(folder.join(site::LIST)) {
+    let to_failure = |error: std::io::Error| Failure::of_file(folder, error);
+    create_folder(folder)?;
+    match std::fs::read_to_string(folder.join(site::FILE_LIST)) {
         Ok(list) => {
-            let inside =
+            let is_inside =
                 |path: &&str| Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
-            for path in list.lines().filter(inside) {
+            for path in list.lines().filter(is_inside) {
                 match std::fs::remove_file(folder.join(path)) {
-                    Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(told(error)),
+                    Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                        return Err(to_failure(error));
+                    }
                     _ => {}
                 }
             }
         }
-        Err(_) if std::fs::read_dir(folder).map_err(told)?.next().is_some() => {
+        Err(_) if std::fs::read_dir(folder).map_err(to_failure)?.next().is_some() => {
             return Err(Failure::input_message(format!(
                 "{} is not empty and is not a site: name a new folder",
-                show::line(&folder.to_string_lossy())
+                escape::escape_line(&folder.to_string_lossy())
             )));
         }
         Err(_) => {}
@@ -125,7 +128,7 @@ fn write_files(folder: &Path, files: &[site::SiteFile]) -> Result<(), Failure> {
     for file in files {
         let path = folder.join(&file.path);
         if let Some(parent) = path.parent() {
-            make_folder(parent)?;
+            create_folder(parent)?;
         }
         write_file(&path, &file.bytes)?;
     }
@@ -144,17 +147,17 @@ pub fn read_all(
         let results = read_recomputed(path, other, outcome)?;
         if let Some(incomplete) = results.incomplete {
             let file = if path.is_dir() { path.join(JOURNAL) } else { path.clone() };
-            say(&format!(
+            print_message(&format!(
                 "error: {}:{}: the last line is incomplete ({} bytes) and was ignored: its writer was killed",
-                show::line(&file.to_string_lossy()),
+                escape::escape_line(&file.to_string_lossy()),
                 incomplete.line,
                 incomplete.bytes
             ));
             // With a plan, the lost verdict is known to be missing; without one, the input itself is damaged.
-            outcome.note(if results.plan.is_some() { Outcome::Environment } else { Outcome::Input });
+            outcome.escalate_to(if results.plan.is_some() { Outcome::Environment } else { Outcome::Input });
         }
-        if results.missing() > 0 {
-            outcome.note(Outcome::Environment);
+        if results.count_missing() > 0 {
+            outcome.escalate_to(Outcome::Environment);
         }
         all.push(results);
     }
@@ -163,10 +166,10 @@ pub fn read_all(
 
 /// Reads results and recomputes the verdicts of their litmus tests.
 pub fn read_recomputed(path: &Path, other: OtherVersion, outcome: &mut Outcome) -> Result<Results, Failure> {
-    let found = again::recompute(read::results(path).map_err(read_failure)?, other)?;
-    found.notes.iter().for_each(|note| say(note));
+    let found = again::recompute(read::read_results(path).map_err(read_failure)?, other)?;
+    found.notes.iter().for_each(|note| print_message(note));
     if found.dropped > 0 {
-        outcome.note(Outcome::Environment);
+        outcome.escalate_to(Outcome::Environment);
     }
     Ok(found.results)
 }
@@ -183,26 +186,26 @@ fn explain_outcomes(report: &Report) -> Vec<Option<ExplainedPicture>> {
     let models = ShippedModels::of(report.lines());
     let weight = |row: &TestRow| {
         row.cells.iter().flatten().fold((false, false), |(violates, weak), line| {
-            (violates || line.verdict == VerdictWord::Violates, weak || weak_seen(line) > 0)
+            (violates || line.verdict == VerdictWord::Violates, weak || count_weak(line) > 0)
         })
     };
     let mut order: Vec<usize> = (0..report.tests.len()).collect();
     order.sort_by_key(|index| report.tests.get(*index).map(|row| std::cmp::Reverse(weight(row))));
-    order.truncate(MOST_PICTURES);
+    order.truncate(MAX_PICTURES);
     let drawn: Vec<Option<ExplainedPicture>> =
         map(&order, |index| report.tests.get(*index).and_then(|row| explain_outcome(row, &models, deadline)));
     let mut pictures = vec![None; report.tests.len()];
-    let many = report.tests.len().saturating_mul(report.devices.len()) >= MANY_VERDICTS;
-    let most = if many { MOST_PICTURE_BYTES_OF_MANY } else { MOST_PICTURE_BYTES };
+    let is_large = report.tests.len().saturating_mul(report.devices.len()) >= MANY_VERDICTS;
+    let max_bytes = if is_large { MAX_PICTURE_BYTES_ON_LARGE_PAGE } else { MAX_PICTURE_BYTES };
     let mut bytes = 0;
     for (index, picture) in order.into_iter().zip(drawn) {
         let Some(picture) = picture else { continue };
         bytes += picture.svg.len() + picture.text.len();
-        if bytes > most {
+        if bytes > max_bytes {
             break;
         }
-        if let Some(place) = pictures.get_mut(index) {
-            *place = Some(picture);
+        if let Some(slot) = pictures.get_mut(index) {
+            *slot = Some(picture);
         }
     }
     pictures
@@ -211,10 +214,10 @@ fn explain_outcomes(report: &Report) -> Vec<Option<ExplainedPicture>> {
 fn explain_outcome(row: &TestRow, models: &ShippedModels, deadline: Instant) -> Option<ExplainedPicture> {
     let (test, text) = reasons::test(&row.id, &row.hash, &row.text)?;
     let run = || row.cells.iter().flatten().filter(|line| line.verdict != VerdictWord::Skipped);
-    let telling =
+    let importance =
         |line: &&RunLine| (line.verdict == VerdictWord::Violates, reasons::remarkable(line).is_some());
     // `rev`: of equally informative lines, `max_by_key` returns the last, and the first device is wanted.
-    let line = run().rev().max_by_key(telling)?;
+    let line = run().rev().max_by_key(importance)?;
     let outcome = reasons::remarkable(line);
     let explanation = reasons::explained(&test, line, outcome.as_deref(), models, deadline)?;
     let explained = Explained { test: &test, source: &text, file: &row.id, explanation: &explanation };

@@ -6,7 +6,7 @@ use campaign::repro::{self, repro as bundle};
 use crate::arguments::Repro;
 use crate::commands::report::read_all;
 use crate::exit::{Failure, Outcome};
-use crate::output::{expect_empty, make_folder, note, write_file};
+use crate::output::{check_empty_folder, create_folder, message_printer, write_file};
 
 /// Runs the command.
 ///
@@ -19,7 +19,7 @@ pub fn repro(arguments: &Repro, quiet: bool) -> Result<Outcome, Failure> {
         Some(path) => Some(read_all(std::slice::from_ref(path), OtherVersion::Dropped, &mut outcome)?),
         None => None,
     };
-    expect_empty(&arguments.out)?;
+    check_empty_folder(&arguments.out)?;
     let bundle = bundle(&repro::Repro {
         test: arguments.test.as_deref(),
         results: results.as_deref(),
@@ -28,12 +28,12 @@ pub fn repro(arguments: &Repro, quiet: bool) -> Result<Outcome, Failure> {
         mesa: arguments.mesa.as_deref(),
         timeout: arguments.timeout,
     })?;
-    make_folder(&arguments.out)?;
+    create_folder(&arguments.out)?;
     for file in &bundle.written {
         write_file(&arguments.out.join(&file.name), &file.bytes)?;
     }
-    let note = note(quiet);
-    bundle.lacking.iter().for_each(|lack| note(lack));
+    let note = message_printer(quiet);
+    bundle.lacking.iter().for_each(|missing| note(missing));
     note(&format!("{} files in {}", bundle.written.len(), arguments.out.display()));
     Ok(outcome)
 }

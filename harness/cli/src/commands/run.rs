@@ -1,13 +1,13 @@
 //! `run`: runs tests on devices, the simulated GPU included, and judges their outcomes. It uses worker processes, not the
 //! library: a test may hang its device.
 
+mod interrupt;
 mod outcome;
 mod progress;
 mod shader;
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -29,22 +29,23 @@ use clap::Parser;
 use litmus::corpus::PROGRESS_SUITE;
 use results::baseline;
 use results::expectation::{Expectations, Triage};
-use results::folder::{self, Folder};
+use results::folder::{self, ResultsFolder};
 use results::wire::{DeviceRecord, PlanRecord, RunLine, VerdictWord};
-use results::write::gtest::{Gtest, GtestCase, list};
-use results::write::{Format, RunWriter, number, run_writer};
+use results::write::gtest::{GtestCase, GtestWriter, format_test_list};
+use results::write::{OutputFormat, RunWriter, new_run_writer, number};
 use runner::RunVariant;
-#[cfg(unix)]
-use signal_hook::consts::SIGHUP;
-use signal_hook::consts::{SIGINT, SIGTERM};
 use sim::{Fault, SimDevice};
 
 use crate::arguments::{Command, KernelArguments, Run};
 use crate::commands::report::read_failure;
 use crate::exit::{Failure, Outcome};
-use crate::output::{Data, cannot_print, complain, layout, make_folder, reject, say, write_file};
+use crate::output::{
+    StandardOutput, create_folder, output_failure, print_diagnostic, print_message, report_rejected,
+    text_layout, write_file,
+};
+use interrupt::interrupt_flag;
 use outcome::{bisect_exit_code, judgement_outcome};
-use progress::Bar;
+use progress::RunProgressBar;
 
 /// The default suite.
 const DEFAULT_SUITE: &str = "quick";
@@ -53,7 +54,7 @@ const DEFAULT_TIME: Duration = Duration::from_secs(60);
 /// Additional time for a run with the default time, so that every test runs on a busy machine.
 const DEFAULT_GRACE: Duration = Duration::from_secs(120);
 /// The share of the time for predictions, as a divisor.
-const PREDICTION_PART: u32 = 4;
+const PREDICTION_TIME_DIVISOR: u32 = 4;
 /// Environment variable with the default devices.
 const DEVICE_VARIABLE: &str = "VK_LITMUS_DEVICE";
 
@@ -65,15 +66,15 @@ pub fn run(arguments: &Run, quiet: bool) -> Result<Outcome, Failure> {
     let resumed = resume_arguments(arguments)?;
     let arguments = resumed.as_ref().unwrap_or(arguments);
     if !arguments.bisect {
-        return run_as(arguments, quiet, &mut Vec::new());
+        return run_selected(arguments, quiet, &mut Vec::new());
     }
     // For `--bisect`: an error before the first verdict must not mark the commit as good or bad.
     let mut verdicts = Vec::new();
-    let ended = run_as(arguments, quiet, &mut verdicts).unwrap_or_else(|failure| {
-        complain(failure.report());
+    let outcome = run_selected(arguments, quiet, &mut verdicts).unwrap_or_else(|failure| {
+        print_diagnostic(failure.report());
         Outcome::from(&failure)
     });
-    Ok(bisect_exit_code(&verdicts, ended))
+    Ok(bisect_exit_code(&verdicts, outcome))
 }
 
 /// Restores the run of `--resume DIR` without `--out`, from the command line stored in the folder.
@@ -86,7 +87,7 @@ fn resume_arguments(arguments: &Run) -> Result<Option<Run>, Failure> {
             "`--resume` needs a folder: `run --resume DIR`, or `--resume --out DIR`",
         ));
     };
-    let path = Path::new(folder).join(COMMAND);
+    let path = Path::new(folder).join(COMMAND_FILE);
     let text = std::fs::read_to_string(&path)
         .map_err(|error| Failure::input_message(format!("{}: {error}", path.display())))?;
     let words: Vec<String> = serde_json::from_str(&text)
@@ -99,15 +100,15 @@ fn resume_arguments(arguments: &Run) -> Result<Option<Run>, Failure> {
     let ignored = ignored_flags(&recorded, arguments);
     if !ignored.is_empty() {
         let flags = ignored.join(", ");
-        say(&format!(
+        print_message(&format!(
             "warning: {} also has {flags}: a results folder sets only tests, devices and budgets; repeat on this command line what still applies",
             path.display()
         ));
     }
     let mut run = with_recorded_plan(*recorded, arguments);
     // The command line may be that of a shard although the folder holds the merged run, so the plan decides.
-    if let Some(plan) = folder::planned(folder.as_ref()).map_err(Failure::folder)? {
-        run.shard = arguments.shard.or(part_of(&plan)?);
+    if let Some(plan) = folder::read_plan(folder.as_ref()).map_err(Failure::folder)? {
+        run.shard = arguments.shard.or(plan_shard(&plan)?);
         run.knows_part = true;
     }
     run.out = Some(folder.into());
@@ -160,27 +161,31 @@ fn ignored_flags(recorded: &Run, arguments: &Run) -> Vec<&'static str> {
 }
 
 /// Returns the shard of a plan.
-fn part_of(plan: &PlanRecord) -> Result<Option<Shard>, Failure> {
+fn plan_shard(plan: &PlanRecord) -> Result<Option<Shard>, Failure> {
     plan.shard.as_deref().map(shard::shard).transpose().map_err(Failure::input_message)
 }
 
 /// File in a results folder with the arguments of the command line.
-pub const COMMAND: &str = "command.json";
+pub const COMMAND_FILE: &str = "command.json";
 
 /// Stores the command line in a results folder, for `--resume DIR`.
-fn keep_command(arguments: &Run, folder: &Path) -> Result<(), Failure> {
+fn write_command(arguments: &Run, folder: &Path) -> Result<(), Failure> {
     if arguments.resume {
         return Ok(());
     }
     let words: Option<Vec<String>> = std::env::args_os().map(|word| word.into_string().ok()).collect();
     let text = words.and_then(|words| serde_json::to_string(&words).ok());
-    text.map_or(Ok(()), |text| write_file(&folder.join(COMMAND), (text + "\n").as_bytes()))
+    text.map_or(Ok(()), |text| write_file(&folder.join(COMMAND_FILE), (text + "\n").as_bytes()))
 }
 
 /// Runs tests of any kind, and collects their verdicts for a bisection.
-fn run_as(arguments: &Run, quiet: bool, verdicts: &mut Vec<(VerdictWord, bool)>) -> Result<Outcome, Failure> {
+fn run_selected(
+    arguments: &Run,
+    quiet: bool,
+    verdicts: &mut Vec<(VerdictWord, bool)>,
+) -> Result<Outcome, Failure> {
     if arguments.tests.iter().any(|argument| is_shader(argument)) {
-        return shader::shaders(arguments, quiet, verdicts);
+        return shader::run_shaders(arguments, quiet, verdicts);
     }
     if !arguments.kernel.is_empty() {
         return Err(Failure::input_message(
@@ -191,31 +196,31 @@ fn run_as(arguments: &Run, quiet: bool, verdicts: &mut Vec<(VerdictWord, bool)>)
         return forward_progress(arguments, quiet, verdicts);
     }
     // Google Test runners show every line on standard error as an error.
-    let quiet = quiet || speaks_gtest(arguments);
+    let quiet = quiet || uses_gtest(arguments);
     let arguments = &complete_arguments(arguments)?;
     let output = arguments.gtest_output.as_deref().map(gtest::ResultFile::parse).transpose()?;
     let mut writer = match arguments.format {
-        Format::Gtest => None,
+        OutputFormat::Gtest => None,
         _ if output.is_some() => {
             return Err(Failure::input_message("`--gtest_output` needs `--format gtest`"));
         }
         format => Some(
-            run_writer(format, result_output(format, quiet), layout(arguments.table))
+            new_run_writer(format, result_output(format, quiet), text_layout(arguments.table))
                 .map_err(Failure::input_error)?,
         ),
     };
     let mut outcome = Outcome::Success;
-    let SelectedTests { tests, ids, chosen } = load(arguments, &mut outcome)?;
+    let SelectedTests { tests, ids, filtered_count: chosen } = load_tests(arguments, &mut outcome)?;
     if arguments.gtest_list_tests {
         let ids = tests.iter().map(|test| test.source.id.as_str());
-        return Data::new().print(&list(ids)).map(|()| outcome);
+        return StandardOutput::new().print(&format_test_list(ids)).map(|()| outcome);
     }
-    let run = LoadedRun { arguments, quiet, ids, chosen, output, verdicts };
+    let run = LoadedRun { arguments, quiet, ids, filtered_count: chosen, output, verdicts };
     let writer = writer.as_mut().map(|writer| writer.as_mut() as &mut dyn RunWriter);
-    match run.tests(tests, writer) {
-        Ok(ran) => outcome.note(ran),
+    match run.run_tests(tests, writer) {
+        Ok(ran) => outcome.escalate_to(ran),
         // An earlier mistake in the input has precedence over a missing device.
-        Err(failure) => reject(&mut outcome, &failure),
+        Err(failure) => report_rejected(&mut outcome, &failure),
     }
     Ok(outcome)
 }
@@ -226,7 +231,7 @@ fn forward_progress(
     quiet: bool,
     verdicts: &mut Vec<(VerdictWord, bool)>,
 ) -> Result<Outcome, Failure> {
-    refuse_flags(
+    reject_flags(
         "tests of forward progress",
         &[
             ("--fault", arguments.fault.is_some()),
@@ -242,30 +247,33 @@ fn forward_progress(
     let misbehaviour = Misbehaviour::parse(&arguments.misbehave)?;
     let scheduler =
         arguments.progress.as_deref().map(str::parse).transpose().map_err(Failure::input_error)?;
-    let mut writer =
-        run_writer(arguments.format, result_output(arguments.format, quiet), layout(arguments.table))
-            .map_err(Failure::input_error)?;
-    let place = place(arguments, quiet);
-    place.check()?;
+    let mut writer = new_run_writer(
+        arguments.format,
+        result_output(arguments.format, quiet),
+        text_layout(arguments.table),
+    )
+    .map_err(Failure::input_error)?;
+    let run_place = run_place(arguments, quiet);
+    run_place.check()?;
     let chosen = choice::load(arguments.model.as_deref().unwrap_or(forward::MODEL))?;
-    let targets = forward::targets(&arguments.device, scheduler.is_some(), &say)?;
+    let targets = forward::targets(&arguments.device, scheduler.is_some(), &print_message)?;
     let (tests, rejected) = forward::load(&arguments.tests, arguments.suite.as_deref(), arguments.shard)?;
     let mut outcome = Outcome::Success;
-    rejected.iter().for_each(|failure| reject(&mut outcome, failure));
+    rejected.iter().for_each(|failure| report_rejected(&mut outcome, failure));
     if tests.is_empty() {
         return Err(Failure::input_message("no test to run"));
     }
     let mut plan =
         forward::ProgressPlan::new(targets, tests, chosen, scheduler, arguments.expect.as_deref())?;
     let devices = plan.devices()?;
-    let expectations = expectations(arguments, &devices)?;
+    let expectations = load_expectations(arguments, &devices)?;
     let expected = Expected::new(expectations, &plan.ids(), devices);
     plan.skip(&|device, id| expected.skips(device, id).map(|place| expect::reason(&place)));
 
     // Signals are handled from the moment the journal exists, so that an interruption leaves a valid one.
     let interrupted = interrupt_flag()?;
-    let options = &options(arguments);
-    let (folder, seed, done) = place.open(plan.record(options)?, &say)?;
+    let options = &run_options(arguments);
+    let (folder, seed, done) = run_place.open(plan.record(options)?, &print_message)?;
     let started = Instant::now();
     let kind = forward::ProgressKind {
         plan: &plan,
@@ -274,23 +282,27 @@ fn forward_progress(
         seed,
         misbehaviour: &misbehaviour,
     };
-    keep_command(arguments, folder.path())?;
+    write_command(arguments, folder.path())?;
     let stop = arguments.bisect.then(|| interrupted.clone());
-    let bar = Bar::new(kind.cells().len(), shows_progress(arguments, quiet), None, stop);
+    let bar = RunProgressBar::new(kind.cells().len(), is_progress_shown(arguments, quiet), None, stop);
     let ended = execute_run(&kind, folder, done, &Done::new(), writer.as_mut(), &bar, &interrupted)?;
-    note_verdicts(&ended, verdicts);
-    let took = format!("{}, ", number::seconds(started.elapsed().as_secs_f64()));
-    outcome.note(report_end(&ended, arguments, &expected, quiet, &took));
+    collect_verdicts(&ended, verdicts);
+    let took = format!("{}, ", number::format_seconds(started.elapsed().as_secs_f64()));
+    outcome.escalate_to(report_outcome(&ended, arguments, &expected, quiet, &took));
     Ok(outcome)
 }
 
 /// Returns the stream for results: none for text if only errors are printed.
-fn result_output(format: Format, quiet: bool) -> Box<dyn Write> {
-    if quiet && format == Format::Text { Box::new(std::io::sink()) } else { Box::new(Data::coloured()) }
+fn result_output(format: OutputFormat, quiet: bool) -> Box<dyn Write> {
+    if quiet && format == OutputFormat::Text {
+        Box::new(std::io::sink())
+    } else {
+        Box::new(StandardOutput::coloured())
+    }
 }
 
 /// Rejects flags that a kind of run does not support.
-fn refuse_flags(kind: &str, given: &[(&str, bool)]) -> Result<(), Failure> {
+fn reject_flags(kind: &str, given: &[(&str, bool)]) -> Result<(), Failure> {
     match given.iter().find(|(_, given)| *given) {
         Some((flag, _)) => Err(Failure::not_available(format!("`{flag}` with {kind}"))),
         None => Ok(()),
@@ -298,7 +310,7 @@ fn refuse_flags(kind: &str, given: &[(&str, bool)]) -> Result<(), Failure> {
 }
 
 /// Returns the results folder and the seed of a run.
-fn place(arguments: &Run, quiet: bool) -> RunPlace<'_> {
+fn run_place(arguments: &Run, quiet: bool) -> RunPlace<'_> {
     RunPlace {
         out: arguments.out.as_deref(),
         resume: arguments.resume,
@@ -308,7 +320,7 @@ fn place(arguments: &Run, quiet: bool) -> RunPlace<'_> {
 }
 
 /// Returns the options of a run other than tests and devices.
-fn options(arguments: &Run) -> RunOptions {
+fn run_options(arguments: &Run) -> RunOptions {
     RunOptions {
         model: arguments.model.clone(),
         stress: arguments.stress.clone(),
@@ -319,13 +331,13 @@ fn options(arguments: &Run) -> RunOptions {
         validate: arguments.validate,
         certified: arguments.certified,
         shard: arguments.shard,
-        suite: suite(arguments),
+        suite: suite_name(arguments),
         grace: if arguments.time.is_none() { DEFAULT_GRACE } else { Duration::ZERO },
     }
 }
 
 /// Returns the suite that a run executes; empty if its tests are named.
-fn suite(arguments: &Run) -> String {
+fn suite_name(arguments: &Run) -> String {
     let is_named = !arguments.tests.is_empty() || arguments.cts_name.is_some();
     match &arguments.suite {
         Some(suite) => suite.clone(),
@@ -335,21 +347,22 @@ fn suite(arguments: &Run) -> String {
 }
 
 /// Returns true if progress is shown. Result lines on a terminal would break the bar.
-fn shows_progress(arguments: &Run, quiet: bool) -> bool {
-    !quiet && (arguments.format == Format::Text || !std::io::stdout().is_terminal())
+fn is_progress_shown(arguments: &Run, quiet: bool) -> bool {
+    !quiet && (arguments.format == OutputFormat::Text || !std::io::stdout().is_terminal())
 }
 
 /// Executes a run with worker processes of this program.
 fn execute_run<K: RunKind>(
     kind: &K,
-    folder: Folder,
+    folder: ResultsFolder,
     done: Done,
-    remembered: &Done,
+    cached_verdicts: &Done,
     writer: &mut dyn RunWriter,
-    watch: &Bar,
+    bar: &RunProgressBar,
     interrupted: &AtomicBool,
 ) -> Result<Ended, Failure> {
-    let run = run::Run { kind, workers: &Processes::new()?, watch, interrupted, remembered };
+    let run =
+        run::Run { kind, workers: &Processes::new()?, watch: bar, interrupted, remembered: cached_verdicts };
     run.go(folder, done, writer)
 }
 
@@ -366,9 +379,9 @@ fn complete_arguments(arguments: &Run) -> Result<Run, Failure> {
     if arguments.shard.is_none() && !arguments.knows_part && !protocol {
         if let Some(named) = shard::from_environment(&get).map_err(Failure::input_error)? {
             // Even with `--quiet`: an inherited variable can leave tests out by mistake.
-            if !speaks_gtest(&arguments) {
+            if !uses_gtest(&arguments) {
                 let (shard, variables) = (named.shard, named.variables);
-                say(&format!("part {shard} of the tests, by {variables}; --shard 1/1 runs all"));
+                print_message(&format!("part {shard} of the tests, by {variables}; --shard 1/1 runs all"));
             }
             arguments.shard = Some(named.shard);
         }
@@ -384,59 +397,64 @@ struct LoadedRun<'a> {
     /// Ids of all selected tests, including those of other shards.
     ids: Vec<String>,
     /// Number of tests that pass the filter, over all shards.
-    chosen: usize,
+    filtered_count: usize,
     output: Option<gtest::ResultFile>,
     verdicts: &'a mut Vec<(VerdictWord, bool)>,
 }
 
 /// Loads the expectation files for the devices.
-fn expectations(arguments: &Run, devices: &[DeviceRecord]) -> Result<Option<Expectations>, Failure> {
+fn load_expectations(arguments: &Run, devices: &[DeviceRecord]) -> Result<Option<Expectations>, Failure> {
     arguments.expect.as_deref().map(|folder| expect::load(folder, devices)).transpose()
 }
 
 impl LoadedRun<'_> {
     /// Runs the tests. Without a writer, the Google Test protocol is written.
-    fn tests(self, tests: Vec<Loaded>, writer: Option<&mut dyn RunWriter>) -> Result<Outcome, Failure> {
+    fn run_tests(self, tests: Vec<Loaded>, writer: Option<&mut dyn RunWriter>) -> Result<Outcome, Failure> {
         let LoadedRun { arguments, quiet, .. } = self;
         let started = Instant::now();
         let misbehaviour = &Misbehaviour::parse(&arguments.misbehave)?;
         let budget = self.budget(tests.len());
         if tests.is_empty() {
-            return self.nothing(writer);
+            return self.finish_empty(writer);
         }
-        let mut place = place(arguments, quiet);
-        place.check()?;
-        let memory = if writer.is_none() { gtest::SharedVerdicts::of_runner()? } else { None };
-        place.seed = place.seed.or(memory.as_ref().map(gtest::SharedVerdicts::seed));
-        let targets = devices(arguments, writer.is_none())?;
-        let prediction_time = budget.time().map(|time| time / PREDICTION_PART);
+        let mut run_place = run_place(arguments, quiet);
+        run_place.check()?;
+        let shared_verdicts = if writer.is_none() { gtest::SharedVerdicts::of_runner()? } else { None };
+        run_place.seed = run_place.seed.or(shared_verdicts.as_ref().map(gtest::SharedVerdicts::seed));
+        let targets = open_devices(arguments, writer.is_none())?;
+        let prediction_time = budget.time().map(|time| time / PREDICTION_TIME_DIVISOR);
         let records: Vec<DeviceRecord> =
             targets.iter().map(targets::device_record).collect::<Result<_, _>>()?;
-        let expectations = expectations(arguments, &records)?;
+        let expectations = load_expectations(arguments, &records)?;
         let expected = Expected::new(expectations, &self.ids, records);
         let skips = |device: &str, id: &str| expected.skips(device, id).map(|place| expect::reason(&place));
         let plan = &LitmusPlan::new(targets, tests, arguments.model.as_deref(), prediction_time, &skips)?
-            .with_baselines(baseline::FOLDER.as_ref(), &say)?;
+            .with_baselines(baseline::BASELINES_FOLDER.as_ref(), &print_message)?;
 
         // Signals are handled from the moment the journal exists, so that an interruption leaves a valid one.
         let interrupted = interrupt_flag()?;
-        let options = &options(arguments);
-        let (folder, seed, done) = place.open(plan.record(options, budget)?, &say)?;
+        let options = &run_options(arguments);
+        let (folder, seed, done) = run_place.open(plan.record(options, budget)?, &print_message)?;
         let kind = Litmus { plan, options, budget, seed, started, misbehaviour };
-        keep_command(arguments, folder.path())?;
+        write_command(arguments, folder.path())?;
         let stop = arguments.bisect.then(|| interrupted.clone());
-        let bar = Bar::new(plan.cells.len(), shows_progress(arguments, quiet), kind.whole_time(), stop);
+        let bar = RunProgressBar::new(
+            plan.cells.len(),
+            is_progress_shown(arguments, quiet),
+            kind.whole_time(),
+            stop,
+        );
         let ended = match writer {
             Some(writer) => execute_run(&kind, folder, done, &Done::new(), writer, &bar, &interrupted)?,
             None => {
-                let standing = |line: &RunLine| expected.standing(line);
-                let mut writer = Gtest::new(Data::new(), Box::new(standing), arguments.strict);
-                let ended = match memory {
+                let triage = |line: &RunLine| expected.standing(line);
+                let mut writer = GtestWriter::new(StandardOutput::new(), Box::new(triage), arguments.strict);
+                let ended = match shared_verdicts {
                     None => execute_run(&kind, folder, done, &Done::new(), &mut writer, &bar, &interrupted)?,
                     Some(memory) => {
-                        let remembered = memory.recall(plan)?;
+                        let cached_verdicts = memory.recall(plan)?;
                         let mut writer = gtest::Remembering { inner: &mut writer, memory };
-                        execute_run(&kind, folder, done, &remembered, &mut writer, &bar, &interrupted)?
+                        execute_run(&kind, folder, done, &cached_verdicts, &mut writer, &bar, &interrupted)?
                     }
                 };
                 if let Some(output) = &self.output {
@@ -445,13 +463,13 @@ impl LoadedRun<'_> {
                 ended
             }
         };
-        note_verdicts(&ended, self.verdicts);
+        collect_verdicts(&ended, self.verdicts);
         if !ended.interrupted {
-            let known = results::read::machine_code(ended.folder.path()).map_err(read_failure)?;
+            let known = results::read::read_machine_code(ended.folder.path()).map_err(read_failure)?;
             let codes = beside::violations(plan, &ended.lines, known)?;
-            ended.folder.keep_machine_code(&codes).map_err(Failure::folder)?;
+            ended.folder.write_machine_code(&codes).map_err(Failure::folder)?;
         }
-        Ok(report_end(&ended, arguments, &expected, quiet, ""))
+        Ok(report_outcome(&ended, arguments, &expected, quiet, ""))
     }
 
     /// Returns the budget for the tests of this shard.
@@ -468,38 +486,39 @@ impl LoadedRun<'_> {
     }
 
     /// Handles an empty selection, which is valid if other shards have tests.
-    fn nothing(&self, writer: Option<&mut dyn RunWriter>) -> Result<Outcome, Failure> {
+    fn finish_empty(&self, writer: Option<&mut dyn RunWriter>) -> Result<Outcome, Failure> {
         if self.arguments.shard.is_none() && self.arguments.gtest_filter.is_none() {
             return Err(Failure::input_message("no test to run"));
         }
-        let mut gtest = Gtest::new(Data::new(), Box::new(|_: &RunLine| Triage::Unlisted), false);
+        let mut gtest =
+            GtestWriter::new(StandardOutput::new(), Box::new(|_: &RunLine| Triage::Unlisted), false);
         let writer = writer.unwrap_or(&mut gtest);
-        writer.begins(&[]).and_then(|()| writer.finish()).map_err(cannot_print)?;
+        writer.announce_tests(&[]).and_then(|()| writer.finish()).map_err(output_failure)?;
         if let Some(output) = &self.output {
             write_output(output, &[])?;
         }
-        if self.chosen == 0 {
+        if self.filtered_count == 0 {
             if self.arguments.strict {
-                say("error: no test was run");
+                print_message("error: no test was run");
                 return Ok(Outcome::RuleBroken);
             }
             return Ok(Outcome::Success);
         }
-        if let Some(part) = self.arguments.shard.filter(|_| !speaks_gtest(self.arguments)) {
-            say_empty_part(part, self.chosen as u64, "test");
+        if let Some(part) = self.arguments.shard.filter(|_| !uses_gtest(self.arguments)) {
+            report_empty_shard(part, self.filtered_count as u64, "test");
         }
         Ok(Outcome::Success)
     }
 }
 
 /// Reports that a shard has no test. This is not an error, and is printed even with `--quiet`.
-fn say_empty_part(part: Shard, count: u64, noun: &str) {
-    say(&format!("part {part} of {} is empty", number::plural(count, noun)));
+fn report_empty_shard(part: Shard, count: u64, noun: &str) {
+    print_message(&format!("part {part} of {} is empty", number::plural(count, noun)));
 }
 
 /// Returns true if the command line uses the Google Test protocol.
-fn speaks_gtest(arguments: &Run) -> bool {
-    arguments.format == Format::Gtest
+fn uses_gtest(arguments: &Run) -> bool {
+    arguments.format == OutputFormat::Gtest
         || arguments.gtest_list_tests
         || arguments.gtest_filter.is_some()
         || arguments.gtest_output.is_some()
@@ -508,26 +527,26 @@ fn speaks_gtest(arguments: &Run) -> bool {
 /// Writes the XML or JSON file of Google Test.
 fn write_output(output: &gtest::ResultFile, cases: &[GtestCase]) -> Result<(), Failure> {
     if let Some(folder) = output.path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        make_folder(folder)?;
+        create_folder(folder)?;
     }
     write_file(&output.path, output.text(cases)?.as_bytes())
 }
 
 /// Collects verdicts for a bisection.
-fn note_verdicts(ended: &Ended, verdicts: &mut Vec<(VerdictWord, bool)>) {
+fn collect_verdicts(ended: &Ended, verdicts: &mut Vec<(VerdictWord, bool)>) {
     verdicts.extend(ended.lines.iter().map(|line| (line.verdict, line.exercised)));
 }
 
 /// Opens the devices of a run, with the injected fault.
-fn devices(arguments: &Run, one: bool) -> Result<Vec<targets::DeviceTarget>, Failure> {
+fn open_devices(arguments: &Run, one: bool) -> Result<Vec<targets::DeviceTarget>, Failure> {
     let stress = arguments.stress.as_deref().map(targets::stress).transpose()?;
     let simulated = [SimDevice::NAME.to_owned()];
-    let fault = fault(arguments)?;
+    let fault = parse_fault(arguments)?;
     let named = if fault == Fault::None { &arguments.device[..] } else { &simulated[..] };
     let fallback = SimulatedFallback::from_environment()
         .refused_with("--strict", arguments.strict)
         .refused_with("--bisect", arguments.bisect);
-    let mut targets = targets::targets(named, stress.as_ref(), &fallback, &say)?;
+    let mut targets = targets::targets(named, stress.as_ref(), &fallback, &print_message)?;
     if !Misbehaviour::parse(&arguments.misbehave)?.takes_null_devices() {
         targets::refuse_compile_only(&targets)?;
     }
@@ -540,59 +559,65 @@ fn devices(arguments: &Run, one: bool) -> Result<Vec<targets::DeviceTarget>, Fai
     Ok(targets)
 }
 
-/// Reports how a run ended and returns its exit code; `took` is printed before its folder. If the code is not 0, the
+/// Reports how a run ended and returns its exit code; `duration` precedes its folder. If the code is not 0, the
 /// last line is its reason and what to do.
-fn report_end(ended: &Ended, arguments: &Run, expected: &Expected, quiet: bool, took: &str) -> Outcome {
+fn report_outcome(
+    ended: &Ended,
+    arguments: &Run,
+    expected: &Expected,
+    quiet: bool,
+    duration: &str,
+) -> Outcome {
     let mut outcome = Outcome::Success;
     let path = ended.folder.path().display();
     if !quiet {
-        say(&format!("{took}results in {path}"));
+        print_message(&format!("{duration}results in {path}"));
     }
     if arguments.save_baseline {
-        outcome.note(save_baseline(ended, quiet));
+        outcome.escalate_to(save_baseline(ended, quiet));
     }
-    if !expected.report(&ended.lines, quiet, &say) {
-        outcome.note(Outcome::RuleBroken);
+    if !expected.report(&ended.lines, quiet, &print_message) {
+        outcome.escalate_to(Outcome::RuleBroken);
     }
     if ended.validation_messages > 0 {
         let messages = number::plural(ended.validation_messages as u64, "message");
-        say(&format!(
+        print_message(&format!(
             "error: the validation layers printed {messages}, listed above: report them, or run without `--validate`"
         ));
-        outcome.note(Outcome::Environment);
+        outcome.escalate_to(Outcome::Environment);
     }
-    outcome.note(judgement_outcome(&ended.lines, arguments, expected, quiet, ended.folder.path()));
+    outcome.escalate_to(judgement_outcome(&ended.lines, arguments, expected, quiet, ended.folder.path()));
     let stopped = arguments.bisect && ended.lines.iter().any(|line| line.verdict == VerdictWord::Violates);
     if ended.interrupted && !stopped {
-        say(&format!("interrupted: continue with `vk-litmus run --resume {path}`"));
-        outcome.note(Outcome::Environment);
+        print_message(&format!("interrupted: continue with `vk-litmus run --resume {path}`"));
+        outcome.escalate_to(Outcome::Environment);
     }
     outcome
 }
 
 /// Saves the verdicts as baselines of the devices.
 fn save_baseline(ended: &Ended, quiet: bool) -> Outcome {
-    let planned = folder::planned(ended.folder.path());
+    let planned = folder::read_plan(ended.folder.path());
     let saved = planned.map_err(baseline::BaselineError::from).and_then(|plan| match plan {
-        Some(plan) => baseline::save(baseline::FOLDER.as_ref(), &plan, &ended.lines),
+        Some(plan) => baseline::save(baseline::BASELINES_FOLDER.as_ref(), &plan, &ended.lines),
         None => Ok(Vec::new()),
     });
     match saved {
         Ok(paths) => {
             for path in paths.iter().filter(|_| !quiet) {
-                say(&format!("baseline in {}", path.display()));
+                print_message(&format!("baseline in {}", path.display()));
             }
             Outcome::Success
         }
         Err(error) => {
-            say(&format!("error: {error}"));
+            print_message(&format!("error: {error}"));
             Outcome::Environment
         }
     }
 }
 
 /// Parses the fault of the simulated GPU.
-fn fault(arguments: &Run) -> Result<Fault, Failure> {
+fn parse_fault(arguments: &Run) -> Result<Fault, Failure> {
     let Some(name) = &arguments.fault else { return Ok(Fault::None) };
     if arguments.device.iter().any(|device| device != SimDevice::NAME) {
         return Err(Failure::input_message("`--fault` needs `--device sim`"));
@@ -607,17 +632,17 @@ struct SelectedTests {
     /// Ids of the tests of all shards.
     ids: Vec<String>,
     /// Number of tests that pass the filter.
-    chosen: usize,
+    filtered_count: usize,
 }
 
 /// Loads the selected tests. An invalid test is reported, and the others still run.
-fn load(arguments: &Run, outcome: &mut Outcome) -> Result<SelectedTests, Failure> {
+fn load_tests(arguments: &Run, outcome: &mut Outcome) -> Result<SelectedTests, Failure> {
     let (suite, cts_name) = (arguments.suite.as_deref(), arguments.cts_name.as_deref());
     let mut sources = inputs::collect(&arguments.tests, suite, cts_name, || inputs::of_suite(DEFAULT_SUITE))?;
     // Tests of a suite are skipped if the model does not apply to them.
     let named = !arguments.tests.is_empty() || cts_name.is_some();
-    if let Some(asked) = arguments.model.as_ref().filter(|_| !named) {
-        let chosen = choice::load(asked)?;
+    if let Some(model_name) = arguments.model.as_ref().filter(|_| !named) {
+        let chosen = choice::load(model_name)?;
         sources.retain(|source| source.suits_devices(&chosen.model));
     }
     let mut tests = Vec::new();
@@ -627,64 +652,11 @@ fn load(arguments: &Run, outcome: &mut Outcome) -> Result<SelectedTests, Failure
         }
         match source.load() {
             Ok(loaded) => tests.push(loaded),
-            Err(rejected) => reject(outcome, &rejected.failure),
+            Err(rejected) => report_rejected(outcome, &rejected.failure),
         }
     }
     let ids = tests.iter().map(|test| test.source.id.clone()).collect();
     let chosen = gtest::filtered(arguments.gtest_filter.as_deref(), tests);
     let number = chosen.len();
-    Ok(SelectedTests { tests: shard::part(chosen, arguments.shard), ids, chosen: number })
-}
-
-/// A signal within this time of the first one is a duplicate: `timeout` of coreutils signals the program and
-/// its group.
-#[cfg(unix)]
-const SAME_SIGNAL: Duration = Duration::from_secs(1);
-
-/// Returns true if SIGHUP should interrupt the run.
-///
-/// Under `nohup` the signal is ignored, and installing a handler would undo that. If the status is unknown,
-/// the signal is assumed to be ignored.
-#[cfg(unix)]
-fn is_hung_up() -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    ignored.is_some_and(|mask| (mask >> (SIGHUP - 1)) & 1 == 0)
-}
-
-/// Returns a flag that SIGINT, SIGTERM and SIGHUP set. A second signal, if not a duplicate, ends the program
-/// immediately.
-#[cfg(unix)]
-fn interrupt_flag() -> Result<Arc<AtomicBool>, Failure> {
-    let flag = Arc::new(AtomicBool::new(false));
-    let signals = [SIGINT, SIGTERM].into_iter().chain(is_hung_up().then_some(SIGHUP));
-    let signals = signal_hook::iterator::Signals::new(signals);
-    let mut signals = signals.map_err(Failure::environment_error)?;
-    let set = flag.clone();
-    let watch = move || {
-        let mut first = None;
-        for signal in signals.forever() {
-            set.store(true, std::sync::atomic::Ordering::Relaxed);
-            if first.get_or_insert_with(Instant::now).elapsed() >= SAME_SIGNAL {
-                // If this fails, the sender can still use SIGKILL.
-                let _ = signal_hook::low_level::emulate_default_handler(signal);
-            }
-        }
-    };
-    std::thread::Builder::new().spawn(watch).map_err(|error| Failure::not_started(&error))?;
-    Ok(flag)
-}
-
-/// Returns a flag that the first signal sets. A second signal ends the program immediately.
-#[cfg(not(unix))]
-fn interrupt_flag() -> Result<Arc<AtomicBool>, Failure> {
-    let flag = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        // The order matters: the conditional default must read the flag before it is set.
-        signal_hook::flag::register_conditional_default(signal, flag.clone())
-            .map_err(Failure::environment_error)?;
-        signal_hook::flag::register(signal, flag.clone()).map_err(Failure::environment_error)?;
-    }
-    Ok(flag)
+    Ok(SelectedTests { tests: shard::part(chosen, arguments.shard), ids, filtered_count: number })
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use ::serve::{QuestionHandler, ServedFile, Server};
 use campaign::probe::FoundDevice;
-use lsp::child::{ChildCommand, ChildError, ChildLimit, ChildOutput, run};
+use lsp::child::{ChildCommand, ChildError, ChildLimit, ChildOutput, run_child};
 use model::Model;
 use rand::Rng;
 use results::wire::{
@@ -22,7 +22,7 @@ use results::wire::{
 
 use crate::arguments::Serve;
 use crate::exit::{Failure, Outcome};
-use crate::output::{print_text, say};
+use crate::output::{print_message, print_text};
 use crate::patterns;
 
 /// Largest number of instances in a run on a device.
@@ -34,7 +34,7 @@ const MAX_INSTANCES: u64 = 10_000_000;
 /// Returns an error if the port is not free, or the listener fails.
 pub fn serve(arguments: &Serve, quiet: bool) -> Result<Outcome, Failure> {
     if arguments.answer {
-        return answer_one();
+        return answer_standard_input();
     }
     let program = std::env::current_exe().map_err(Failure::environment_error)?;
     let mut token = [0; 16];
@@ -46,18 +46,18 @@ pub fn serve(arguments: &Serve, quiet: bool) -> Result<Outcome, Failure> {
             "port {port} of 127.0.0.1: {error}; choose another with `--port N`"
         ))
     })?;
-    let files = files()?;
+    let files = served_files()?;
     print_text(&format!("{}\n", server.url()))?;
     if !quiet {
-        say("Open this address in a browser on this machine; Ctrl-C ends the server.");
+        print_message("Open this address in a browser on this machine; Ctrl-C ends the server.");
     }
-    let handler = ChildAnswers { program, limit: arguments.timeout, slots: ChildLimit::default() };
+    let handler = ChildAnswers { program, time_limit: arguments.timeout, slots: ChildLimit::default() };
     server.run(files, handler).map_err(Failure::environment_error)?;
     Ok(Outcome::Success)
 }
 
 /// Returns the files of the page and the data that a site has as files.
-fn files() -> Result<Vec<ServedFile>, Failure> {
+fn served_files() -> Result<Vec<ServedFile>, Failure> {
     let page = web::PAGE_FILES.iter().map(|file| ServedFile {
         name: Cow::Borrowed(file.name),
         media: Cow::Borrowed(file.media),
@@ -68,7 +68,7 @@ fn files() -> Result<Vec<ServedFile>, Failure> {
         media: Cow::Borrowed("application/json"),
         bytes: Cow::Owned(json.into_bytes()),
     };
-    let patterns = patterns::all().map_err(Failure::environment_error)?;
+    let patterns = patterns::load_patterns().map_err(Failure::environment_error)?;
     let patterns = PatternsRecord { schema: PATTERNS_SCHEMA.to_owned(), patterns };
     let patterns = serde_json::to_string(&patterns).map_err(Failure::environment_error)?;
     let site = r#"{"book":false,"devices":false,"server":true}"#.to_owned();
@@ -76,7 +76,7 @@ fn files() -> Result<Vec<ServedFile>, Failure> {
 }
 
 /// Answers a request from standard input: the child of a server.
-fn answer_one() -> Result<Outcome, Failure> {
+fn answer_standard_input() -> Result<Outcome, Failure> {
     let mut request = String::new();
     std::io::stdin().read_to_string(&mut request).map_err(Failure::environment_error)?;
     print_text(&web::answer(&request))
@@ -85,7 +85,7 @@ fn answer_one() -> Result<Outcome, Failure> {
 /// Answers requests by child processes.
 struct ChildAnswers {
     program: PathBuf,
-    limit: Duration,
+    time_limit: Duration,
     slots: ChildLimit,
 }
 
@@ -100,7 +100,7 @@ impl QuestionHandler for ChildAnswers {
             // The child process also reports mistakes in the request.
             Ok(_) | Err(_) => match self.run_program(&["serve", "--answer"], question, is_gone) {
                 Ok(output) if output.code == Some(0) => return output.stdout,
-                Ok(output) => Err(last_words(&output)),
+                Ok(output) => Err(error_message(&output)),
                 Err(why) => Err(why),
             },
         };
@@ -123,20 +123,20 @@ impl ChildAnswers {
     fn devices(&self, is_gone: &dyn Fn() -> bool) -> Result<PlaygroundAnswer, String> {
         let output = self.run_program(&["devices", "--format", "json"], "", is_gone)?;
         let devices: Vec<FoundDevice> =
-            serde_json::from_str(&output.stdout).map_err(|_| last_words(&output))?;
-        let named = |device: FoundDevice| PlaygroundName {
+            serde_json::from_str(&output.stdout).map_err(|_| error_message(&output))?;
+        let to_name = |device: FoundDevice| PlaygroundName {
             name: device.identity.name,
             description: device.identity.device_name,
         };
-        Ok(PlaygroundAnswer::Devices { devices: devices.into_iter().map(named).collect() })
+        Ok(PlaygroundAnswer::Devices { devices: devices.into_iter().map(to_name).collect() })
     }
 
     fn run_on_device(
         &self,
-        asked: &DeviceRun<'_>,
+        run: &DeviceRun<'_>,
         is_gone: &dyn Fn() -> bool,
     ) -> Result<PlaygroundAnswer, String> {
-        let DeviceRun { question, device, instances, seed } = asked;
+        let DeviceRun { question, device, instances, seed } = run;
         if !(1..=MAX_INSTANCES).contains(instances) {
             return Err(format!("{instances} instances; expected 1 to {MAX_INSTANCES}"));
         }
@@ -167,7 +167,7 @@ impl ChildAnswers {
             .lines()
             .next()
             .and_then(|line| serde_json::from_str(line).ok())
-            .ok_or_else(|| last_words(&output))?;
+            .ok_or_else(|| error_message(&output))?;
         Ok(PlaygroundAnswer::Run { line: Box::new(line) })
     }
 
@@ -184,9 +184,9 @@ impl ChildAnswers {
             arguments: arguments.iter().map(OsStr::new).collect(),
             folder: folder.path(),
             input,
-            limit: self.limit,
+            time_limit: self.time_limit,
         };
-        run(&command, &self.slots, is_gone).map_err(|error| match error {
+        run_child(&command, &self.slots, is_gone).map_err(|error| match error {
             ChildError::TimedOut(limit) => {
                 format!(
                     "no answer within {} s: make the test smaller, or pass `--timeout` to `serve`",
@@ -199,7 +199,7 @@ impl ChildAnswers {
 }
 
 /// Returns the error message of a child process.
-fn last_words(output: &ChildOutput) -> String {
+fn error_message(output: &ChildOutput) -> String {
     match (output.stderr.trim(), output.code) {
         ("", Some(code)) => format!("the analysis ended with exit code {code} and without an answer"),
         ("", None) => "the analysis was ended by the system, perhaps for lack of memory".to_owned(),

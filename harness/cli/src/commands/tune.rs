@@ -6,7 +6,7 @@ use rand::Rng;
 
 use crate::arguments::Tune;
 use crate::exit::{Failure, Outcome};
-use crate::output::{note, print_text, say, write_file};
+use crate::output::{message_printer, print_message, print_text, write_file};
 
 /// Runs the command.
 ///
@@ -17,15 +17,15 @@ pub fn tune(arguments: &Tune, quiet: bool) -> Result<Outcome, Failure> {
     if arguments.out.extension().is_none_or(|extension| extension != "toml") {
         return Err(Failure::input_message(format!("{}: a preset is a .toml file", arguments.out.display())));
     }
-    let target = targets::one(arguments.device.as_deref(), &say)?;
-    let asked = Tuning {
+    let target = targets::one(arguments.device.as_deref(), &print_message)?;
+    let request = Tuning {
         tests: &arguments.tests,
         suite: arguments.suite.as_deref(),
         from: &arguments.from,
         time: arguments.time,
         seed: arguments.seed.unwrap_or_else(|| rand::rng().next_u32().into()),
     };
-    let found = look(target, &asked, &say, &note(quiet))?;
+    let found = look(target, &request, &print_message, &message_printer(quiet))?;
     write_file(&arguments.out, found.preset.as_bytes())?;
     print_text(&format!("{}: {}", arguments.out.display(), found.said))
 }

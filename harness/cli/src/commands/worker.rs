@@ -22,7 +22,7 @@ use crate::output::print_text;
 /// Returns an error if the communication with the parent fails.
 pub fn worker(arguments: &Worker) -> Result<Outcome, Failure> {
     if arguments.list {
-        return list();
+        return print_device_list();
     }
     if arguments.compile {
         compiling::serve().map_err(Failure::environment_error)?;
@@ -53,17 +53,17 @@ fn open_device(selector: &str, options: DeviceOptions) -> Result<Box<dyn Device>
     if name == SimDevice::NAME {
         if let Some(model) = fault.strip_prefix(SCHEDULER) {
             let model = model.parse().map_err(|_| DeviceError::NoSuchDevice(selector.to_owned()))?;
-            return Ok(Box::new(SimDevice::scheduled(model)));
+            return Ok(Box::new(SimDevice::with_progress_model(model)));
         }
         let fault = if fault.is_empty() { Ok(Fault::None) } else { fault.parse() };
         let fault = fault.map_err(|_| DeviceError::NoSuchDevice(selector.to_owned()))?;
         return Ok(Box::new(SimDevice::new(fault)));
     }
-    if vendor::of_selector(selector).is_some() {
+    if vendor::parse_selector(selector).is_some() {
         return Ok(Box::new(compiling::compile_only(selector, options)?));
     }
-    let meant = selector.parse().map_err(|_| DeviceError::NoSuchDevice(selector.to_owned()))?;
-    Ok(Box::new(VulkanDevice::open(&meant, options)?))
+    let device_selector = selector.parse().map_err(|_| DeviceError::NoSuchDevice(selector.to_owned()))?;
+    Ok(Box::new(VulkanDevice::open(&device_selector, options)?))
 }
 
 /// Runs the classic scheme for `bench`. The parent ends this process if it takes too long.
@@ -71,8 +71,8 @@ fn run_classic(selector: &str, seconds: f64) -> Result<Outcome, Failure> {
     end_with_parent()?;
     let time = Duration::try_from_secs_f64(seconds).map_err(Failure::input_error)?;
     let device = open_device(selector, DeviceOptions::default()).map_err(Failure::environment_error)?;
-    let seen = runner::classic::run(device.as_ref(), time, RunSettings::PATIENCE);
-    let seen = seen.map_err(Failure::environment_error)?;
+    let outcomes = runner::classic::run(device.as_ref(), time, RunSettings::SUBMISSION_TIMEOUT);
+    let seen = outcomes.map_err(Failure::environment_error)?;
     let text = serde_json::to_string(&seen).map_err(Failure::environment_error)?;
     print_text(&format!("{SEPARATOR}{text}\n"))
 }
@@ -84,7 +84,7 @@ fn end_with_parent() -> Result<(), Failure> {
     Ok(())
 }
 
-fn list() -> Result<Outcome, Failure> {
+fn print_device_list() -> Result<Outcome, Failure> {
     end_with_parent()?;
     let listed = device::list_devices();
     let loader = !matches!(listed, Err(DeviceError::NoLoader(_)));

@@ -18,7 +18,7 @@ use super::test::LitmusTest;
 #[derive(Debug)]
 pub struct Checker {
     pub(super) models: CheckModels,
-    pub(super) asked: CheckOptions,
+    pub(super) options: CheckOptions,
 }
 
 /// The answer of a model for a test or an entry point of a shader.
@@ -65,8 +65,8 @@ impl Checker {
     /// # Ok::<(), vk_litmus::Error>(())
     /// ```
     pub fn new() -> Result<Checker, Error> {
-        let models = CheckModels::load(None).map_err(|failure| Error::whole("models", failure))?;
-        Ok(Checker { models, asked: default_limits() })
+        let models = CheckModels::load(None).map_err(|failure| Error::for_file("models", failure))?;
+        Ok(Checker { models, options: default_limits() })
     }
 
     /// Creates a checker for one model.
@@ -92,7 +92,7 @@ impl Checker {
     /// # Ok::<(), vk_litmus::Error>(())
     /// ```
     pub fn with_model(model: AxiomaticModel) -> Checker {
-        Checker { models: CheckModels::with_model(model.chosen), asked: default_limits() }
+        Checker { models: CheckModels::with_model(model.chosen), options: default_limits() }
     }
 
     /// Sets the time limit for each test or entry point [default: 5 s].
@@ -111,7 +111,7 @@ impl Checker {
     /// ```
     #[must_use]
     pub fn time_limit(mut self, limit: Duration) -> Checker {
-        self.asked.timeout = limit;
+        self.options.timeout = limit;
         self
     }
 
@@ -127,7 +127,7 @@ impl Checker {
     /// ```
     #[must_use]
     pub fn unroll(mut self, iterations: u32) -> Checker {
-        self.asked.unroll = Some(iterations.max(1));
+        self.options.unroll = Some(iterations.max(1));
         self
     }
 
@@ -150,8 +150,8 @@ impl Checker {
     pub fn progress_model(mut self, model: &str) -> Result<Checker, Error> {
         let parsed = model.parse::<ProgressModel>();
         let parsed =
-            parsed.map_err(|error| Error::whole(model, Failure::input_message(error.to_string())))?;
-        self.asked.progress = Some((parsed, Fairness::Weak));
+            parsed.map_err(|error| Error::for_file(model, Failure::input_message(error.to_string())))?;
+        self.options.progress = Some((parsed, Fairness::Weak));
         Ok(self)
     }
 
@@ -171,7 +171,7 @@ impl Checker {
     /// # Ok::<(), vk_litmus::Error>(())
     /// ```
     pub fn check(&self, test: &LitmusTest) -> Result<CheckAnswer, Error> {
-        answer(check_loaded(&test.loaded, &self.models, self.asked))
+        to_answer(check_loaded(&test.loaded, &self.models, self.options))
     }
 
     /// Checks every execution of each entry point of a shader, or of the entry point in `inputs`. Shaders
@@ -196,13 +196,13 @@ impl Checker {
     ) -> Vec<Result<CheckAnswer, Error>> {
         let chosen = match self.models.for_kernels() {
             Ok(chosen) => chosen,
-            Err(failure) => return vec![Err(Error::whole(&shader.file, failure))],
+            Err(failure) => return vec![Err(Error::for_file(&shader.file, failure))],
         };
-        let options = frontend::AnalysisOptions { unroll: self.asked.unroll, ..inputs.options.clone() };
-        let asked = CheckOptions { inputs: inputs.mode, ..self.asked };
+        let options = frontend::AnalysisOptions { unroll: self.options.unroll, ..inputs.options.clone() };
+        let check_options = CheckOptions { inputs: inputs.mode, ..self.options };
         let source = Ok(shader.source.clone());
-        let checked = kernel::check_module(&shader.file, source, &options, &chosen.model, asked);
-        checked.into_iter().map(answer).collect()
+        let checked = kernel::check_module(&shader.file, source, &options, &chosen.model, check_options);
+        checked.into_iter().map(to_answer).collect()
     }
 }
 
@@ -210,7 +210,7 @@ fn default_limits() -> CheckOptions {
     CheckOptions { inputs: InputMode::Auto, timeout: TIME_LIMIT, unroll: None, progress: None }
 }
 
-pub(super) fn answer(checked: Checked) -> Result<CheckAnswer, Error> {
+pub(super) fn to_answer(checked: Checked) -> Result<CheckAnswer, Error> {
     match checked {
         Checked::Answered(line, notes, conclusion) => {
             Ok(CheckAnswer { line: *line, notes, status: CheckStatus::from_conclusion(conclusion) })
@@ -232,7 +232,7 @@ impl CheckStatus {
 
     /// Returns its effect on the exit code of the program.
     #[cfg(feature = "cli")]
-    pub(super) fn conclusion(self) -> CommandOutcome {
+    pub(super) fn to_outcome(self) -> CommandOutcome {
         match self {
             CheckStatus::Expected => CommandOutcome::Success,
             CheckStatus::Undecided => CommandOutcome::Environment,

@@ -143,9 +143,9 @@ impl Error {
     }
 
     /// Returns an error for a whole input.
-    pub(super) fn whole(file: &str, failure: Failure) -> Error {
+    pub(super) fn for_file(file: &str, failure: Failure) -> Error {
         let error = failure.report().to_string();
-        Error::placed(RejectedLine { file: file.to_owned(), error, line: 1, column: 1 }, failure)
+        Error::with_position(RejectedLine { file: file.to_owned(), error, line: 1, column: 1 }, failure)
     }
 
     /// Returns the error with a cause.
@@ -159,7 +159,7 @@ impl Error {
     }
 
     /// Returns an error with a position.
-    pub(super) fn placed(first: RejectedLine, failure: Failure) -> Error {
+    pub(super) fn with_position(first: RejectedLine, failure: Failure) -> Error {
         let kind = match failure {
             Failure::Input(_) => ErrorKind::Input,
             Failure::Environment(_) => ErrorKind::Environment,
@@ -177,41 +177,41 @@ impl Error {
 
 impl From<Rejected> for Error {
     fn from(rejected: Rejected) -> Error {
-        Error::placed(rejected.line, rejected.failure)
+        Error::with_position(rejected.line, rejected.failure)
     }
 }
 
 impl From<ParseErrors> for Error {
     fn from(errors: ParseErrors) -> Error {
-        let place = |message: litmus::error::Message| RejectedLine {
+        let to_record = |message: litmus::error::Message| RejectedLine {
             file: errors.source_name().to_owned(),
             error: message.text,
             line: message.line,
             column: message.column,
         };
-        let mut mistakes = errors.messages().into_iter().map(place).collect::<Vec<_>>().into_iter();
+        let mut mistakes = errors.messages().into_iter().map(to_record).collect::<Vec<_>>().into_iter();
         let file = errors.source_name().to_owned();
         let first = mistakes.next();
         let first =
             first.unwrap_or_else(|| RejectedLine { file, error: errors.to_string(), line: 1, column: 1 });
-        Error { others: mistakes.collect(), ..Error::placed(first, Failure::input(errors)) }
+        Error { others: mistakes.collect(), ..Error::with_position(first, Failure::input(errors)) }
     }
 }
 
 impl From<CatErrors> for Error {
     fn from(errors: CatErrors) -> Error {
-        let place = |error: &model::cat::CatError| RejectedLine {
+        let to_record = |error: &model::cat::CatError| RejectedLine {
             file: error.file_name().to_owned(),
             error: error.to_string(),
             line: error.span.line,
             column: error.span.column,
         };
-        let mut mistakes = errors.errors.iter().map(place).collect::<Vec<_>>().into_iter();
+        let mut mistakes = errors.errors.iter().map(to_record).collect::<Vec<_>>().into_iter();
         let file = errors.name.clone();
         let first = mistakes.next();
         let first =
             first.unwrap_or_else(|| RejectedLine { file, error: errors.to_string(), line: 1, column: 1 });
-        Error { others: mistakes.collect(), ..Error::placed(first, Failure::input(errors)) }
+        Error { others: mistakes.collect(), ..Error::with_position(first, Failure::input(errors)) }
     }
 }
 
@@ -232,6 +232,6 @@ impl From<ReadError> for Error {
             true => Failure::input_error(error),
             false => Failure::environment_error(error),
         };
-        Error::placed(line, failure)
+        Error::with_position(line, failure)
     }
 }

@@ -68,7 +68,8 @@ impl ShaderInputs {
         read_file: &dyn Fn(&str) -> Result<Vec<u8>, String>,
     ) -> Result<ShaderInputs, Error> {
         let case = inputs::parse_case_file(text, read_file);
-        let case = case.map_err(|error| Error::whole("case", Failure::input_message(error.to_string())))?;
+        let case =
+            case.map_err(|error| Error::for_file("case", Failure::input_message(error.to_string())))?;
         Ok(ShaderInputs { options: case.options, mode: InputMode::Auto })
     }
 
@@ -178,7 +179,7 @@ impl ShaderInputs {
     pub fn assertion(mut self, text: &str) -> Result<ShaderInputs, Error> {
         let formula = frontend::parse_formula(text);
         let formula =
-            formula.map_err(|error| Error::whole(text, Failure::input_message(error.to_string())))?;
+            formula.map_err(|error| Error::for_file(text, Failure::input_message(error.to_string())))?;
         self.options.assertion = Some(formula);
         Ok(self)
     }

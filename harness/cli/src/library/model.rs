@@ -25,7 +25,7 @@ impl AxiomaticModel {
     /// # Ok::<(), vk_litmus::Error>(())
     /// ```
     pub fn named(name: &str) -> Result<AxiomaticModel, Error> {
-        let chosen = choice::load(name).map_err(|failure| Error::whole(name, failure))?;
+        let chosen = choice::load(name).map_err(|failure| Error::for_file(name, failure))?;
         Ok(AxiomaticModel { chosen })
     }
 

@@ -10,19 +10,19 @@ use campaign::{CommandOutcome, Failure};
 use frontend::{AnalysisOptions, InputMode};
 use model::progress::{Fairness, ProgressModel};
 
-use super::check::{CheckAnswer, CheckStatus, Checker, answer};
+use super::check::{CheckAnswer, CheckStatus, Checker, to_answer};
 use super::error::Error;
 use super::inputs::ShaderInputs;
 use super::shader::CompileOptions;
 
 /// Creates a checker with the settings of the command line.
-pub fn checker(
+pub fn new_checker(
     models: CheckModels,
     timeout: Duration,
     unroll: Option<u32>,
     progress: Option<(ProgressModel, Fairness)>,
 ) -> Checker {
-    Checker { models, asked: CheckOptions { inputs: InputMode::Auto, timeout, unroll, progress } }
+    Checker { models, options: CheckOptions { inputs: InputMode::Auto, timeout, unroll, progress } }
 }
 
 /// Returns the model that the command line names, if any.
@@ -35,7 +35,7 @@ pub fn named_model(checker: &Checker) -> Option<&Chosen> {
 /// # Errors
 /// If the source has no valid test, or the model does not support it.
 pub fn check_source(checker: &Checker, source: TestSource) -> Result<CheckAnswer, Error> {
-    answer(checked(source, &checker.models, checker.asked))
+    to_answer(checked(source, &checker.models, checker.options))
 }
 
 /// Wraps the options of a command line.
@@ -49,11 +49,11 @@ pub fn compile_options(compilation: Compilation) -> CompileOptions {
 }
 
 /// Returns the effect of an answer on the exit code.
-pub fn conclusion(status: CheckStatus) -> CommandOutcome {
-    status.conclusion()
+pub fn outcome_of_status(status: CheckStatus) -> CommandOutcome {
+    status.to_outcome()
 }
 
 /// Returns the failure with its diagnostics.
-pub fn failure(error: Error) -> Failure {
+pub fn into_failure(error: Error) -> Failure {
     error.into_failure()
 }

@@ -207,7 +207,7 @@ impl RaceDetector {
         let compile =
             |text: &str| compile_changed(file, text, source.entry.as_deref(), compilation.as_ref()?);
         let options = AnalysisOptions { unset_overrides: source.unset.clone(), ..self.options(inputs) };
-        let asked = RaceOptions {
+        let race_options = RaceOptions {
             walks: self.time_limit,
             model: self.model_time_limit,
             inputs: inputs.mode,
@@ -230,10 +230,10 @@ impl RaceDetector {
             }
             // The findings are those of the module; its first entry point lists them.
             line.lints = std::mem::take(&mut lints);
-            let tests = tests.into_iter().map(|test| test.map(LitmusTest::generated)).collect();
+            let tests = tests.into_iter().map(|test| test.map(LitmusTest::from_generated)).collect();
             RaceAnswer { line, tests }
         };
-        lines(file, &source.bytes, &options, &self.model, asked).into_iter().map(answer).collect()
+        lines(file, &source.bytes, &options, &self.model, race_options).into_iter().map(answer).collect()
     }
 
     /// Returns the answer for a shader that could not be loaded, as the program prints it.

@@ -42,7 +42,7 @@ pub struct RunResults {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn read_results(path: impl AsRef<Path>) -> Result<RunResults, Error> {
-    let found = read::results(path.as_ref())?;
-    let missing = found.missing();
+    let found = read::read_results(path.as_ref())?;
+    let missing = found.count_missing();
     Ok(RunResults { plan: found.plan, lines: found.lines, missing })
 }

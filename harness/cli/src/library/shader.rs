@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use answers::{placed_refusal_text, source_place};
+use answers::{placed_refusal_text, source_location};
 use campaign::Failure;
 use campaign::shader::source::{Compilation, SourceError, SourceModule, load_all};
 use frontend::{Lint, OverrideRole, SpirvModule};
@@ -224,20 +224,20 @@ impl ShaderModule {
         let module = self.read()?;
         if module.has_no_entry_point() {
             let failure = Failure::input_message(format!("{}: the module has no entry point", self.file));
-            return Err(Error::whole(&self.file, failure).with_kind(ErrorKind::NoEntryPoint));
+            return Err(Error::for_file(&self.file, failure).with_kind(ErrorKind::NoEntryPoint));
         }
         Ok(frontend::lint(&module).iter().map(|lint| lint_finding(&self.file, &module, lint)).collect())
     }
 
     fn read(&self) -> Result<SpirvModule, Error> {
         frontend::read_module(&self.source.bytes).map_err(|refusal| {
-            Error::whole(&self.file, Failure::input_message(placed_refusal_text(&self.file, &refusal)))
+            Error::for_file(&self.file, Failure::input_message(placed_refusal_text(&self.file, &refusal)))
         })
     }
 }
 
 fn lint_finding(file: &str, module: &SpirvModule, lint: &Lint) -> FindingRecord {
-    let (file, line) = source_place(file, module, lint.at.line, lint.at.place);
+    let (file, line) = source_location(file, module, lint.at.line, lint.at.place);
     FindingRecord::new(
         &format!("lint:{}", lint.rule),
         format!("{} ({})", lint.message, lint.clause),
@@ -248,7 +248,7 @@ fn lint_finding(file: &str, module: &SpirvModule, lint: &Lint) -> FindingRecord 
 fn source_error(file: &str, error: &SourceError) -> Error {
     let (line, column) = error.place();
     let record = RejectedLine { file: file.to_owned(), error: error.to_string(), line, column };
-    let placed = Error::placed(record, error.failure()).with_cause(error.cause());
+    let placed = Error::with_position(record, error.failure()).with_cause(error.cause());
     match error {
         SourceError::NoEntryPoint { .. } => placed.with_kind(ErrorKind::NoEntryPoint),
         _ => placed,

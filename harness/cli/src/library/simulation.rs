@@ -134,7 +134,7 @@ impl SimulatedGpu {
             seed: self.seed,
         };
         let line = simulate_test(&request);
-        line.map_err(|error| Error::whole(file, Failure::input_message(error.to_string())))
+        line.map_err(|error| Error::for_file(file, Failure::input_message(error.to_string())))
     }
 }
 
@@ -182,5 +182,5 @@ pub fn judge_counts(
         not_executed: 0,
     };
     let line = judge_test(&request);
-    line.map_err(|error| Error::whole(&loaded.source.file, Failure::input_message(error.to_string())))
+    line.map_err(|error| Error::for_file(&loaded.source.file, Failure::input_message(error.to_string())))
 }

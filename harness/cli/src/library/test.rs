@@ -68,7 +68,7 @@ impl LitmusTest {
     /// ```
     pub fn find(argument: &str) -> Result<Vec<Result<LitmusTest, Error>>, Error> {
         let sources = inputs::collect(&[argument.to_owned()], None, None, || Ok(Vec::new()));
-        let sources = sources.map_err(|failure| Error::whole(argument, failure))?;
+        let sources = sources.map_err(|failure| Error::for_file(argument, failure))?;
         Ok(sources.into_iter().map(LitmusTest::load).collect())
     }
 
@@ -122,7 +122,7 @@ impl LitmusTest {
     }
 
     /// Returns a generated test with its text.
-    pub(super) fn generated(test: litmus::Test) -> LitmusTest {
+    pub(super) fn from_generated(test: litmus::Test) -> LitmusTest {
         let text = litmus::print(&test);
         let source = TestSource {
             id: test.name.clone(),

@@ -12,21 +12,21 @@ fn answers_for_annotated_kernels() {
     let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     let files = files.iter().map(|path| path.to_str().unwrap());
-    let ran = Ran::of(vk_litmus(["check", "--format", "json", "--timeout", "60s"]).args(files));
-    let mut said = String::new();
+    let ran = Ran::run(vk_litmus(["check", "--format", "json", "--timeout", "60s"]).args(files));
+    let mut answers = String::new();
     for line in ran.json_lines() {
         let name = line["id"].as_str().unwrap().trim_end_matches(":k");
-        write!(said, "{name}: {}", line["race"].as_str().unwrap()).unwrap();
+        write!(answers, "{name}: {}", line["race"].as_str().unwrap()).unwrap();
         for query in line["queries"].as_array().unwrap() {
-            write!(said, "; holds: {}", query["holds"]).unwrap();
+            write!(answers, "; holds: {}", query["holds"]).unwrap();
         }
         for finding in line["findings"].as_array().unwrap() {
             if finding["kind"] != "race" {
                 let message = finding["message"].as_str().unwrap();
-                write!(said, "; {}: {message}", finding["kind"].as_str().unwrap()).unwrap();
+                write!(answers, "; {}: {message}", finding["kind"].as_str().unwrap()).unwrap();
             }
         }
-        said.push('\n');
+        answers.push('\n');
     }
-    insta::assert_snapshot!(said);
+    insta::assert_snapshot!(answers);
 }

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::common::{Layer, Ran, installed, software_drivers, validation, vk_litmus};
+use crate::common::{Layer, Ran, installed, software_drivers, validation_messages, vk_litmus};
 
 fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/shaders/capture").join(name)
@@ -24,11 +24,11 @@ fn dispatches(captured: &Path) -> Vec<(PathBuf, String)> {
 /// Returns the verdict and the findings of `race` for a kernel, without positions.
 fn race_answer(kernel: &Path, case: &Path, more: &[&str]) -> serde_json::Value {
     let mut command = vk_litmus(["race", "--format", "json"]);
-    let ran = Ran::of(command.args(more).arg(kernel).arg("--case").arg(case));
+    let ran = Ran::run(command.args(more).arg(kernel).arg("--case").arg(case));
     let line = ran.json_lines().pop().unwrap();
     let findings = line["findings"].as_array().unwrap();
-    let told: Vec<&str> = findings.iter().map(|finding| finding["message"].as_str().unwrap()).collect();
-    serde_json::json!([line["verdict"], line["grid"], told])
+    let messages: Vec<&str> = findings.iter().map(|finding| finding["message"].as_str().unwrap()).collect();
+    serde_json::json!([line["verdict"], line["grid"], messages])
 }
 
 fn words(folder: &Path, name: &str) -> Vec<u32> {
@@ -42,7 +42,7 @@ fn a_captured_case_equals_the_dispatched_one() {
     if !installed("glslangValidator") {
         return;
     }
-    let Some(layer) = Layer::below_validation("capture") else { return };
+    let Some(layer) = Layer::build_below_validation("capture") else { return };
     let (kernel, case) = (data("given.comp"), data("given.toml"));
     for driver in software_drivers() {
         let captured = layer.folder().join(driver);
@@ -51,12 +51,12 @@ fn a_captured_case_equals_the_dispatched_one() {
             vk_litmus(["run", "--device", driver, "--instances", "2", "--seed", "1", "--validate"]);
         command.arg(&kernel).arg("--case").arg(&case).current_dir(layer.folder());
         command.env("VK_LITMUS_CAPTURE", &captured);
-        let ran = Ran::of(layer.validated(&mut command));
-        assert!(validation(&ran).is_empty(), "{driver}: {:#?}", validation(&ran));
+        let ran = Ran::run(layer.with_validation(&mut command));
+        assert!(validation_messages(&ran).is_empty(), "{driver}: {:#?}", validation_messages(&ran));
         assert!(ran.stdout.contains("2 dispatches"), "{driver}: {ran:?}");
         let all = dispatches(&captured);
-        let own = all.iter().filter(|(_, case)| case.contains("[image.\"1.1\"]"));
-        let (folder, text) = own.clone().next().expect("a dispatch of the shader");
+        let with_image = all.iter().filter(|(_, case)| case.contains("[image.\"1.1\"]"));
+        let (folder, text) = with_image.clone().next().expect("a dispatch of the shader");
         let subgroups = text.lines().find_map(|line| line.strip_prefix("subgroup_size = ")).unwrap();
         let given = race_answer(&kernel, &case, &["--subgroup-size", subgroups]);
         assert_eq!(given[0], "racy");
@@ -84,14 +84,14 @@ fn bindings_by_offset_and_by_address_are_captured() {
     if !installed("glslangValidator") {
         return;
     }
-    let Some(layer) = Layer::below_validation("capture") else { return };
+    let Some(layer) = Layer::build_below_validation("capture") else { return };
     let (kernel, host) = (layer.folder().join("kernel.spv"), layer.folder().join("host"));
     let mut compiler = Command::new("glslangValidator");
     compiler.args(["-V", "--target-env", "vulkan1.2", "-g", "-o"]).arg(&kernel).arg(data("host.comp"));
     assert!(compiler.output().unwrap().status.success());
     let mut compiler = Command::new("cc");
     compiler.args(["-std=c11", "-O1", "-Wall", "-o"]).arg(&host).arg(data("host.c")).arg("-lvulkan");
-    let built = Ran::of(&mut compiler);
+    let built = Ran::run(&mut compiler);
     if built.stderr.contains("vulkan.h: No such file") {
         return println!("1 skipped: libvulkan-dev is not installed");
     }
@@ -100,7 +100,7 @@ fn bindings_by_offset_and_by_address_are_captured() {
     std::fs::create_dir(&captured).unwrap();
     let mut command = Command::new(&host);
     command.arg(&kernel).env("VK_LITMUS_CAPTURE", &captured).env("NODEVICE_SELECT", "1");
-    let ran = Ran::of(layer.validated(&mut command));
+    let ran = Ran::run(layer.with_validation(&mut command));
     // The validation layers print to standard output if the program has no callback.
     assert_eq!((ran.code, ran.stdout.as_str()), (0, ""), "{ran:?}");
     let all = dispatches(&captured);

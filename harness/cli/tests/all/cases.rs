@@ -21,7 +21,7 @@ fn command_lines() {
             }
         }
         let mut command = vk_litmus(arguments.iter().copied());
-        let ran = Ran::of(command.envs(variables).current_dir(&folder));
+        let ran = Ran::run(command.envs(variables).current_dir(&folder));
         let stdout = without_model_lines(&without_times(&ran.stdout));
         let shown = format!(
             "$ vk-litmus {}\nexit code: {}\n-- stdout\n{stdout}-- stderr\n{}",

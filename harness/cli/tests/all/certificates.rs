@@ -5,7 +5,7 @@ use std::fs;
 use crate::common::{Ran, vk_litmus};
 
 fn run(arguments: &[&str]) -> Ran {
-    Ran::of(&mut vk_litmus(arguments.iter().copied()))
+    Ran::run(&mut vk_litmus(arguments.iter().copied()))
 }
 
 #[test]

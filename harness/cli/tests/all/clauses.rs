@@ -9,7 +9,7 @@ fn the_matrix_is_valid_and_complete() {
     // Without ids, the mutants of every model are judged, which takes a minute or more: only in a soak.
     let soak = std::env::var_os("VK_LITMUS_SOAK").is_some();
     let ids = model::clauses::clauses().into_iter().map(|clause| clause.id).filter(|_| !soak);
-    let ran = Ran::of(vk_litmus(["clauses", "--format", "json", "--quiet"]).args(ids));
+    let ran = Ran::run(vk_litmus(["clauses", "--format", "json", "--quiet"]).args(ids));
     assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
     let matrix: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
     for schema in schemas("clauses.schema.json", "clauses.schema.json") {
@@ -21,8 +21,8 @@ fn the_matrix_is_valid_and_complete() {
         .map(|entry| entry.id)
         .collect();
     let clauses = matrix["clauses"].as_array().unwrap();
-    let of = |model: &str| clauses.iter().filter(|clause| clause["model"] == model).count();
-    assert_eq!((of("vulkan"), of("hsa")), (243, 211));
+    let count_of = |model: &str| clauses.iter().filter(|clause| clause["model"] == model).count();
+    assert_eq!((count_of("vulkan"), count_of("hsa")), (243, 211));
     for clause in clauses {
         let encoded = clause["disposition"] == "encoded";
         assert_eq!(encoded, !clause["statements"].as_array().unwrap().is_empty(), "{clause:#}");

@@ -23,7 +23,7 @@ pub fn has_radv() -> bool {
 const VENDORS: [&str; 8] = ["radv", "nvk", "anv", "hasvk", "turnip", "honeykrisp", "panvk", "v3dv"];
 
 fn codegen(arguments: &[&str]) -> Ran {
-    Ran::of(vk_litmus(["codegen"]).args(arguments))
+    Ran::run(vk_litmus(["codegen"]).args(arguments))
 }
 
 /// Runs a command that must succeed and returns its lines.
@@ -76,7 +76,7 @@ fn the_quick_suite_compiles_for_every_generation() {
     // Two threads, each in a workgroup: one kernel for both, and one for each.
     let mp = found.iter().find(|line| line["id"] == "mp/MP+rel-acq").unwrap();
     let kernels = mp["kernels"].as_array().unwrap();
-    let told: Vec<(&str, &str, &str)> = kernels
+    let verdicts: Vec<(&str, &str, &str)> = kernels
         .iter()
         .map(|kernel| {
             let word = |key: &str| kernel[key].as_str().unwrap();
@@ -100,7 +100,7 @@ fn the_quick_suite_compiles_for_every_generation() {
         ("fragment.restrict", "P0", "producer"),
         ("fragment.restrict", "P1", "consumer"),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(verdicts, expected);
 }
 
 #[test]
@@ -117,16 +117,16 @@ fn instructions_are_attributed_to_accesses() {
     };
     for (form, producer, consumer) in [("merged", "P0,P1", "P0,P1"), ("split", "P0", "P1")] {
         let producer = sources(form, producer);
-        let of = |from: &[(String, String)], what: &str| {
+        let code_of = |from: &[(String, String)], what: &str| {
             from.iter().find(|(source, _)| source.starts_with(what)).map(|(_, text)| text.clone()).unwrap()
         };
-        assert!(of(&producer, "P0.0: st.atom.dv.sc0 x, 1").starts_with("buffer_store"), "{producer:?}");
-        let flag = of(&producer, "P0.1: st.atom.rel.dv.sc0.semsc0 f, 1");
+        assert!(code_of(&producer, "P0.0: st.atom.dv.sc0 x, 1").starts_with("buffer_store"), "{producer:?}");
+        let flag = code_of(&producer, "P0.1: st.atom.rel.dv.sc0.semsc0 f, 1");
         assert!(flag.contains("offset:256"), "{flag}");
         let consumer = sources(form, consumer);
-        let flag = of(&consumer, "P1.0: ld.atom.acq.dv.sc0.semsc0 r0, f");
+        let flag = code_of(&consumer, "P1.0: ld.atom.acq.dv.sc0.semsc0 r0, f");
         assert!(flag.contains("_load") && flag.contains("offset:256"), "{flag}");
-        assert!(of(&consumer, "P1.1: ld.atom.dv.sc0 r1, x").contains("_load"), "{consumer:?}");
+        assert!(code_of(&consumer, "P1.1: ld.atom.dv.sc0 r1, x").contains("_load"), "{consumer:?}");
         assert!(consumer.iter().any(|(source, _)| source == "P1: results"), "{consumer:?}");
     }
     // The text form has the same contents.
@@ -199,7 +199,7 @@ fn null_devices_execute_nothing() {
     ];
     for arguments in commands {
         let mut command = vk_litmus(arguments.iter().copied());
-        let ran = Ran::of(command.args(["--device", "radv:navi21"]).current_dir(folder.path()));
+        let ran = Ran::run(command.args(["--device", "radv:navi21"]).current_dir(folder.path()));
         assert_eq!((ran.code, ran.stdout.as_str()), (3, ""), "{arguments:?}: {}", ran.stderr);
         let text = ran.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains("only compiles"), "{text}");
@@ -213,7 +213,7 @@ fn compile_only_devices_are_listed_and_never_the_default() {
     if !has_radv() {
         return;
     }
-    let listed = Ran::of(&mut vk_litmus(["devices", "--compile-only", "--format", "json"]));
+    let listed = Ran::run(&mut vk_litmus(["devices", "--compile-only", "--format", "json"]));
     let devices: Vec<Value> = serde_json::from_str(&listed.stdout).unwrap();
     let compile_only: Vec<&Value> =
         devices.iter().filter(|device| device["identity"]["kind"] == "compile-only").collect();
@@ -240,7 +240,7 @@ fn an_unknown_family_lists_the_known_ones() {
     }
     let folder = tempfile::tempdir().unwrap();
     for command in ["codegen", "run"] {
-        let ran = Ran::of(
+        let ran = Ran::run(
             vk_litmus([command, "mp/MP+rel-acq", "--device", "radv:bogus"]).current_dir(folder.path()),
         );
         assert_eq!(ran.code, 3, "{command}: {ran:?}");
@@ -285,10 +285,10 @@ fn crashes_are_captured_attributed_and_reduced() {
     let ran = codegen(&[&tests[..], &more[..]].concat());
     assert_eq!(ran.code, 1, "{}", ran.stderr);
     let found = ran.json_lines();
-    let of = |id: &str| found.iter().find(|line| line["id"] == id).unwrap();
-    assert_eq!(of("mp/MP+rel-rlx")["verdict"], "compiles");
-    assert_eq!(of("isa2/ISA2+rel-acqrel-acq")["verdict"], "compiles");
-    let crashed = of("rmw/RMW+xchg-xchg");
+    let line_of = |id: &str| found.iter().find(|line| line["id"] == id).unwrap();
+    assert_eq!(line_of("mp/MP+rel-rlx")["verdict"], "compiles");
+    assert_eq!(line_of("isa2/ISA2+rel-acqrel-acq")["verdict"], "compiles");
+    let crashed = line_of("rmw/RMW+xchg-xchg");
     assert_eq!(crashed["verdict"], "crashes");
     assert!(crashed["reason"].as_str().unwrap().starts_with("the worker ended with signal 6"), "{crashed:#}");
     assert_valid(&schema("codegen.schema.json"), crashed);
@@ -362,21 +362,21 @@ fn a_baseline_is_written_compared_and_blessed() {
     let folder = tempfile::tempdir().unwrap();
     let baseline = folder.path().join("code");
     let path = baseline.to_str().unwrap();
-    let asked = |tests: &[&str], more: &[&str]| {
+    let run_baseline = |tests: &[&str], more: &[&str]| {
         let ran = codegen(&[tests, &["--device", "radv:navi21", "--baseline", path], more].concat());
         assert_eq!(ran.code, 0, "{ran:?}");
         ran.stdout
     };
-    assert!(asked(&["mp/MP+rel-acq"], &[]).contains("5 kernels written"));
+    assert!(run_baseline(&["mp/MP+rel-acq"], &[]).contains("5 kernels written"));
     let file = baseline.join("radv-navi21.txt");
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(text.contains("== mp/MP+rel-acq split P0\ns_waitcnt lgkmcnt(0)\nbuffer_store_dword"), "{text}");
-    assert!(asked(&["mp/MP+rel-acq"], &[]).contains("0 of 5 kernels differ"));
+    assert!(run_baseline(&["mp/MP+rel-acq"], &[]).contains("0 of 5 kernels differ"));
     // The output of a hypothetical compiler that omits one wait.
     std::fs::write(&file, text.replacen("s_waitcnt_vscnt null, 0x0\n", "", 1)).unwrap();
-    let told = asked(&["mp/MP+rel-acq"], &[]);
-    assert!(told.contains("changed: mp/MP+rel-acq") && told.contains("+ s_waitcnt_vscnt"), "{told}");
-    asked(&["mp/MP+rel-acq"], &["--bless"]);
+    let output = run_baseline(&["mp/MP+rel-acq"], &[]);
+    assert!(output.contains("changed: mp/MP+rel-acq") && output.contains("+ s_waitcnt_vscnt"), "{output}");
+    run_baseline(&["mp/MP+rel-acq"], &["--bless"]);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
     // This file is not a baseline.
     std::fs::write(&file, "s_endpgm\n").unwrap();
@@ -399,8 +399,8 @@ fn committed_machine_code_is_current() {
         "storage/MP+rel-acq.address",
         "classes/MP+cbar.sc1",
     ];
-    let here = lines(&[tests[0], "--device", "radv:vega10", "--form", "merged"]);
-    let driver = here[0]["driver"].as_str().unwrap();
+    let installed = lines(&[tests[0], "--device", "radv:vega10", "--form", "merged"]);
+    let driver = installed[0]["driver"].as_str().unwrap();
     let made_by = std::fs::read_to_string(folder.join("radv-vega10.txt")).unwrap();
     let made_by = made_by.lines().nth(1).unwrap().trim_start_matches("# ").to_owned();
     if made_by != driver {
@@ -441,10 +441,10 @@ fn compile_emits_machine_code() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("k.s");
     let arguments = ["compile", "mp/MP+rel-acq", "--device", "radv:navi21", "--emit", "isa", "--out"];
-    let ran = Ran::of(vk_litmus(arguments).arg(&out));
+    let ran = Ran::run(vk_litmus(arguments).arg(&out));
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let text = std::fs::read_to_string(out).unwrap();
     assert!(text.contains("buffer_store_dword") && text.contains("s_endpgm"), "{text}");
-    let none = Ran::of(&mut vk_litmus(["compile", "mp/MP+rel-acq", "--emit", "isa"]));
+    let none = Ran::run(&mut vk_litmus(["compile", "mp/MP+rel-acq", "--emit", "isa"]));
     assert_eq!(none.code, 2, "{none:?}");
 }

@@ -50,7 +50,7 @@ pub struct Ran {
 
 impl Ran {
     /// Runs a command to completion.
-    pub fn of(command: &mut Command) -> Ran {
+    pub fn run(command: &mut Command) -> Ran {
         let output = command.output().unwrap();
         Ran::from(output)
     }
@@ -82,7 +82,7 @@ pub fn installed(program: &str) -> bool {
 
 /// Returns the selectors of the installed software drivers; prints a counted skip for each missing one.
 pub fn software_drivers() -> Vec<&'static str> {
-    let listed = Ran::of(&mut vk_litmus(["devices", "--format", "json"]));
+    let listed = Ran::run(&mut vk_litmus(["devices", "--format", "json"]));
     let names: Vec<String> = serde_json::from_str::<Vec<serde_json::Value>>(&listed.stdout)
         .unwrap_or_default()
         .iter()
@@ -111,13 +111,13 @@ pub fn assert_valid(schema: &std::path::Path, value: &serde_json::Value) {
 }
 
 /// Returns the schema with this name in this repository, and the one in the contract if available.
-pub fn schemas(own: &str, contract: &str) -> Vec<PathBuf> {
+pub fn schemas(name: &str, contract: &str) -> Vec<PathBuf> {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut found = vec![root.join("../../results/schema").join(own)];
-    let beside = std::env::var_os("VK_LITMUS_CORPORA")
+    let mut found = vec![root.join("../../results/schema").join(name)];
+    let contract_schema = std::env::var_os("VK_LITMUS_CORPORA")
         .and_then(|corpora| Some(std::path::Path::new(&corpora).parent()?.join("contract").join(contract)))
         .filter(|path| path.is_file());
-    match beside {
+    match contract_schema {
         Some(path) => found.push(path),
         None => println!("1 skipped: VK_LITMUS_CORPORA has no contract beside it"),
     }
@@ -135,7 +135,7 @@ pub struct Layer {
 
 impl Layer {
     /// Builds the layer; without a compiler, prints a skip and returns `None`.
-    pub fn build(name: &'static str) -> Option<Layer> {
+    pub fn build_layer(name: &'static str) -> Option<Layer> {
         let folder = tempfile::tempdir().unwrap();
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ci/layer");
         let built = Command::new("cc")
@@ -166,12 +166,12 @@ impl Layer {
 
     /// Builds the layer for use below the validation layers; prints a skip and returns `None` if the
     /// validation layers or a compiler are missing.
-    pub fn below_validation(name: &'static str) -> Option<Layer> {
+    pub fn build_below_validation(name: &'static str) -> Option<Layer> {
         if !Path::new(VALIDATION).is_dir() {
             println!("1 skipped: the validation layers are not in {VALIDATION}");
             return None;
         }
-        Layer::build(name)
+        Layer::build_layer(name)
     }
 
     /// The folder of the layer.
@@ -183,7 +183,7 @@ impl Layer {
     ///
     /// Old and new loaders read the order of layers from different variables. Layers that the program enables
     /// are below these.
-    pub fn validated<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+    pub fn with_validation<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         let paths = format!("{VALIDATION}:{}", self.folder().display());
         let layers = format!("VK_LAYER_KHRONOS_validation:VK_LAYER_LITMUS_{}", self.name);
         command.env("VK_LAYER_PATH", paths).env("VK_INSTANCE_LAYERS", layers)
@@ -191,6 +191,6 @@ impl Layer {
 }
 
 /// Returns the messages of the validation layers in a run with `--validate`.
-pub fn validation(ran: &Ran) -> Vec<&str> {
+pub fn validation_messages(ran: &Ran) -> Vec<&str> {
     ran.stderr.lines().filter(|line| line.starts_with("validation, ")).collect()
 }

@@ -21,7 +21,7 @@ fn has_compilers() -> bool {
 }
 
 fn codegen(arguments: &[&str]) -> Ran {
-    Ran::of(vk_litmus(["codegen"]).args(arguments))
+    Ran::run(vk_litmus(["codegen"]).args(arguments))
 }
 
 /// The text of each vendor is attributed to the accesses that it implements.
@@ -84,13 +84,13 @@ fn a_lost_acquire_is_found_on_every_affected_driver() {
         let lines = ran.json_lines();
         let kernels = lines[0]["kernels"].as_array().unwrap();
         let orders = |kernel: &Value| kernel["orders"].as_array().cloned().unwrap_or_default();
-        let of = |order: &str| {
+        let order_of = |order: &str| {
             let found = kernels.iter().flat_map(orders).find(|one| one["order"] == order);
             found.unwrap_or_else(|| panic!("{device} {form} {order}: {lines:?}"))
         };
         let word = |value: &Value| value["verdict"].as_str().unwrap().to_owned();
-        assert_eq!(word(&of("release")["code"]), "kept", "{device} {form}");
-        let acquire = of("acquire");
+        assert_eq!(word(&order_of("release")["code"]), "kept", "{device} {form}");
+        let acquire = order_of("acquire");
         let is_lost = word(&acquire["code"]) == "lost";
         assert_eq!(ran.code, i32::from(is_lost), "{device} {form}");
         (word(&acquire["code"]), word(&acquire["nir"]))
@@ -192,10 +192,11 @@ fn split_barriers_are_compiled_in_intels_form() {
     );
     for line in &lines[1..] {
         assert_eq!(line["verdict"], "compiles", "{line}");
-        let told = line["kernels"][0]["rewritten_form"].as_str().unwrap();
+        let rewritten_form = line["kernels"][0]["rewritten_form"].as_str().unwrap();
         assert!(
-            told.contains("SPV_INTEL_split_barrier") && told.contains("lacks shaderSplitBarrier"),
-            "{told}"
+            rewritten_form.contains("SPV_INTEL_split_barrier")
+                && rewritten_form.contains("lacks shaderSplitBarrier"),
+            "{rewritten_form}"
         );
     }
 }
@@ -205,18 +206,18 @@ fn split_barriers_are_compiled_in_intels_form() {
 fn missing_drivers_are_reported() {
     let empty = tempfile::tempdir().unwrap();
     let path = empty.path().to_str().unwrap();
-    let told = |arguments: &[&str], code: i32| -> String {
-        let ran = Ran::of(
+    let stderr_of = |arguments: &[&str], code: i32| -> String {
+        let ran = Ran::run(
             vk_litmus(["codegen", "mp/MP+rel-acq"]).args(arguments).env_remove("VK_LITMUS_COMPILERS"),
         );
         assert_eq!(ran.code, code, "{arguments:?}: {ran:?}");
         ran.stderr.split_whitespace().collect::<Vec<_>>().join(" ")
     };
     // The folder has no driver.
-    let text = told(&["--device", "nvk:ga102", "--mesa", path], 2);
+    let text = stderr_of(&["--device", "nvk:ga102", "--mesa", path], 2);
     assert!(text.contains("no driver of Mesa in") && text.contains("nouveau_icd"), "{text}");
     // No package has the driver for this machine.
-    let text = told(&["--device", "v3dv:*"], 3);
+    let text = stderr_of(&["--device", "v3dv:*"], 3);
     assert!(text.contains("broadcom_icd") && text.contains("arm64"), "{text}");
     // The driver has no shim: the Mesa is too old for it, or too new for the fallback.
     let root = tempfile::tempdir().unwrap();
@@ -227,9 +228,9 @@ fn missing_drivers_are_reported() {
         std::fs::write(files.join(driver), "{\"ICD\": {\"library_path\": \"libnone.so\"}}").unwrap();
     }
     let folder = root.path().to_str().unwrap();
-    let text = told(&["--device", "nvk:ga102", "--mesa", folder], 3);
+    let text = stderr_of(&["--device", "nvk:ga102", "--mesa", folder], 3);
     assert!(text.contains("libnouveau_noop_drm_shim.so") && text.contains("mesa-drm-shim"), "{text}");
-    let text = told(&["--device", "radv:navi31", "--mesa", folder], 3);
+    let text = stderr_of(&["--device", "radv:navi31", "--mesa", folder], 3);
     assert!(text.contains("no null back end") && text.contains("libamdgpu_noop_drm_shim.so"), "{text}");
     // Only that folder is searched, not the system. Paths are wrapped.
     let text: String = text.chars().filter(|c| !c.is_whitespace() && *c != '│').collect();

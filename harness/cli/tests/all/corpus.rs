@@ -6,7 +6,7 @@ use crate::common::{Ran, assert_valid, schemas, vk_litmus};
 
 #[test]
 fn corpus_tests_have_their_expected_verdicts() {
-    let ran = Ran::of(&mut vk_litmus(["check", "--format", "json"]));
+    let ran = Ran::run(&mut vk_litmus(["check", "--format", "json"]));
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let lines = ran.json_lines();
     assert!(lines.len() >= 60, "{} tests", lines.len());
@@ -24,7 +24,7 @@ fn corpus_tests_have_their_expected_verdicts() {
 
 #[test]
 fn outcomes_name_registers_and_locations() {
-    let ran = Ran::of(&mut vk_litmus(["check", "--format", "json", "sb/SB+rlx-rlx"]));
+    let ran = Ran::run(&mut vk_litmus(["check", "--format", "json", "sb/SB+rlx-rlx"]));
     let line = &ran.json_lines()[0];
     let outcomes = line["outcomes"].as_array().unwrap();
     assert_eq!(outcomes.len(), 4);
@@ -40,7 +40,7 @@ fn outcomes_name_registers_and_locations() {
 
 #[test]
 fn an_undecided_expectation_is_an_environment_failure() {
-    let ran = Ran::of(&mut vk_litmus(["check", "--format", "json", "--timeout", "1us", "iriw/IRIW+rlx"]));
+    let ran = Ran::run(&mut vk_litmus(["check", "--format", "json", "--timeout", "1us", "iriw/IRIW+rlx"]));
     // The expectation of the test is not decided in time.
     assert_eq!(ran.code, 3, "{ran:?}");
     let line = &ran.json_lines()[0];
@@ -64,7 +64,7 @@ exists (y == 1)
     for (claim, code) in [("", 0), ("expect: vulkan forbidden free\n", 3)] {
         std::fs::write(folder.path().join("late.litmus"), format!("VULKAN late\n{claim}{body}")).unwrap();
         let mut command = vk_litmus(["check", "--format", "json", "late.litmus"]);
-        let ran = Ran::of(command.current_dir(folder.path()));
+        let ran = Ran::run(command.current_dir(folder.path()));
         assert_eq!(ran.code, code, "{ran:?}");
         let line = &ran.json_lines()[0];
         assert_eq!((&line["race"], &line["bound"], &line["cut"]), (&"unknown".into(), &32.into(), &1.into()));
@@ -78,15 +78,15 @@ exists (y == 1)
 fn claims_survive_in_khronos_format() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("converted");
-    let converted = Ran::of(vk_litmus(["convert", "*/*", "--to", "khronos", "--out"]).arg(&out));
+    let converted = Ran::run(vk_litmus(["convert", "*/*", "--to", "khronos", "--out"]).arg(&out));
     // Khronos' format cannot express some tests.
     assert_eq!(converted.code, 2, "{}", converted.stderr);
-    let checked = Ran::of(vk_litmus(["check", "--format", "json"]).arg(&out));
+    let checked = Ran::run(vk_litmus(["check", "--format", "json"]).arg(&out));
     assert_eq!(checked.code, 0, "{}", checked.stderr);
     let lines = checked.json_lines();
     let claims = lines.iter().flat_map(|line| line["queries"].as_array().unwrap());
     let kinds: Vec<&str> =
         claims.map(|query| query["text"].as_str().unwrap().split(' ').next().unwrap()).collect();
-    let of_kind = |kind: &str| kinds.iter().filter(|known| **known == kind).count();
-    assert!(of_kind("SATISFIABLE") > 30 && of_kind("NOSOLUTION") > 60, "{}", kinds.len());
+    let count_of_kind = |kind: &str| kinds.iter().filter(|known| **known == kind).count();
+    assert!(count_of_kind("SATISFIABLE") > 30 && count_of_kind("NOSOLUTION") > 60, "{}", kinds.len());
 }

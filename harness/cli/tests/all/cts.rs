@@ -8,7 +8,7 @@ use serde_json::Value;
 const PREFIX: &str = "dEQP-VK.memory_model.";
 
 fn listed() -> Vec<(String, String)> {
-    let ran = Ran::of(&mut vk_litmus(["tests", "--cts"]));
+    let ran = Ran::run(&mut vk_litmus(["tests", "--cts"]));
     assert_eq!(ran.code, 0, "{ran:?}");
     let line = |line: &str| {
         let (name, id) = line.split_once(' ').unwrap();
@@ -22,7 +22,7 @@ fn listed() -> Vec<(String, String)> {
 fn run(driver: &str, more: &[&str]) -> Vec<Value> {
     let folder = tempfile::tempdir().unwrap();
     let mut command = vk_litmus(["run", "--device", driver, "--format", "json", "--seed", "1"]);
-    let ran = Ran::of(command.args(["--instances", "2000"]).args(more).current_dir(folder.path()));
+    let ran = Ran::run(command.args(["--instances", "2000"]).args(more).current_dir(folder.path()));
     let lines = ran.json_lines();
     let expected = if lines.iter().all(|line| line["verdict"] == "skipped") { 3 } else { 0 };
     assert_eq!(ran.code, expected, "{driver} {more:?}: {ran:?}");
@@ -37,7 +37,7 @@ fn every_cts_name_has_a_test() {
     let ids: BTreeSet<&str> = lines.iter().map(|(_, id)| id.as_str()).collect();
     assert_eq!((names.len(), ids.len()), (lines.len(), lines.len()));
     assert!(names.iter().all(|name| name.starts_with(PREFIX)));
-    let ran = Ran::of(&mut vk_litmus(["tests", "--cts", "--format", "json"]));
+    let ran = Ran::run(&mut vk_litmus(["tests", "--cts", "--format", "json"]));
     let json: Vec<Value> = serde_json::from_str(&ran.stdout).unwrap();
     let entries: Vec<(String, String)> = json
         .iter()
@@ -99,9 +99,9 @@ fn names_about_layout_are_refused() {
         ("shared.*", "a layout test of workgroup memory"),
         ("dEQP-VK.memory_model.padding.test", "a layout test of blocks"),
     ] {
-        let ran = Ran::of(&mut vk_litmus(["run", "--cts-name", name]));
-        let said = ran.stderr.replace('│', " ").split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(said.contains(why), "{said}");
+        let ran = Ran::run(&mut vk_litmus(["run", "--cts-name", name]));
+        let messages = ran.stderr.replace('│', " ").split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(messages.contains(why), "{messages}");
     }
 }
 
@@ -126,7 +126,7 @@ fn a_stage_without_stores_is_skipped_by_the_feature() {
     ] {
         let folder = tempfile::tempdir().unwrap();
         let mut command = vk_litmus(["run", "--device", "sim", "--format", "json", "--instances", "500"]);
-        let ran = Ran::of(command.args(ids).env("VK_LITMUS_MASK", feature).current_dir(folder.path()));
+        let ran = Ran::run(command.args(ids).env("VK_LITMUS_MASK", feature).current_dir(folder.path()));
         assert_eq!(ran.code, 0, "{ran:?}");
         let lines = ran.json_lines();
         for (id, skipped) in ids.into_iter().zip(skipped) {
@@ -165,8 +165,8 @@ fn payload_and_guard_are_in_two_memory_types() {
             assert_eq!(line["memory"], memory, "{line}");
             // A message was received, and final values are read from the memory that has them.
             let outcomes = line["outcomes"].as_array().unwrap();
-            let seen = outcomes.iter().filter(|outcome| outcome["count"].as_u64() > Some(0)).count();
-            assert!(seen >= 2, "{line}");
+            let observed = outcomes.iter().filter(|outcome| outcome["count"].as_u64() > Some(0)).count();
+            assert!(observed >= 2, "{line}");
             assert_eq!(line["unexpected"], serde_json::json!([]), "{line}");
         }
     }
@@ -206,7 +206,7 @@ fn validation_agrees_with_the_model_on_races() {
             vk_litmus(["run", "--device", driver, "--format", "json", "--seed", "1", "--validate"]);
         command.args(["--instances", "2000", "ssw/*", "mp/MP+rel-acq@split", "ssw/*@vertex-fragment"]);
         command.current_dir(folder.path());
-        let ran = Ran::of(&mut command);
+        let ran = Ran::run(&mut command);
         assert_eq!(ran.code, 0, "{driver}: {ran:?}");
         let lines = ran.json_lines();
         for racy in ["ssw/MP+ssw.exec-only", "ssw/MP+ssw.noav"] {
@@ -220,7 +220,7 @@ fn validation_agrees_with_the_model_on_races() {
 fn a_test_of_several_dispatches_is_written_as_several_kernels() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = vk_litmus(["compile", "ssw/ISA2+ssw-rel-acq", "--out", "k.spv"]);
-    let ran = Ran::of(command.current_dir(folder.path()));
+    let ran = Ran::run(command.current_dir(folder.path()));
     assert_eq!(ran.code, 0, "{ran:?}");
     let mut files: Vec<String> = std::fs::read_dir(folder.path())
         .unwrap()

@@ -27,7 +27,7 @@ fn run(device: &str, file: &str, more: &[&str]) -> (Ran, Value) {
     if !more.contains(&"--instances") && !more.contains(&"--time") {
         command.args(["--instances", DISPATCHES]);
     }
-    let ran = Ran::of(command.args(more).current_dir(folder.path()));
+    let ran = Ran::run(command.args(more).current_dir(folder.path()));
     let mut lines = ran.json_lines();
     assert_eq!(lines.len(), 1, "{device}: {ran:?}");
     let line = lines.remove(0);
@@ -41,10 +41,10 @@ fn run(device: &str, file: &str, more: &[&str]) -> (Ran, Value) {
 }
 
 fn counts(line: &Value) -> u64 {
-    let of = |list: &str| {
+    let sum_of = |list: &str| {
         line[list].as_array().unwrap().iter().map(|row| row["count"].as_u64().unwrap()).sum::<u64>()
     };
-    of("outcomes") + of("unexpected")
+    sum_of("outcomes") + sum_of("unexpected")
 }
 
 #[test]
@@ -55,8 +55,12 @@ fn a_correct_lock_conforms() {
         assert_eq!((&line["instances"], counts(&line)), (&400.into(), 400), "{device}: {line}");
         assert_eq!(line["shader"]["judged"], true, "{line}");
         assert_eq!(line["shader"]["claim"]["broken"], 0, "{line}");
-        let seen = line["outcomes"].as_array().unwrap().iter().find(|row| row["count"] == 400).unwrap();
-        assert_eq!((&seen["state"]["data.count"], &seen["witness"]), (&2.into(), &true.into()), "{line}");
+        let observed = line["outcomes"].as_array().unwrap().iter().find(|row| row["count"] == 400).unwrap();
+        assert_eq!(
+            (&observed["state"]["data.count"], &observed["witness"]),
+            (&2.into(), &true.into()),
+            "{line}"
+        );
     }
 }
 
@@ -236,7 +240,7 @@ fn a_hanging_shader_affects_no_other_shader() {
     for device in devices().into_iter().filter(|device| *device != "lavapipe") {
         let mut command =
             vk_litmus(["run", &shader("hang"), &shader("message"), "--grid", "2", "--device", device]);
-        let ran = Ran::of(
+        let ran = Ran::run(
             command
                 .args(["--seed", "1", "--instances", "200", "--format", "json"])
                 .current_dir(folder.path()),
@@ -350,15 +354,15 @@ fn texels_of_users_are_read_and_written_as_by_drivers() {
         for (device, driver) in drivers {
             assert!(sim.keys().eq(driver.keys()), "{device}, {format}");
             for (name, own) in sim {
-                let (own, other) = (own.as_u64().unwrap(), driver[name].as_u64().unwrap());
+                let (simulated, other) = (own.as_u64().unwrap(), driver[name].as_u64().unwrap());
                 let near = match (format, name.starts_with("to[")) {
-                    ("rgba8" | "rgba8_snorm", false) => own.abs_diff(other) <= 1,
+                    ("rgba8" | "rgba8_snorm", false) => simulated.abs_diff(other) <= 1,
                     ("rg16f", true) => (0..2).all(|half| {
-                        (own >> (16 * half) & 0xffff).abs_diff(other >> (16 * half) & 0xffff) <= 1
+                        (simulated >> (16 * half) & 0xffff).abs_diff(other >> (16 * half) & 0xffff) <= 1
                     }),
-                    _ => own == other,
+                    _ => simulated == other,
                 };
-                assert!(near, "{device}, {format}: {name} is {own}, there {other}");
+                assert!(near, "{device}, {format}: {name} is {simulated}, there {other}");
             }
         }
     }
@@ -403,11 +407,11 @@ fn flags_without_a_meaning_for_shaders_are_refused() {
         (&["--save-baseline"], "`--save-baseline` with shaders"),
     ];
     for (more, expected) in cases {
-        let ran = Ran::of(vk_litmus(["run", &shader("racy"), "--device", "sim"]).args(more));
+        let ran = Ran::run(vk_litmus(["run", &shader("racy"), "--device", "sim"]).args(more));
         assert_eq!(ran.code, 2, "{ran:?}");
         assert!(ran.stderr.contains(expected) && ran.stderr.contains("not available"), "{ran:?}");
     }
-    let ran = Ran::of(&mut vk_litmus(["run", "sb/SB+rlx-rlx", "--device", "sim", "--grid", "2"]));
+    let ran = Ran::run(&mut vk_litmus(["run", "sb/SB+rlx-rlx", "--device", "sim", "--grid", "2"]));
     assert_eq!(ran.code, 2, "{ran:?}");
     assert!(ran.stderr.contains("need a shader file"), "{ran:?}");
 }
@@ -429,14 +433,15 @@ fn runs_of_shaders_are_recorded_and_resumed() {
         "--out",
         out.to_str().unwrap(),
     ];
-    let first = Ran::of(vk_litmus(["run", &shader("message"), &shader("racy")]).args(arguments));
+    let first = Ran::run(vk_litmus(["run", &shader("message"), &shader("racy")]).args(arguments));
     assert_eq!(first.code, 0, "{first:?}");
     assert!(first.stdout.contains("message:main on sim: "), "{first:?}");
     assert!(Path::new(&out).join("run.jsonl").is_file());
-    let again = Ran::of(vk_litmus(["run", &shader("message"), &shader("racy"), "--resume"]).args(arguments));
-    assert_eq!((again.code, &again.stdout), (0, &first.stdout), "{again:?}");
+    let resumed =
+        Ran::run(vk_litmus(["run", &shader("message"), &shader("racy"), "--resume"]).args(arguments));
+    assert_eq!((resumed.code, &resumed.stdout), (0, &first.stdout), "{resumed:?}");
     let page = folder.path().join("page.html");
-    let report = Ran::of(&mut vk_litmus([
+    let report = Ran::run(&mut vk_litmus([
         "report",
         out.to_str().unwrap(),
         "--format",
@@ -475,7 +480,7 @@ fn an_atomic_operation_needs_the_feature_of_its_memory() {
         let folder = tempfile::tempdir().unwrap();
         let mut command =
             vk_litmus(["run", &file, "--device", "lavapipe", "--seed", "1", "--format", "json"]);
-        let ran = Ran::of(
+        let ran = Ran::run(
             command.args(["--instances", DISPATCHES]).env("VK_LITMUS_MASK", mask).current_dir(folder.path()),
         );
         let line = &ran.json_lines()[0];

@@ -109,18 +109,18 @@ exec vk-litmus "$@" --device sim
 }
 
 /// Compares lines with a pattern. `…` matches any text in a line; a line `…` matches any lines.
-fn is_as(lines: &[&str], wanted: &[&str]) -> bool {
-    match wanted.split_first() {
+fn matches_pattern(lines: &[&str], pattern: &[&str]) -> bool {
+    match pattern.split_first() {
         None => lines.is_empty(),
-        Some((&"…", rest)) => (0..=lines.len()).any(|skipped| is_as(&lines[skipped..], rest)),
-        Some((first, rest)) => {
-            lines.split_first().is_some_and(|(line, lines)| line_is_as(line, first) && is_as(lines, rest))
-        }
+        Some((&"…", rest)) => (0..=lines.len()).any(|skipped| matches_pattern(&lines[skipped..], rest)),
+        Some((first, rest)) => lines
+            .split_first()
+            .is_some_and(|(line, lines)| line_matches_pattern(line, first) && matches_pattern(lines, rest)),
     }
 }
 
-fn line_is_as(line: &str, wanted: &str) -> bool {
-    let mut parts = wanted.trim_end().split('…');
+fn line_matches_pattern(line: &str, pattern: &str) -> bool {
+    let mut parts = pattern.trim_end().split('…');
     let Some(mut rest) = parts.next().and_then(|first| line.trim_end().strip_prefix(first)) else {
         return false;
     };
@@ -143,7 +143,7 @@ fn run_document(document: &Path) {
     let mut printed: Option<Ran> = None;
     let mut drivers: Option<Vec<&str>> = None;
     for block in blocks(&text) {
-        let place = format!("{}:{}", document.display(), block.line);
+        let position = format!("{}:{}", document.display(), block.line);
         if let Some(name) = block.option("file") {
             let file = folder.path().join(name);
             fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -156,14 +156,14 @@ fn run_document(document: &Path) {
                 line.starts_with("vk-litmus ") || line.starts_with("cargo run")
             };
             let commands = !block.checked && block.text.lines().any(is_command);
-            assert!(!commands, "{place}: commands stand in a block that is marked sh");
+            assert!(!commands, "{position}: commands stand in a block that is marked sh");
         }
         if language == "text" && block.is("output") {
             let Some(ran) = &printed else { continue };
             let (lines, wanted): (Vec<&str>, Vec<&str>) =
                 (ran.stdout.lines().collect(), block.text.lines().collect());
             let end = lines.iter().rposition(|line| !line.is_empty()).map_or(0, |last| last + 1);
-            assert!(is_as(&lines[..end], &wanted), "{place}: it prints\n{}", ran.stdout);
+            assert!(matches_pattern(&lines[..end], &wanted), "{position}: it prints\n{}", ran.stdout);
         }
         if language != "sh" {
             continue;
@@ -171,7 +171,7 @@ fn run_document(document: &Path) {
         printed = None;
         if block.is("elsewhere") {
             let checked = Command::new("bash").args(["-n", "-c", &block.text]).status().unwrap();
-            assert!(checked.success(), "{place}");
+            assert!(checked.success(), "{position}");
             continue;
         }
         if block.option("on").is_some_and(|on| on.starts_with("compilers")) {
@@ -180,7 +180,7 @@ fn run_document(document: &Path) {
         let mut needed = block.option("on").unwrap_or_default().split(',').filter(|name| !name.is_empty());
         if let Some(driver) = needed.find(|name| !drivers.get_or_insert_with(software_drivers).contains(name))
         {
-            println!("1 skipped: {place} needs {driver}");
+            println!("1 skipped: {position} needs {driver}");
             continue;
         }
         if block.option("with").is_some_and(|program| !installed(program)) {
@@ -192,9 +192,9 @@ fn run_document(document: &Path) {
         for variable in SHARD_VARIABLES {
             command.env_remove(variable);
         }
-        let ran = Ran::of(&mut command);
+        let ran = Ran::run(&mut command);
         let exit = block.option("exit").map_or(0, |code| code.parse().unwrap());
-        assert_eq!(ran.code, exit, "{place}:\n{}\n{}", ran.stdout, ran.stderr);
+        assert_eq!(ran.code, exit, "{position}:\n{}\n{}", ran.stdout, ran.stderr);
         printed = Some(ran);
     }
 }
@@ -220,8 +220,8 @@ fn a_block_is_compared_with_the_output() {
         ("one\ntwo … four\n…", false),
         ("one\n…two\n…", false),
     ] {
-        let wanted: Vec<&str> = wanted.lines().collect();
-        assert_eq!(is_as(&lines, &wanted), holds, "{wanted:?}");
+        let pattern: Vec<&str> = wanted.lines().collect();
+        assert_eq!(matches_pattern(&lines, &pattern), holds, "{pattern:?}");
     }
 }
 
@@ -229,20 +229,20 @@ fn a_block_is_compared_with_the_output() {
 #[test]
 fn the_reference_is_current() {
     let folder = tempfile::tempdir().unwrap();
-    let ran = Ran::of(vk_litmus(["reference", "--out"]).arg(folder.path()));
+    let ran = Ran::run(vk_litmus(["reference", "--out"]).arg(folder.path()));
     assert_eq!(ran.code, 0, "{ran:?}");
     let reference = root().join("docs/reference");
-    let mut wanted = BTreeSet::new();
+    let mut expected_pages = BTreeSet::new();
     for path in pages(folder.path()) {
         let name = path.strip_prefix(folder.path()).unwrap().to_owned();
         let found = fs::read_to_string(reference.join(&name)).unwrap_or_default();
         assert_eq!(found, fs::read_to_string(&path).unwrap(), "{}: run `cargo xtask docs`", name.display());
-        wanted.insert(name);
+        expected_pages.insert(name);
     }
     for path in pages(&reference) {
         let name = path.strip_prefix(&reference).unwrap().to_owned();
         let is_generated = fs::read_to_string(&path).unwrap().starts_with("<!-- generated by");
-        assert_eq!(is_generated, wanted.contains(&name), "{}", name.display());
+        assert_eq!(is_generated, expected_pages.contains(&name), "{}", name.display());
     }
 }
 
@@ -285,7 +285,7 @@ fn pages_are_short() {
         let behind = parts.map(|part| part.split_once("<!-- end of table -->").unwrap().1);
         std::iter::once(first).chain(behind).flat_map(str::split_whitespace).count()
     };
-    let of = |folders: &[&str]| -> Vec<(PathBuf, usize)> {
+    let count_words = |folders: &[&str]| -> Vec<(PathBuf, usize)> {
         let pages = folders.iter().flat_map(|folder| pages(&docs.join(folder)));
         pages.map(|path| (path.clone(), words(&path))).collect()
     };
@@ -296,14 +296,14 @@ fn pages_are_short() {
     let total = |pages: &[(PathBuf, usize)]| -> usize {
         pages.iter().filter(|(path, _)| !is_generated(path)).map(|(_, words)| words).sum()
     };
-    let users = of(&["tutorials", "howto", "reference", "explanation"]);
+    let users = count_words(&["tutorials", "howto", "reference", "explanation"]);
     assert!(total(&users) <= 22_000, "{} words for users", total(&users));
-    let contributors = of(&["dev"]);
+    let contributors = count_words(&["dev"]);
     assert!(total(&contributors) <= 12_000, "{} words for contributors", total(&contributors));
-    for (path, words) in of(&["howto"]) {
+    for (path, words) in count_words(&["howto"]) {
         assert!(words <= 600, "{}: {words} words, at most 600", path.display());
     }
-    for (path, words) in of(&["tutorials"]) {
+    for (path, words) in count_words(&["tutorials"]) {
         assert!(words <= 1_500, "{}: {words} words, at most 1,500", path.display());
     }
 }
@@ -327,18 +327,18 @@ fn links_have_a_target() {
 }
 
 /// Compares the part of a document between two marks with generated text.
-pub fn generated(document: &str, what: &str, wanted: &str) {
+pub fn compare_generated(document: &str, what: &str, expected: &str) {
     let path = root().join("docs").join(document);
     let text = fs::read_to_string(&path).unwrap();
     let (start, end) =
         (format!("<!-- {what}: made from the code -->\n"), format!("<!-- end of {what} -->\n"));
     let (before, rest) = text.split_once(&start).unwrap();
     let (found, after) = rest.split_once(&end).unwrap();
-    if found != wanted && std::env::var_os("VK_LITMUS_BLESS").is_some() {
-        fs::write(&path, format!("{before}{start}{wanted}{end}{after}")).unwrap();
+    if found != expected && std::env::var_os("VK_LITMUS_BLESS").is_some() {
+        fs::write(&path, format!("{before}{start}{expected}{end}{after}")).unwrap();
         return;
     }
-    assert_eq!(found, wanted, "docs/{document}: {what} is not current: VK_LITMUS_BLESS=1 writes it anew");
+    assert_eq!(found, expected, "docs/{document}: {what} is not current: VK_LITMUS_BLESS=1 writes it anew");
 }
 
 #[test]
@@ -348,28 +348,28 @@ fn the_references_list_every_keyword() {
         let list: Vec<String> = list.iter().map(|word| format!("`{word}`")).collect();
         words += &format!("| {what} | {} |\n", list.join(" "));
     }
-    generated("reference/grammar.md", "words", &words);
+    compare_generated("reference/grammar.md", "words", &words);
     let grammar = include_str!("../../../../litmus/src/syntax/grammar.md");
     // Headings are one level lower than in the included text.
     let grammar = grammar
         .lines()
         .skip(2)
         .map(|line| if line.starts_with('#') { format!("#{line}\n") } else { format!("{line}\n") });
-    generated("reference/grammar.md", "grammar", &grammar.collect::<String>());
+    compare_generated("reference/grammar.md", "grammar", &grammar.collect::<String>());
 
     let table = |list: &[(&str, &str)]| {
         let rows: String = list.iter().map(|(name, holds)| format!("| `{name}` | {holds} |\n")).collect();
         format!("| name | holds |\n|---|---|\n{rows}")
     };
-    generated("reference/cat.md", "base sets", &table(model::BASE_SETS));
-    generated("reference/cat.md", "base relations", &table(model::BASE_RELATIONS));
+    compare_generated("reference/cat.md", "base sets", &table(model::BASE_SETS));
+    compare_generated("reference/cat.md", "base relations", &table(model::BASE_RELATIONS));
     let reference = include_str!("../../../../harness/model/src/cat/reference.md");
     let (_, reference) = reference.split_once("# The language\n").unwrap();
     let (reference, _) = reference.split_once("# From text to values\n").unwrap();
     let reference = reference
         .lines()
         .map(|line| if line.starts_with("# ") { format!("#{line}\n") } else { format!("{line}\n") });
-    generated("reference/cat.md", "language", &reference.collect::<String>());
+    compare_generated("reference/cat.md", "language", &reference.collect::<String>());
 }
 
 /// Each set and relation of the cat reference occurs in a model that parses and judges, and each example of a
@@ -380,15 +380,15 @@ fn the_examples_of_the_references_parse() {
     for document in documents() {
         let text = fs::read_to_string(&document).unwrap();
         for block in blocks(&text) {
-            let place = format!("{}:{}", document.display(), block.line);
+            let position = format!("{}:{}", document.display(), block.line);
             match block.words.first().map(String::as_str) {
                 Some("litmus") => {
-                    let parsed = litmus::parse(&block.text, &place);
+                    let parsed = litmus::parse(&block.text, &position);
                     assert!(parsed.is_ok(), "{:?}", parsed.err());
                     examples.insert("litmus");
                 }
                 Some("cat") => {
-                    let parsed = model::Model::from_text(&place, &block.text, &|_| None);
+                    let parsed = model::Model::from_text(&position, &block.text, &|_| None);
                     assert!(parsed.is_ok(), "{:?}", parsed.err());
                     examples.insert("cat");
                 }

@@ -74,7 +74,7 @@ const SHADERS: [ShaderCase; 14] = [
 #[test]
 fn each_case_has_its_expected_answer() {
     let Some(folder) = cases() else { return };
-    let mut known = BTreeSet::new();
+    let mut tried = BTreeSet::new();
     let mut wrong = Vec::new();
     let mut names: Vec<String> = fs::read_dir(&folder)
         .unwrap()
@@ -83,22 +83,22 @@ fn each_case_has_its_expected_answer() {
     names.sort();
     // The expectation is in the file of the test.
     for name in names.iter().filter(|name| name.ends_with(".litmus")) {
-        let ran = Ran::of(&mut vk_litmus(["check", folder.join(name).to_str().unwrap()]));
+        let ran = Ran::run(&mut vk_litmus(["check", folder.join(name).to_str().unwrap()]));
         assert!(fs::read_to_string(folder.join(name)).unwrap().contains("\nexpect: "), "{name}");
         if ran.code != 0 {
             wrong.push(format!("{name}: {ran:?}"));
         }
-        known.insert(name.clone());
+        tried.insert(name.clone());
     }
     for ShaderCase { file, command, code, words } in &SHADERS {
-        known.insert((*file).to_owned());
+        tried.insert((*file).to_owned());
         let tools = [("comp", "glslangValidator"), ("hlsl", "glslangValidator"), ("spvasm", "true")];
         let tool = tools.iter().find(|(extension, _)| file.ends_with(extension)).unwrap().1;
         if !installed(tool) || command.contains(&"refine") && !installed("spirv-opt") {
             continue;
         }
         let path = folder.join(file);
-        let ran = Ran::of(vk_litmus(command.iter().copied()).arg(&path));
+        let ran = Ran::run(vk_litmus(command.iter().copied()).arg(&path));
         // Messages are wrapped at the width of the terminal.
         let text = format!("{}{}", ran.stdout, ran.stderr);
         let text = text.split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ");
@@ -107,6 +107,6 @@ fn each_case_has_its_expected_answer() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    let missing: Vec<&String> = names.iter().filter(|name| !known.contains(*name)).collect();
+    let missing: Vec<&String> = names.iter().filter(|name| !tried.contains(*name)).collect();
     assert!(missing.is_empty(), "cases without an expectation here: {missing:?}");
 }

@@ -11,7 +11,7 @@ use frontend::{AnalysisOptions, Problem, SpirvModule, Until, assemble_text};
 use plan::{Buffer, BufferBinding, BufferMemory, Device, DeviceError, Interface, Kernel, Plan, Queue};
 
 /// Number of calls of the stop function before a lifting or a walk is stopped.
-const PATIENCE: u32 = 20;
+const MAX_STOP_CALLS: u32 = 20;
 
 fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/shaders").join(folder);
@@ -25,7 +25,7 @@ fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
 }
 
 /// Returns the feature that a refusal names; limits and missing inputs count as answers.
-fn lacks(problem: &Problem) -> String {
+fn missing_feature(problem: &Problem) -> String {
     match problem {
         Problem::Unsupported(what) => format!("lacks {what}"),
         Problem::Malformed(what) => format!("malformed: {what}"),
@@ -35,18 +35,18 @@ fn lacks(problem: &Problem) -> String {
 
 /// Returns the answers of the lifting, the walk and the simulated GPU for an entry point.
 fn answers(module: &SpirvModule, words: &[u32], entry: &str) -> [String; 3] {
-    let asked = AtomicU32::new(0);
+    let stop_calls = AtomicU32::new(0);
     let options = AnalysisOptions {
         entry: Some(entry.to_owned()),
         grid: Some([1, 1, 1]),
         unroll: Some(1),
-        deadline: Some(Until::new(move || asked.fetch_add(1, Ordering::Relaxed) > PATIENCE)),
+        deadline: Some(Until::new(move || stop_calls.fetch_add(1, Ordering::Relaxed) > MAX_STOP_CALLS)),
         ..AnalysisOptions::default()
     };
     let lifted = frontend::lift(module, &options).err();
     let walked = frontend::grid::analyze_grid(module, &options).map_or_else(Some, |report| report.refusal);
-    let of = |refusal: Option<frontend::Refusal>| {
-        refusal.map_or_else(|| "answers".to_owned(), |refusal| lacks(&refusal.what))
+    let answer_of = |refusal: Option<frontend::Refusal>| {
+        refusal.map_or_else(|| "answers".to_owned(), |refusal| missing_feature(&refusal.what))
     };
     let bindings: Vec<BufferBinding> = module
         .descriptors()
@@ -77,7 +77,7 @@ fn answers(module: &SpirvModule, words: &[u32], entry: &str) -> [String; 3] {
         Err(other) => other.to_string(),
         Ok(_) => "answers".to_owned(),
     };
-    [of(lifted), of(walked), simulated]
+    [answer_of(lifted), answer_of(walked), simulated]
 }
 
 /// Returns a line for each entry point without an answer from every executor.

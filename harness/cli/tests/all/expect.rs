@@ -25,7 +25,7 @@ fn run(files: &[(&str, &str)]) -> Ran {
 fn run_in(folder: &Path, more: &[&str]) -> Ran {
     let mut command = vk_litmus(["run", VIOLATING, SOUND, "--device", "sim", "--fault", FAULT]);
     command.args(["--instances", "2000", "--seed", "2", "--format", "json"]).args(more);
-    Ran::of(command.current_dir(folder))
+    Ran::run(command.current_dir(folder))
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn shipped_expectation_files_are_well_formed() {
     let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/expectations");
     let folder = tempfile::tempdir().unwrap();
     let mut command = vk_litmus(["run", SOUND, "--device", "sim", "--instances", "100", "--seed", "1"]);
-    let ran = Ran::of(command.arg("--expect").arg(&shipped).current_dir(folder.path()));
+    let ran = Ran::run(command.arg("--expect").arg(&shipped).current_dir(folder.path()));
     assert_eq!(ran.code, 0, "{ran:?}");
     for entry in fs::read_dir(shipped).unwrap() {
         let path = entry.unwrap().path();

@@ -6,20 +6,20 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::common::{Layer, Ran, software_drivers, validation, vk_litmus};
+use crate::common::{Layer, Ran, software_drivers, validation_messages, vk_litmus};
 
 /// No test has a validation message.
 #[test]
 fn validation_reports_nothing_for_queues_transfers_and_hosts() {
-    let Some(layer) = Layer::below_validation("families") else { return };
+    let Some(layer) = Layer::build_below_validation("families") else { return };
     let tests = ["families/*", "transfer/*", "host/*", "families/*@calls", "transfer/*@calls"];
-    let most = if std::env::var_os("VK_LITMUS_SOAK").is_some() { usize::MAX } else { 1 };
-    for driver in software_drivers().into_iter().take(most) {
+    let max_drivers = if std::env::var_os("VK_LITMUS_SOAK").is_some() { usize::MAX } else { 1 };
+    for driver in software_drivers().into_iter().take(max_drivers) {
         let log = layer.folder().join(driver);
         let mut command = vk_litmus(["run", "--device", driver, "--instances", "100", "--seed", "1"]);
         command.args(["--validate", "--format", "json"]).args(tests).current_dir(layer.folder());
         command.env("LITMUS_FAMILIES_LOG", &log);
-        let ran = Ran::of(layer.validated(&mut command));
+        let ran = Ran::run(layer.with_validation(&mut command));
         let lines = ran.json_lines();
         let mut verdicts: BTreeMap<String, u32> = BTreeMap::new();
         let mut families = 0;
@@ -41,7 +41,7 @@ fn validation_reports_nothing_for_queues_transfers_and_hosts() {
             *verdicts.entry(word.trim().to_owned()).or_default() += 1;
         }
         println!("{driver}: {} rows, {verdicts:?}", lines.len());
-        assert!(validation(&ran).is_empty(), "{driver}: {:#?}", validation(&ran));
+        assert!(validation_messages(&ran).is_empty(), "{driver}: {:#?}", validation_messages(&ran));
         let transfers = halves(&log);
         println!("{driver}: {} transfers of ownership", transfers.len());
         assert!(!transfers.is_empty(), "{driver}");
@@ -56,7 +56,7 @@ fn validation_reports_nothing_for_queues_transfers_and_hosts() {
 /// and with its feature enabled; otherwise the validation layers would report it.
 #[test]
 fn device_coherent_memory_is_used_on_request() {
-    let Some(layer) = Layer::below_validation("memory") else { return };
+    let Some(layer) = Layer::build_below_validation("memory") else { return };
     let run = |driver: &str| {
         let mut command = vk_litmus(["run", "--device", driver, "--instances", "1000", "--seed", "1"]);
         command.args([
@@ -74,8 +74,8 @@ fn device_coherent_memory_is_used_on_request() {
     let lacks = "memory type DEVICE_COHERENT_AMD";
     for driver in software_drivers() {
         let mut command = run(driver);
-        let there = Ran::of(layer.validated(&mut command));
-        assert!(validation(&there).is_empty(), "{driver}: {:#?}", validation(&there));
+        let there = Ran::run(layer.with_validation(&mut command));
+        assert!(validation_messages(&there).is_empty(), "{driver}: {:#?}", validation_messages(&there));
         for line in there.json_lines() {
             let verdict = (line["verdict"].as_str().unwrap(), line["reason"].as_str().unwrap_or_default());
             assert!(["conforms", "inconclusive"].contains(&verdict.0), "{driver}: {line}");
@@ -83,8 +83,8 @@ fn device_coherent_memory_is_used_on_request() {
         }
         // Without the feature and without the memory type.
         command.env("VK_LITMUS_MASK", "deviceCoherentMemory");
-        assert_eq!(named(&Ran::of(&mut command), lacks), 2, "{driver}");
-        assert_eq!(named(&Ran::of(&mut run(driver)), lacks), 2, "{driver}");
+        assert_eq!(named(&Ran::run(&mut command), lacks), 2, "{driver}");
+        assert_eq!(named(&Ran::run(&mut run(driver)), lacks), 2, "{driver}");
     }
 }
 
@@ -106,7 +106,7 @@ fn unsupported_queue_tests_are_skipped_by_rule() {
     let out = empty.path().join("out");
     let mut command = vk_litmus(["run", "--device", "sim", "--instances", "64", "--seed", "1"]);
     command.args(["--format", "json", "--out"]).arg(&out).args(expected.keys()).current_dir(&folder);
-    let found: BTreeMap<String, String> = Ran::of(&mut command)
+    let found: BTreeMap<String, String> = Ran::run(&mut command)
         .json_lines()
         .iter()
         .map(|line| {

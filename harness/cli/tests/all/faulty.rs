@@ -14,10 +14,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::common::{Layer, Ran, software_drivers, vk_litmus};
 
 /// Number of faults in one run of the tests.
-const DRAWN: usize = 30;
+const MAX_FAULTS_PER_RUN: usize = 30;
 
 /// Number of parallel runs, including hanging ones.
-const AT_ONCE: usize = 4;
+const PARALLEL_RUNS: usize = 4;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -51,7 +51,7 @@ struct FaultRow {
 
 impl FaultRow {
     /// Reads all rows.
-    fn all() -> Vec<FaultRow> {
+    fn fault_rows() -> Vec<FaultRow> {
         let text = read_file("ci/layer/faults.tsv");
         let mut lines = text.lines().filter(|line| !line.starts_with('#'));
         assert_eq!(lines.next(), Some("group\tfault\ttests\tcounts\tverdicts\tcode\tdriver"));
@@ -122,15 +122,15 @@ struct FaultRun {
 }
 
 /// Returns the words of a source between two texts.
-fn between<'a>(source: &'a str, before: &str, end: char) -> BTreeSet<&'a str> {
+fn words_between<'a>(source: &'a str, before: &str, end: char) -> BTreeSet<&'a str> {
     source.split(before).skip(1).filter_map(|rest| rest.split(end).next()).collect()
 }
 
 /// Returns the calls that the layer intercepts.
 fn intercepted_calls(source: &str) -> BTreeSet<&str> {
-    let mut calls = between(source, "fault(\"", '"');
-    calls.extend(between(source, "    X(", ','));
-    calls.extend(between(source, "CREATE(X, ", ')'));
+    let mut calls = words_between(source, "fault(\"", '"');
+    calls.extend(words_between(source, "    X(", ','));
+    calls.extend(words_between(source, "CREATE(X, ", ')'));
     calls.retain(|name| name.starts_with("vk"));
     calls
 }
@@ -139,9 +139,9 @@ fn intercepted_calls(source: &str) -> BTreeSet<&str> {
 #[test]
 fn the_document_lists_every_fault() {
     let source = layer_source();
-    let rows = FaultRow::all();
+    let rows = FaultRow::fault_rows();
     let kinds: BTreeSet<&str> = rows.iter().map(FaultRow::kind).collect();
-    let mut faults = between(&source, "is(\"", '"');
+    let mut faults = words_between(&source, "is(\"", '"');
     faults.insert("none");
     assert_eq!(kinds, faults);
 
@@ -173,11 +173,11 @@ fn the_document_lists_every_fault() {
 fn every_fault_has_the_verdict_in_the_table() {
     let source = layer_source();
     let drivers = software_drivers();
-    let Some(layer) = Layer::build("fault").filter(|_| !drivers.is_empty()) else { return };
+    let Some(layer) = Layer::build_layer("fault").filter(|_| !drivers.is_empty()) else { return };
     let all = std::env::var_os("VK_LITMUS_LAYER_FAULTS").is_some_and(|value| value == "all");
     let seed = std::env::var("PROPTEST_RNG_SEED").unwrap_or_default();
     let mut by_kind: BTreeMap<(String, String), Vec<FaultRun>> = BTreeMap::new();
-    for row in FaultRow::all() {
+    for row in FaultRow::fault_rows() {
         let key = (row.group.clone(), row.kind().to_owned());
         by_kind.entry(key).or_default().extend(row.runs(&intercepted_calls(&source), &drivers));
     }
@@ -188,9 +188,9 @@ fn every_fault_has_the_verdict_in_the_table() {
         kinds.push((hasher.finish(), possible));
     }
     kinds.sort_by_key(|(hash, _)| *hash);
-    let most = if all { kinds.len() } else { DRAWN };
+    let max_faults = if all { kinds.len() } else { MAX_FAULTS_PER_RUN };
     let mut runs: Vec<FaultRun> = Vec::new();
-    for (hash, possible) in kinds.into_iter().take(most) {
+    for (hash, possible) in kinds.into_iter().take(max_faults) {
         let drawn = (hash % possible.len() as u64) as usize;
         runs.extend(
             possible.into_iter().enumerate().filter(|(at, _)| all || *at == drawn).map(|(_, run)| run),
@@ -200,7 +200,7 @@ fn every_fault_has_the_verdict_in_the_table() {
     runs.sort_by_key(|run| !run.fault.starts_with("hang"));
     let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
-        for _ in 0..AT_ONCE {
+        for _ in 0..PARALLEL_RUNS {
             scope.spawn(|| {
                 loop {
                     let at = next.fetch_add(1, Ordering::Relaxed);
@@ -222,11 +222,11 @@ fn every_fault_has_the_verdict_in_the_table() {
 #[test]
 fn draws_with_wrong_push_constants_are_discarded() {
     let Some(driver) = software_drivers().into_iter().next() else { return };
-    let Some(layer) = Layer::build("fault") else { return };
+    let Some(layer) = Layer::build_layer("fault") else { return };
     for test in ["ssw/MP+ssw@fragment", "ssw/MP+ssw@vertex"] {
         let mut command = vk_litmus(["run", test, "--device", driver, "--seed", "1", "--stress", "pte"]);
         command.args(["--instances", "500000", "--format", "json"]).current_dir(layer.folder());
-        let ran = Ran::of(under(&mut command, "old-constants:3", layer.folder()));
+        let ran = Ran::run(with_fault(&mut command, "old-constants:3", layer.folder()));
         let line = &ran.json_lines()[0];
         assert_eq!((&line["reason"], &line["instances"]), (&"not executed".into(), &0.into()), "{ran:?}");
     }
@@ -236,7 +236,7 @@ fn draws_with_wrong_push_constants_are_discarded() {
 #[test]
 fn workgroups_executed_twice_are_detected() {
     let Some(driver) = software_drivers().into_iter().next() else { return };
-    let Some(layer) = Layer::build("fault") else { return };
+    let Some(layer) = Layer::build_layer("fault") else { return };
     let row = |cell: &dyn Fn(u32) -> String| (0..16).map(cell).collect::<Vec<_>>().join(" | ") + " ;\n";
     let (places, stores) =
         (row(&|number| format!("P{number}@sg 0, wg {number}, qf 0")), row(&|_| "st.atom.dv.sc0 x, 1".into()));
@@ -245,13 +245,13 @@ fn workgroups_executed_twice_are_detected() {
     for (fault, is_executed) in [("none", true), ("twice-dispatch:3", false)] {
         let mut command = vk_litmus(["run", "many.litmus", "--device", driver, "--seed", "1"]);
         command.args(["--instances", "100", "--format", "json"]).current_dir(layer.folder());
-        let ran = Ran::of(under(&mut command, fault, layer.folder()));
+        let ran = Ran::run(with_fault(&mut command, fault, layer.folder()));
         assert_eq!(ran.json_lines()[0]["not_executed"] == 0, is_executed, "{fault}: {ran:?}");
     }
 }
 
 /// Returns a command under the layer with a fault.
-fn under<'a>(command: &'a mut Command, fault: &str, folder: &Path) -> &'a mut Command {
+fn with_fault<'a>(command: &'a mut Command, fault: &str, folder: &Path) -> &'a mut Command {
     command
         .env("VK_LAYER_PATH", folder)
         .env("VK_INSTANCE_LAYERS", "VK_LAYER_LITMUS_fault")
@@ -287,7 +287,7 @@ fn difference(run: &FaultRun, number: usize, folder: &Path) -> Option<String> {
     });
     command.args(["--max-memory", "1G"]);
     command.args(["--format", "json", "--out"]).arg(folder.join(format!("{number}-results")));
-    let ran = Ran::of(under(command.current_dir(folder), fault, folder));
+    let ran = Ran::run(with_fault(command.current_dir(folder), fault, folder));
     let lines = ran.json_lines();
     let verdict = lines.first().map_or("none".to_owned(), |line| {
         let word = line["verdict"].as_str().unwrap();

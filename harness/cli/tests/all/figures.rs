@@ -16,9 +16,9 @@ fn compare_blocks(document: &str) -> usize {
     let folder = std::env::var_os("VK_LITMUS_COMPILERS").filter(|folder| !folder.is_empty());
     let path = root().join("docs").join(document);
     let text = std::fs::read_to_string(&path).unwrap();
-    let place = tempfile::tempdir().unwrap();
-    std::os::unix::fs::symlink(binary(), place.path().join("vk-litmus")).unwrap();
-    let programs = format!("{}:{}", place.path().display(), std::env::var("PATH").unwrap());
+    let directory = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(binary(), directory.path().join("vk-litmus")).unwrap();
+    let programs = format!("{}:{}", directory.path().display(), std::env::var("PATH").unwrap());
     let blocks = blocks(&text);
     let mut printed: Vec<(&Block, String)> = Vec::new();
     let mut held = 0;
@@ -38,8 +38,11 @@ fn compare_blocks(document: &str) -> usize {
             continue;
         }
         let mut command = Command::new("bash");
-        command.args(["-uo", "pipefail", "-c", &asked.text]).current_dir(place.path()).env("PATH", &programs);
-        let ran = Ran::of(command.env("NO_COLOR", "1"));
+        command
+            .args(["-uo", "pipefail", "-c", &asked.text])
+            .current_dir(directory.path())
+            .env("PATH", &programs);
+        let ran = Ran::run(command.env("NO_COLOR", "1"));
         let exit = asked.option("exit").map_or(0, |code| code.parse().unwrap());
         assert_eq!(ran.code, exit, "{line}:\n{}\n{}", ran.stdout, ran.stderr);
         printed.push((told, ran.stdout));

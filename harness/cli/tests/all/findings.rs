@@ -35,21 +35,21 @@ fn compilers(path: &str, otherwise: &str) -> Option<PathBuf> {
 
 /// Counts the lines for orders of an acquire with a verdict.
 fn acquires(ran: &Ran, verdict: &str) -> usize {
-    let of = |line: &&str| line.trim_start().starts_with(verdict) && line.contains(" acquire at dv");
-    ran.stdout.lines().filter(of).count()
+    let is_acquire = |line: &&str| line.trim_start().starts_with(verdict) && line.contains(" acquire at dv");
+    ran.stdout.lines().filter(is_acquire).count()
 }
 
 /// Every page with commands has a test that runs them.
 #[test]
 fn every_page_with_commands_is_run() {
-    let here = include_str!("findings.rs");
+    let source = include_str!("findings.rs");
     let mut pages = 0;
     for entry in root().join("docs/findings").read_dir().unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_str().unwrap();
         if name.ends_with(".md") && !commands_of(&std::fs::read_to_string(&path).unwrap()).is_empty() {
             assert!(
-                here.contains(&format!("\"{name}\"")),
+                source.contains(&format!("\"{name}\"")),
                 "docs/findings/{name} has commands that no test runs"
             );
             pages += 1;
@@ -63,7 +63,7 @@ fn run(command: &str, replaced: &[(&str, &str)]) -> Ran {
     std::os::unix::fs::symlink(binary(), folder.path().join("vk-litmus")).unwrap();
     let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
     let command = replaced.iter().fold(command.to_owned(), |text, (from, to)| text.replace(from, to));
-    Ran::of(Command::new("bash").args(["-c", &command]).current_dir(root()).env("PATH", path))
+    Ran::run(Command::new("bash").args(["-c", &command]).current_dir(root()).env("PATH", path))
 }
 
 fn has(tool: &str) -> bool {
@@ -82,11 +82,11 @@ fn f1_a_workgroup_release_is_not_cumulative() {
     let [command] = commands("F1-workgroup-release.md");
     let ran = run(&command, &[]);
     assert_eq!(ran.code, 1, "{ran:?}");
-    let told = |line: &str| {
+    let is_reachable_line = |line: &str| {
         line.starts_with("reachable barrier/ISA2+cbar-rel-acq.atomic on radv:vega10")
             && line.ends_with(", merged, profile documented")
     };
-    assert!(ran.stdout.lines().any(told), "{}", ran.stdout);
+    assert!(ran.stdout.lines().any(is_reachable_line), "{}", ran.stdout);
 }
 
 /// The commands of F2.
@@ -175,8 +175,8 @@ fn f2_the_patch_restores_the_wait() {
     let [without, with, code, written, compared, orders] = &f2().patched;
     let verdicts = |ran: &Ran| ["kept", "lost"].map(|verdict| acquires(ran, verdict));
     // Three families; three of four forms lose the wait.
-    let (without, with) = (run(without, &replaced), run(with, &replaced));
-    assert_eq!((without.code, verdicts(&without)), (1, [3, 9]), "{}", without.stdout);
+    let (without_patch, with) = (run(without, &replaced), run(with, &replaced));
+    assert_eq!((without_patch.code, verdicts(&without_patch)), (1, [3, 9]), "{}", without_patch.stdout);
     assert_eq!((with.code, verdicts(&with)), (0, [12, 0]), "{}", with.stdout);
     let code = run(code, &replaced);
     let (_, between) = code.stdout.split_once("P1.0:").unwrap();
@@ -233,11 +233,11 @@ fn f8_an_image_read_is_not_made_visible() {
         let device = format!(" on radv:navi31@{mesa}");
         let is_of =
             |kernel: &&str| kernel.trim_start().lines().next().is_some_and(|line| line.contains(&device));
-        let of = code.stdout.split("\n\n").filter(is_of);
+        let kernels = code.stdout.split("\n\n").filter(is_of);
         let line = |kernel: &str| {
             kernel.lines().find(|line| line.contains("image_load")).map(|line| line.contains("glc"))
         };
-        of.filter_map(line).collect()
+        kernels.filter_map(line).collect()
     };
     assert_eq!(reads("25"), [true, true], "{}", code.stdout);
     assert_eq!(reads("26"), [false, false], "{}", code.stdout);
@@ -400,7 +400,7 @@ fn is_observed(page: &str) {
     let folder = tempfile::tempdir().unwrap();
     let out = format!("--out {}/out --format json --seed 1", folder.path().display());
     // Threads may not overlap on a busy machine, so longer runs follow.
-    let seen = ["4s", "8s", "16s"].iter().enumerate().any(|(turn, time)| {
+    let is_observed = ["4s", "8s", "16s"].iter().enumerate().any(|(turn, time)| {
         let replaced = [("--seed 1", out.replace("/out", &format!("/{turn}")))];
         let replaced: Vec<(&str, &str)> = replaced.iter().map(|(from, to)| (*from, to.as_str())).collect();
         let ran = run(&command.replace("4s", time), &replaced);
@@ -409,7 +409,7 @@ fn is_observed(page: &str) {
         assert_eq!(verdicts.len(), 2, "{ran:?}");
         verdicts.iter().all(|verdict| verdict == "violates") && ran.code == 1
     });
-    assert!(seen, "{command} shows no violation");
+    assert!(is_observed, "{command} shows no violation");
 }
 
 #[test]
@@ -439,13 +439,13 @@ fn t1_the_literal_text_does_not_pair_rounds() {
     let [command] = commands("T1-split-barrier-rounds.md");
     let ran = run(&command, &[]);
     assert_eq!(ran.code, 0, "{ran:?}");
-    let mut told: Vec<&str> = ran
+    let mut verdict_lines: Vec<&str> = ran
         .stdout
         .lines()
         .filter(|line| line.contains(" under "))
         .filter_map(|line| line.split(' ').next())
         .collect();
-    told.sort_unstable();
+    verdict_lines.sort_unstable();
     let named = [
         "progress/split-wait-before-round",
         "split/Hole+split.atomic",
@@ -453,7 +453,7 @@ fn t1_the_literal_text_does_not_pair_rounds() {
         "split/Hole+split.one-thread",
         "split/Hole+split.window-gap",
     ];
-    assert_eq!(told, named, "{}", ran.stdout);
+    assert_eq!(verdict_lines, named, "{}", ran.stdout);
     let page = std::fs::read_to_string(root().join("docs/findings/T1-split-barrier-rounds.md")).unwrap();
     assert!(named.iter().all(|test| page.contains(&format!("`{test}`"))), "{page}");
 }
@@ -464,8 +464,8 @@ fn t2_a_second_wait_is_refused() {
     let [command] = commands("T2-split-barrier-vuid.md");
     let ran = run(&command, &[]);
     assert_eq!(ran.code, 2, "{ran:?}");
-    let told = "a second `cbar.wait` (VUID-RuntimeSpirv-OpControlBarrierWaitEXT-13560)";
-    assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    let expected = "a second `cbar.wait` (VUID-RuntimeSpirv-OpControlBarrierWaitEXT-13560)";
+    assert!(ran.stderr.contains(expected), "{}", ran.stderr);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use litmus::{Dialect, InstructionKind, Prediction, QuestionKind, Race, Test};
 use model::{Budget, Model};
 
 use crate::common::{Ran, installed, vk_litmus};
-use crate::docs::generated;
+use crate::docs::compare_generated;
 
 /// The model allows and marks out-of-thin-air values, but the frontend does not try them.
 const THIN_AIR: [&str; 3] = ["lb/LB+ctrl-ctrl", "lb/LB+data-data", "lb/LB+masked-data-data"];
@@ -123,8 +123,9 @@ fn round_trip(test: &Test, glsl: &Glsl, module: &[u8], model: &Model) -> Option<
             return wrong(format!("events\n  {before:?}\n  {after:?}"));
         }
     }
-    let budget = Budget::steps(300_000);
-    let predicted = model::predict_growing(test, model, &model::Options { budget, unroll: 1 }).unwrap();
+    let budget = Budget::from_steps(300_000);
+    let predicted =
+        model::predict_with_growing_bound(test, model, &model::PredictOptions { budget, unroll: 1 }).unwrap();
     let asking = ModelQuery { budget, race: true, question: true, places: false };
     let answer = frontend::answer_with_model(&lifted, model, &asking).unwrap();
     if predicted.race == Race::Unknown || answer.race == Race::Unknown {
@@ -166,7 +167,7 @@ fn printed_glsl_lifts_to_the_same_test() {
         fs::write(&file, &glsl.source).unwrap();
         let mut command = Command::new("glslangValidator");
         let ran =
-            Ran::of(command.args(["-V", "--target-env", "vulkan1.3"]).arg(&file).arg("-o").arg(&module));
+            Ran::run(command.args(["-V", "--target-env", "vulkan1.3"]).arg(&file).arg("-o").arg(&module));
         if ran.code != 0 {
             wrong.push(format!("{id}: {}\n{}", ran.stdout, glsl.source));
             continue;
@@ -192,18 +193,18 @@ fn printed_glsl_lifts_to_the_same_test() {
         "| of the {} tests of the corpus in this dialect | |\n|---|---|\n| printed | {printed} |\n{rows}",
         printed + total
     );
-    generated("reference/shading-languages.md", "tests as GLSL", &table);
+    compare_generated("reference/shading-languages.md", "tests as GLSL", &table);
 }
 
 #[test]
 fn convert_prints_a_shader() {
-    let ran = Ran::of(&mut vk_litmus(["convert", "mp/MP+rel-acq", "--to", "glsl"]));
+    let ran = Ran::run(&mut vk_litmus(["convert", "mp/MP+rel-acq", "--to", "glsl"]));
     assert_eq!(ran.code, 0, "{ran:?}");
     assert!(
         ran.stdout.starts_with("// vk-litmus check FILE.comp --grid 2 --subgroup-size 1"),
         "{}",
         ran.stdout
     );
-    let ran = Ran::of(&mut vk_litmus(["convert", "ssw/MP+ssw.plain", "--to", "glsl"]));
+    let ran = Ran::run(&mut vk_litmus(["convert", "ssw/MP+ssw.plain", "--to", "glsl"]));
     assert_eq!(ran.code, 2, "{ran:?}");
 }

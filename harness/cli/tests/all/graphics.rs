@@ -96,10 +96,10 @@ fn answers_and_refusals() {
     for (name, text, arguments, words, code) in cases {
         fs::write(folder.path().join(name), format!("#version 450\n{text}\n")).unwrap();
         let (command, rest) = arguments.split_first().unwrap();
-        let ran = Ran::of(vk_litmus([*command, name]).args(rest).current_dir(&folder));
-        let said = format!("{}{}", ran.stdout, ran.stderr);
+        let ran = Ran::run(vk_litmus([*command, name]).args(rest).current_dir(&folder));
+        let output = format!("{}{}", ran.stdout, ran.stderr);
         for word in words {
-            assert!(said.contains(word), "{name} {arguments:?}: {word}\n{ran:?}");
+            assert!(output.contains(word), "{name} {arguments:?}: {word}\n{ran:?}");
         }
         assert_eq!(ran.code, code, "{name} {arguments:?}: {ran:?}");
     }

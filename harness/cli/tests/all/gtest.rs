@@ -69,32 +69,32 @@ fn bracketed(line: &str) -> Option<&str> {
 #[test]
 fn a_runner_reads_list_and_results() {
     let folder = tempfile::tempdir().unwrap();
-    let list = Ran::of(&mut protocol(folder.path(), &["--gtest_list_tests"]));
+    let list = Ran::run(&mut protocol(folder.path(), &["--gtest_list_tests"]));
     assert_eq!((list.code, list.stderr.as_str()), (0, ""), "{list:?}");
     let names = listed(&list.stdout);
     assert!(names.iter().any(|name| name == VIOLATING), "{names:?}");
     assert!(!folder.path().join("vk-litmus-out").exists(), "a list runs nothing");
 
     let filter = format!("--gtest_filter={}", names.join(":"));
-    let ran = Ran::of(&mut protocol(folder.path(), &[&filter, "--gtest_output=json:out/results.json"]));
+    let ran = Ran::run(&mut protocol(folder.path(), &[&filter, "--gtest_output=json:out/results.json"]));
     assert_eq!(ran.code, 1, "{ran:?}");
-    let seen = results(&ran.stdout);
+    let results = results(&ran.stdout);
     let mut expected = names.clone();
     expected.sort();
-    let mut ended: Vec<String> = seen.iter().map(|(name, _)| name.clone()).collect();
-    ended.sort();
-    assert_eq!(ended, expected);
-    let status = |name: &str| seen.iter().find(|(known, _)| known == name).unwrap().1.as_str();
+    let mut names: Vec<String> = results.iter().map(|(name, _)| name.clone()).collect();
+    names.sort();
+    assert_eq!(names, expected);
+    let status = |name: &str| results.iter().find(|(known, _)| known == name).unwrap().1.as_str();
     assert_eq!(status(VIOLATING), "FAILED");
     assert_eq!(status("litmus.coherence/CoRR+rlx"), "OK");
     assert_eq!(status("litmus.sb/SB+plain-plain"), "SKIPPED", "racy: not judged");
 
     let file = fs::read_to_string(folder.path().join("out/results.json")).unwrap();
     let file: serde_json::Value = serde_json::from_str(&file).unwrap();
-    let failures = seen.iter().filter(|(_, status)| status == "FAILED").count();
+    let failures = results.iter().filter(|(_, status)| status == "FAILED").count();
     assert_eq!(
         (file["tests"].as_u64(), file["failures"].as_u64()),
-        (Some(seen.len() as u64), Some(failures as u64))
+        (Some(results.len() as u64), Some(failures as u64))
     );
     assert!(ran.stdout.contains(&format!("[  FAILED  ] {failures} test")), "{}", ran.stdout);
     assert!(
@@ -107,7 +107,7 @@ fn a_runner_reads_list_and_results() {
 #[test]
 fn the_xml_file() {
     let folder = tempfile::tempdir().unwrap();
-    let ran = Ran::of(&mut protocol(folder.path(), &["--gtest_output=xml:results/"]));
+    let ran = Ran::run(&mut protocol(folder.path(), &["--gtest_output=xml:results/"]));
     assert_eq!(ran.code, 1, "{ran:?}");
     let xml = fs::read_to_string(folder.path().join("results/vk-litmus.xml")).unwrap();
     let failures = xml.matches("<failure ").count();
@@ -121,7 +121,7 @@ fn the_xml_file() {
 fn filters_and_shards() {
     let folder = tempfile::tempdir().unwrap();
     let list = |more: &[&str]| {
-        listed(&Ran::of(&mut protocol(folder.path(), &[more, &["--gtest_list_tests"]].concat())).stdout)
+        listed(&Ran::run(&mut protocol(folder.path(), &[more, &["--gtest_list_tests"]].concat())).stdout)
     };
     let all = list(&[]);
     assert_eq!(list(&["--gtest_filter=*.av-semvis"]), [VIOLATING]);
@@ -133,7 +133,7 @@ fn filters_and_shards() {
         let status = folder.path().join(format!("status-{shard}"));
         let mut command = protocol(folder.path(), &["--format", "gtest"]);
         command.env("GTEST_SHARD_INDEX", shard).env("GTEST_TOTAL_SHARDS", "3");
-        let ran = Ran::of(command.env("GTEST_SHARD_STATUS_FILE", &status));
+        let ran = Ran::run(command.env("GTEST_SHARD_STATUS_FILE", &status));
         assert!(status.is_file(), "shards are acknowledged");
         together.extend(results(&ran.stdout).into_iter().map(|(name, _)| name));
     }
@@ -142,7 +142,7 @@ fn filters_and_shards() {
     all.sort();
     assert_eq!(together, all);
 
-    let nothing = Ran::of(&mut protocol(folder.path(), &["--gtest_filter=nothing"]));
+    let nothing = Ran::run(&mut protocol(folder.path(), &["--gtest_filter=nothing"]));
     assert_eq!(nothing.code, 0, "{nothing:?}");
     assert!(nothing.stdout.contains("0 tests"), "{}", nothing.stdout);
 }
@@ -160,7 +160,7 @@ fn a_violation_survives_the_second_run() {
         if driven {
             command.env("DEQP_RUNNER_THREAD", "0");
         }
-        let mut failed: Vec<String> = results(&Ran::of(&mut command).stdout)
+        let mut failed: Vec<String> = results(&Ran::run(&mut command).stdout)
             .into_iter()
             .filter_map(|(name, status)| (status == "FAILED").then_some(name))
             .collect();
@@ -188,12 +188,12 @@ fn stored_outcomes_are_restored() {
     for _ in 0..2 {
         let mut command = vk_litmus(["run", "sb/SB+rlx-rlx", "--device", "sim", "--instances", "2000"]);
         command.args(["--format", "gtest"]).env("DEQP_RUNNER_THREAD", "0").current_dir(folder.path());
-        assert_eq!(Ran::of(&mut command).code, 0);
+        assert_eq!(Ran::run(&mut command).code, 0);
     }
     let out = fs::read_dir(folder.path().join("vk-litmus-out")).unwrap().map(|entry| entry.unwrap().path());
     let folders: Vec<_> = out.filter(|path| path.join("plan.json").is_file()).collect();
     assert_eq!(folders.len(), 2);
-    let read: Vec<_> = folders.iter().map(|path| results::read::results(path).unwrap()).collect();
+    let read: Vec<_> = folders.iter().map(|path| results::read::read_results(path).unwrap()).collect();
     assert_eq!(read[0].lines, read[1].lines);
 }
 
@@ -201,9 +201,9 @@ fn stored_outcomes_are_restored() {
 fn gtest_flags_imply_run() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = vk_litmus(["--gtest_filter=litmus.coherence/CoRR+rlx"]);
-    let ran = Ran::of(command.env("VK_LITMUS_DEVICE", "sim").current_dir(folder.path()));
+    let ran = Ran::run(command.env("VK_LITMUS_DEVICE", "sim").current_dir(folder.path()));
     assert!(ran.stdout.contains("] litmus.coherence/CoRR+rlx ("), "{ran:?}");
-    let listed = Ran::of(&mut vk_litmus(["--gtest_list_tests"]));
+    let listed = Ran::run(&mut vk_litmus(["--gtest_list_tests"]));
     assert!(listed.stdout.starts_with("litmus.\n  2+2w/2+2W"), "{}", listed.stdout);
 }
 
@@ -219,7 +219,7 @@ fn hostile_ids_have_one_name_each() {
     }
     let run = |more: &[&str]| {
         let mut command = vk_litmus(["run", "t", "--device", "sim", "--instances", "2000", "--seed", "1"]);
-        Ran::of(command.args(more).current_dir(folder.path()))
+        Ran::run(command.args(more).current_dir(folder.path()))
     };
     let names = listed(&run(&["--gtest_list_tests"]).stdout);
     assert_eq!(names.len(), 6, "{names:?}");
@@ -243,7 +243,7 @@ fn mesas_gtest_runner_drives_the_binary() {
         let mut command = Command::new(&runner);
         command.args(["run", "--jobs", "2", "--output", output, "--gtest"]).arg(binary());
         command.args(more).arg("--").args(RUN).args(["--seed", "1"]).current_dir(folder.path());
-        let ran = Ran::of(&mut command);
+        let ran = Ran::run(&mut command);
         let results = fs::read_to_string(folder.path().join(output).join("results.csv")).unwrap();
         let rows: Vec<(String, String)> = results
             .lines()

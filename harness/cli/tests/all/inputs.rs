@@ -15,7 +15,7 @@ fn rejected(make: impl FnOnce(&std::path::Path)) -> Value {
     std::fs::write(folder.path().join("good.litmus"), SB).unwrap();
     let bad = folder.path().join("bad.litmus");
     make(&bad);
-    let ran = Ran::of(&mut vk_litmus(["check", "--format", "json", folder.path().to_str().unwrap()]));
+    let ran = Ran::run(&mut vk_litmus(["check", "--format", "json", folder.path().to_str().unwrap()]));
     assert_eq!(ran.code, 2, "{ran:?}");
     let lines = ran.json_lines();
     assert_eq!(lines.len(), 2, "the walk goes on: {ran:?}");
@@ -56,14 +56,14 @@ fn a_pipe_in_a_folder_is_skipped_and_one_that_is_named_is_read() {
     std::fs::write(folder.path().join("good.litmus"), SB).unwrap();
     let path = folder.path().join("pipe.litmus");
     pipe(&path);
-    let walked = Ran::of(&mut vk_litmus(["check", "--format", "json", folder.path().to_str().unwrap()]));
+    let walked = Ran::run(&mut vk_litmus(["check", "--format", "json", folder.path().to_str().unwrap()]));
     assert_eq!((walked.code, walked.json_lines().len()), (0, 1), "{walked:?}");
     assert!(walked.stderr.contains("pipe.litmus is skipped"), "{walked:?}");
     let writer = {
         let path = path.clone();
         std::thread::spawn(move || std::fs::write(path, SB).unwrap())
     };
-    let named = Ran::of(&mut vk_litmus(["check", "--format", "json", path.to_str().unwrap()]));
+    let named = Ran::run(&mut vk_litmus(["check", "--format", "json", path.to_str().unwrap()]));
     writer.join().unwrap();
     assert_eq!((named.code, &named.json_lines()[0]["id"]), (0, &Value::from("pipe")), "{named:?}");
     // Reading stops at the size limit.
@@ -71,7 +71,7 @@ fn a_pipe_in_a_folder_is_skipped_and_one_that_is_named_is_read() {
         let path = path.clone();
         std::thread::spawn(move || drop(std::fs::write(path, vec![b' '; 4 << 20])))
     };
-    let large = Ran::of(&mut vk_litmus(["check", path.to_str().unwrap()]));
+    let large = Ran::run(&mut vk_litmus(["check", path.to_str().unwrap()]));
     writer.join().unwrap();
     assert_eq!(large.code, 2, "{large:?}");
     assert!(large.stderr.contains("larger than 1024 KiB"), "{large:?}");
@@ -80,7 +80,7 @@ fn a_pipe_in_a_folder_is_skipped_and_one_that_is_named_is_read() {
     std::fs::create_dir(&results).unwrap();
     pipe(&results.join("plan.json"));
     for command in [&["report"][..], &["run", "--resume", "sb/SB+rlx-rlx", "--device", "sim", "--out"]] {
-        let ran = Ran::of(vk_litmus(command.iter().copied()).arg(&results));
+        let ran = Ran::run(vk_litmus(command.iter().copied()).arg(&results));
         assert_eq!(ran.code, 2, "{ran:?}");
         assert!(ran.stderr.contains("neither a folder nor a regular file"), "{ran:?}");
     }
@@ -119,7 +119,7 @@ fn tests_with_equal_names_are_separate() {
     let run = |more: &[&str]| {
         let mut command = vk_litmus(["run", "--device", "sim", "--fault", "acquire-no-invalidate"]);
         command.args(["--instances", "2000", "--seed", "2", "--format", "json", "--out", "out"]);
-        Ran::of(
+        Ran::run(
             command
                 .args(["d1", "d2", ".", "coherence/CoRR+rlx", "litmus/corpus/coherence/CoRR+rlx.litmus"])
                 .args(more)
@@ -127,16 +127,16 @@ fn tests_with_equal_names_are_separate() {
         )
     };
     let first = run(&[]);
-    let of = |ran: &Ran| -> Vec<(String, String)> {
+    let verdicts_of = |ran: &Ran| -> Vec<(String, String)> {
         let text = |line: &Value, key: &str| line[key].as_str().unwrap().to_owned();
         ran.json_lines().iter().map(|line| (text(line, "id"), text(line, "verdict"))).collect()
     };
-    let ids: std::collections::BTreeSet<String> = of(&first).into_iter().map(|(id, _)| id).collect();
-    assert_eq!((first.code, ids.len(), of(&first).len()), (1, 5, 5), "{first:?}");
-    let violations = of(&first).iter().filter(|(_, verdict)| verdict == "violates").count();
+    let ids: std::collections::BTreeSet<String> = verdicts_of(&first).into_iter().map(|(id, _)| id).collect();
+    assert_eq!((first.code, ids.len(), verdicts_of(&first).len()), (1, 5, 5), "{first:?}");
+    let violations = verdicts_of(&first).iter().filter(|(_, verdict)| verdict == "violates").count();
     assert_eq!(violations, 2, "{first:?}");
-    let again = run(&["--resume"]);
-    assert_eq!((again.code, of(&again)), (1, of(&first)), "{again:?}");
+    let resumed = run(&["--resume"]);
+    assert_eq!((resumed.code, verdicts_of(&resumed)), (1, verdicts_of(&first)), "{resumed:?}");
 }
 
 /// Output files are replaced, and the target of a symbolic link stays unchanged. Folders may be links.
@@ -169,7 +169,7 @@ fn output_does_not_follow_symbolic_links() {
         &["report", "linked", "--format", "csv", "--out", "report.csv"],
     ];
     for line in command_lines {
-        let ran = Ran::of(vk_litmus(line.iter().copied()).current_dir(folder.path()));
+        let ran = Ran::run(vk_litmus(line.iter().copied()).current_dir(folder.path()));
         assert_eq!(ran.code, 0, "{ran:?}");
     }
     assert_eq!(std::fs::read_to_string(&precious).unwrap(), "text");
@@ -206,8 +206,8 @@ fn a_run_with_a_closed_pipe_completes_its_folder() {
         .unwrap();
     drop(child.stdout.take());
     assert_eq!(child.wait().unwrap().code(), Some(0));
-    let found = results::read::results(&folder.path().join("out")).unwrap();
-    assert_eq!((found.missing(), found.incomplete), (0, None));
+    let found = results::read::read_results(&folder.path().join("out")).unwrap();
+    assert_eq!((found.count_missing(), found.incomplete), (0, None));
     assert!(folder.path().join("out/summary.txt").is_file());
 }
 
@@ -228,7 +228,7 @@ fn a_file_given_twice_is_checked_once_and_ids_stay_unique() {
     }
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let (a, b) = (path("a"), path("b/SB.litmus"));
-    let ran = Ran::of(&mut vk_litmus(["check", "--format", "json", &a, &b, &b]));
+    let ran = Ran::run(&mut vk_litmus(["check", "--format", "json", &a, &b, &b]));
     assert_eq!(ran.code, 0, "{ran:?}");
     let ids: Vec<Value> = ran.json_lines().iter().map(|line| line["id"].clone()).collect();
     assert_eq!(ids.len(), 2, "{ids:?}");
@@ -238,17 +238,17 @@ fn a_file_given_twice_is_checked_once_and_ids_stay_unique() {
 #[test]
 fn completions_for_every_shell() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        let ran = Ran::of(&mut vk_litmus(["completions", shell]));
+        let ran = Ran::run(&mut vk_litmus(["completions", shell]));
         assert_eq!(ran.code, 0);
         assert!(ran.stdout.contains("VK_LITMUS_COMPLETE"), "{shell}");
     }
-    let ran = Ran::of(&mut vk_litmus(["man"]));
+    let ran = Ran::run(&mut vk_litmus(["man"]));
     assert!(ran.stdout.contains(".TH vk-litmus"), "{}", ran.stdout);
     for command in ["run", "check", "explain", "report", "devices"] {
-        let ran = Ran::of(&mut vk_litmus(["man", command]));
+        let ran = Ran::run(&mut vk_litmus(["man", command]));
         assert!(ran.stdout.contains(&format!(".TH vk-litmus-{command}")), "{}", ran.stdout);
     }
-    let unknown = Ran::of(&mut vk_litmus(["man", "worker"]));
+    let unknown = Ran::run(&mut vk_litmus(["man", "worker"]));
     assert_eq!(unknown.code, 2, "{unknown:?}");
 }
 
@@ -265,7 +265,7 @@ fn bash_completes_commands_tests_suites_models_devices_faults_and_variants() {
             printf '%s\\n' \"${COMPREPLY[@]}\"";
         let mut command = Command::new("bash");
         command.args(["--norc", "-c", script, "bash", "vk-litmus"]).args(words).env("PATH", &path);
-        let ran = Ran::of(command.current_dir(folder.path()));
+        let ran = Ran::run(command.current_dir(folder.path()));
         ran.stdout.lines().map(|line| line.trim().to_owned()).collect::<Vec<_>>()
     };
     for (words, wanted, unwanted) in [
@@ -299,7 +299,7 @@ fn control_characters_in_headers_are_escaped() {
     let test = litmus::parse(&text, "x.litmus").unwrap();
     assert_eq!(test.metadata.why.last().map(String::as_str), Some("one\rtwo \u{1b}[2J"));
     assert_eq!(litmus::parse(&litmus::print(&test), "x.litmus").unwrap().metadata, test.metadata);
-    let ran = Ran::of(&mut vk_litmus(["convert", path.to_str().unwrap(), "--to", "litmus"]));
+    let ran = Ran::run(&mut vk_litmus(["convert", path.to_str().unwrap(), "--to", "litmus"]));
     assert_eq!(ran.code, 0, "{ran:?}");
     assert!(ran.stdout.contains("why: one\\u{d}two \\u{1b}[2J"), "{ran:?}");
 }
@@ -311,7 +311,7 @@ fn a_run_that_skips_every_test_fails() {
         std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/cases/files/unplaceable.litmus");
     let run = |more: &[&str]| {
         let mut command = vk_litmus(["run", unplaceable.to_str().unwrap(), "--device", "sim", "-q"]);
-        Ran::of(command.args(["--instances", "300"]).args(more).current_dir(folder.path()))
+        Ran::run(command.args(["--instances", "300"]).args(more).current_dir(folder.path()))
     };
     for strict in [&[][..], &["--strict"]] {
         let ran = run(strict);
@@ -340,13 +340,13 @@ fn an_empty_shard_is_reported_and_succeeds() {
     for quiet in [&[][..], &["-q"]] {
         let mut command = vk_litmus(["run", "sb/SB+rlx-rlx", "--device", "sim", "--strict"]);
         command.args(quiet).env("CI_NODE_INDEX", "2").env("CI_NODE_TOTAL", "2");
-        let ran = Ran::of(command.current_dir(folder.path()));
+        let ran = Ran::run(command.current_dir(folder.path()));
         assert_eq!(ran.code, 0, "{ran:?}");
         assert!(ran.stderr.contains("part 2/2 of the tests, by CI_NODE_"), "{ran:?}");
         assert!(ran.stderr.contains("part 2/2 of 1 test is empty"), "{ran:?}");
     }
     let mut command = vk_litmus(["run", "sb/SB+rlx-rlx", "--device", "sim", "--shard", "2/2", "--strict"]);
-    let ran = Ran::of(command.current_dir(folder.path()));
+    let ran = Ran::run(command.current_dir(folder.path()));
     assert_eq!(ran.code, 0, "{ran:?}");
     assert!(ran.stderr.contains("part 2/2 of 1 test is empty"), "{ran:?}");
     assert!(ran.stdout.contains("0 verdicts: ") && ran.stdout.contains(" 0 instances in 0.0 s"), "{ran:?}");
@@ -361,19 +361,19 @@ fn an_id_that_ends_like_a_file_of_another_syntax() {
     std::fs::write(tests.join("x.litmus"), SB).unwrap();
     std::fs::write(tests.join("foo.test.litmus"), SB).unwrap();
     let khronos = ["convert", "ee/x.litmus", "--to", "khronos"];
-    let khronos = Ran::of(vk_litmus(khronos).current_dir(folder.path()));
+    let khronos = Ran::run(vk_litmus(khronos).current_dir(folder.path()));
     assert_eq!(khronos.code, 0, "{khronos:?}");
     std::fs::write(tests.join("x.test"), khronos.stdout).unwrap();
     let run = ["run", "ee", "--device", "sim", "--instances", "3000", "--seed", "1", "--format", "json"];
-    let ran = Ran::of(vk_litmus(run).args(["--out", "out"]).current_dir(folder.path()));
-    let told = |line: &serde_json::Value| {
+    let ran = Ran::run(vk_litmus(run).args(["--out", "out"]).current_dir(folder.path()));
+    let id_and_verdict = |line: &serde_json::Value| {
         (line["id"].as_str().unwrap().to_owned(), line["verdict"].as_str().unwrap().to_owned())
     };
-    let told: Vec<(String, String)> = ran.json_lines().iter().map(told).collect();
+    let verdicts: Vec<(String, String)> = ran.json_lines().iter().map(id_and_verdict).collect();
     let conforms = |id: &str| (id.to_owned(), "conforms".to_owned());
-    assert_eq!(told, ["foo.test", "ee/x.litmus", "ee/x.test"].map(conforms), "{ran:?}");
+    assert_eq!(verdicts, ["foo.test", "ee/x.litmus", "ee/x.test"].map(conforms), "{ran:?}");
     let page = ["report", "out", "--format", "html", "--out", "-"];
-    let page = Ran::of(vk_litmus(page).current_dir(folder.path()));
+    let page = Ran::run(vk_litmus(page).current_dir(folder.path()));
     assert_eq!(page.stdout.matches("<figure>").count(), 3, "each is explained");
 }
 
@@ -424,12 +424,12 @@ fn ends_in_order(signals: &str) {
 fn a_printed_test_is_the_same_test() {
     let folder = tempfile::tempdir().unwrap();
     for id in ["sb/SB+rlx-rlx", "mp/MP+rel-acq", "barrier/MP+cbar"] {
-        let printed = Ran::of(&mut vk_litmus(["convert", id, "--to", "litmus"]));
+        let printed = Ran::run(&mut vk_litmus(["convert", id, "--to", "litmus"]));
         assert_eq!(printed.code, 0, "{printed:?}");
         let path = folder.path().join("printed.litmus");
         std::fs::write(&path, &printed.stdout).unwrap();
-        let again = Ran::of(&mut vk_litmus(["convert", path.to_str().unwrap(), "--to", "litmus"]));
-        assert_eq!(again.stdout, printed.stdout);
+        let converted = Ran::run(&mut vk_litmus(["convert", path.to_str().unwrap(), "--to", "litmus"]));
+        assert_eq!(converted.stdout, printed.stdout);
     }
 }
 
@@ -437,11 +437,11 @@ fn a_printed_test_is_the_same_test() {
 fn a_kernel_is_written_to_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("k.spv");
-    let ran = Ran::of(&mut vk_litmus(["compile", "sb/SB+rlx-rlx", "--out", path.to_str().unwrap()]));
+    let ran = Ran::run(&mut vk_litmus(["compile", "sb/SB+rlx-rlx", "--out", path.to_str().unwrap()]));
     assert_eq!(ran.code, 0, "{ran:?}");
     let bytes = std::fs::read(path).unwrap();
     assert_eq!(bytes.get(..4), Some(0x0723_0203_u32.to_le_bytes().as_slice()), "SPIR-V's magic number");
-    let ran = Ran::of(&mut vk_litmus(["compile", "sb/SB+rlx-rlx", "--emit", "spvasm"]));
+    let ran = Ran::run(&mut vk_litmus(["compile", "sb/SB+rlx-rlx", "--emit", "spvasm"]));
     assert!(ran.stdout.contains("OpMemoryModel Logical Vulkan"), "{}", ran.stdout);
 }
 
@@ -452,7 +452,7 @@ fn a_too_large_glob_is_refused() {
     for arguments in
         [vec!["run", &glob, "--device", "sim"], vec!["run", "--cts-name", &glob, "--device", "sim"]]
     {
-        let ran = Ran::of(&mut vk_litmus(arguments));
+        let ran = Ran::run(&mut vk_litmus(arguments));
         assert_eq!(ran.code, 2, "{}", ran.stderr.chars().rev().take(300).collect::<String>());
         assert!(!ran.stderr.contains("panicked"));
     }

@@ -94,7 +94,7 @@ struct Row {
 /// Largest number of results of a row.
 const PLACES: usize = 4;
 /// Number of rows in one shader. Rows of a kind are tried together, and separately after a failure.
-const TOGETHER: usize = 16;
+const ROWS_PER_SHADER: usize = 16;
 
 fn rows() -> Vec<Row> {
     let rows = fs::read_to_string(shaders().join("instructions.tsv")).unwrap();
@@ -110,7 +110,7 @@ fn shaders() -> PathBuf {
 }
 
 /// Writes a shader with some rows of a kind; the first row gives its name.
-fn written(folder: &Path, all: &[Row], rows: &[usize]) -> PathBuf {
+fn write_shader(folder: &Path, all: &[Row], rows: &[usize]) -> PathBuf {
     let start = fs::read_to_string(shaders().join("instructions.comp")).unwrap();
     let start = start.strip_prefix("#version 450\n").unwrap();
     let (extensions, functions, numbers) = kind(&all[rows[0]].of);
@@ -131,7 +131,7 @@ fn lines_by_file(words: &[&str], files: &[PathBuf], folder: &Path) -> BTreeMap<S
     for input in INPUTS {
         command.args(["--buffer", input]);
     }
-    let ran = Ran::of(&mut command);
+    let ran = Ran::run(&mut command);
     let number = |line: &Value| {
         let name =
             line["file"].as_str().or(line["source"].as_str()).or(line["id"].as_str()).unwrap_or_default();
@@ -150,7 +150,7 @@ fn final_contents(line: &Value) -> Vec<String> {
 /// Returns the answers for groups of rows, by the number of their first row.
 fn answers(all: &[Row], groups: &[Vec<usize>]) -> BTreeMap<usize, String> {
     let folder = tempfile::tempdir().unwrap();
-    let files: Vec<PathBuf> = groups.iter().map(|rows| written(folder.path(), all, rows)).collect();
+    let files: Vec<PathBuf> = groups.iter().map(|rows| write_shader(folder.path(), all, rows)).collect();
     let lines = |words: &[&str]| lines_by_file(words, &files, folder.path());
     let run = |device| lines(&["run", "--device", device, "--instances", "1", "--seed", "1"]);
     let (check, race, sim) = (lines(&["check", "--grid", "1"]), lines(&["race", "--grid", "1"]), run("sim"));
@@ -187,11 +187,11 @@ fn answers(all: &[Row], groups: &[Vec<usize>]) -> BTreeMap<usize, String> {
 }
 
 /// Compiles a shader with some rows and returns its assembly.
-fn compiled(folder: &Path, all: &[Row], rows: &[usize]) -> String {
+fn compile_shader(folder: &Path, all: &[Row], rows: &[usize]) -> String {
     let compiled = Command::new("glslangValidator")
         .args(["-V", "-g", "-H", "--target-env", "vulkan1.3", "-S", "comp", "-o"])
         .arg(folder.join("module.spv"))
-        .arg(written(folder, all, rows))
+        .arg(write_shader(folder, all, rows))
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&compiled.stdout).into_owned();
@@ -214,21 +214,21 @@ fn names(text: &str, row: &Row) -> bool {
 
 /// Returns the rows of a shader whose source lines do not compile to their instruction.
 fn unnamed(folder: &Path, all: &[Row], rows: &[usize]) -> Vec<usize> {
-    let source = fs::read_to_string(written(folder, all, rows)).unwrap();
+    let source = fs::read_to_string(write_shader(folder, all, rows)).unwrap();
     let mut by_line: BTreeMap<usize, String> = BTreeMap::new();
     let mut at = 0;
-    for line in compiled(folder, all, rows).lines() {
+    for line in compile_shader(folder, all, rows).lines() {
         match line.split_whitespace().collect::<Vec<_>>()[..] {
             ["Line", _, number, _] => at = number.parse().unwrap(),
             _ => by_line.entry(at).or_default().extend([line, "\n"]),
         }
     }
-    let of = |row: usize| {
-        let own = format!("    {{ {}; }}", all[row].statements);
-        let number = 1 + source.lines().position(|line| line == own).unwrap();
+    let instruction_of = |row: usize| {
+        let statement = format!("    {{ {}; }}", all[row].statements);
+        let number = 1 + source.lines().position(|line| line == statement).unwrap();
         by_line.get(&number).map(String::as_str).unwrap_or_default()
     };
-    rows.iter().copied().filter(|row| !names(of(*row), &all[*row])).collect()
+    rows.iter().copied().filter(|row| !names(instruction_of(*row), &all[*row])).collect()
 }
 
 #[test]
@@ -244,19 +244,19 @@ fn every_instruction_that_compilers_emit() {
         of_kind.entry(&row.of).or_default().push(number);
     }
     let groups: Vec<Vec<usize>> =
-        of_kind.values().flat_map(|rows| rows.chunks(TOGETHER)).map(<[usize]>::to_vec).collect();
+        of_kind.values().flat_map(|rows| rows.chunks(ROWS_PER_SHADER)).map(<[usize]>::to_vec).collect();
     // Types, constants and similar instructions are on other lines.
     for row in groups.iter().flat_map(|rows| unnamed(folder.path(), &all, rows)) {
-        let text = compiled(folder.path(), &all, &[row]);
+        let text = compile_shader(folder.path(), &all, &[row]);
         assert!(names(&text, &all[row]), "{} is not in what its row compiles to", all[row].name);
     }
     let together = answers(&all, &groups);
     let shows = |rows: &&Vec<usize>| together.get(&rows[0]).is_none_or(|answer| answer != GOOD);
-    let alone: Vec<Vec<usize>> = groups.iter().filter(shows).flatten().map(|row| vec![*row]).collect();
-    let alone = if alone.is_empty() { BTreeMap::new() } else { answers(&all, &alone) };
+    let single_rows: Vec<Vec<usize>> = groups.iter().filter(shows).flatten().map(|row| vec![*row]).collect();
+    let answers_of_rows = if single_rows.is_empty() { BTreeMap::new() } else { answers(&all, &single_rows) };
     let mut table = String::new();
     for (number, row) in all.iter().enumerate() {
-        let answer = alone.get(&number).map_or(GOOD, String::as_str);
+        let answer = answers_of_rows.get(&number).map_or(GOOD, String::as_str);
         writeln!(table, "{}: {answer}", row.name).unwrap();
     }
     insta::assert_snapshot!(table);

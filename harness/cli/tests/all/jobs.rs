@@ -37,7 +37,7 @@ fn ids(journal: &Path) -> Vec<String> {
 
 /// Replaces time limits by numbers of instances and the suite by a small one, so that the result does not
 /// depend on the speed of the machine.
-fn shortened(script: &str) -> String {
+fn shorten_script(script: &str) -> String {
     let script = script.replace("--time 5m", "--instances 100").replace("--suite full", "'sb/*' 'mp/*'");
     assert!(script.contains("--instances 100"), "{script}");
     script
@@ -63,10 +63,10 @@ fn the_workflow_runs_every_part_on_both_drivers_and_reports() {
     fs::create_dir_all(folder.path().join("target/release")).unwrap();
     std::os::unix::fs::symlink(binary(), folder.path().join("target/release/vk-litmus")).unwrap();
     std::os::unix::fs::symlink(jobs().join("../../results"), folder.path().join("results")).unwrap();
-    let mut seen = Vec::new();
+    let mut test_ids = Vec::new();
     for part in &parts {
-        let mut command = bash(folder.path(), &shortened(&step("run", "Run")));
-        let ran = Ran::of(
+        let mut command = bash(folder.path(), &shorten_script(&step("run", "Run")));
+        let ran = Ran::run(
             command.env("VK_LITMUS_DEVICE", "sim").env("VK_LITMUS_SHARD", part).env("GITHUB_RUN_NUMBER", "7"),
         );
         assert_eq!(ran.code, 0, "{ran:?}");
@@ -76,10 +76,10 @@ fn the_workflow_runs_every_part_on_both_drivers_and_reports() {
             ran.stderr
         );
         let number = part.split('/').next().unwrap();
-        seen.extend(ids(&folder.path().join(format!("results-sim-{number}/run.jsonl"))));
+        test_ids.extend(ids(&folder.path().join(format!("results-sim-{number}/run.jsonl"))));
     }
-    let unique: BTreeSet<&String> = seen.iter().collect();
-    assert!(unique.len() == seen.len() && seen.len() > 20, "{seen:?}");
+    let unique: BTreeSet<&String> = test_ids.iter().collect();
+    assert!(unique.len() == test_ids.len() && test_ids.len() > 20, "{test_ids:?}");
 
     fs::create_dir(folder.path().join("parts")).unwrap();
     for part in ["results-sim-1", "results-sim-2"] {
@@ -87,13 +87,13 @@ fn the_workflow_runs_every_part_on_both_drivers_and_reports() {
     }
     let summary = folder.path().join("summary.md");
     let mut command = bash(folder.path(), &step("report", "Report"));
-    let ran = Ran::of(command.env("GITHUB_STEP_SUMMARY", &summary));
+    let ran = Ran::run(command.env("GITHUB_STEP_SUMMARY", &summary));
     assert_eq!(ran.code, 0, "{ran:?}");
     for file in ["report.html", "junit.xml", "report.md", "summary.md"] {
         assert!(fs::metadata(folder.path().join(file)).unwrap().len() > 0, "{file}");
     }
     let junit = fs::read_to_string(folder.path().join("junit.xml")).unwrap();
-    assert!(junit.contains(&format!("tests=\"{}\"", seen.len())), "{junit}");
+    assert!(junit.contains(&format!("tests=\"{}\"", test_ids.len())), "{junit}");
 }
 
 /// Slurm starts the script with only the variables of an array job.
@@ -119,7 +119,7 @@ fn the_slurm_script_runs_each_part_once_and_resumes() {
             .env("SLURM_ARRAY_TASK_MIN", "1")
             .env("SLURM_ARRAY_TASK_MAX", "4")
             .env("SLURM_ARRAY_TASK_COUNT", "4");
-        let ran = Ran::of(&mut command);
+        let ran = Ran::run(&mut command);
         assert_eq!(ran.code, 0, "{ran:?}");
         assert!(
             ran.stderr.contains(&format!("part {number}/4 of the tests, by SLURM_ARRAY_TASK_ID")),
@@ -128,11 +128,11 @@ fn the_slurm_script_runs_each_part_once_and_resumes() {
         ids(&folder.path().join(format!("vk-litmus-7/part-{number}/run.jsonl")))
     };
     let parts = ["1", "2", "3", "4"].map(task);
-    let mut seen: Vec<String> = parts.concat();
-    let number = seen.len();
-    seen.sort();
-    seen.dedup();
-    assert!(seen.len() == number && number > 80, "{number}");
+    let mut test_ids: Vec<String> = parts.concat();
+    let number = test_ids.len();
+    test_ids.sort();
+    test_ids.dedup();
+    assert!(test_ids.len() == number && number > 80, "{number}");
     assert_eq!(task("2").len(), parts[1].len(), "a task that is requeued runs nothing twice");
 }
 
@@ -169,7 +169,7 @@ fn kubernetes_pods_run_their_shards() {
         .collect();
     let mut command = bash(folder.path(), "exec \"$0\" \"$@\"");
     command.arg(binary()).args(arguments).env("JOB_COMPLETION_INDEX", "2");
-    let ran = Ran::of(command.env("JOB_COMPLETIONS", completions.to_string()));
+    let ran = Ran::run(command.env("JOB_COMPLETIONS", completions.to_string()));
     assert_eq!(ran.code, 0, "{ran:?}");
     assert!(ran.stderr.contains("part 3/4 of the tests, by JOB_COMPLETION_INDEX"), "{}", ran.stderr);
     assert!(ids(&folder.path().join("results/try/part-2/run.jsonl")).len() > 20);
@@ -186,7 +186,7 @@ fn the_sanitizers_name_what_is_missing() {
     for (tool, name) in tools.iter().zip(["Miri", "AddressSanitizer"]) {
         let mut command = bash(&jobs().join("../.."), steps.last().unwrap()["run"].as_str().unwrap());
         command.env("SANITIZER", tool.as_str().unwrap()).env("VK_LITMUS_NIGHTLY", "no-such-toolchain");
-        let ran = Ran::of(&mut command);
+        let ran = Ran::run(&mut command);
         assert_eq!(ran.code, 3, "{ran:?}");
         assert!(ran.stderr.starts_with(&format!("missing: {name}: `rustup ")), "{ran:?}");
     }
@@ -215,7 +215,7 @@ fn the_weekly_workflow_runs_the_compilers_of_every_vendor() {
         orders.replace("--suite full", "mp/MP+rel-acq").replace("target/release/vk-litmus", &program);
     assert_ne!(orders, shortened);
     let folder = tempfile::tempdir().unwrap();
-    let ran = Ran::of(&mut bash(folder.path(), &shortened));
+    let ran = Ran::run(&mut bash(folder.path(), &shortened));
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let text = fs::read_to_string(folder.path().join("orders.jsonl")).unwrap();
     for vendor in ["radv", "nvk", "anv", "hasvk", "turnip", "honeykrisp"] {

@@ -9,7 +9,7 @@ fn shader(name: &str) -> String {
 
 fn check(name: &str, arguments: &[&str]) -> (Ran, Value) {
     let shader = shader(name);
-    let ran = Ran::of(vk_litmus(["check", &shader, "--format", "json"]).args(arguments));
+    let ran = Ran::run(vk_litmus(["check", &shader, "--format", "json"]).args(arguments));
     let lines = ran.json_lines();
     assert_eq!(lines.len(), 1, "{ran:?}");
     for schema in schemas("check.schema.json", "check.schema.json") {
@@ -75,7 +75,7 @@ fn files_that_are_not_shaders_are_refused() {
         (&[&shader("lock"), "--entry", "other"], "no entry point `other`", 1),
     ];
     for (arguments, error, line) in cases {
-        let ran = Ran::of(vk_litmus(["check", "--format", "json"]).args(arguments));
+        let ran = Ran::run(vk_litmus(["check", "--format", "json"]).args(arguments));
         assert_eq!(ran.code, 2, "{ran:?}");
         let lines = ran.json_lines();
         assert_eq!((&lines[0]["error"], &lines[0]["line"]), (&error.into(), &line.into()), "{ran:?}");
@@ -83,7 +83,7 @@ fn files_that_are_not_shaders_are_refused() {
             assert_valid(&schema, &lines[0]);
         }
     }
-    let ran = Ran::of(&mut vk_litmus(["check", "sb/SB+rlx-rlx", "--grid", "2"]));
+    let ran = Ran::run(&mut vk_litmus(["check", "sb/SB+rlx-rlx", "--grid", "2"]));
     assert_eq!(ran.code, 2, "{ran:?}");
 }
 
@@ -126,10 +126,10 @@ fn an_undecided_answer_names_the_limit() {
     ];
     let count = if std::env::var_os("VK_LITMUS_SOAK").is_some() { 5 } else { 4 };
     for (name, arguments, words) in cases.into_iter().take(count) {
-        let ran = Ran::of(vk_litmus(["check", &kind(name)]).args(arguments));
+        let ran = Ran::run(vk_litmus(["check", &kind(name)]).args(arguments));
         assert!(ran.stderr.contains(words), "{name}: {ran:?}");
     }
-    let ran = Ran::of(&mut vk_litmus(["check", &kind("histogram.comp"), "--grid", "4"]));
+    let ran = Ran::run(&mut vk_litmus(["check", &kind("histogram.comp"), "--grid", "4"]));
     assert!(!ran.stderr.contains("unknown: "), "{ran:?}");
     let folder = tempfile::tempdir().unwrap();
     let shaders = [
@@ -171,19 +171,19 @@ fn an_undecided_answer_names_the_limit() {
             (0, "unknown: the model cannot be used: line "),
         ),
     ];
-    let asked = shaders.iter().flat_map(|(name, text, commands, words)| {
+    let cases = shaders.iter().flat_map(|(name, text, commands, words)| {
         commands.iter().map(move |command| (name, text, command, words))
     });
-    for (name, text, command, words) in asked {
+    for (name, text, command, words) in cases {
         let shader = folder.path().join(name);
         std::fs::write(&shader, format!("#version 460\n{text}\n")).unwrap();
         let ran =
-            Ran::of(vk_litmus([*command, shader.to_str().unwrap(), "--grid", "2"]).current_dir(&folder));
+            Ran::run(vk_litmus([*command, shader.to_str().unwrap(), "--grid", "2"]).current_dir(&folder));
         // `race` prints it after its verdict.
-        let said = format!("{}{}", ran.stdout, ran.stderr);
-        let said = said.split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ");
+        let output = format!("{}{}", ran.stdout, ran.stderr);
+        let output = output.split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ");
         let (code, words) = words;
-        assert!(ran.code == *code && said.contains(words), "{ran:?}");
+        assert!(ran.code == *code && output.contains(words), "{ran:?}");
     }
 }
 
@@ -208,13 +208,13 @@ fn explanations_have_reasons_and_fixes() {
         ),
     ];
     for (name, arguments, expected) in cases {
-        let ran = Ran::of(vk_litmus(["explain", &shader(name)]).args(arguments));
+        let ran = Ran::run(vk_litmus(["explain", &shader(name)]).args(arguments));
         assert_eq!(ran.code, 1, "{ran:?}");
         for words in expected {
             assert!(ran.stdout.contains(words), "{words}: {}", ran.stdout);
         }
     }
-    let ran = Ran::of(&mut vk_litmus(["explain", &shader("lock-right"), "--grid", "2"]));
+    let ran = Ran::run(&mut vk_litmus(["explain", &shader("lock-right"), "--grid", "2"]));
     assert!(ran.code == 0 && ran.stdout.starts_with("race-free under vulkan"), "{ran:?}");
 }
 
@@ -224,18 +224,18 @@ fn the_litmus_test_of_a_shader_is_one() {
     for (name, grid, race) in
         [("lock", "2", "racy"), ("lock-right", "2", "free"), ("reduce-right", "1", "free")]
     {
-        let ran = Ran::of(&mut vk_litmus(["convert", &shader(name), "--grid", grid, "--to", "litmus"]));
+        let ran = Ran::run(&mut vk_litmus(["convert", &shader(name), "--grid", grid, "--to", "litmus"]));
         assert_eq!(ran.code, 0, "{ran:?}");
         let file = folder.path().join(format!("{name}.litmus"));
         std::fs::write(&file, &ran.stdout).unwrap();
-        let ran = Ran::of(&mut vk_litmus(["check", file.to_str().unwrap(), "--format", "json"]));
+        let ran = Ran::run(&mut vk_litmus(["check", file.to_str().unwrap(), "--format", "json"]));
         assert_eq!((ran.code, &ran.json_lines()[0]["race"]), (0, &race.into()), "{ran:?}");
     }
 }
 
 fn race(name: &str, arguments: &[&str]) -> (Ran, Value) {
     let shader = shader(name);
-    let ran = Ran::of(vk_litmus(["race", &shader, "--format", "json"]).args(arguments));
+    let ran = Ran::run(vk_litmus(["race", &shader, "--format", "json"]).args(arguments));
     let lines = ran.json_lines();
     assert_eq!(lines.len(), 1, "{ran:?}");
     for schema in schemas("race.schema.json", "race.schema.json").iter().filter(|schema| schema.exists()) {
@@ -272,7 +272,7 @@ fn addresses_and_images_are_bound_by_name() {
         (["--sampler", "0.0=linear,border"], "expected a sampler such as"),
         (["--sampler", "picture=linear"], "expected SET.BINDING, such as 0.1"),
     ] {
-        let ran = Ran::of(vk_litmus(["race", &shader("addresses")]).args(wrong));
+        let ran = Ran::run(vk_litmus(["race", &shader("addresses")]).args(wrong));
         assert_eq!(ran.code, 2, "{wrong:?}: {ran:?}");
         let words =
             |text: &str| text.split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ");
@@ -284,7 +284,7 @@ fn addresses_and_images_are_bound_by_name() {
 fn grids_beyond_the_lifter_are_walked() {
     let answer = |name: &str, arguments: &[&str]| {
         let shader = shader(name);
-        let ran = Ran::of(vk_litmus(["check", &shader, "--format", "json"]).args(arguments));
+        let ran = Ran::run(vk_litmus(["check", &shader, "--format", "json"]).args(arguments));
         let lines = ran.json_lines();
         assert_eq!(lines.len(), 1, "{ran:?}");
         for schema in
@@ -306,7 +306,7 @@ fn grids_beyond_the_lifter_are_walked() {
     assert_eq!((ran.code, &line["queries"][0]["holds"]), (3, &Value::Null), "{ran:?}");
     assert!(ran.stderr.contains("has no answer on a grid of this size"), "{ran:?}");
     // Walks support no other model.
-    let ran = Ran::of(&mut vk_litmus(["check", &shader("reduce"), "--grid", "64", "--model", "sc"]));
+    let ran = Ran::run(&mut vk_litmus(["check", &shader("reduce"), "--grid", "64", "--model", "sc"]));
     assert_eq!(ran.code, 2, "{ran:?}");
     // Long paths are wrapped.
     assert!(ran.stderr.contains("cannot lift: more than"), "{}", ran.stderr);
@@ -328,7 +328,7 @@ void main() {
 }
 ";
     std::fs::write(&shader, text).unwrap();
-    let ran = Ran::of(vk_litmus(["check", "--assert", "d[0] == 2"]).arg(&shader));
+    let ran = Ran::run(vk_litmus(["check", "--assert", "d[0] == 2"]).arg(&shader));
     assert_eq!(ran.code, 3, "{ran:?}");
     let why =
         "`forall (d[0] == 2)` has no answer: line 5: cannot lift: a final value is computed from floats";
@@ -342,18 +342,18 @@ fn races_on_the_lines_of_the_source() {
     }
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all/shaders/kinds");
     let shader = format!("{folder}/fold-in-lockstep.comp");
-    let said = |format: &str| {
-        let ran = Ran::of(&mut vk_litmus(["race", &shader, "--subgroup-size", "32", "--format", format]));
+    let output_of = |format: &str| {
+        let ran = Ran::run(&mut vk_litmus(["race", &shader, "--subgroup-size", "32", "--format", format]));
         assert_eq!(ran.code, 1, "{ran:?}");
         ran.stdout
     };
-    let page = said("html");
+    let page = output_of("html");
     let lines = page.lines().filter(|line| line.contains("<mark>"));
     let found = lines.clone().any(|line| line.contains("if (t &lt; 1) s[t] += s[t + 1];"));
     assert!(found && page.contains("read by invocation (0,0,0) of workgroup (0,0,0)"), "{page}");
     let fix = "11: give each round of this reduction its own lanes, and a barrier after it";
     assert!(page.contains(&format!("Fix: {shader}:{fix}")), "{page}");
-    let log: Value = serde_json::from_str(&said("sarif")).unwrap();
+    let log: Value = serde_json::from_str(&output_of("sarif")).unwrap();
     let first = &log["runs"][0]["results"][0];
     assert_eq!(first["ruleId"], "lockstep");
     assert_eq!(first["locations"][0]["physicalLocation"]["region"]["startLine"], 17);
@@ -361,7 +361,7 @@ fn races_on_the_lines_of_the_source() {
     let message = first["message"]["text"].as_str().unwrap();
     assert!(message.ends_with(fix), "{message}");
     let mended = format!("    fix {shader}:{fix}\n");
-    assert!(said("text").contains(&mended));
+    assert!(output_of("text").contains(&mended));
 }
 
 #[test]
@@ -373,7 +373,7 @@ fn check_reports_findings_other_than_races() {
     let checked = |name: &str, format: &str, grid: &str| {
         let shader = format!("{folder}/{name}.comp");
         let flags = ["--format", format, "--grid", grid, "--subgroup-size", "4"];
-        Ran::of(vk_litmus(["check", &shader]).args(flags))
+        Ran::run(vk_litmus(["check", &shader]).args(flags))
     };
     for (name, grid, kinds) in [
         ("lock-all-lanes", "1", &["hang"][..]),
@@ -424,14 +424,14 @@ fn races_over_whole_grids() {
         (2, &"refused".into(), &serde_json::json!([]))
     );
     let shader = shader("message-not-coherent");
-    let ran = Ran::of(&mut vk_litmus(["race", &shader, "--grid", "2"]));
+    let ran = Ran::run(&mut vk_litmus(["race", &shader, "--grid", "2"]));
     assert_eq!(ran.code, 1, "{ran:?}");
     assert!(ran.stdout.contains("main`: racy\n  for these inputs"), "{}", ran.stdout);
 }
 
 #[test]
 fn findings_of_walks_are_explained() {
-    let ran = Ran::of(&mut vk_litmus(["explain", &shader("reduce"), "--grid", "64"]));
+    let ran = Ran::run(&mut vk_litmus(["explain", &shader("reduce"), "--grid", "64"]));
     assert_eq!(ran.code, 1, "{ran:?}");
     for told in [
         "64 workgroups of 4",
@@ -448,7 +448,7 @@ fn findings_of_walks_are_explained() {
 #[test]
 fn explanations_of_shaders_are_pages_and_pictures() {
     let shader = shader("reduce");
-    let ran = |format| Ran::of(&mut vk_litmus(["explain", &shader, "--grid", "64", "--format", format]));
+    let ran = |format| Ran::run(&mut vk_litmus(["explain", &shader, "--grid", "64", "--format", format]));
     let (page, picture) = (ran("html"), ran("svg"));
     assert_eq!((page.code, picture.code), (1, 1), "{page:?}");
     for told in ["racy", "data race on", "no synchronization orders", "race: not ordered", "write, line"] {
@@ -471,7 +471,7 @@ fn explanations_of_shaders_are_pages_and_pictures() {
     assert!(ran.code == 2 && ran.stderr.contains("--format dot"), "{ran:?}");
     // The headline is the failed assertion, although there is no race.
     let claim = ["explain", "--grid", "2", "--assert", "data.count == 3", "--format", "html"];
-    let ran = Ran::of(vk_litmus(claim).arg(self::shader("lock-right")));
+    let ran = Ran::run(vk_litmus(claim).arg(self::shader("lock-right")));
     assert!(ran.code == 1 && ran.stdout.contains("main: the assertion does not hold</h1>"), "{ran:?}");
 }
 
@@ -487,7 +487,7 @@ fn patch_applies_the_fixes_of_race() {
                   c[i] = a[7 - i];\n    b[gl_GlobalInvocationID.x] = c[7 - i];\n}\n";
     std::fs::write(folder.path().join("two.comp"), source).unwrap();
     let race = |arguments: &[&str]| {
-        Ran::of(vk_litmus(["race", "two.comp"]).args(arguments).current_dir(folder.path()))
+        Ran::run(vk_litmus(["race", "two.comp"]).args(arguments).current_dir(folder.path()))
     };
     let ran = race(&["--fix", "two.diff"]);
     assert_eq!(ran.code, 1, "{ran:?}");
@@ -511,10 +511,10 @@ fn races_become_litmus_tests() {
     {
         let emit = ["race", &shader(name), "--grid", workgroups, "--emit", "litmus"];
         let first = folder.path().join(format!("{name}.litmus"));
-        let ran = Ran::of(vk_litmus(emit).arg("--out").arg(&first));
+        let ran = Ran::run(vk_litmus(emit).arg("--out").arg(&first));
         assert_eq!(ran.code, 1, "{ran:?}");
         // The output is a valid litmus test.
-        let ran = Ran::of(&mut vk_litmus(emit));
+        let ran = Ran::run(&mut vk_litmus(emit));
         assert_eq!((ran.code, &ran.stdout), (1, &std::fs::read_to_string(&first).unwrap()), "{ran:?}");
         let several = ran.stderr.contains("more: write all to files with");
         assert_eq!(several, first.with_extension("1.litmus").exists(), "{ran:?}");
@@ -524,7 +524,7 @@ fn races_become_litmus_tests() {
                 number => first.with_extension(format!("{number}.litmus")),
             };
             let Ok(text) = std::fs::read_to_string(&file) else { break };
-            let ran = Ran::of(&mut vk_litmus(["check", file.to_str().unwrap(), "--format", "json"]));
+            let ran = Ran::run(&mut vk_litmus(["check", file.to_str().unwrap(), "--format", "json"]));
             assert_eq!((ran.code, &ran.json_lines()[0]["race"]), (0, &"racy".into()), "{text}");
             assert!(text.contains("P1@") && !text.contains("P2@"), "{text}");
         }
@@ -534,7 +534,7 @@ fn races_become_litmus_tests() {
 #[test]
 fn findings_as_sarif() {
     let sarif = |name: &str| {
-        let ran = Ran::of(&mut vk_litmus([
+        let ran = Ran::run(&mut vk_litmus([
             "check",
             &shader(name),
             "--grid",
@@ -556,22 +556,22 @@ fn findings_as_sarif() {
         .map(|result| (result["ruleId"].as_str().unwrap(), result["level"].as_str().unwrap()))
         .collect();
     assert_eq!(found, [("race", "error"), ("claim", "error")]);
-    let known: Vec<&str> = run["tool"]["driver"]["rules"]
+    let rules: Vec<&str> = run["tool"]["driver"]["rules"]
         .as_array()
         .unwrap()
         .iter()
         .map(|rule| rule["id"].as_str().unwrap())
         .collect();
-    assert_eq!(known, ["claim", "race"]);
+    assert_eq!(rules, ["claim", "race"]);
     let race = &run["results"][0];
     for place in [&race["locations"][0], &race["relatedLocations"][0]] {
-        let place = &place["physicalLocation"];
-        assert_eq!(place["artifactLocation"]["uri"], "lock.comp");
-        assert_eq!(place["region"]["startLine"], 21);
+        let location = &place["physicalLocation"];
+        assert_eq!(location["artifactLocation"]["uri"], "lock.comp");
+        assert_eq!(location["region"]["startLine"], 21);
     }
     let (code, log) = sarif("lock-right");
     assert_eq!((code, &log["runs"][0]["results"]), (0, &Value::Array(Vec::new())));
-    let ran = Ran::of(&mut vk_litmus(["check", "a b.spv", "--format", "sarif"]));
+    let ran = Ran::run(&mut vk_litmus(["check", "a b.spv", "--format", "sarif"]));
     let log: Value = serde_json::from_str(&ran.stdout).unwrap();
     let result = &log["runs"][0]["results"][0];
     assert_eq!((ran.code, &result["ruleId"]), (2, &"rejected".into()));

@@ -21,7 +21,13 @@ fn run(folder: &Path, device: &str, out: &str) -> Command {
 
 /// Kills a run by a signal after a delay, and resumes it. Returns the journal before and after, and the exit
 /// status.
-fn ended(folder: &Path, device: &str, out: &str, signal: &str, after: Duration) -> (String, String, Ran) {
+fn kill_and_resume(
+    folder: &Path,
+    device: &str,
+    out: &str,
+    signal: &str,
+    after: Duration,
+) -> (String, String, Ran) {
     let mut child = run(folder, device, out).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     std::thread::sleep(after);
     // The run may have ended already.
@@ -29,12 +35,12 @@ fn ended(folder: &Path, device: &str, out: &str, signal: &str, after: Duration) 
     child.wait().unwrap();
     let journal = || std::fs::read_to_string(folder.join(out).join("run.jsonl")).unwrap_or_default();
     let before = journal();
-    let ran = Ran::of(&mut run(folder, device, out));
+    let ran = Ran::run(&mut run(folder, device, out));
     (before, journal(), ran)
 }
 
 /// Returns true if all complete lines of a journal are still present.
-fn keeps(before: &str, after: &str) -> bool {
+fn keeps_lines(before: &str, after: &str) -> bool {
     let complete = before.rfind('\n').map_or("", |end| &before[..=end]);
     after.starts_with(complete)
 }
@@ -51,7 +57,7 @@ fn limits_of_file_size_are_failures() {
         "run mp/MP+rel-acq --device sim --instances 9",
     ] {
         let script = format!("ulimit -f 0; exec '{}' {arguments} > out", program.display());
-        let ran = Ran::of(Command::new("sh").args(["-c", &script]).current_dir(folder.path()));
+        let ran = Ran::run(Command::new("sh").args(["-c", &script]).current_dir(folder.path()));
         assert_eq!(ran.code, 3, "{arguments}: {ran:?}");
         assert!(!ran.stderr.is_empty() && !ran.stderr.contains("panicked"), "{arguments}: {ran:?}");
     }
@@ -61,20 +67,20 @@ fn limits_of_file_size_are_failures() {
 fn killed_and_resumed_runs_have_the_same_table() {
     let folder = tempfile::tempdir().unwrap();
     let since = std::time::Instant::now();
-    let whole = Ran::of(&mut run(folder.path(), "sim", "whole"));
+    let uninterrupted = Ran::run(&mut run(folder.path(), "sim", "whole"));
     let took = since.elapsed();
-    assert_eq!(whole.code, 0, "{whole:?}");
+    assert_eq!(uninterrupted.code, 0, "{uninterrupted:?}");
     let table = |out: &str| std::fs::read_to_string(folder.path().join(out).join("outcomes.csv")).unwrap();
     let count = times(10, 300);
     for signal in ["-KILL", "-TERM"] {
         for number in 0..count {
             let out = format!("out{signal}-{number}");
             let after = took.mul_f64(1.1 * f64::from(number) / f64::from(count));
-            let (before, now, ran) = ended(folder.path(), "sim", &out, signal, after);
+            let (before, now, ran) = kill_and_resume(folder.path(), "sim", &out, signal, after);
             assert_eq!(ran.code, 0, "{signal} after {after:?}: {ran:?}");
-            assert!(keeps(&before, &now), "{signal} after {after:?}: {before}\n{now}");
+            assert!(keeps_lines(&before, &now), "{signal} after {after:?}: {before}\n{now}");
             assert_eq!(table(&out), table("whole"), "{signal} after {after:?}");
-            assert_eq!(ran.stdout, whole.stdout, "{signal} after {after:?}");
+            assert_eq!(ran.stdout, uninterrupted.stdout, "{signal} after {after:?}");
             std::fs::remove_dir_all(folder.path().join(&out)).unwrap();
         }
     }
@@ -85,17 +91,17 @@ fn killed_and_resumed_driver_runs_have_one_verdict_per_test() {
     let Some(driver) = software_drivers().into_iter().next() else { return };
     let folder = tempfile::tempdir().unwrap();
     let since = std::time::Instant::now();
-    let whole = Ran::of(&mut run(folder.path(), driver, "whole"));
+    let uninterrupted = Ran::run(&mut run(folder.path(), driver, "whole"));
     let took = since.elapsed();
-    let tests = results::read::results(&folder.path().join("whole")).unwrap().lines.len();
-    assert!(whole.code != 2 && tests > 3, "{whole:?}");
+    let tests = results::read::read_results(&folder.path().join("whole")).unwrap().lines.len();
+    assert!(uninterrupted.code != 2 && tests > 3, "{uninterrupted:?}");
     let count = times(4, 60);
     for number in 0..count {
         let out = format!("out-{number}");
         let after = took.mul_f64(f64::from(number + 1) / f64::from(count + 1));
-        let (before, now, ran) = ended(folder.path(), driver, &out, "-KILL", after);
-        assert!(keeps(&before, &now), "after {after:?}: {ran:?}");
-        let found = results::read::results(&folder.path().join(&out)).unwrap();
-        assert_eq!((found.lines.len(), found.missing(), found.incomplete), (tests, 0, None), "{ran:?}");
+        let (before, now, ran) = kill_and_resume(folder.path(), driver, &out, "-KILL", after);
+        assert!(keeps_lines(&before, &now), "after {after:?}: {ran:?}");
+        let found = results::read::read_results(&folder.path().join(&out)).unwrap();
+        assert_eq!((found.lines.len(), found.count_missing(), found.incomplete), (tests, 0, None), "{ran:?}");
     }
 }

@@ -40,7 +40,7 @@ fn changes(finding: &Value) -> Vec<(u64, String)> {
 }
 
 /// Applies the fixes to a shader; `None` unless every finding has edits.
-fn mended(text: &str, line: &Value) -> Option<String> {
+fn apply_fixes(text: &str, line: &Value) -> Option<String> {
     let mut edits: BTreeSet<(u64, u64, String)> = BTreeSet::new();
     for finding in line["findings"].as_array().unwrap() {
         let found: Vec<&Value> = finding["mend"]
@@ -91,7 +91,7 @@ fn fixes_of_each_kind() {
         fs::write(folder.path().join(name), &text).unwrap();
         let race = |more: &[&str]| {
             let mut command = vk_litmus(["race", "--format", "json", name]);
-            Ran::of(command.args(flags.split_whitespace()).args(more).current_dir(folder.path()))
+            Ran::run(command.args(flags.split_whitespace()).args(more).current_dir(folder.path()))
         };
         let line = race(&["--fix", "fix.patch"]).json_lines().remove(0);
         writeln!(table, "{name}: {}", summary(&line)).unwrap();
@@ -101,7 +101,7 @@ fn fixes_of_each_kind() {
             continue;
         }
         let mut command = std::process::Command::new("patch");
-        let applied = Ran::of(command.args(["-p0", "-i", "fix.patch"]).current_dir(folder.path()));
+        let applied = Ran::run(command.args(["-p0", "-i", "fix.patch"]).current_dir(folder.path()));
         assert_eq!(applied.code, 0, "{name}: {applied:?}");
         writeln!(table, "    fixed: {}", summary(&race(&[]).json_lines()[0])).unwrap();
     }
@@ -134,9 +134,9 @@ fn assert_answers(folder: &str, snapshot: &str, share: usize) {
         return;
     }
     let path = format!("tests/all/snapshots/all__kinds__{snapshot}.snap");
-    let known = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();
+    let snapshot = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();
     let rows = rows_of(folder, share);
-    let wrong: Vec<&String> = rows.iter().filter(|row| !known.contains(&format!("\n{row}"))).collect();
+    let wrong: Vec<&String> = rows.iter().filter(|row| !snapshot.contains(&format!("\n{row}"))).collect();
     assert!(wrong.is_empty() && rows.len() > 2, "not in the snapshot: {wrong:#?}");
 }
 
@@ -167,7 +167,7 @@ fn chains_of_operations_are_as_in_the_model() {
         for (command, grid, field, expected) in
             [("race", "9", "verdict", walked), ("check", "2", "race", modelled)]
         {
-            let ran = Ran::of(
+            let ran = Ran::run(
                 vk_litmus([command, "--format", "json", "--grid", grid])
                     .arg(&file)
                     .args(flags.split_whitespace()),
@@ -209,7 +209,7 @@ fn row_of(file: &Path) -> String {
     let mut table = String::new();
     let text = fs::read_to_string(file).unwrap();
     let flags = text.lines().next().unwrap().trim_start_matches("// ");
-    let ran = Ran::of(vk_litmus(["race", "--format", "json"]).arg(file).args(flags.split_whitespace()));
+    let ran = Ran::run(vk_litmus(["race", "--format", "json"]).arg(file).args(flags.split_whitespace()));
     let lines = ran.json_lines();
     assert!(!lines.is_empty(), "{ran:?}");
     for line in lines {
@@ -223,11 +223,12 @@ fn row_of(file: &Path) -> String {
         }
         let name = file.file_name().unwrap().to_str().unwrap();
         writeln!(table, "{name} {}: {}", line["entry"].as_str().unwrap(), summary(&line)).unwrap();
-        let Some(mended) = mended(&text, &line) else { continue };
+        let Some(mended) = apply_fixes(&text, &line) else { continue };
         let folder = tempfile::tempdir().unwrap();
-        let again = folder.path().join(name);
-        fs::write(&again, mended).unwrap();
-        let ran = Ran::of(vk_litmus(["race", "--format", "json"]).arg(&again).args(flags.split_whitespace()));
+        let fixed_file = folder.path().join(name);
+        fs::write(&fixed_file, mended).unwrap();
+        let ran =
+            Ran::run(vk_litmus(["race", "--format", "json"]).arg(&fixed_file).args(flags.split_whitespace()));
         writeln!(table, "    mended: {}", summary(&ran.json_lines()[0])).unwrap();
     }
     table
@@ -246,7 +247,7 @@ fn plain_updates_become_atomics() {
         let text = fs::read_to_string(&file).unwrap();
         let comment = |number: usize| text.lines().nth(number).unwrap().trim_start_matches("// ");
         let ran =
-            Ran::of(vk_litmus(["race", "--format", "json"]).arg(&file).args(comment(0).split_whitespace()));
+            Ran::run(vk_litmus(["race", "--format", "json"]).arg(&file).args(comment(0).split_whitespace()));
         let line = &ran.json_lines()[0];
         assert_eq!(line["verdict"], "racy", "{}", file.display());
         let expected = comment(1).strip_prefix("fix: ").unwrap();

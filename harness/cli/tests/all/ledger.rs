@@ -33,21 +33,21 @@ fn every_row_of_the_ledger_names_tests_or_a_gap() {
             let name = pattern.split('`').next().unwrap();
             assert!(root.join("harness/cli/patterns").join(name).is_dir(), "row {number}: pattern `{name}`");
         }
-        let without = tests.contains("none: ") && tests.starts_with("none");
-        match (without, tests.contains("; none ")) {
+        let has_no_test = tests.contains("none: ") && tests.starts_with("none");
+        match (has_no_test, tests.contains("; none ")) {
             (true, _) => none.push(number),
             (false, true) => partly.push(number),
             (false, false) => {}
         }
-        assert!(without || found > 0, "row {number} names no test");
+        assert!(has_no_test || found > 0, "row {number} names no test");
     }
     assert_eq!(numbers, (1..=43).collect::<Vec<_>>());
-    let said = |of: &[u32]| {
+    let format_list = |of: &[u32]| {
         let (last, rest) = of.split_last().unwrap();
         let rest = rest.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
         format!("({rest} and {last})")
     };
-    for part in [said(&none), said(&partly)] {
+    for part in [format_list(&none), format_list(&partly)] {
         assert!(text.lines().last().unwrap().contains(&part), "the last line does not say {part}");
     }
 }

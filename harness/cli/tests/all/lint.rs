@@ -21,7 +21,7 @@ fn lint_body(body: &str) -> Vec<(String, u32)> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("k.comp");
     fs::write(&file, format!("{KHR}{body}}}\n")).unwrap();
-    let ran = Ran::of(&mut vk_litmus(["lint", "--format", "json", file.to_str().unwrap()]));
+    let ran = Ran::run(&mut vk_litmus(["lint", "--format", "json", file.to_str().unwrap()]));
     assert_eq!(ran.code, 0, "{ran:?}");
     for schema in schemas("lint.schema.json", "lint.schema.json") {
         assert_valid(&schema, &ran.json_lines()[0]);
@@ -113,27 +113,27 @@ fn the_right_forms_of_patterns_are_clean() {
     if !installed("glslangValidator") {
         return;
     }
-    let listed = Ran::of(&mut vk_litmus(["patterns", "--format", "json"]));
+    let listed = Ran::run(&mut vk_litmus(["patterns", "--format", "json"]));
     let all: results::wire::PatternsRecord = serde_json::from_str(&listed.stdout).unwrap();
     let folder = tempfile::tempdir().unwrap();
     for pattern in &all.patterns {
         let file = folder.path().join(format!("{}.comp", pattern.name));
         fs::write(&file, &pattern.forms[0].glsl).unwrap();
-        let ran = Ran::of(&mut vk_litmus(["lint", file.to_str().unwrap(), "-q"]));
+        let ran = Ran::run(&mut vk_litmus(["lint", file.to_str().unwrap(), "-q"]));
         assert_eq!((ran.code, ran.stdout.as_str()), (0, ""), "{}", pattern.name);
     }
 }
 
 #[test]
 fn rules_cite_existing_clauses() {
-    let known = model::clauses::clauses();
-    let ran = Ran::of(&mut vk_litmus(["lint"]));
+    let clauses = model::clauses::clauses();
+    let ran = Ran::run(&mut vk_litmus(["lint"]));
     assert_eq!((ran.code, ran.stdout.lines().count()), (0, frontend::RULES.len()), "{ran:?}");
     for (rule, _, clause) in frontend::RULES {
-        assert!(known.iter().any(|one| one.id == clause), "{rule}: no clause {clause}");
+        assert!(clauses.iter().any(|one| one.id == clause), "{rule}: no clause {clause}");
         assert!(ran.stdout.contains(&format!("lint:{rule} ")), "{ran:?}");
     }
-    let ran = Ran::of(&mut vk_litmus(["lint", "mp/MP+rel-acq"]));
+    let ran = Ran::run(&mut vk_litmus(["lint", "mp/MP+rel-acq"]));
     assert_eq!(ran.code, 2, "{ran:?}");
 }
 
@@ -163,7 +163,7 @@ OpFunctionEnd
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("k.spvasm");
     fs::write(&file, text).unwrap();
-    let ran = Ran::of(&mut vk_litmus(["lint", file.to_str().unwrap()]));
+    let ran = Ran::run(&mut vk_litmus(["lint", file.to_str().unwrap()]));
     assert_eq!(ran.code, 0, "{ran:?}");
     let rules: Vec<&str> = ran.stdout.lines().map(|line| line.rsplit('/').next().unwrap()).collect();
     let expected = [
@@ -183,7 +183,7 @@ fn a_file_implies_its_command() {
     let text =
         "VULKAN a\n{ buffer u32 x = 0; }\n P0@sg 0, wg 0, qf 0 ;\n st.atom.dv.sc0 x, 1 ;\nexists (x == 1)\n";
     fs::write(&test, text).unwrap();
-    let ran = Ran::of(&mut vk_litmus([test.to_str().unwrap(), "--format", "json"]));
+    let ran = Ran::run(&mut vk_litmus([test.to_str().unwrap(), "--format", "json"]));
     assert_eq!((ran.code, &ran.json_lines()[0]["schema"]), (0, &"vk-litmus/check/1".into()), "{ran:?}");
     if !installed("glslangValidator") {
         return;
@@ -193,7 +193,7 @@ fn a_file_implies_its_command() {
     fs::write(&shader, format!("{KHR}{body}}}\n")).unwrap();
     let line = |words: &[&str]| {
         let mut command = vk_litmus(words.iter().copied());
-        Ran::of(command.args([shader.to_str().unwrap(), "--grid", "1", "--format", "json"]))
+        Ran::run(command.args([shader.to_str().unwrap(), "--grid", "1", "--format", "json"]))
             .json_lines()
             .remove(0)
     };
@@ -206,6 +206,6 @@ fn a_file_implies_its_command() {
     for schema in schemas("race.schema.json", "race.schema.json").iter().take(1) {
         assert_valid(schema, &implied);
     }
-    let ran = Ran::of(&mut vk_litmus([shader.to_str().unwrap(), "--grid", "1"]));
+    let ran = Ran::run(&mut vk_litmus([shader.to_str().unwrap(), "--grid", "1"]));
     assert!(ran.stdout.contains("lint:lockstep"), "{ran:?}");
 }

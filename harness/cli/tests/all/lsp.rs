@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 use crate::common::{installed, vk_litmus};
 
 /// The time limit of each answer. Debug builds on busy machines are slow.
-const PATIENCE: Duration = Duration::from_secs(120);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// An editor: a client over standard input and output.
 struct Editor {
@@ -123,7 +123,7 @@ impl Editor {
 
     /// Receives a message and stores its diagnostics or text.
     fn receive(&mut self) -> Value {
-        let message = self.messages.recv_timeout(PATIENCE).unwrap();
+        let message = self.messages.recv_timeout(ANSWER_TIMEOUT).unwrap();
         match message["method"].as_str() {
             Some("textDocument/publishDiagnostics") => self.published.push(message["params"].clone()),
             Some("window/showMessage") => {
@@ -329,10 +329,11 @@ fn step(editor: &mut Editor, words: &[&str], text: &str) -> String {
                 let items = found["result"].as_array().unwrap();
                 for word in &words[3..] {
                     let item = items.iter().find(|item| item["label"] == *word);
-                    let shown = item.map(|item| (place(&item["textEdit"]["range"]), item["detail"].as_str()));
-                    let shown =
-                        shown.map(|(place, detail)| format!("{place} {}", detail.unwrap_or_default()));
-                    writeln!(answer, "{word}: {}", shown.as_deref().unwrap_or("not offered").trim_end())
+                    let item_text =
+                        item.map(|item| (place(&item["textEdit"]["range"]), item["detail"].as_str()));
+                    let item_text =
+                        item_text.map(|(place, detail)| format!("{place} {}", detail.unwrap_or_default()));
+                    writeln!(answer, "{word}: {}", item_text.as_deref().unwrap_or("not offered").trim_end())
                         .unwrap();
                 }
             }

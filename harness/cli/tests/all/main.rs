@@ -2,7 +2,6 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod annotated;
-mod beside;
 mod capture;
 mod cases;
 mod certificates;
@@ -21,7 +20,6 @@ mod families;
 mod faulty;
 mod figures;
 mod findings;
-mod given;
 mod glsl;
 mod graphics;
 mod gtest;
@@ -36,6 +34,7 @@ mod ledger;
 mod library;
 mod lint;
 mod lsp;
+mod machine_code;
 mod missing;
 mod patterns;
 mod playground;
@@ -48,6 +47,7 @@ mod reports;
 mod repro;
 mod run;
 mod serve;
+mod shader_inputs;
 mod sim;
 mod sites;
 mod small;

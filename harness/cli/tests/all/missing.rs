@@ -31,7 +31,7 @@ fn each_shader_has_its_verdict() {
         let expected = comment(&text, "expect:").unwrap();
         let arguments = comment(&text, "args:").unwrap_or_default();
         let mut command = vk_litmus(["race", "--format", "json"]);
-        let ran = Ran::of(command.arg(&file).args(arguments.split_whitespace()));
+        let ran = Ran::run(command.arg(&file).args(arguments.split_whitespace()));
         // The schema of the contract does not list this verdict.
         let count = if expected == "needs-inputs" { 1 } else { usize::MAX };
         for schema in schemas("race.schema.json", "race.schema.json").iter().take(count) {
@@ -64,7 +64,7 @@ fn a_saved_case_reproduces_the_chosen_inputs() {
         let case = case.to_str().unwrap();
         let verdict = |arguments: &[&str]| {
             let mut command = vk_litmus(["race", "--format", "json", &file]);
-            let ran = Ran::of(command.args(arguments));
+            let ran = Ran::run(command.args(arguments));
             let mut line: RaceLine = serde_json::from_str(&ran.stdout).unwrap();
             line.findings.iter_mut().for_each(|finding| finding.mend.clear());
             (line.verdict, line.findings, ran.code)
@@ -92,7 +92,7 @@ fn unreached_code_is_named_with_its_option() {
     ] {
         let folder = tempfile::tempdir().unwrap();
         let mut command = vk_litmus(arguments.iter().copied());
-        let ran = Ran::of(command.arg(&file).current_dir(folder.path()));
+        let ran = Ran::run(command.arg(&file).current_dir(folder.path()));
         assert_eq!(ran.code, 3, "{arguments:?}: {ran:?}");
         let all = format!("{}{}", ran.stdout, ran.stderr);
         for word in ["needs-inputs", "grid", "line 9", "--grid X,Y,Z"] {
@@ -107,7 +107,7 @@ fn a_part_of_the_launch_is_needed_once() {
         return;
     }
     let file = format!("{}/position-hashed-twice.comp", folder());
-    let ran = Ran::of(&mut vk_litmus(["race", "--format", "json", &file]));
+    let ran = Ran::run(&mut vk_litmus(["race", "--format", "json", &file]));
     let line: RaceLine = serde_json::from_str(&ran.stdout).unwrap();
     let needs: Vec<_> = line.needs.iter().map(|needed| (&*needed.name, &*needed.lines)).collect();
     assert_eq!(needs, [("grid", "lines 8, 11")]);
@@ -123,7 +123,7 @@ fn some_workgroups_are_not_enough_for_final_contents() {
         let folder = tempfile::tempdir().unwrap();
         let mut command = vk_litmus(arguments.iter().copied());
         command.args([&file, "--grid", "4", "--workgroup", "0"]);
-        let ran = Ran::of(command.current_dir(folder.path()));
+        let ran = Ran::run(command.current_dir(folder.path()));
         assert_eq!(ran.code, 2, "{arguments:?}: {ran:?}");
         assert!(ran.stderr.contains("--workgroup: "), "{arguments:?}: {ran:?}");
     }
@@ -147,7 +147,7 @@ fn no_command_is_clean_where_race_is_not() {
         }
         let arguments = comment(&text, "args:").unwrap_or_default();
         let mut race = vk_litmus(["race", "--format", "json"]);
-        let race = Ran::of(race.arg(&file).args(arguments.split_whitespace()));
+        let race = Ran::run(race.arg(&file).args(arguments.split_whitespace()));
         let needs = race.json_lines()[0]["needs"].as_array().cloned().unwrap_or_default();
         let is_buffer = |needed: &serde_json::Value| {
             needed["lines"] == "" && needed["option"].as_str().is_some_and(|option| option.starts_with("--b"))
@@ -157,7 +157,7 @@ fn no_command_is_clean_where_race_is_not() {
         }
         for command in ["check", "explain"] {
             let mut command_line = vk_litmus([command]);
-            let ran = Ran::of(command_line.arg(&file).args(arguments.split_whitespace()));
+            let ran = Ran::run(command_line.arg(&file).args(arguments.split_whitespace()));
             assert!([1, 3].contains(&ran.code), "{command} {}: {ran:?}", file.display());
         }
         compared += 1;
@@ -184,7 +184,7 @@ fn an_answer_names_the_inputs_that_it_needs() {
         ("explain", "text"),
         ("explain", "html"),
     ] {
-        let ran = Ran::of(&mut vk_litmus([command, &file, "--format", format]));
+        let ran = Ran::run(&mut vk_litmus([command, &file, "--format", format]));
         assert_eq!(ran.code, 3, "{command} {format}: {ran:?}");
         // `check` prints the answer to standard output, and the assumed inputs to standard error.
         let all = if (command, format) == ("check", "text") { ran.stdout + &ran.stderr } else { ran.stdout };
@@ -221,7 +221,7 @@ fn every_command_names_every_kind_of_input() {
             let macros = macros.iter().flat_map(|name| ["-D", name]);
             let folder = tempfile::tempdir().unwrap();
             let mut command_line = vk_litmus(command.iter().copied());
-            let ran = Ran::of(command_line.arg(&file).args(macros).current_dir(folder.path()));
+            let ran = Ran::run(command_line.arg(&file).args(macros).current_dir(folder.path()));
             assert_eq!(ran.code, 3, "{command:?} {file}: {ran:?}");
             let all = format!("{}{}", ran.stdout, ran.stderr);
             for word in ["needs-inputs", &format!("`{name}` is not given"), option] {
@@ -241,7 +241,7 @@ fn run_skips_shaders_with_addresses() {
     for inputs in ["auto", "zeros"] {
         let folder = tempfile::tempdir().unwrap();
         let mut command = vk_litmus(["run", "--device", "sim", "--instances", "8", "-D", "ADDRESS", &file]);
-        let ran = Ran::of(command.args(["--inputs", inputs]).current_dir(folder.path()));
+        let ran = Ran::run(command.args(["--inputs", inputs]).current_dir(folder.path()));
         assert_eq!(ran.code, 3, "{ran:?}");
         let all = ran.stdout + &ran.stderr;
         assert!(all.contains("skipped: not available: dispatching buffers that are accessed by"), "{all}");
@@ -251,7 +251,7 @@ fn run_skips_shaders_with_addresses() {
 #[test]
 fn a_value_for_an_unknown_override_is_refused() {
     let file = format!("{}/override-guard.wgsl", folder());
-    let ran = Ran::of(&mut vk_litmus(["race", &file, "--spec", "limmit=1"]));
+    let ran = Ran::run(&mut vk_litmus(["race", &file, "--spec", "limmit=1"]));
     assert_eq!(ran.code, 2, "{ran:?}");
     let all = ran.stdout + &ran.stderr;
     assert!(all.contains("--spec limmit: no such override; expected one of limit"), "{all}");
@@ -265,7 +265,7 @@ fn every_analysis_needs_contents_that_decide_a_race() {
     }
     let file = format!("{}/histogram-plain.comp", folder());
     for command in ["race", "check", "explain"] {
-        let ran = Ran::of(&mut vk_litmus([command, &file]));
+        let ran = Ran::run(&mut vk_litmus([command, &file]));
         assert_eq!(ran.code, 3, "{command}: {ran:?}");
         let all = format!("{}{}", ran.stdout, ran.stderr);
         assert!(all.contains("needs-inputs") && all.contains("`Values` is not given"), "{command}: {ran:?}");
@@ -278,7 +278,7 @@ fn an_assertion_about_an_unknown_name_lists_the_names() {
     if !installed("glslangValidator") {
         return;
     }
-    let ran = Ran::of(&mut vk_litmus(["race", &file, "--assert", "nothing[0] == 1"]));
+    let ran = Ran::run(&mut vk_litmus(["race", &file, "--assert", "nothing[0] == 1"]));
     assert_eq!(ran.code, 2, "{ran:?}");
     assert!(ran.stdout.contains("data"), "{ran:?}");
 }

@@ -14,7 +14,7 @@ fn root() -> PathBuf {
 }
 
 fn patterns() -> Vec<PatternRecord> {
-    let ran = Ran::of(&mut vk_litmus(["patterns", "--format", "json"]));
+    let ran = Ran::run(&mut vk_litmus(["patterns", "--format", "json"]));
     let record: PatternsRecord = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(record.schema, "vk-litmus/patterns/1");
     for schema in schemas("patterns.schema.json", "patterns.schema.json") {
@@ -23,30 +23,30 @@ fn patterns() -> Vec<PatternRecord> {
     record.patterns
 }
 
-fn blessing() -> bool {
+fn is_blessing() -> bool {
     std::env::var_os("VK_LITMUS_BLESS").is_some()
 }
 
 /// Compares a file with its generated text, or regenerates it.
-fn current(path: &Path, wanted: &str) {
-    if blessing() {
+fn assert_current(path: &Path, expected: &str) {
+    if is_blessing() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, wanted).unwrap();
+        fs::write(path, expected).unwrap();
     }
     let found = fs::read_to_string(path).unwrap_or_default();
-    assert_eq!(found, wanted, "{} is not current: VK_LITMUS_BLESS=1 writes it anew", path.display());
+    assert_eq!(found, expected, "{} is not current: VK_LITMUS_BLESS=1 writes it anew", path.display());
 }
 
 /// Runs a command on a form.
 fn run_on_form(command: &[&str], file: &Path, pattern: &PatternRecord) -> Ran {
     let grid = pattern.grid.map(|n| n.to_string()).join(",");
-    let mut asked = vk_litmus(command.iter().copied());
-    asked.arg(file).args(["--grid", &grid, "--assert", &pattern.assertion]);
+    let mut program = vk_litmus(command.iter().copied());
+    program.arg(file).args(["--grid", &grid, "--assert", &pattern.assertion]);
     // `check` determines the loop bound itself.
     if let Some(bound) = pattern.unroll.filter(|_| command[0] != "check") {
-        asked.args(["--unroll", &bound.to_string()]);
+        program.args(["--unroll", &bound.to_string()]);
     }
-    Ran::of(&mut asked)
+    Ran::run(&mut program)
 }
 
 /// Returns the litmus test of a form: the lifted shader with a name and an expectation.
@@ -72,7 +72,7 @@ fn each_form_has_the_verdict_that_is_claimed() {
     let folder = tempfile::tempdir().unwrap();
     let mut wrong = Vec::new();
     // A soak, and a run that updates the files, take all patterns.
-    let share = if blessing() || std::env::var_os("VK_LITMUS_SOAK").is_some() { 1 } else { 2 };
+    let share = if is_blessing() || std::env::var_os("VK_LITMUS_SOAK").is_some() { 1 } else { 2 };
     for pattern in patterns().into_iter().step_by(share) {
         for form in &pattern.forms {
             let file = folder.path().join(format!("{}.comp", form.name));
@@ -102,7 +102,7 @@ fn each_form_has_the_verdict_that_is_claimed() {
             let lifted = run_on_form(&["convert", "--to", "litmus"], &file, &pattern);
             assert_eq!(lifted.code, 0, "{lifted:?}");
             let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("patterns").join(&pattern.name);
-            current(
+            assert_current(
                 &path.join(format!("{}.litmus", form.name)),
                 &litmus_of(&pattern, form, &lifted.stdout, line),
             );
@@ -115,7 +115,7 @@ fn each_form_has_the_verdict_that_is_claimed() {
 #[test]
 fn generated_litmus_tests_have_the_claimed_verdicts() {
     let patterns = Path::new(env!("CARGO_MANIFEST_DIR")).join("patterns");
-    let ran = Ran::of(&mut vk_litmus(["check", patterns.to_str().unwrap(), "--format", "json"]));
+    let ran = Ran::run(&mut vk_litmus(["check", patterns.to_str().unwrap(), "--format", "json"]));
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let lines = ran.json_lines();
     let forms: usize = self::patterns()
@@ -129,11 +129,11 @@ fn generated_litmus_tests_have_the_claimed_verdicts() {
 
 #[test]
 fn descriptions_of_patterns_are_consistent() {
-    let known: BTreeSet<&str> = model::clauses::clauses().iter().map(|clause| clause.id).collect();
+    let clause_ids: BTreeSet<&str> = model::clauses::clauses().iter().map(|clause| clause.id).collect();
     for pattern in patterns() {
         let name = &pattern.name;
         for clause in &pattern.clauses {
-            assert!(known.contains(clause.as_str()), "{name}: no clause {clause}");
+            assert!(clause_ids.contains(clause.as_str()), "{name}: no clause {clause}");
         }
         let names: BTreeSet<&str> = pattern.forms.iter().map(|form| form.name.as_str()).collect();
         assert_eq!(names.len(), pattern.forms.len(), "{name}: forms of one name");
@@ -144,8 +144,12 @@ fn descriptions_of_patterns_are_consistent() {
             assert!(!form.mend.is_empty() && !form.why.is_empty(), "{name}: no mend");
             // The fix restores the correct form; some fixes are in a separate file.
             for change in &form.mend {
-                let of = |text: &str| right.iter().any(|form| form.glsl.contains(text));
-                assert!(change.to.split("\n…\n").all(of), "{name}: no right form has `{}`", change.to);
+                let is_in_right_form = |text: &str| right.iter().any(|form| form.glsl.contains(text));
+                assert!(
+                    change.to.split("\n…\n").all(is_in_right_form),
+                    "{name}: no right form has `{}`",
+                    change.to
+                );
             }
             let replaced = form.mend.iter().rev().filter(|change| !change.from.is_empty());
             let undone =
@@ -168,10 +172,10 @@ fn pages_are_current() {
     );
     let mut names = BTreeSet::from(["README.md".to_owned()]);
     for pattern in patterns() {
-        let ran = Ran::of(&mut vk_litmus(["patterns", &pattern.name]));
+        let ran = Ran::run(&mut vk_litmus(["patterns", &pattern.name]));
         assert_eq!(ran.code, 0, "{ran:?}");
         let file = format!("{}.md", pattern.name);
-        current(&folder.join(&file), &ran.stdout);
+        assert_current(&folder.join(&file), &ran.stdout);
         let wrong: Vec<&str> = pattern
             .forms
             .iter()
@@ -181,7 +185,7 @@ fn pages_are_current() {
         index += &format!("| [{}]({file}) | {} | {} |\n", pattern.name, pattern.title, wrong.join(", "));
         names.insert(file);
     }
-    current(&folder.join("README.md"), &index);
+    assert_current(&folder.join("README.md"), &index);
     let found: BTreeSet<String> = fs::read_dir(&folder)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -191,13 +195,13 @@ fn pages_are_current() {
 
 #[test]
 fn forms_are_printed_and_mistakes_reported() {
-    let ran = Ran::of(&mut vk_litmus(["patterns", "spin-lock", "--form", "right"]));
+    let ran = Ran::run(&mut vk_litmus(["patterns", "spin-lock", "--form", "right"]));
     assert!(ran.code == 0 && ran.stdout.starts_with("#version 450\n"), "{ran:?}");
     for (arguments, words) in [
         (&["patterns", "spin-lok"][..], "unknown pattern `spin-lok` (did you mean `spin-lock`?)"),
         (&["patterns", "spin-lock", "--form", "rigth"], "unknown form `rigth` (did you mean `right`?)"),
     ] {
-        let ran = Ran::of(&mut vk_litmus(arguments.iter().copied()));
+        let ran = Ran::run(&mut vk_litmus(arguments.iter().copied()));
         assert!(ran.code == 2 && ran.stderr.contains(words), "{ran:?}");
     }
 }

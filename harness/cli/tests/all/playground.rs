@@ -25,7 +25,7 @@ fn the_simulated_gpu_answers_as_run_does() {
         let found = litmus::corpus::tests().into_iter().find(|test| test.id == id).unwrap();
         let mut command = vk_litmus(["run", id, "--device", "sim", "--instances", "4000", "--seed", "3"]);
         command.args(["--format", "json", "-q", "--out", "out"]).current_dir(folder.path());
-        let ran = Ran::of(command.args(fault.iter().flat_map(|fault| ["--fault", *fault])));
+        let ran = Ran::run(command.args(fault.iter().flat_map(|fault| ["--fault", *fault])));
         let program: RunLine = serde_json::from_str(ran.stdout.lines().next().unwrap()).unwrap();
         let request = json!({
             "request": "simulate", "question": {"text": found.text}, "fault": fault, "instances": 4000, "seed": 3,
@@ -39,10 +39,10 @@ fn the_simulated_gpu_answers_as_run_does() {
 
 /// Returns the shaders of the tests, and those of the cases if available.
 fn shaders(extension: &str) -> Vec<PathBuf> {
-    let own = root().join("harness/cli/tests/all/shaders");
+    let shaders_folder = root().join("harness/cli/tests/all/shaders");
     let cases =
         std::env::var_os("VK_LITMUS_CORPORA").map(|corpora| PathBuf::from(corpora).join("../cases/shaders"));
-    let folders = std::iter::once(own).chain(cases.filter(|folder| folder.is_dir()));
+    let folders = std::iter::once(shaders_folder).chain(cases.filter(|folder| folder.is_dir()));
     let files = folders.flat_map(|folder| walkdir::WalkDir::new(folder).sort_by_file_name());
     let files = files.map(|entry| entry.unwrap().into_path());
     files.filter(|file| file.extension().is_some_and(|own| own == extension)).collect()
@@ -52,7 +52,7 @@ fn shaders(extension: &str) -> Vec<PathBuf> {
 fn compare_races(files: &[PathBuf], language: &str) -> usize {
     let names: Vec<&str> = files.iter().map(|file| file.to_str().unwrap()).collect();
     let mut command = vk_litmus(["race", "--format", "json", "-q", "--jobs", "2", "--timeout", "60s"]);
-    let program = Ran::of(command.args(&names)).json_lines();
+    let program = Ran::run(command.args(&names)).json_lines();
     let mut compared = 0;
     for name in names {
         let text = fs::read_to_string(name).unwrap();
@@ -64,13 +64,13 @@ fn compare_races(files: &[PathBuf], language: &str) -> usize {
             assert_eq!(program[0]["cause"], "does not compile", "{name}: {page}");
             continue;
         };
-        let own = if language == "wgsl" { "shader.wgsl" } else { "shader.spvasm" };
+        let file_name = if language == "wgsl" { "shader.wgsl" } else { "shader.spvasm" };
         let comparable = |line: &Value, file: &str| {
             let mut line = line.clone();
             line.as_object_mut().unwrap().remove("compiler");
             line.to_string().replace(file, "FILE")
         };
-        let page: Vec<String> = page.iter().map(|line| comparable(line, own)).collect();
+        let page: Vec<String> = page.iter().map(|line| comparable(line, file_name)).collect();
         let program: Vec<String> = program.iter().map(|line| comparable(line, name)).collect();
         assert_eq!(page, program, "{name}");
         compared += 1;
@@ -96,7 +96,7 @@ fn races_are_those_of_the_program() {
 
 /// Returns the report of a results folder as JSON.
 fn report_of(folder: &std::path::Path) -> String {
-    let ran = Ran::of(vk_litmus(["report", "--format", "json"]).arg(folder));
+    let ran = Ran::run(vk_litmus(["report", "--format", "json"]).arg(folder));
     assert_eq!(ran.stderr, "", "{}", ran.stdout);
     ran.stdout
 }
@@ -112,8 +112,8 @@ fn report_reads_results_saved_in_a_browser() {
             "started": "2026-01-02T03:04:05Z", "milliseconds": 1500, "seed": 7, "dispatches": 2, "kernel": "fn test() {}",
             "not_executed": not_executed, "outcomes": [outcome(0, 1, 900), outcome(1, 0, 100), outcome(0, 0, 200)],
         });
-        let asked = json!({"request": "record", "question": {"text": text}, "run": run});
-        let answer: Value = serde_json::from_str(&web::answer(&asked.to_string())).unwrap();
+        let request = json!({"request": "record", "question": {"text": text}, "run": run});
+        let answer: Value = serde_json::from_str(&web::answer(&request.to_string())).unwrap();
         let folder = tempdir().unwrap();
         for file in answer["files"].as_array().unwrap_or_else(|| panic!("{answer}")) {
             fs::write(folder.path().join(file["name"].as_str().unwrap()), file["text"].as_str().unwrap())
@@ -133,7 +133,7 @@ fn report_reads_results_saved_in_a_browser() {
     let journal = folder.path().join("run.jsonl");
     let line = fs::read_to_string(&journal).unwrap();
     fs::write(&journal, line.replacen("900", "901", 1)).unwrap();
-    let changed = Ran::of(vk_litmus(["report", "--format", "json"]).arg(folder.path()));
+    let changed = Ran::run(vk_litmus(["report", "--format", "json"]).arg(folder.path()));
     assert!(changed.stderr.contains("the record was changed"), "{}", changed.stderr);
 }
 
@@ -256,8 +256,8 @@ struct Browser {
 }
 
 impl Browser {
-    /// Opens a page of the server at `own`.
-    fn open(program: &Path, own: SocketAddr, page: &str) -> Browser {
+    /// Opens a page of the server at the address `server`.
+    fn open(program: &Path, server: SocketAddr, page: &str) -> Browser {
         let profile = tempdir().unwrap();
         let mut process = Command::new(program)
             .args([
@@ -273,7 +273,7 @@ impl Browser {
             .args(["--disable-background-networking", "--enable-logging=stderr"])
             .arg(format!("--user-data-dir={}", profile.path().display()))
             .arg("--remote-debugging-port=0")
-            .arg(format!("http://{own}/{page}"))
+            .arg(format!("http://{server}/{page}"))
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
@@ -283,7 +283,7 @@ impl Browser {
             let lines = BufReader::new(errors).lines().map_while(Result::ok);
             let messages = lines.filter(|line| line.contains(":CONSOLE")).collect();
             // If the browser exits early there is no result, and this connection ends the wait.
-            if let Ok(mut stream) = TcpStream::connect(own) {
+            if let Ok(mut stream) = TcpStream::connect(server) {
                 let result = json!({"error": "the browser ended"}).to_string();
                 let length = result.len();
                 let _ = write!(stream, "POST /result HTTP/1.1\r\nContent-Length: {length}\r\n\r\n{result}");
@@ -311,7 +311,7 @@ fn the_page_works_in_a_browser() {
     let store_buffering = text("sb/SB+rlx-rlx");
     let server = Server {
         module: module().map(|module| fs::read(module).unwrap()),
-        patterns: Ran::of(&mut vk_litmus(["patterns", "--format", "json"])).stdout,
+        patterns: Ran::run(&mut vk_litmus(["patterns", "--format", "json"])).stdout,
         axe: axe(),
         tests: vec![
             ("wrong", store_buffering.replacen("st.atom", "st.atmo", 1)),
@@ -320,7 +320,7 @@ fn the_page_works_in_a_browser() {
         ],
     };
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let own = listener.local_addr().unwrap();
+    let address = listener.local_addr().unwrap();
     let (sender, results) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         // Browsers open connections in advance.
@@ -335,14 +335,14 @@ fn the_page_works_in_a_browser() {
             }
         });
     });
-    let page = Browser::open(&browser, own, "");
+    let page = Browser::open(&browser, address, "");
     let mut result = results.recv().unwrap();
     let errors = page.close();
     // The end of the browser also ends this wait.
     results.recv().unwrap();
     // The link in a new profile.
     let link = result["link"].as_str().unwrap_or_default();
-    let page = Browser::open(&browser, own, link);
+    let page = Browser::open(&browser, address, link);
     let linked = results.recv().unwrap();
     assert_eq!((&linked["rows"], page.close()), (&result["outcomes"], Vec::new()), "{linked}");
 

@@ -8,7 +8,7 @@ fn run(arguments: &[&str]) -> Ran {
     let folder = tempfile::tempdir().unwrap();
     let mut command = vk_litmus(["run", "--format", "json", "--seed", "1"]);
     command.args(arguments).current_dir(folder.path());
-    Ran::of(&mut command)
+    Ran::run(&mut command)
 }
 
 fn strings(value: &Value) -> Vec<&str> {
@@ -43,12 +43,12 @@ fn the_simulated_gpu_guarantees_exactly_its_progress_model() {
 
 #[test]
 fn the_seed_determines_the_schedule() {
-    let seen = || {
+    let run_once = || {
         let ran = run(&["--device", "sim", "--progress", "hsa", "progress/mutex"]);
         let line = ran.json_lines().remove(0);
         (line["progress"]["runs"].clone(), line["progress"]["stuck"].clone(), line["detail"].clone())
     };
-    assert_eq!(seen(), seen());
+    assert_eq!(run_once(), run_once());
 }
 
 #[test]
@@ -59,13 +59,18 @@ fn a_broken_claim_is_a_violation() {
         std::fs::write(folder.path().join("sim-progress.txt"), claim).unwrap();
         run(&["--device", "sim", "--progress", "obe", "--expect", expect, "progress/handoff-up"])
     };
-    let broken = claimed("# Too much.\nhsa\n");
-    assert_eq!(broken.code, 1, "{}", broken.stderr);
-    let line = &broken.json_lines()[0];
+    let refuted = claimed("# Too much.\nhsa\n");
+    assert_eq!(refuted.code, 1, "{}", refuted.stderr);
+    let line = &refuted.json_lines()[0];
     assert_eq!(line["verdict"], "violates");
     assert!(line["detail"].as_str().unwrap().ends_with("expected hsa"), "{line:#}");
-    let kept = claimed("obe");
-    assert_eq!((kept.code, &kept.json_lines()[0]["verdict"]), (0, &"conforms".into()), "{}", kept.stderr);
+    let confirmed = claimed("obe");
+    assert_eq!(
+        (confirmed.code, &confirmed.json_lines()[0]["verdict"]),
+        (0, &"conforms".into()),
+        "{}",
+        confirmed.stderr
+    );
     let wrong = claimed("obeying");
     assert_eq!(wrong.code, 2, "{}", wrong.stderr);
     assert!(wrong.stderr.contains("unknown progress model `obeying`"), "{}", wrong.stderr);
@@ -124,7 +129,7 @@ fn waiting_subgroup_lanes_hang_on_software_drivers_and_are_released() {
 #[test]
 fn the_suite_is_never_part_of_another() {
     for suite in ["quick", "full"] {
-        let ran = Ran::of(&mut vk_litmus(["check", "--suite", suite, "--format", "json"]));
+        let ran = Ran::run(&mut vk_litmus(["check", "--suite", suite, "--format", "json"]));
         assert!(ran.json_lines().iter().all(|line| !line["id"].as_str().unwrap().starts_with("progress/")));
     }
 }

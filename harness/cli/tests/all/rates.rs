@@ -12,7 +12,7 @@ fn number(value: &Value) -> f64 {
 fn a_bench_is_valid_and_its_rates_are_those_of_its_runs() {
     for driver in software_drivers() {
         let ran =
-            Ran::of(&mut vk_litmus(["bench", "--device", driver, "--format", "json", "--scale", "0.05"]));
+            Ran::run(&mut vk_litmus(["bench", "--device", driver, "--format", "json", "--scale", "0.05"]));
         assert_eq!(ran.code, 0, "{driver}: {ran:?}");
         let report: Value = serde_json::from_str(&ran.stdout).unwrap();
         schemas("bench.schema.json", "bench.schema.json")
@@ -30,9 +30,9 @@ fn a_bench_is_valid_and_its_rates_are_those_of_its_runs() {
         assert!((number(&report["weak_sb_per_second"]) - weak).abs() <= 1e-6 * weak);
         for run in runs {
             assert_eq!(run["error"], Value::Null, "{run}");
-            let seen: u64 =
+            let total: u64 =
                 run["outcomes"].as_array().unwrap().iter().map(|seen| seen["count"].as_u64().unwrap()).sum();
-            assert_eq!(run["instances"], seen, "{run}");
+            assert_eq!(run["instances"], total, "{run}");
             assert_eq!((&run["not_executed"], &run["unresolved"]), (&0.into(), &0.into()), "{run}");
         }
         for run in report["classic"]["runs"].as_array().unwrap() {
@@ -51,12 +51,12 @@ fn a_tuned_preset_is_one_that_runs() {
     let folder = tempfile::tempdir().unwrap();
     let tune =
         ["tune", "sb/SB+rlx-rlx", "--device", driver, "--time", "1s", "--seed", "7", "--out", "t.toml"];
-    let ran = Ran::of(vk_litmus(tune).current_dir(folder.path()));
+    let ran = Ran::run(vk_litmus(tune).current_dir(folder.path()));
     assert_eq!(ran.code, 0, "{ran:?}");
     let text = std::fs::read_to_string(folder.path().join("t.toml")).unwrap();
     assert!(text.contains("--seed 7") && text.contains("sb/SB+rlx-rlx: instances"), "{text}");
     let run = ["run", "sb/SB+rlx-rlx", "--device", driver, "--stress", "t.toml", "--instances", "1000", "-q"];
-    let ran = Ran::of(vk_litmus(run).args(["--format", "json"]).current_dir(folder.path()));
+    let ran = Ran::run(vk_litmus(run).args(["--format", "json"]).current_dir(folder.path()));
     assert_eq!(ran.code, 0, "{ran:?}");
     assert_eq!(ran.json_lines()[0]["stress"], "t.toml");
 }
@@ -66,13 +66,13 @@ fn a_tuned_preset_is_one_that_runs() {
 #[test]
 fn environments_are_measured_side_by_side() {
     let folder = tempfile::tempdir().unwrap();
-    let own = include_str!("../../../runner/presets/sim.toml");
-    let parallel = own.replace("calibrate = false", "calibrate = false\nparallel = true");
+    let preset = include_str!("../../../runner/presets/sim.toml");
+    let parallel = preset.replace("calibrate = false", "calibrate = false\nparallel = true");
     std::fs::write(folder.path().join("parallel.toml"), &parallel).unwrap();
     let tests = ["mp/MP+rlx-rlx", "mp/MP+rel-acq", "mp/MP+rel-rlx", "sb/SB+rlx-rlx"];
     let bench =
         ["bench", "--device", "sim", "--stress", "parallel.toml,sim", "--time", "2s", "--format", "json"];
-    let ran = Ran::of(vk_litmus(bench).args(tests).current_dir(folder.path()));
+    let ran = Ran::run(vk_litmus(bench).args(tests).current_dir(folder.path()));
     assert_eq!(ran.code, 0, "{ran:?}");
     let report: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!((&report["tests"], &report["mutants"]), (&3.into(), &2.into()), "{report}");
@@ -99,11 +99,11 @@ fn environments_are_measured_side_by_side() {
         assert!((number(&of["deaths_ratio"]) - ratio).abs() < 1e-9);
     }
     let unknown = ["bench", "--device", "sim", "--stress", "warp"];
-    assert_eq!(Ran::of(&mut vk_litmus(unknown)).code, 2);
+    assert_eq!(Ran::run(&mut vk_litmus(unknown)).code, 2);
     let synchronized = ["bench", "--device", "sim", "--stress", "sim", "mp/MP+rel-acq"];
-    let ran = Ran::of(&mut vk_litmus(synchronized));
+    let ran = Ran::run(&mut vk_litmus(synchronized));
     assert_eq!((ran.code, ran.stderr.contains("no test among these")), (2, true), "{ran:?}");
-    assert_eq!(Ran::of(&mut vk_litmus(["bench", "--suite", "quick"])).code, 2, "a suite of no environment");
+    assert_eq!(Ran::run(&mut vk_litmus(["bench", "--suite", "quick"])).code, 2, "a suite of no environment");
 }
 
 #[test]
@@ -111,13 +111,13 @@ fn a_preset_learnt_from_a_suite_is_judged_by_tests_that_it_did_not_see() {
     let folder = tempfile::tempdir().unwrap();
     let tune =
         ["tune", "--suite", "quick", "--device", "sim", "--time", "4s", "--seed", "7", "--out", "t.toml"];
-    let ran = Ran::of(vk_litmus(tune).current_dir(folder.path()));
+    let ran = Ran::run(vk_litmus(tune).current_dir(folder.path()));
     assert_eq!(ran.code, 0, "{ran:?}");
     let hasty = tune.map(|word| if word == "4s" { "100ms" } else { word });
-    let refused = Ran::of(vk_litmus(hasty).current_dir(folder.path()));
+    let refused = Ran::run(vk_litmus(hasty).current_dir(folder.path()));
     assert_eq!((refused.code, refused.stderr.contains("takes at least 1s 320ms")), (2, true), "{refused:?}");
-    let said = |what: &str| ran.stdout.lines().find(|line| line.contains(what)).unwrap().to_owned();
-    let (learnt, unseen) = (said("used for tuning"), said("not used for tuning"));
+    let line_with = |what: &str| ran.stdout.lines().find(|line| line.contains(what)).unwrap().to_owned();
+    let (learnt, unseen) = (line_with("used for tuning"), line_with("not used for tuning"));
     let count = |line: &str| line.split(' ').next().unwrap().parse::<usize>().unwrap();
     let text = std::fs::read_to_string(folder.path().join("t.toml")).unwrap();
     assert!(text.contains(&learnt) && text.contains(&unseen), "{text}");
@@ -127,9 +127,9 @@ fn a_preset_learnt_from_a_suite_is_judged_by_tests_that_it_did_not_see() {
     let families = |tests: &[&str]| -> std::collections::BTreeSet<String> {
         tests.iter().map(|id| id.split('/').next().unwrap().to_owned()).collect()
     };
-    let (here, there) = tests.split_at(count(&learnt));
-    assert!(!here.is_empty() && !there.is_empty(), "{text}");
-    assert!(families(here).is_disjoint(&families(there)), "{text}");
+    let (learnt_tests, there) = tests.split_at(count(&learnt));
+    assert!(!learnt_tests.is_empty() && !there.is_empty(), "{text}");
+    assert!(families(learnt_tests).is_disjoint(&families(there)), "{text}");
     let run = ["run", "sb/SB+rlx-rlx", "--device", "sim", "--stress", "t.toml", "--instances", "1000", "-q"];
-    assert_eq!(Ran::of(vk_litmus(run).current_dir(folder.path())).code, 0);
+    assert_eq!(Ran::run(vk_litmus(run).current_dir(folder.path())).code, 0);
 }

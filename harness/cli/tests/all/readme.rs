@@ -18,7 +18,7 @@ fn the_example_of_the_readme() {
     let test = block(&readme, "litmus file=handoff.litmus");
     let example = &readme[readme.find(test).unwrap()..];
     std::fs::write(folder.path().join("handoff.litmus"), test).unwrap();
-    let ran = Ran::of(vk_litmus(["check", "handoff.litmus"]).current_dir(folder.path()));
+    let ran = Ran::run(vk_litmus(["check", "handoff.litmus"]).current_dir(folder.path()));
     assert_eq!(
         (ran.code, ran.stdout.trim_end()),
         (0, block(example, "text output").trim_end()),
@@ -30,6 +30,6 @@ fn the_example_of_the_readme() {
     let relaxed = test.replace(".rel.dv.sc0.semsc0", ".dv.sc0").replace(".acq.dv.sc0.semsc0", ".dv.sc0");
     assert_ne!(relaxed, test);
     std::fs::write(folder.path().join("relaxed.litmus"), relaxed).unwrap();
-    let ran = Ran::of(vk_litmus(["check", "relaxed.litmus"]).current_dir(folder.path()));
+    let ran = Ran::run(vk_litmus(["check", "relaxed.litmus"]).current_dir(folder.path()));
     assert!(ran.stdout.trim_end().ends_with("(P1:r0 == 1 /\\ P1:r1 == 0) holds"), "{}", ran.stdout);
 }

@@ -18,7 +18,7 @@ fn path(name: &str) -> String {
 
 /// Runs `refine --format json`.
 fn refine(arguments: &[&str]) -> (Ran, Vec<RefineLine>) {
-    let ran = Ran::of(&mut vk_litmus(
+    let ran = Ran::run(&mut vk_litmus(
         ["refine", "--format", "json", "--timeout", "5m"].iter().chain(arguments).copied(),
     ));
     let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/schema/refine.schema.json");
@@ -140,7 +140,7 @@ fn wrong_inputs_are_refused_with_the_expected_form() {
         (&["--through", "cp {in} out.spv", &file], "no {in} or no {out}"),
     ];
     for (arguments, expected) in cases {
-        let ran = Ran::of(&mut vk_litmus(["refine"].iter().chain(arguments).copied()));
+        let ran = Ran::run(&mut vk_litmus(["refine"].iter().chain(arguments).copied()));
         assert_eq!(ran.code, 2, "{arguments:?}: {ran:?}");
         // Messages are wrapped at the width of the terminal.
         let words: Vec<&str> =
@@ -215,11 +215,11 @@ fn stores_through_an_alias_affect_loads() {
     };
     let alias = case("alias.toml", "[buffer.\"0.1\"]\nalias = \"0.0\"\n");
     let reversed = case("reversed.toml", "[buffer.\"0.0\"]\nalias = \"0.1\"\n");
-    let apart = case("apart.toml", "[buffer.\"0.1\"]\nbytes = 16\n");
+    let separate = case("apart.toml", "[buffer.\"0.1\"]\nbytes = 16\n");
     for (case, verdict) in [
         (&alias, RefineVerdict::Breaks),
         (&reversed, RefineVerdict::Breaks),
-        (&apart, RefineVerdict::Refines),
+        (&separate, RefineVerdict::Refines),
     ] {
         let (ran, lines) = refine(&[&before, &after, "--case", case]);
         assert_eq!(lines[0].verdict, verdict, "{case}: {ran:?}");
@@ -227,8 +227,8 @@ fn stores_through_an_alias_affect_loads() {
     // Other commands alias, too: the load returns 7, and a store beyond the smaller type is inside the
     // buffer.
     let far = two_buffers(folder.path(), "far.comp", "y[3] = 7u; y[1] = 5u; a = x[1];");
-    for (case, holds) in [(&alias, true), (&reversed, true), (&apart, false)] {
-        let check = Ran::of(&mut vk_litmus([
+    for (case, holds) in [(&alias, true), (&reversed, true), (&separate, false)] {
+        let check = Ran::run(&mut vk_litmus([
             "check",
             &far,
             "--grid",
@@ -239,20 +239,20 @@ fn stores_through_an_alias_affect_loads() {
             "0.2[0] == 5",
         ]));
         assert_eq!(check.code, i32::from(!holds), "{case}: {check:?}");
-        let race = Ran::of(&mut vk_litmus(["race", &far, "--grid", "1", "--case", case]));
+        let race = Ran::run(&mut vk_litmus(["race", &far, "--grid", "1", "--case", case]));
         assert_eq!(race.code, 0, "{case}: {race:?}");
         let run = ["run", &far, "--case", case, "--device", "sim", "--assert", "0.2[0] == 5"];
-        let ran = Ran::of(vk_litmus(run).args(["--instances", "20"]).current_dir(folder.path()));
+        let ran = Ran::run(vk_litmus(run).args(["--instances", "20"]).current_dir(folder.path()));
         assert_eq!(ran.code, i32::from(!holds), "{case}: {ran:?}");
     }
     // Two invocations race on one word through different names.
-    let both = two_buffers(
+    let two_writes = two_buffers(
         folder.path(),
         "both.comp",
         "if (gl_WorkGroupID.x == 0u) { x[0] = 1u; } else { y[0] = 2u; }",
     );
-    for (case, code) in [(&alias, 1), (&apart, 0)] {
-        let ran = Ran::of(&mut vk_litmus(["race", &both, "--grid", "2", "--case", case]));
+    for (case, code) in [(&alias, 1), (&separate, 0)] {
+        let ran = Ran::run(&mut vk_litmus(["race", &two_writes, "--grid", "2", "--case", case]));
         assert_eq!(ran.code, code, "{case}: {ran:?}");
     }
     for (text, expected) in [
@@ -266,10 +266,10 @@ fn stores_through_an_alias_affect_loads() {
         ),
     ] {
         let wrong = case("wrong.toml", text);
-        let ran = Ran::of(&mut vk_litmus(["race", &far, "--case", &wrong]));
+        let ran = Ran::run(&mut vk_litmus(["race", &far, "--case", &wrong]));
         assert_ne!(ran.code, 0, "{text}: {ran:?}");
-        let shown = format!("{} {}", ran.stdout, ran.stderr);
-        let words: Vec<&str> = shown.split_whitespace().filter(|word| !["│", "×"].contains(word)).collect();
+        let output = format!("{} {}", ran.stdout, ran.stderr);
+        let words: Vec<&str> = output.split_whitespace().filter(|word| !["│", "×"].contains(word)).collect();
         assert!(words.join(" ").contains(expected), "{expected}: {ran:?}");
     }
 }
@@ -300,7 +300,7 @@ fn single_words_are_opened_by_set_binding_and_index() {
         ("0.9[0]", "expected one of 0.0, 0.1, 0.2, 0.3"),
         ("x[0]", "expected `all`, SET.BINDING or SET.BINDING[INDEX]"),
     ] {
-        let ran = Ran::of(&mut vk_litmus(["refine", &before, &after, "--open", open]));
+        let ran = Ran::run(&mut vk_litmus(["refine", &before, &after, "--open", open]));
         assert_eq!(ran.code, 2, "{open}: {ran:?}");
         let words: Vec<&str> =
             ran.stderr.split_whitespace().filter(|word| !["│", "×"].contains(word)).collect();
@@ -308,7 +308,8 @@ fn single_words_are_opened_by_set_binding_and_index() {
     }
     // A load of memory that the shader never writes is kept if others may write it.
     let loads = |open: &[&str]| {
-        let ran = Ran::of(&mut vk_litmus(["convert", "--to", "litmus", &before].iter().chain(open).copied()));
+        let ran =
+            Ran::run(&mut vk_litmus(["convert", "--to", "litmus", &before].iter().chain(open).copied()));
         assert_eq!(ran.code, 0, "{ran:?}");
         ran.stdout.lines().filter(|line| line.contains("ld.") && line.contains(", First")).count()
     };
@@ -335,18 +336,18 @@ fn tests_are_compared_through_several_compilers() {
     let (_, lines) = refine(&[&through[..2], &[test, "--open", "all"]].concat());
     let names: Vec<&str> = lines.iter().map(|line| line.before.as_str()).collect();
     assert_eq!(names, [&format!("{test} P0"), &format!("{test} P1")]);
-    let ran = Ran::of(&mut vk_litmus(["refine", "--suite", "quick"]));
+    let ran = Ran::run(&mut vk_litmus(["refine", "--suite", "quick"]));
     assert_eq!(ran.code, 2, "{ran:?}");
 }
 
 #[test]
 fn a_broken_shader_is_a_result_of_sarif() {
     let file = path("readonly-lease.spvasm");
-    let ran = Ran::of(&mut vk_litmus(["refine", "--format", "sarif", &file, &file]));
+    let ran = Ran::run(&mut vk_litmus(["refine", "--format", "sarif", &file, &file]));
     let log: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!((ran.code, log["runs"][0]["results"].as_array().map(Vec::len)), (0, Some(0)), "{ran:?}");
     let ran =
-        Ran::of(&mut vk_litmus(["refine", "--format", "sarif", "--through", "false {in} {out}", &file]));
+        Ran::run(&mut vk_litmus(["refine", "--format", "sarif", "--through", "false {in} {out}", &file]));
     let log: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(log["runs"][0]["results"][0]["ruleId"], "compiler-failed", "{ran:?}");
     assert_eq!(ran.code, 3);

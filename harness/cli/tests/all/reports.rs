@@ -7,8 +7,8 @@ use results::wire::{PlanRecord, RunLine, VerdictWord};
 use serde_json::{Value, json};
 use tempfile::{TempDir, tempdir};
 
-use crate::beside::rewrite;
 use crate::common::{Ran, assert_valid, schemas, vk_litmus};
+use crate::machine_code::rewrite;
 
 const TESTS: [&str; 4] = ["sb/SB+rlx-rlx", "mp/MP+rel-acq", "mp/MP+plain", "avvis/MP+rel-acq.semav-semvis"];
 
@@ -16,13 +16,13 @@ const TESTS: [&str; 4] = ["sb/SB+rlx-rlx", "mp/MP+rel-acq", "mp/MP+plain", "avvi
 pub(crate) fn run(folder: &Path, name: &str, more: &[&str]) -> Ran {
     let mut command =
         vk_litmus(["run", "--device", "sim", "--seed", "2", "--instances", "4000", "-q", "--out", name]);
-    let ran = Ran::of(command.args(TESTS).args(more).current_dir(folder));
+    let ran = Ran::run(command.args(TESTS).args(more).current_dir(folder));
     assert!(ran.code <= 1, "{ran:?}");
     ran
 }
 
 pub(crate) fn in_folder(folder: &Path, arguments: &[&str]) -> Ran {
-    let ran = Ran::of(vk_litmus(arguments.iter().copied()).current_dir(folder));
+    let ran = Ran::run(vk_litmus(arguments.iter().copied()).current_dir(folder));
     assert!(!ran.stderr.contains("panicked"), "{ran:?}");
     ran
 }
@@ -52,7 +52,7 @@ fn every_format_is_written_and_its_table_equals_that_of_the_run() {
         assert!(line["tool"].is_string() && line["driver"]["name"].is_string(), "{line}");
     }
     let log = std::fs::read_to_string(folder.path().join("out.herd")).unwrap();
-    let blocks = results::read::herd::log(&log).unwrap();
+    let blocks = results::read::herd::parse_log(&log).unwrap();
     assert_eq!(blocks.len(), TESTS.len());
     let page = std::fs::read_to_string(folder.path().join("out.html")).unwrap();
     assert_eq!(page.matches("<figure>").count(), TESTS.len(), "every test is explained");
@@ -66,7 +66,7 @@ fn observations_of_mutants_are_shown() {
     let tests = ["mp/MP+rel-acq", "mp/MP+rel-rlx", "mp/MP+rlx-acq", "mp/MP+rel-acq.wg", "sb/SB+rlx-rlx"];
     let mut command =
         vk_litmus(["run", "--device", "sim", "--seed", "1", "--instances", "4000", "--out", "o"]);
-    let ran = Ran::of(command.args(tests).current_dir(folder.path()));
+    let ran = Ran::run(command.args(tests).current_dir(folder.path()));
     assert_eq!(ran.code, 0, "{ran:?}");
     const WORDS: &str = "conforms (2 of 2 mutants seen)";
     assert_eq!(ran.stdout.matches(WORDS).count(), 1, "{ran:?}");
@@ -74,17 +74,19 @@ fn observations_of_mutants_are_shown() {
     assert_eq!(report("md").matches(WORDS).count(), 1);
     assert_eq!(report("html").matches("(2 of 2 mutants seen)").count(), 1);
     let document: Value = serde_json::from_str(&report("json")).unwrap();
-    let told = |id: &str| {
+    let mutants_of = |id: &str| {
         let all = document["confidence"].as_array().unwrap();
-        let seen = all.iter().find(|line| line["id"] == id).unwrap()["mutants"].as_array().cloned();
-        seen.unwrap_or_default()
+        let mutants = all.iter().find(|line| line["id"] == id).unwrap()["mutants"].as_array().cloned();
+        mutants.unwrap_or_default()
     };
-    let seen = told("mp/MP+rel-acq");
-    let ids: Vec<&str> = seen.iter().map(|mutant| mutant["id"].as_str().unwrap()).collect();
+    let mutants = mutants_of("mp/MP+rel-acq");
+    let ids: Vec<&str> = mutants.iter().map(|mutant| mutant["id"].as_str().unwrap()).collect();
     assert_eq!(ids, ["mp/MP+rel-rlx", "mp/MP+rlx-acq"]);
-    assert!(seen.iter().all(|mutant| mutant["seen"].as_u64() > Some(0)), "{seen:?}");
+    assert!(mutants.iter().all(|mutant| mutant["seen"].as_u64() > Some(0)), "{mutants:?}");
     // Mutants that are weaker than no synchronization or in another workgroup.
-    assert!(["mp/MP+rel-rlx", "mp/MP+rel-acq.wg", "sb/SB+rlx-rlx"].iter().all(|id| told(id).is_empty()));
+    assert!(
+        ["mp/MP+rel-rlx", "mp/MP+rel-acq.wg", "sb/SB+rlx-rlx"].iter().all(|id| mutants_of(id).is_empty())
+    );
     assert_eq!(document["runs"][0]["verdict"], "conforms");
 }
 
@@ -95,7 +97,7 @@ fn run_writes_junit_and_herd() {
     let junit = quick_junit::Report::deserialize_from_str(&junit).unwrap();
     assert_eq!((junit.tests, junit.failures), (TESTS.len(), 0));
     let herd = run(folder.path(), "two", &["--format", "herd"]).stdout;
-    assert_eq!(results::read::herd::log(&herd).unwrap().len(), TESTS.len());
+    assert_eq!(results::read::herd::parse_log(&herd).unwrap().len(), TESTS.len());
 }
 
 #[test]
@@ -130,12 +132,12 @@ fn an_incomplete_merged_folder_is_resumed_by_its_path() {
     std::fs::remove_file(folder.path().join("second/run.jsonl")).unwrap();
     let merged = in_folder(folder.path(), &["merge", "first", "second", "--out", "merged"]);
     assert_eq!(merged.code, 3, "{merged:?}");
-    let told = "2 verdicts missing: `vk-litmus run --resume merged` runs them";
-    assert!(merged.stderr.contains(told), "{merged:?}");
+    let expected = "2 verdicts missing: `vk-litmus run --resume merged` runs them";
+    assert!(merged.stderr.contains(expected), "{merged:?}");
     // The CI job is one of several.
     let mut command = vk_litmus(["run", "--resume", "merged"]);
     command.env("CI_NODE_INDEX", "1").env("CI_NODE_TOTAL", "2").current_dir(folder.path());
-    let resumed = Ran::of(&mut command);
+    let resumed = Ran::run(&mut command);
     assert!(resumed.code <= 1, "{resumed:?}");
     run(folder.path(), "whole", &[]);
     assert_eq!(in_folder(folder.path(), &["diff", "whole", "merged"]).code, 0);
@@ -152,25 +154,25 @@ fn a_journal_of_another_run_is_refused_by_every_command() {
     let folder = tempdir().unwrap();
     let run = |name: &str, more: &[&str]| {
         let mut command = vk_litmus(["run", "--device", "sim", "-q", "--shard", "1/2", "--out", name]);
-        let ran = Ran::of(command.args(TESTS).args(more).current_dir(folder.path()));
+        let ran = Ran::run(command.args(TESTS).args(more).current_dir(folder.path()));
         assert!(ran.code <= 1, "{ran:?}");
     };
-    let own = ["--instances", "2000", "--seed", "1"];
-    run("own", &own);
+    let settings = ["--instances", "2000", "--seed", "1"];
+    run("own", &settings);
     for (others, field) in [
         (["--instances", "2000", "--seed", "2"].as_slice(), "`seed` is `2`, the plan's is `1`"),
         (
             &["--instances", "300", "--seed", "1"],
             "`replay` is `--instances 300`, the plan's is `2000 instances a test`",
         ),
-        (&[own.as_slice(), &["--fault", "release-no-flush"]].concat(), "`driver` is "),
-        (&[own.as_slice(), &["--stress", "small"]].concat(), "`stress` is `small`, the plan's is `sim`"),
+        (&[settings.as_slice(), &["--fault", "release-no-flush"]].concat(), "`driver` is "),
+        (&[settings.as_slice(), &["--stress", "small"]].concat(), "`stress` is `small`, the plan's is `sim`"),
     ] {
         for name in ["other", "mixed"] {
             drop(std::fs::remove_dir_all(folder.path().join(name)));
         }
         run("other", others);
-        run("mixed", &own);
+        run("mixed", &settings);
         let at = |name: &str| folder.path().join(name).join("run.jsonl");
         std::fs::copy(at("other"), at("mixed")).unwrap();
         for command in [
@@ -182,8 +184,9 @@ fn a_journal_of_another_run_is_refused_by_every_command() {
         ] {
             let ran = in_folder(folder.path(), command);
             assert_eq!(ran.code, 2, "{command:?} {field}: {ran:?}");
-            let told = ran.stderr.contains("mixed/run.jsonl:1: a verdict for") && ran.stderr.contains(field);
-            assert!(told, "{command:?} {field}: {ran:?}");
+            let is_reported =
+                ran.stderr.contains("mixed/run.jsonl:1: a verdict for") && ran.stderr.contains(field);
+            assert!(is_reported, "{command:?} {field}: {ran:?}");
         }
     }
 }
@@ -192,13 +195,13 @@ fn a_journal_of_another_run_is_refused_by_every_command() {
 #[test]
 fn committed_baselines_agree_with_the_current_models() {
     let folder = tempdir().unwrap();
-    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/baselines");
+    let baselines_folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/baselines");
     let mut baselines = 0;
-    for entry in std::fs::read_dir(kept).unwrap() {
+    for entry in std::fs::read_dir(baselines_folder).unwrap() {
         let path = entry.unwrap().path();
         let file = path.to_str().unwrap();
-        let again = in_folder(folder.path(), &["diff", file, "--out", "again.jsonl"]);
-        assert_eq!(again.code, 0, "{again:?}");
+        let rejudged = in_folder(folder.path(), &["diff", file, "--out", "again.jsonl"]);
+        assert_eq!(rejudged.code, 0, "{rejudged:?}");
         let (before, after) =
             (std::fs::read(&path).unwrap(), std::fs::read(folder.path().join("again.jsonl")).unwrap());
         if before != after && std::env::var_os("VK_LITMUS_BLESS").is_some() {
@@ -208,7 +211,7 @@ fn committed_baselines_agree_with_the_current_models() {
         assert!(
             before == after,
             "{file} was judged by other models: VK_LITMUS_BLESS=1 judges it again\n{}",
-            again.stdout
+            rejudged.stdout
         );
         baselines += 1;
     }
@@ -259,9 +262,9 @@ fn judging_again_by_the_same_model_changes_nothing() {
         ["run", "filtered.litmus", "many.litmus", "--device", "sim", "--seed", "1", "--instances", "4000"];
     let ran = in_folder(folder.path(), &[&arguments[..], &["-q", "--out", "seen"]].concat());
     assert_eq!(ran.code, 0, "{ran:?}");
-    let again = in_folder(folder.path(), &["diff", "seen", "--out", "again.jsonl"]);
-    assert!(again.code == 0 && again.stdout.ends_with("no changes\n"), "{again:?}");
-    assert!(!again.stderr.contains("keeps its verdict"), "{again:?}");
+    let rejudged = in_folder(folder.path(), &["diff", "seen", "--out", "again.jsonl"]);
+    assert!(rejudged.code == 0 && rejudged.stdout.ends_with("no changes\n"), "{rejudged:?}");
+    assert!(!rejudged.stderr.contains("keeps its verdict"), "{rejudged:?}");
     let outcomes = |path: PathBuf| -> Vec<Value> {
         let text = std::fs::read_to_string(path).unwrap();
         let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -335,13 +338,13 @@ fn committed_baselines_are_sound() {
         if path.extension().is_none_or(|extension| extension != "jsonl") {
             continue;
         }
-        let found = results::read::results(&path).unwrap();
+        let found = results::read::read_results(&path).unwrap();
         let plan = found.plan.unwrap();
         let name = results::baseline::file_name(&plan.devices[0]);
         assert_eq!(path.file_name().unwrap().to_str(), Some(name.as_str()));
         assert_eq!((found.incomplete, found.lines.len()), (None, plan.tests.len()), "{name}");
-        let broken = found.lines.iter().find(|line| line.verdict == results::wire::VerdictWord::Violates);
-        assert!(broken.is_none(), "{broken:?}");
+        let violation = found.lines.iter().find(|line| line.verdict == results::wire::VerdictWord::Violates);
+        assert!(violation.is_none(), "{violation:?}");
         assert!(plan.environment.is_none_or(|environment| environment.variables.is_empty()), "{name}");
         number += 1;
     }
@@ -457,7 +460,7 @@ fn outcome_lists_are_recomputed_under_the_same_model() {
     let lines: Vec<RunLine> = (std::fs::read_to_string(&journal).unwrap().lines())
         .map(|line| serde_json::from_str(&line.replace(&hash, &"0".repeat(64))).unwrap())
         .collect();
-    let sealed = lines.iter().flat_map(|line| results::journal::sealed(line).unwrap());
+    let sealed = lines.iter().flat_map(|line| results::journal::seal_record(line).unwrap());
     std::fs::write(&journal, sealed.collect::<Vec<u8>>()).unwrap();
     let confirmed = table();
     assert_eq!((confirmed.code, confirmed.stderr.as_str()), (0, ""), "{confirmed:?}");
@@ -480,9 +483,9 @@ fn missing_verdicts_are_failures() {
     run(folder.path(), "second", &["--shard", "2/2"]);
     let journal = folder.path().join("whole/run.jsonl");
     let text = std::fs::read_to_string(&journal).unwrap();
-    let kept: Vec<&str> = text.split_inclusive('\n').filter(|line| !line.contains("\"violates\"")).collect();
-    assert_eq!(kept.len(), TESTS.len() - 1);
-    std::fs::write(&journal, kept.concat()).unwrap();
+    let lines: Vec<&str> = text.split_inclusive('\n').filter(|line| !line.contains("\"violates\"")).collect();
+    assert_eq!(lines.len(), TESTS.len() - 1);
+    std::fs::write(&journal, lines.concat()).unwrap();
     std::fs::remove_file(folder.path().join("second/run.jsonl")).unwrap();
     let merged = in_folder(folder.path(), &["merge", "first", "second", "--out", "merged"]);
     assert_eq!(merged.code, 3, "{merged:?}");
@@ -538,11 +541,15 @@ pub(crate) fn document(browser: &Path, profile: &TempDir, page: &Path, fragment:
 }
 
 /// Returns the displayed number of tests, and the number of tests that are not hidden.
-fn shown(document: &str) -> (String, usize) {
-    let says = document.split("<output id=\"shown\">").nth(1).and_then(|rest| rest.split('<').next());
+fn displayed_tests(document: &str) -> (String, usize) {
+    let displayed_count =
+        document.split("<output id=\"shown\">").nth(1).and_then(|rest| rest.split('<').next());
     let tests: Vec<&str> =
         document.split("<details class=\"test\"").skip(1).filter_map(|rest| rest.split('>').next()).collect();
-    (says.unwrap_or_default().to_owned(), tests.iter().filter(|tag| !tag.contains("hidden")).count())
+    (
+        displayed_count.unwrap_or_default().to_owned(),
+        tests.iter().filter(|tag| !tag.contains("hidden")).count(),
+    )
 }
 
 #[test]
@@ -553,11 +560,11 @@ fn the_page_works_in_a_browser() {
     run(folder.path(), "faulty", &["--fault", "release-no-flush"]);
     let page = folder.path().join("page.html");
     assert_eq!(in_folder(folder.path(), &["report", "sound", "faulty", "--out", "page.html"]).code, 0);
-    let asked = |fragment: &str| shown(&document(&browser, &profile, &page, fragment));
-    assert_eq!(asked(""), ("4 of 4 tests".to_owned(), 4));
-    assert_eq!(asked("#find=sb"), ("1 of 4 tests".to_owned(), 1));
-    assert_eq!(asked("#verdict=violates"), ("1 of 4 tests".to_owned(), 1));
-    assert_eq!(asked("#verdict=violates&device=0"), ("0 of 4 tests".to_owned(), 0));
+    let displayed = |fragment: &str| displayed_tests(&document(&browser, &profile, &page, fragment));
+    assert_eq!(displayed(""), ("4 of 4 tests".to_owned(), 4));
+    assert_eq!(displayed("#find=sb"), ("1 of 4 tests".to_owned(), 1));
+    assert_eq!(displayed("#verdict=violates"), ("1 of 4 tests".to_owned(), 1));
+    assert_eq!(displayed("#verdict=violates&device=0"), ("0 of 4 tests".to_owned(), 0));
     let opened = document(&browser, &profile, &page, "#t2");
     assert_eq!(opened.matches("open=\"\"").count(), 2, "the families, and the test that was asked for");
     // Names from results have no effect: only the script of the page ran.
@@ -565,7 +572,7 @@ fn the_page_works_in_a_browser() {
     let hostile = hostile.to_str().unwrap();
     assert_eq!(in_folder(folder.path(), &["report", hostile, "--out", "page.html"]).code, 0);
     let document = document(&browser, &profile, &page, "");
-    assert_eq!(shown(&document), ("13 of 13 tests".to_owned(), 13));
+    assert_eq!(displayed_tests(&document), ("13 of 13 tests".to_owned(), 13));
     assert_eq!((document.matches("<script").count(), document.matches("<img").count()), (1, 0));
 }
 
@@ -585,19 +592,19 @@ fn a_large_page_is_small_enough_and_works() {
     plan["devices"] = devices
         .iter()
         .map(|name| {
-            let mut own = device.clone();
-            own["name"] = json!(name);
-            own
+            let mut copy = device.clone();
+            copy["name"] = json!(name);
+            copy
         })
         .collect();
     let tests = plan["tests"].as_array().unwrap().clone();
     let id = |index: usize| format!("family{}/T{index}", index % 20);
     plan["tests"] = (0..2000)
         .map(|index| {
-            let mut own = tests[index % tests.len()].clone();
-            own["id"] = json!(id(index));
-            own["models"] = json!(vec![own["models"][0].clone(); devices.len()]);
-            own
+            let mut copy = tests[index % tests.len()].clone();
+            copy["id"] = json!(id(index));
+            copy["models"] = json!(vec![copy["models"][0].clone(); devices.len()]);
+            copy
         })
         .collect();
     let mut plan: results::wire::PlanRecord = serde_json::from_value(plan).unwrap();
@@ -623,9 +630,9 @@ fn a_large_page_is_small_enough_and_works() {
     assert!(bytes < 10_000_000, "{bytes}");
     let Some(browser) = chromium() else { return };
     let profile = tempdir().unwrap();
-    assert_eq!(shown(&document(&browser, &profile, &page, "")).0, "2000 of 2000 tests");
+    assert_eq!(displayed_tests(&document(&browser, &profile, &page, "")).0, "2000 of 2000 tests");
     assert_eq!(
-        shown(&document(&browser, &profile, &page, "#find=family3/")),
+        displayed_tests(&document(&browser, &profile, &page, "#find=family3/")),
         ("100 of 2000 tests".to_owned(), 100)
     );
 }

@@ -11,7 +11,7 @@ const VIOLATING: &str = "avvis/MP+rel-acq.av-semvis";
 const FAULT: &str = "acquire-no-invalidate";
 
 fn bundle(arguments: &[&str], out: &Path) -> Ran {
-    let ran = Ran::of(vk_litmus(["repro"].iter().chain(arguments).copied()).arg("--out").arg(out));
+    let ran = Ran::run(vk_litmus(["repro"].iter().chain(arguments).copied()).arg("--out").arg(out));
     assert_eq!(ran.code, 0, "{arguments:?}: {}", ran.stderr);
     ran
 }
@@ -57,13 +57,16 @@ fn a_bundle_has_the_files_in_its_text() {
     if installed("spirv-val") {
         for kernel in ["kernel.spv", "kernel.1.spv"] {
             let ran =
-                Ran::of(Command::new("spirv-val").args(["--target-env", "vulkan1.2"]).arg(out.join(kernel)));
+                Ran::run(Command::new("spirv-val").args(["--target-env", "vulkan1.2"]).arg(out.join(kernel)));
             assert_eq!(ran.code, 0, "{}", ran.stderr);
         }
     }
     // The bundle has the requested test.
-    let again = Ran::of(vk_litmus(["check", "--format", "json"]).arg(out.join("test.litmus")));
-    assert_eq!((again.code, &again.json_lines()[0]["queries"][0]["holds"]), (0, &serde_json::json!(false)));
+    let checked = Ran::run(vk_litmus(["check", "--format", "json"]).arg(out.join("test.litmus")));
+    assert_eq!(
+        (checked.code, &checked.json_lines()[0]["queries"][0]["holds"]),
+        (0, &serde_json::json!(false))
+    );
 }
 
 #[test]
@@ -84,7 +87,7 @@ fn tests_without_a_host_program_are_reported() {
 fn a_violation_of_a_run_is_reproduced_with_its_counts() {
     let folder = tempfile::tempdir().unwrap();
     let (results, out) = (folder.path().join("results"), folder.path().join("bundle"));
-    let ran = Ran::of(
+    let ran = Ran::run(
         vk_litmus(["run", VIOLATING, "sb/SB+rlx-rlx", "--fault", FAULT, "--instances", "2000"])
             .args(["--seed", "2", "--quiet", "--out"])
             .arg(&results),
@@ -102,7 +105,7 @@ fn a_violation_of_a_run_is_reproduced_with_its_counts() {
     // The explanation is about the observed outcome.
     assert!(text.contains("is forbidden"), "{text}");
     let other = folder.path().join("other");
-    let missing = Ran::of(vk_litmus(["repro", "lb/LB+rlx-rlx", "--results", results, "--out"]).arg(&other));
+    let missing = Ran::run(vk_litmus(["repro", "lb/LB+rlx-rlx", "--results", results, "--out"]).arg(&other));
     assert_eq!(missing.code, 2, "{}", missing.stderr);
     assert!(missing.stderr.contains("the results have no verdict for `lb/LB+rlx-rlx`") && !other.exists());
 }
@@ -122,7 +125,7 @@ fn compiles() -> bool {
 }
 
 fn compile(out: &Path) {
-    let ran = Ran::of(
+    let ran = Ran::run(
         Command::new("cc")
             .args(["-O2", "-Wall", "-Werror", "-o", "host", "host.c", "-lvulkan"])
             .current_dir(out),
@@ -142,7 +145,7 @@ fn lavapipe() -> Option<String> {
 }
 
 fn host(out: &Path, driver: &str) -> Ran {
-    Ran::of(
+    Ran::run(
         Command::new("./host")
             .arg("1")
             .current_dir(out)

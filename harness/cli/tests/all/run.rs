@@ -34,37 +34,37 @@ fn assert_accounted(line: &Value) {
 /// Runs a test with consecutive seeds until its line satisfies a condition, and returns that line. Every line
 /// must be free of violations and account for all instances.
 #[track_caller]
-fn until(driver: &str, id: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+fn run_until(driver: &str, id: &str, is_accepted: impl Fn(&Value) -> bool) -> Value {
     let folder = tempfile::tempdir().unwrap();
     let mut last = Value::Null;
     for seed in 1..=ATTEMPTS {
         let seed = seed.to_string();
         let mut command = vk_litmus(["run", "--device", driver, "--format", "json", "--seed", &seed]);
-        let ran = Ran::of(command.args(["--instances", INSTANCES, id]).current_dir(folder.path()));
+        let ran = Ran::run(command.args(["--instances", INSTANCES, id]).current_dir(folder.path()));
         assert_eq!(ran.code, 0, "{driver}: {ran:?}");
         last = ran.json_lines().remove(0);
         assert_accounted(&last);
-        if wanted(&last) {
+        if is_accepted(&last) {
             return last;
         }
     }
-    assert!(wanted(&last), "{driver} does not show it in {ATTEMPTS} attempts; the last one: {last}");
+    assert!(is_accepted(&last), "{driver} does not show it in {ATTEMPTS} attempts; the last one: {last}");
     last
 }
 
-fn of<'a>(lines: &'a [Value], id: &str) -> &'a Value {
+fn line_of<'a>(lines: &'a [Value], id: &str) -> &'a Value {
     lines.iter().find(|line| line["id"] == id).unwrap()
 }
 
 #[test]
 fn weak_outcomes_occur_and_forbidden_ones_do_not() {
     for driver in software_drivers() {
-        let sb = until(driver, "sb/SB+rlx-rlx", |line| {
+        let sb = run_until(driver, "sb/SB+rlx-rlx", |line| {
             let weak = |o: &Value| o["weak"] == true && o["count"].as_u64().unwrap() > 0;
             line["verdict"] == "conforms" && line["outcomes"].as_array().unwrap().iter().any(weak)
         });
         assert_eq!(sb["exercised"], true, "{sb}");
-        let mp = until(driver, "mp/MP+rel-acq", |line| line["verdict"] == "conforms");
+        let mp = run_until(driver, "mp/MP+rel-acq", |line| line["verdict"] == "conforms");
         assert_eq!(mp["exercised"], true, "{mp}");
     }
 }
@@ -81,7 +81,7 @@ fn hsa_tests_run_as_their_lowered_programs() {
     ];
     let folder = tempfile::tempdir().unwrap();
     let mut command = run_in(folder.path(), "sim", &["--instances", "20000", "hsa/MP+agent-far"]);
-    let ran = Ran::of(command.args(tests.map(|(id, ..)| id)));
+    let ran = Ran::run(command.args(tests.map(|(id, ..)| id)));
     assert_eq!(ran.code, 0, "{ran:?}");
     let lines = ran.json_lines();
     assert_eq!(lines.len(), tests.len() + 1);
@@ -91,9 +91,9 @@ fn hsa_tests_run_as_their_lowered_programs() {
             assert_valid(&schema, line);
         }
     }
-    assert_eq!(of(&lines, "hsa/MP+agent-far")["reason"], "agent scope between agents");
+    assert_eq!(line_of(&lines, "hsa/MP+agent-far")["reason"], "agent scope between agents");
     for (id, class, allowed) in tests {
-        let line = of(&lines, id);
+        let line = line_of(&lines, id);
         assert_eq!((&line["model"], &line["hsa"]["model"]), (&"vulkan".into(), &"hsa".into()), "{line}");
         assert_eq!(
             (&line["hsa"]["class"], &line["hsa"]["allowed"]),
@@ -110,10 +110,10 @@ fn hsa_tests_run_as_their_lowered_programs() {
         assert!(passed > 0, "{line}");
     }
     // The outcome is observed; HSA forbids it and Vulkan allows it, so it is not a violation.
-    let seen = of(&lines, "hsa/SB+screl-scacq")["outcomes"].as_array().unwrap().clone();
+    let outcomes = line_of(&lines, "hsa/SB+screl-scacq")["outcomes"].as_array().unwrap().clone();
     let only_vulkan = |outcome: &&Value| outcome["hsa"] == false && outcome["count"].as_u64() > Some(0);
-    let witness = seen.iter().find(only_vulkan).expect("the simulated GPU shows store buffering");
-    assert_eq!(witness["state"], serde_json::json!({"P0:$s0": 0, "P1:$s0": 0}), "{seen:?}");
+    let witness = outcomes.iter().find(only_vulkan).expect("the simulated GPU shows store buffering");
+    assert_eq!(witness["state"], serde_json::json!({"P0:$s0": 0, "P1:$s0": 0}), "{outcomes:?}");
     assert_eq!(witness["allowed"], true);
 }
 
@@ -121,12 +121,12 @@ fn hsa_tests_run_as_their_lowered_programs() {
 #[test]
 fn foreign_models_of_hsa_tests_are_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let ran = Ran::of(&mut run_in(folder.path(), "sim", &["--model", "hsa", "hsa/SB+rlx"]));
+    let ran = Ran::run(&mut run_in(folder.path(), "sim", &["--model", "hsa", "hsa/SB+rlx"]));
     assert_eq!(ran.code, 2, "{ran:?}");
-    let ran = Ran::of(vk_litmus(["check", "--model", "vulkan", "hsa/SB+rlx"]).current_dir(folder.path()));
+    let ran = Ran::run(vk_litmus(["check", "--model", "vulkan", "hsa/SB+rlx"]).current_dir(folder.path()));
     assert_eq!(ran.code, 2, "{ran:?}");
-    let asked = ["--model", "vulkan-2019", "--instances", "10000", "hsa/SB+rlx"];
-    let ran = Ran::of(&mut run_in(folder.path(), "sim", &asked));
+    let arguments = ["--model", "vulkan-2019", "--instances", "10000", "hsa/SB+rlx"];
+    let ran = Ran::run(&mut run_in(folder.path(), "sim", &arguments));
     assert_eq!((ran.code, &ran.json_lines()[0]["model"]), (0, &"vulkan-2019".into()), "{ran:?}");
 }
 
@@ -135,7 +135,7 @@ fn every_instance_is_accounted_for_and_every_record_is_valid() {
     for driver in software_drivers() {
         let folder = tempfile::tempdir().unwrap();
         let tests = ["sb/SB+rlx-rlx", "mp/MP+rel-acq", "sb/SB+plain-plain", "barrier/MP+cbar"];
-        let ran = Ran::of(run_in(folder.path(), driver, &["--instances", "100000"]).args(tests));
+        let ran = Ran::run(run_in(folder.path(), driver, &["--instances", "100000"]).args(tests));
         assert_eq!(ran.code, 0, "{driver}: {ran:?}");
         let lines = ran.json_lines();
         assert_eq!(lines.len(), tests.len());
@@ -148,7 +148,11 @@ fn every_instance_is_accounted_for_and_every_record_is_valid() {
             assert_eq!(line["unexpected"].as_array().unwrap().len(), 0, "{line}");
             assert!(line["instances"].as_u64().unwrap() >= 100_000, "{line}");
         }
-        assert_eq!(of(&lines, "sb/SB+plain-plain")["verdict"], "undefined", "a racy test is never judged");
+        assert_eq!(
+            line_of(&lines, "sb/SB+plain-plain")["verdict"],
+            "undefined",
+            "a racy test is never judged"
+        );
 
         let out = std::fs::read_dir(folder.path().join("vk-litmus-out")).unwrap().next().unwrap().unwrap();
         for file in ["plan.json", "run.jsonl", "outcomes.csv", "summary.txt"] {
@@ -172,7 +176,7 @@ fn an_invalid_test_is_reported_and_the_others_run() {
         let folder = tempfile::tempdir().unwrap();
         let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/cases/files/mixed");
         let more = [tests.to_str().unwrap(), "--instances", "1000"];
-        let ran = Ran::of(&mut run_in(folder.path(), driver, &more));
+        let ran = Ran::run(&mut run_in(folder.path(), driver, &more));
         assert_eq!(ran.code, 2, "{ran:?}");
         assert_eq!(ran.json_lines().len(), 2);
         assert!(ran.stderr.contains("bad.litmus:4:"), "{}", ran.stderr);
@@ -189,15 +193,18 @@ fn a_failed_worker_affects_one_test() {
             let misbehave = format!("{how}:coherence/CoRR+rlx");
             let tests = ["coherence/CoRR+rlx", "mp/MP+rel-acq", "sb/SB+rlx-rlx"];
             let more = ["--instances", "20000", "--misbehave", &misbehave];
-            let ran = Ran::of(run_in(folder.path(), driver, &more).args(tests));
+            let ran = Ran::run(run_in(folder.path(), driver, &more).args(tests));
             assert_eq!(ran.code, 3, "{driver} {how}: {ran:?}");
             let lines = ran.json_lines();
             assert_eq!(lines.len(), 3);
-            let broken = of(&lines, "coherence/CoRR+rlx");
-            assert_eq!((&broken["verdict"], &broken["reason"]), (&"inconclusive".into(), &reason.into()));
-            assert_accounted(broken);
+            let faulty_line = line_of(&lines, "coherence/CoRR+rlx");
+            assert_eq!(
+                (&faulty_line["verdict"], &faulty_line["reason"]),
+                (&"inconclusive".into(), &reason.into())
+            );
+            assert_accounted(faulty_line);
             for id in ["mp/MP+rel-acq", "sb/SB+rlx-rlx"] {
-                assert!(of(&lines, id)["instances"].as_u64().unwrap() >= 20_000, "{driver} {how}: {id}");
+                assert!(line_of(&lines, id)["instances"].as_u64().unwrap() >= 20_000, "{driver} {how}: {id}");
             }
         }
     }
@@ -209,7 +216,7 @@ fn a_run_ends_if_every_worker_fails() {
     for driver in software_drivers() {
         let folder = tempfile::tempdir().unwrap();
         let more = ["--suite", "quick", "--misbehave", "crash:*"];
-        let ran = Ran::of(&mut run_in(folder.path(), driver, &more));
+        let ran = Ran::run(&mut run_in(folder.path(), driver, &more));
         assert_eq!(ran.code, 3, "{}", ran.stderr);
         let lines = ran.json_lines();
         let (mut tried, mut given_up) = (0, 0);
@@ -251,7 +258,7 @@ fn a_killed_run_is_resumed() {
         child.wait().unwrap();
         let before = lines_in(&journal);
 
-        let ran = Ran::of(&mut run_in(folder.path(), driver, &arguments));
+        let ran = Ran::run(&mut run_in(folder.path(), driver, &arguments));
         let after = lines_in(&journal);
         assert_eq!(after[..before.len()], before, "what was there stays");
         let journalled: Vec<&str> = after.iter().map(String::as_str).collect();
@@ -293,7 +300,7 @@ fn an_interrupted_run_prints_how_to_resume() {
 #[test]
 fn resume_retries_tests_without_time() {
     let folder = tempfile::tempdir().unwrap();
-    let run = |arguments: &[&str]| Ran::of(vk_litmus(arguments.iter().copied()).current_dir(folder.path()));
+    let run = |arguments: &[&str]| Ran::run(vk_litmus(arguments.iter().copied()).current_dir(folder.path()));
     let tests = ["sb/SB+rlx-rlx", "coherence/CoRR+rlx", "mp/MP+rel-acq", "mp/MP+rlx-rlx"];
     let begun = ["run", "--device", "sim", "--time", "1ms", "--seed", "1", "--out", "out"];
     let hang = ["--misbehave", "hang:coherence/CoRR+rlx"];
@@ -323,13 +330,13 @@ fn resume_retries_tests_without_time() {
 #[test]
 fn a_quiet_run_prints_errors_only() {
     let folder = tempfile::tempdir().unwrap();
-    let run = |arguments: &[&str]| Ran::of(vk_litmus(arguments.iter().copied()).current_dir(folder.path()));
+    let run = |arguments: &[&str]| Ran::run(vk_litmus(arguments.iter().copied()).current_dir(folder.path()));
     let sound = ["run", "mp/MP+rel-acq", "--device", "sim", "--instances", "2000", "--seed", "2", "-q"];
     let ran = run(&sound);
     assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (0, "", ""), "{ran:?}");
-    let broken =
+    let faulty_run =
         ["run", "avvis/MP+rel-acq.av-semvis", "--fault", "acquire-no-invalidate", "--instances", "2000"];
-    let ran = run(&[&broken[..], &["--seed", "2", "-q", "--out", "bug"]].concat());
+    let ran = run(&[&faulty_run[..], &["--seed", "2", "-q", "--out", "bug"]].concat());
     assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{ran:?}");
     assert!(ran.stderr.starts_with("error: the device broke a rule in 1 test: "), "{ran:?}");
 }
@@ -341,7 +348,7 @@ fn tests_without_time_are_reported_and_may_be_allowed() {
     let run = |more: &[&str]| {
         let tests = ["sb/SB+rlx-rlx", "coherence/CoRR+rlx", "mp/MP+rel-acq", "mp/MP+rlx-rlx"];
         let mut command = vk_litmus(["run", "--device", "sim", "--time", "1ms", "--seed", "1", "-q"]);
-        Ran::of(command.args(["--format", "json"]).args(tests).args(more).current_dir(folder.path()))
+        Ran::run(command.args(["--format", "json"]).args(tests).args(more).current_dir(folder.path()))
     };
     // The first test in file order takes longer than the time limit.
     let hang = ["--misbehave", "hang:coherence/CoRR+rlx"];
@@ -363,14 +370,14 @@ fn tests_without_time_are_reported_and_may_be_allowed() {
 fn a_replay_command_parses() {
     let Some(driver) = software_drivers().into_iter().next() else { return };
     let folder = tempfile::tempdir().unwrap();
-    let ran = Ran::of(&mut run_in(folder.path(), driver, &["--instances", "1000", "sb/SB+rlx-rlx"]));
+    let ran = Ran::run(&mut run_in(folder.path(), driver, &["--instances", "1000", "sb/SB+rlx-rlx"]));
     let line = &ran.json_lines()[0];
     let replay = line["replay"].as_str().unwrap();
     assert_eq!(replay, format!("vk-litmus run sb/SB+rlx-rlx --device {driver} --seed 1 --instances 1000"));
     let words: Vec<&str> = replay.split(' ').skip(1).collect();
-    let again = Ran::of(vk_litmus(words).args(["--format", "json"]).current_dir(folder.path()));
-    assert_eq!(again.json_lines()[0]["hashes"], line["hashes"]);
-    assert_eq!(again.json_lines()[0]["replay"], line["replay"]);
+    let replayed = Ran::run(vk_litmus(words).args(["--format", "json"]).current_dir(folder.path()));
+    assert_eq!(replayed.json_lines()[0]["hashes"], line["hashes"]);
+    assert_eq!(replayed.json_lines()[0]["replay"], line["replay"]);
 }
 
 /// Exit codes for `git bisect run`: 0 is good, 1 is bad, 125 is neither.
@@ -380,7 +387,7 @@ fn bisect_exits_with_0_1_or_125() {
     let run = |name: &str, more: &[&str]| {
         let out = folder.path().join(name);
         let fixed = ["run", "--bisect", "--seed", "1", "--quiet"];
-        Ran::of(vk_litmus(fixed.iter().chain(more).copied()).arg("--out").arg(&out))
+        Ran::run(vk_litmus(fixed.iter().chain(more).copied()).arg("--out").arg(&out))
     };
     let (good, bad) = ("coherence/CoRR+rlx", "avvis/MP+rel-acq.av-semvis");
     let sim = ["--device", "sim", "--instances", "2000"];
@@ -409,18 +416,18 @@ fn bisect_exits_with_0_1_or_125() {
 #[test]
 fn resume_restores_the_command_line() {
     let folder = tempfile::tempdir().unwrap();
-    let run = |arguments: &[&str]| Ran::of(vk_litmus(arguments.iter().copied()).current_dir(folder.path()));
-    let asked =
+    let run = |arguments: &[&str]| Ran::run(vk_litmus(arguments.iter().copied()).current_dir(folder.path()));
+    let arguments =
         ["run", "sb/SB+rlx-rlx", "mp/MP+rel-acq", "--device", "sim", "--instances", "2000", "--seed", "7"];
-    let whole = run(&[&asked[..], &["--format", "json", "--out", "whole"]].concat());
-    assert_eq!(whole.code, 0, "{}", whole.stderr);
+    let complete = run(&[&arguments[..], &["--format", "json", "--out", "whole"]].concat());
+    assert_eq!(complete.code, 0, "{}", complete.stderr);
     let journal = folder.path().join("whole/run.jsonl");
     let lines = std::fs::read_to_string(&journal).unwrap();
     let (first, _) = lines.split_once('\n').unwrap();
     std::fs::write(&journal, format!("{first}\n")).unwrap();
-    let again = run(&["run", "--resume", "whole", "--format", "json"]);
-    assert_eq!(again.code, 0, "{}", again.stderr);
-    assert_eq!(again.json_lines().len(), 2, "{}", again.stdout);
+    let resumed = run(&["run", "--resume", "whole", "--format", "json"]);
+    assert_eq!(resumed.code, 0, "{}", resumed.stderr);
+    assert_eq!(resumed.json_lines().len(), 2, "{}", resumed.stdout);
     assert_eq!(std::fs::read_to_string(&journal).unwrap().lines().count(), 2);
     for (folder, told) in [("none", "none/command.json"), ("sb/SB+rlx-rlx", "command.json")] {
         let wrong = run(&["run", "--resume", folder]);
@@ -434,7 +441,7 @@ fn resume_restores_the_command_line() {
 #[test]
 fn resume_takes_no_output_path_from_a_results_folder() {
     let folder = tempfile::tempdir().unwrap();
-    let run = |arguments: &[&str]| Ran::of(vk_litmus(arguments.iter().copied()).current_dir(folder.path()));
+    let run = |arguments: &[&str]| Ran::run(vk_litmus(arguments.iter().copied()).current_dir(folder.path()));
     let begun =
         ["run", "sb/SB+rlx-rlx", "--device", "sim", "--instances", "2000", "--seed", "7", "--out", "foreign"];
     assert_eq!(run(&begun).code, 0);
@@ -456,6 +463,6 @@ fn resume_takes_no_output_path_from_a_results_folder() {
         assert_eq!(resumed.code, 0, "{added:?}: {resumed:?}");
         assert!(resumed.stderr.contains(&format!("also has {flags}:")), "{added:?}: {resumed:?}");
     }
-    let meant = run(&["run", "--resume", "foreign", "--format", "gtest", "--gtest_output=xml:victim"]);
-    assert!(std::fs::read_to_string(&victim).unwrap().contains("testsuites"), "{meant:?}");
+    let resumed = run(&["run", "--resume", "foreign", "--format", "gtest", "--gtest_output=xml:victim"]);
+    assert!(std::fs::read_to_string(&victim).unwrap().contains("testsuites"), "{resumed:?}");
 }

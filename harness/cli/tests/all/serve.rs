@@ -53,7 +53,7 @@ impl RunningServer {
     }
 
     /// Returns the answer to a request.
-    fn ask(&self, question: &Value) -> Value {
+    fn request_answer(&self, question: &Value) -> Value {
         let (status, body) = self.post("", &question.to_string());
         assert_eq!(status, 200, "{body}");
         serde_json::from_str(&body).unwrap()
@@ -85,8 +85,8 @@ fn only_the_page_of_the_server_reaches_it() {
 
     let catalogue = r#"{"request":"catalogue"}"#;
     assert_eq!(server.post("", catalogue).0, 200);
-    let own = format!("Origin: http://{}\r\n", server.host);
-    assert_eq!(server.post(&own, catalogue).0, 200);
+    let own_origin = format!("Origin: http://{}\r\n", server.host);
+    assert_eq!(server.post(&own_origin, catalogue).0, 200);
     for foreign in
         ["http://example.com", "null", "https://127.0.0.1", &format!("http://{}.example.com", server.host)]
     {
@@ -115,8 +115,9 @@ fn requests_have_limits_and_the_server_survives() {
     let server = RunningServer::start("1ms");
     // No machine runs a million instances between two polls of the child process.
     let question = json!({"text": corpus_text("mp/MP+rel-acq")});
-    let answer =
-        server.ask(&json!({"request": "simulate", "question": question, "instances": 1_000_000, "seed": 1}));
+    let answer = server.request_answer(
+        &json!({"request": "simulate", "question": question, "instances": 1_000_000, "seed": 1}),
+    );
     let error = answer["mistakes"][0]["error"].as_str().unwrap_or_default();
     assert!(error.starts_with("no answer within 0.001 s"), "{answer}");
     assert_eq!(server.get(&server.path).0, 200);
@@ -128,12 +129,12 @@ fn answers_are_those_of_the_page_and_devices_run() {
     let text = corpus_text("mp/MP+rel-acq");
     let question = json!({"request": "check", "text": text});
     let expected: Value = serde_json::from_str(&web::answer(&question.to_string())).unwrap();
-    assert_eq!(server.ask(&question), expected);
+    assert_eq!(server.request_answer(&question), expected);
     assert_eq!(expected["answer"], "check");
 
     let run = |device: &str, model: Option<&str>| {
         let question = json!({"text": text, "model": model});
-        server.ask(&json!({
+        server.request_answer(&json!({
             "request": "run", "question": question, "device": device, "instances": 2000, "seed": 1,
         }))
     };

@@ -29,7 +29,7 @@ fn without_a_vulkan_loader_the_simulated_gpu_is_used_and_named() {
     std::fs::write(libraries.join("libvulkan.so.1"), "none").unwrap();
     std::fs::write(libraries.join("libvulkan.so"), "none").unwrap();
     let mut command = run_in(folder.path(), &["--instances", "500", "--seed", "3"]);
-    let ran = Ran::of(command.env("LD_LIBRARY_PATH", &libraries).env_remove("CI"));
+    let ran = Ran::run(command.env("LD_LIBRARY_PATH", &libraries).env_remove("CI"));
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(
         ran.stderr.contains("no Vulkan device: tests run on the built-in simulated GPU (sim)"),
@@ -57,7 +57,7 @@ fn a_broken_driver_does_not_select_the_simulated_gpu() {
     };
     let library =
         r#"{"file_format_version": "1.0.1", "ICD": {"library_path": "LIBRARY", "api_version": "1.3.0"}}"#;
-    let broken = [
+    let broken_drivers = [
         file("missing_icd.json", &library.replace("LIBRARY", "/nowhere/libgpu.so")),
         // A library that is not a driver has no devices.
         file("libc_icd.json", &library.replace("LIBRARY", "libc.so.6")),
@@ -65,10 +65,10 @@ fn a_broken_driver_does_not_select_the_simulated_gpu() {
     ];
     let run = |drivers: &std::path::Path, more: &[&str]| {
         let mut command = run_in(folder.path(), &["sb/SB+rlx-rlx", "--instances", "200", "--seed", "1"]);
-        let ran = Ran::of(command.args(more).env("VK_DRIVER_FILES", drivers));
+        let ran = Ran::run(command.args(more).env("VK_DRIVER_FILES", drivers));
         (ran.code, ran.json_lines().len(), ran.stderr)
     };
-    for driver in &broken {
+    for driver in &broken_drivers {
         let (code, lines, said) = run(driver, &[]);
         assert_eq!((code, lines), (3, 0), "{said}");
         assert!(said.contains("no Vulkan device, although there are driver files"), "{said}");
@@ -91,7 +91,7 @@ fn a_missing_device_fails_runs_that_expect_one() {
         let mut command = run_in(folder.path(), &["sb/SB+rlx-rlx", "--instances", "200", "--seed", "1"]);
         command.args(flags).env("LD_LIBRARY_PATH", folder.path()).env_remove("CI");
         command.envs(variable);
-        let ran = Ran::of(&mut command);
+        let ran = Ran::run(&mut command);
         (ran.code, ran.json_lines().len(), ran.stderr)
     };
     type Case<'a> = (&'a [&'a str], Option<(&'a str, &'a str)>, i32, &'a str);
@@ -104,8 +104,8 @@ fn a_missing_device_fails_runs_that_expect_one() {
         (&["--strict", "--device", "sim"], Some(("CI", "true")), 0, "results in"),
     ];
     for (flags, variable, code, message) in cases {
-        let (ended, lines, stderr) = run(flags, variable);
-        assert_eq!((ended, lines), (code, usize::from(code == 0)), "{flags:?} {variable:?}: {stderr}");
+        let (exit_code, lines, stderr) = run(flags, variable);
+        assert_eq!((exit_code, lines), (code, usize::from(code == 0)), "{flags:?} {variable:?}: {stderr}");
         assert!(stderr.contains(message), "{flags:?} {variable:?}: {stderr}");
     }
 }
@@ -116,7 +116,7 @@ fn the_seed_determines_the_output() {
     let lines = |seed: &str| -> Vec<Value> {
         let tests = ["mp/MP+rlx-rlx", "barrier/MP+cbar", "avvis/MP+rel-acq.noav", "rmw/RMW+add-add"];
         let mut command = run_in(folder.path(), &["--device", "sim", "--instances", "3000", "--seed", seed]);
-        let ran = Ran::of(command.args(tests));
+        let ran = Ran::run(command.args(tests));
         assert_eq!(ran.code, 0, "{}", ran.stderr);
         ran.json_lines().into_iter().map(timeless).collect()
     };
@@ -130,7 +130,7 @@ fn a_fault_is_found_and_its_replay_names_it() {
     let folder = tempfile::tempdir().unwrap();
     let arguments =
         ["--fault", "corr-stale-atomic-load", "--instances", "20000", "--seed", "1", "coherence/CoRR+rlx"];
-    let ran = Ran::of(&mut run_in(folder.path(), &arguments));
+    let ran = Ran::run(&mut run_in(folder.path(), &arguments));
     assert_eq!(ran.code, 1, "{}", ran.stderr);
     let line = &ran.json_lines()[0];
     assert_eq!(line["verdict"], "violates");
@@ -142,11 +142,11 @@ fn a_fault_is_found_and_its_replay_names_it() {
 }
 
 /// Writes the preset of the simulated GPU with another place for counting.
-fn counted_by(folder: &Path, who: &str) -> String {
+fn counted_by(folder: &Path, counter: &str) -> String {
     let preset = include_str!("../../../runner/presets/sim.toml");
     assert!(preset.contains("classify = \"host\""));
-    let path = folder.join(format!("{who}.toml"));
-    let text = preset.replace("classify = \"host\"", &format!("classify = \"{who}\""));
+    let path = folder.join(format!("{counter}.toml"));
+    let text = preset.replace("classify = \"host\"", &format!("classify = \"{counter}\""));
     std::fs::write(&path, text).unwrap();
     path.to_str().unwrap().to_owned()
 }
@@ -154,11 +154,11 @@ fn counted_by(folder: &Path, who: &str) -> String {
 #[test]
 fn host_and_device_account_for_every_instance_of_the_quick_suite() {
     let folder = tempfile::tempdir().unwrap();
-    let lines = |who: &str| -> Vec<Value> {
-        let stress = counted_by(folder.path(), who);
+    let lines = |counter: &str| -> Vec<Value> {
+        let stress = counted_by(folder.path(), counter);
         let arguments =
             ["--device", "sim", "--suite", "quick", "--instances", "600", "--seed", "4", "--stress", &stress];
-        let ran = Ran::of(&mut run_in(folder.path(), &arguments));
+        let ran = Ran::run(&mut run_in(folder.path(), &arguments));
         assert_ne!(ran.code, 1, "{}", ran.stderr);
         ran.json_lines()
     };
@@ -174,8 +174,8 @@ fn host_and_device_account_for_every_instance_of_the_quick_suite() {
         assert_ne!(both["reason"], "crashed", "{both}");
         // A device cannot count observations of host threads, or outcomes in memory with an owner.
         let by_host = both["counted_by_host"].as_str();
-        let known = ["host threads report to the host", "its locations are in two buffers"];
-        assert!(by_host.is_none_or(|why| known.contains(&why)), "{both}");
+        let expected_reasons = ["host threads report to the host", "its locations are in two buffers"];
+        assert!(by_host.is_none_or(|why| expected_reasons.contains(&why)), "{both}");
         if host["verdict"] != "skipped" && host["unresolved"] == 0 && both["unresolved"] == 0 {
             assert_eq!(account(host), account(both));
         }
@@ -192,7 +192,7 @@ fn a_fault_is_found_by_counts_of_the_device() {
         ("cbar-orders-nothing", "barrier/MP+cbar"),
     ] {
         let arguments = ["--fault", fault, "--instances", "20000", "--seed", "1", "--stress", &stress, test];
-        let ran = Ran::of(&mut run_in(folder.path(), &arguments));
+        let ran = Ran::run(&mut run_in(folder.path(), &arguments));
         assert_eq!(ran.code, 1, "{fault}: {}", ran.stderr);
         let line = &ran.json_lines()[0];
         assert_eq!(line["verdict"], "violates", "{fault}");
@@ -216,7 +216,7 @@ fn a_miscounting_device_is_detected() {
         &stress,
         "mp/MP+rel-acq",
     ];
-    let ran = Ran::of(&mut run_in(folder.path(), &arguments));
+    let ran = Ran::run(&mut run_in(folder.path(), &arguments));
     let line = &ran.json_lines()[0];
     let detail = line["detail"].as_str().unwrap_or_default();
     assert!(detail.contains("dispatch ") && detail.contains(": the device counts"), "{line}");
@@ -229,7 +229,7 @@ fn a_miscounting_device_is_detected() {
 fn a_device_that_hangs_times_out_by_its_step_budget() {
     let folder = tempfile::tempdir().unwrap();
     let arguments = ["--fault", "hang", "--instances", "200000", "--seed", "1", "sb/SB+rlx-rlx"];
-    let ran = Ran::of(&mut run_in(folder.path(), &arguments));
+    let ran = Ran::run(&mut run_in(folder.path(), &arguments));
     assert_eq!(ran.code, 3, "{}", ran.stderr);
     let line = &ran.json_lines()[0];
     assert_eq!((&line["verdict"], &line["reason"]), (&"inconclusive".into(), &"timed out".into()));
@@ -238,14 +238,14 @@ fn a_device_that_hangs_times_out_by_its_step_budget() {
 
 #[test]
 fn an_unknown_fault_is_refused() {
-    let ran = Ran::of(&mut vk_litmus(["run", "--fault", "gremlin", "sb/SB+rlx-rlx"]));
+    let ran = Ran::run(&mut vk_litmus(["run", "--fault", "gremlin", "sb/SB+rlx-rlx"]));
     assert_eq!(ran.code, 2, "{}", ran.stderr);
     assert!(ran.stderr.contains("unknown fault `gremlin`; `faults` lists all"), "{}", ran.stderr);
 }
 
 #[test]
 fn the_list_of_faults_matches_the_contract() {
-    let ran = Ran::of(&mut vk_litmus(["faults", "--format", "json"]));
+    let ran = Ran::run(&mut vk_litmus(["faults", "--format", "json"]));
     let list: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert!(list.as_array().unwrap().len() >= 40);
     let contract = std::env::var_os("VK_LITMUS_CORPORA")
@@ -270,7 +270,7 @@ fn many_workgroups_of_an_instance_are_executed() {
     std::fs::write(folder.path().join("many.litmus"), text).unwrap();
     let mut command =
         vk_litmus(["run", "many.litmus", "--device", "sim", "--instances", "500", "--seed", "1"]);
-    let ran = Ran::of(command.args(["--format", "json"]).current_dir(folder.path()));
+    let ran = Ran::run(command.args(["--format", "json"]).current_dir(folder.path()));
     let line = &ran.json_lines()[0];
     assert!(line["instances"].as_u64().unwrap() >= 500 && line["not_executed"] == 0, "{ran:?}");
 }
@@ -287,7 +287,7 @@ fn outcomes_beyond_the_histogram_are_not_violations() {
     let test = format!("VULKAN count\n{{ x = 0; }}\n{heads} ;\n{row} ;\nexists (~(x == 7))\n");
     std::fs::write(folder.path().join("count.litmus"), test).unwrap();
     let arguments = ["count.litmus", "--device", "sim", "--instances", "40000", "--seed", "1"];
-    let ran = Ran::of(&mut run_in(folder.path(), &arguments));
+    let ran = Ran::run(&mut run_in(folder.path(), &arguments));
     let line = &ran.json_lines()[0];
     assert_eq!((ran.code, &line["verdict"]), (3, &"inconclusive".into()), "{ran:?}");
     let counts = |rows: &serde_json::Value| -> u64 {
@@ -298,7 +298,7 @@ fn outcomes_beyond_the_histogram_are_not_violations() {
         raw.iter().all(|row| row["raw"].as_array().unwrap().len() == 8),
         "what was counted alone is no row"
     );
-    let told = counts(&line["outcomes"]) + counts(&line["unexpected"]);
+    let total = counts(&line["outcomes"]) + counts(&line["unexpected"]);
     let (past, all) = (line["unresolved"].as_u64().unwrap(), line["instances"].as_u64().unwrap());
-    assert!(past > 0 && told + past == all, "{told} + {past}, {all}");
+    assert!(past > 0 && total + past == all, "{total} + {past}, {all}");
 }

@@ -103,7 +103,7 @@ fn a_site_works_in_a_browser_from_disk() {
     run(folder.path(), "faulty", &["--fault", "release-no-flush"]);
     assert_eq!(in_folder(folder.path(), &["report", "sound", "faulty", "--site", "site"]).code, 0);
     let index = folder.path().join("site/index.html");
-    let shown = |fragment: &str| {
+    let displayed_count = |fragment: &str| {
         let document = document(&browser, &profile, &index, fragment);
         document
             .split("<output id=\"shown\">")
@@ -111,9 +111,9 @@ fn a_site_works_in_a_browser_from_disk() {
             .and_then(|rest| rest.split('<').next())
             .map(str::to_owned)
     };
-    assert_eq!(shown("").as_deref(), Some("4 of 4 tests"));
-    assert_eq!(shown("#find=mp").as_deref(), Some("3 of 4 tests"));
-    assert_eq!(shown("#find=violates").as_deref(), Some("1 of 4 tests"));
+    assert_eq!(displayed_count("").as_deref(), Some("4 of 4 tests"));
+    assert_eq!(displayed_count("#find=mp").as_deref(), Some("3 of 4 tests"));
+    assert_eq!(displayed_count("#find=violates").as_deref(), Some("1 of 4 tests"));
     // Names from results cannot select files outside or run scripts.
     let hostile = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/tests/all/records/hostile.jsonl");
     let made = in_folder(folder.path(), &["report", hostile.to_str().unwrap(), "--site", "hostile"]);
@@ -121,9 +121,9 @@ fn a_site_works_in_a_browser_from_disk() {
     let site = folder.path().join("hostile");
     for path in files(&site).iter().filter(|path| path.extension().is_some_and(|end| end == "html")) {
         let document = document(&browser, &profile, &site.join(path), "");
-        let own = usize::from(path == Path::new("index.html"));
+        let expected_scripts = usize::from(path == Path::new("index.html"));
         // Images are plots of the site, which cannot run scripts.
         let pictures = document.matches("<img").count() - document.matches("src=\"../plot/").count();
-        assert_eq!((document.matches("<script").count(), pictures), (own, 0), "{path:?}");
+        assert_eq!((document.matches("<script").count(), pictures), (expected_scripts, 0), "{path:?}");
     }
 }

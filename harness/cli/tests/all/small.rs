@@ -43,7 +43,7 @@ fn a_device_without_the_memory_model_runs_the_same_suite() {
         "--out",
         "masked",
     ];
-    let ran = Ran::of(vk_litmus(run).args(tests).env("VK_LITMUS_MASK", SMALL).current_dir(folder.path()));
+    let ran = Ran::run(vk_litmus(run).args(tests).env("VK_LITMUS_MASK", SMALL).current_dir(folder.path()));
     assert_eq!(ran.code, 0, "{ran:?}");
     let lines = ran.json_lines();
     let line =
@@ -76,7 +76,7 @@ fn a_device_of_vulkan_1_1_runs_the_supported_tests() {
     let folder = tempfile::tempdir().unwrap();
     for driver in software_drivers() {
         let run = ["run", "sb/SB+rlx-rlx", "barrier/MP+cbar", "--device", driver, "--stress", "small"];
-        let ran = Ran::of(
+        let ran = Ran::run(
             vk_litmus(run)
                 .args(["--instances", "20000", "--format", "json", "--validate"])
                 .env("VK_LITMUS_MASK", "apiVersion=1.1")
@@ -116,9 +116,9 @@ fn devices_of_vulkan_1_1_and_1_3_run_together() {
     ];
     let mask = format!("{old}:apiVersion=1.1");
     let ran =
-        Ran::of(vk_litmus(run).args(["--seed", "1"]).env("VK_LITMUS_MASK", mask).current_dir(folder.path()));
+        Ran::run(vk_litmus(run).args(["--seed", "1"]).env("VK_LITMUS_MASK", mask).current_dir(folder.path()));
     assert_eq!(ran.code, 0, "{ran:?}");
-    let told: Vec<(String, String, bool)> = ran
+    let verdicts: Vec<(String, String, bool)> = ran
         .json_lines()
         .iter()
         .map(|line| {
@@ -134,7 +134,7 @@ fn devices_of_vulkan_1_1_and_1_3_run_together() {
         row("sim", "mp/MP+rlx-rlx", false),
         row("sim", old_form, false),
     ];
-    assert_eq!(told, expected, "{ran:?}");
+    assert_eq!(verdicts, expected, "{ran:?}");
 }
 
 /// Rates, including those of the classic scheme, are measured in the form that the device supports.
@@ -144,7 +144,7 @@ fn a_device_without_the_memory_model_is_measured() {
     let drivers = software_drivers();
     let [driver, ..] = drivers[..] else { return println!("1 skipped: no software driver is installed") };
     let bench = ["bench", "--device", driver, "--scale", "0.02", "--format", "json"];
-    let ran = Ran::of(vk_litmus(bench).env("VK_LITMUS_MASK", "apiVersion=1.1").current_dir(folder.path()));
+    let ran = Ran::run(vk_litmus(bench).env("VK_LITMUS_MASK", "apiVersion=1.1").current_dir(folder.path()));
     assert_eq!(ran.code, 0, "{ran:?}");
     let report: Value = serde_json::from_str(&ran.stdout).unwrap();
     let runs = report["runs"].as_array().unwrap();
@@ -157,7 +157,7 @@ fn a_device_without_the_memory_model_is_measured() {
 #[test]
 fn a_mask_that_cannot_be_read_is_refused() {
     for command in [["run", "--device", "sim"], ["devices", "--format", "json"]] {
-        let ran = Ran::of(vk_litmus(command).env("VK_LITMUS_MASK", "maxLanes=3"));
+        let ran = Ran::run(vk_litmus(command).env("VK_LITMUS_MASK", "maxLanes=3"));
         assert_eq!((ran.code, ran.stderr.contains("unknown limit `maxLanes`")), (2, true), "{ran:?}");
     }
 }
@@ -177,7 +177,7 @@ fn a_portability_driver_is_found() {
     std::fs::write(&portable, driver.to_string()).unwrap();
     let devices = ["devices", "--format", "json"];
     let ran =
-        Ran::of(vk_litmus(devices).env("VK_DRIVER_FILES", &portable).env("VK_ICD_FILENAMES", &portable));
+        Ran::run(vk_litmus(devices).env("VK_DRIVER_FILES", &portable).env("VK_ICD_FILENAMES", &portable));
     let listed: Vec<Value> = serde_json::from_str(&ran.stdout).unwrap();
     assert!(listed.iter().any(|device| device["identity"]["name"] == "lavapipe"), "{ran:?}");
 }

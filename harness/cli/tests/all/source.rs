@@ -12,7 +12,7 @@ const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all/shaders");
 fn check(arguments: &[&str]) -> (Ran, Value) {
     let scratch = tempfile::tempdir().unwrap();
     let mut command = vk_litmus(["check", "--format", "json"]);
-    let ran = Ran::of(command.args(arguments).current_dir(FOLDER).env("TMPDIR", scratch.path()));
+    let ran = Ran::run(command.args(arguments).current_dir(FOLDER).env("TMPDIR", scratch.path()));
     assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0, "a compiler's files are left");
     let lines = ran.json_lines();
     assert_eq!(lines.len(), 1, "{ran:?}");
@@ -35,8 +35,9 @@ fn sources_are_compiled_with_their_lines() {
         let (ran, line) = check(&[&[file], arguments.as_slice()].concat());
         assert_eq!((ran.code, &line["race"], &line["name"]), (1, &"racy".into(), &entry.into()), "{ran:?}");
         let at = &line["findings"][0]["at"];
-        let place = |index: usize| (at[index]["file"].as_str().unwrap(), at[index]["line"].as_u64().unwrap());
-        assert_eq!((place(0), place(1)), ((file, write), (file, read)), "{ran:?}");
+        let position =
+            |index: usize| (at[index]["file"].as_str().unwrap(), at[index]["line"].as_u64().unwrap());
+        assert_eq!((position(0), position(1)), ((file, write), (file, read)), "{ran:?}");
         let compiler = line["compiler"].as_str().unwrap();
         assert!(compiler.starts_with(program) && compiler.contains(flags), "{compiler}");
         assert!(compiler.split(' ').nth(1).unwrap().contains('.'), "it names a version: {compiler}");
@@ -68,7 +69,7 @@ fn definitions_and_included_files_reach_the_compiler() {
     for command in ["explain", "convert"] {
         let to: &[&str] = if command == "convert" { &["--to", "litmus"] } else { &[] };
         let mut ran = vk_litmus([command, "exchange.comp", "-DMEND", "--grid", "1"]);
-        let ran = Ran::of(ran.args(to).current_dir(FOLDER));
+        let ran = Ran::run(ran.args(to).current_dir(FOLDER));
         assert_eq!(ran.code, 0, "{ran:?}");
     }
 }
@@ -113,11 +114,11 @@ fn a_missing_compiler_is_named() {
     ] {
         for command in [&["check", file][..], &["explain", file], &["convert", file, "--to", "litmus"]] {
             let mut command = vk_litmus(command.iter().copied());
-            let ran = Ran::of(command.current_dir(FOLDER).env("PATH", nowhere.path()));
+            let ran = Ran::run(command.current_dir(FOLDER).env("PATH", nowhere.path()));
             assert_eq!((ran.code, ran.stdout.as_str()), (3, ""), "{ran:?}");
             // Lines are wrapped at the width of the terminal.
-            let said = ran.stderr.replace("\n  │ ", " ");
-            assert!(said.contains(&format!("no compiler for it is installed: {wanted}")), "{ran:?}");
+            let messages = ran.stderr.replace("\n  │ ", " ");
+            assert!(messages.contains(&format!("no compiler for it is installed: {wanted}")), "{ran:?}");
         }
     }
     let cases: [(&[&str], &str); 2] = [
@@ -148,7 +149,7 @@ fn another_compiler_is_tried_after_a_rejection() {
     let path = format!("{}:/usr/bin:/bin", folder.path().display());
     let ask = |flags: &[&str]| {
         let mut command = vk_litmus(["check", "--format", "json", "--grid", "2", "exchange.wgsl"]);
-        Ran::of(command.args(flags).current_dir(FOLDER).env("PATH", &path))
+        Ran::run(command.args(flags).current_dir(FOLDER).env("PATH", &path))
     };
     program("naga", &refuses("first"));
     program("tint", &refuses("second"));
@@ -179,10 +180,10 @@ fn sources_of_projects_have_the_expected_answers() {
         let arguments = arguments.split_whitespace().map(|argument| argument.replace('_', " "));
         let mut command = vk_litmus(["race", file]);
         let command = command.args(arguments).current_dir(&folder).env("XDG_CACHE_HOME", cache.path());
-        let ran = Ran::of(command);
+        let ran = Ran::run(command);
         assert_eq!(ran.code.to_string(), code, "{case}: {ran:?}");
-        let said = format!("{}{}", ran.stdout, ran.stderr.replace("\n  │ ", " "));
-        assert!(said.contains(words), "{case}: {ran:?}");
+        let output = format!("{}{}", ran.stdout, ran.stderr.replace("\n  │ ", " "));
+        assert!(output.contains(words), "{case}: {ran:?}");
     }
 }
 
@@ -200,7 +201,7 @@ fn stored_modules_are_reused_until_a_source_changes() {
     let compiler = |arguments: &[&str]| {
         let mut command = vk_litmus(["race", "k.comp", "--format", "json"]);
         command.args(arguments).current_dir(folder.path()).env("XDG_CACHE_HOME", at("cache"));
-        let ran = Ran::of(&mut command);
+        let ran = Ran::run(&mut command);
         let line = ran.json_lines().remove(0);
         (line["compiler"].as_str().unwrap().to_owned(), line["local_size"][0].as_u64().unwrap())
     };
@@ -236,7 +237,7 @@ fn a_folder_selects_its_shaders_and_a_summary_follows() {
     }
     let one = |jobs: &str| {
         let mut command = vk_litmus(["race", ".", "--jobs", jobs]);
-        Ran::of(command.current_dir(folder.path()).env("XDG_CACHE_HOME", folder.path().join(".cache")))
+        Ran::run(command.current_dir(folder.path()).env("XDG_CACHE_HOME", folder.path().join(".cache")))
     };
     let (ran, again) = (one("1"), one("2"));
     assert_eq!((ran.code, &ran.stdout), (again.code, &again.stdout), "the order of answers is that of files");
@@ -247,6 +248,6 @@ fn a_folder_selects_its_shaders_and_a_summary_follows() {
     assert!(ran.stderr.contains("       2  files without an entry point, skipped\n"), "{ran:?}");
     let nothing = tempfile::tempdir().unwrap();
     let mut command = vk_litmus(["race", "."]);
-    let ran = Ran::of(command.current_dir(nothing.path()));
+    let ran = Ran::run(command.current_dir(nothing.path()));
     assert!(ran.code == 2 && ran.stderr.contains("no shaders below this folder"), "{ran:?}");
 }

@@ -26,13 +26,13 @@ fn control_characters_in_file_names_are_escaped() {
         &["run", "--suite", "\u{1b}[2J"],
     ];
     for command_line in command_lines {
-        let ran = Ran::of(vk_litmus(command_line.iter().copied()).current_dir(folder.path()));
+        let ran = Ran::run(vk_litmus(command_line.iter().copied()).current_dir(folder.path()));
         assert!(ran.stderr.contains("\\u{1b}[2J") || ran.stdout.contains("\\u{1b}[2J"), "{ran:?}");
         assert_eq!((ran.stdout + &ran.stderr).find(is_active), None, "{command_line:?}");
     }
     let summary = fs::read_to_string(folder.path().join("out/summary.txt")).unwrap();
     assert_eq!(summary.find(is_active), None, "{summary}");
-    let unknown = Ran::of(&mut vk_litmus(["run", "--\u{1b}]0;title\u{7}"]));
+    let unknown = Ran::run(&mut vk_litmus(["run", "--\u{1b}]0;title\u{7}"]));
     assert_eq!((unknown.code, unknown.stderr.find(is_active)), (2, None), "{unknown:?}");
 }
 
@@ -114,6 +114,6 @@ fn terminals_get_violations_immediately_and_a_short_table() {
         assert!(at("FORBIDDEN") < at(" verdicts: "), "{text}");
     }
     let report = format!("'{}' report vk-litmus-out/*", binary().display());
-    let asked = on_a_terminal(folder.path(), &report, true).unwrap();
-    assert!(asked.contains("report in report.html"), "{asked}");
+    let displayed = on_a_terminal(folder.path(), &report, true).unwrap();
+    assert!(displayed.contains("report in report.html"), "{displayed}");
 }

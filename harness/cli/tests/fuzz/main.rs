@@ -25,7 +25,7 @@ use rustix::time::{ClockId, clock_gettime};
 /// Default number of inputs per target.
 const CASES: u64 = 2_000;
 /// Largest processor time for one input.
-const MOST: Duration = Duration::from_secs(2);
+const MAX_PROCESSOR_TIME: Duration = Duration::from_secs(2);
 
 type Mutate = fn(&mut Numbers, &[Vec<u8>]) -> Vec<u8>;
 
@@ -57,20 +57,20 @@ fn fuzz(name: &str, mut corpus: Vec<Vec<u8>>, mutate: Mutate, read: impl Fn(&[u8
         let read = catch_unwind(AssertUnwindSafe(|| read(input)));
         let took = processor_time() - before;
         slowest = slowest.max(took);
-        let kept =
+        let report_input =
             || format!("{}: keep it in inputs/{name}/: {:?}", path.display(), String::from_utf8_lossy(input));
-        assert!(read.is_ok(), "{name}: a panic, on the input in {}", kept());
-        assert!(took <= MOST, "{name}: {took:?}, on the input in {}", kept());
+        assert!(read.is_ok(), "{name}: a panic, on the input in {}", report_input());
+        assert!(took <= MAX_PROCESSOR_TIME, "{name}: {took:?}, on the input in {}", report_input());
         read.unwrap_or_default()
     };
-    let known = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz/inputs").join(name);
-    for entry in std::fs::read_dir(known).into_iter().flatten() {
+    let inputs_folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz/inputs").join(name);
+    for entry in std::fs::read_dir(inputs_folder).into_iter().flatten() {
         attempt(&std::fs::read(entry.unwrap().path()).unwrap());
     }
     for input in &corpus {
         assert!(attempt(input), "{name}: the corpus is taken: {}", String::from_utf8_lossy(input));
     }
-    let own = corpus.len().max(16);
+    let corpus_size = corpus.len().max(16);
     let seed = variable("PROPTEST_RNG_SEED").unwrap_or(1);
     let seed = blake3::hash(format!("{seed} {name}").as_bytes());
     let mut numbers = Numbers::new(u64::from_le_bytes(seed.as_bytes()[..8].try_into().unwrap()));
@@ -83,7 +83,7 @@ fn fuzz(name: &str, mut corpus: Vec<Vec<u8>>, mutate: Mutate, read: impl Fn(&[u8
         if attempt(&input) {
             taken += 1;
             // Half of the corpus is original: fragments are often accepted, but rarely find bugs.
-            if corpus.len() < 2 * own {
+            if corpus.len() < 2 * corpus_size {
                 corpus.push(input);
             }
         }
@@ -91,34 +91,41 @@ fn fuzz(name: &str, mut corpus: Vec<Vec<u8>>, mutate: Mutate, read: impl Fn(&[u8
     println!("{name}: {tried} inputs, {taken} of them taken; the slowest took {slowest:?}");
 }
 
-fn embedded() -> Vec<EmbeddedFile> {
+fn embedded_files() -> Vec<EmbeddedFile> {
     corpus::tests().into_iter().chain(corpus::model_only()).chain(corpus::progress_tests()).collect()
 }
 
 /// Returns an evenly spaced sample of a list, to limit the corpus.
-fn some<T>(all: Vec<T>, most: usize) -> Vec<T> {
-    let step = all.len().div_ceil(most).max(1);
+fn sample<T>(all: Vec<T>, max_length: usize) -> Vec<T> {
+    let step = all.len().div_ceil(max_length).max(1);
     all.into_iter().step_by(step).collect()
 }
 
 fn texts(dialect: Dialect) -> Vec<Vec<u8>> {
-    let of = |entry: &EmbeddedFile| {
+    let is_of_dialect = |entry: &EmbeddedFile| {
         litmus::parse(entry.text, &entry.path).is_ok_and(|test| test.dialect == dialect)
     };
-    let texts = embedded().into_iter().filter(of).map(|entry| entry.text.as_bytes().to_vec()).collect();
-    some(texts, 120)
+    let texts = embedded_files()
+        .into_iter()
+        .filter(is_of_dialect)
+        .map(|entry| entry.text.as_bytes().to_vec())
+        .collect();
+    sample(texts, 120)
 }
 
 fn tests(most: usize) -> Vec<Test> {
-    some(embedded().iter().filter_map(|entry| litmus::parse(entry.text, &entry.path).ok()).collect(), most)
+    sample(
+        embedded_files().iter().filter_map(|entry| litmus::parse(entry.text, &entry.path).ok()).collect(),
+        most,
+    )
 }
 
 /// Returns true if a text is a test. The printed form must be a test, too.
 fn is_test(text: &str, name: &str) -> bool {
     let Ok(test) = litmus::parse(text, name) else { return false };
     let printed = litmus::print(&test);
-    let again = litmus::parse(&printed, name);
-    assert!(again.is_ok(), "what is printed is no test: {printed}");
+    let reparsed = litmus::parse(&printed, name);
+    assert!(reparsed.is_ok(), "the printed form is not a test: {printed}");
     true
 }
 
@@ -140,14 +147,15 @@ fn hsa_tests() {
 fn khronos_tests() {
     let converted = tests(400).into_iter().filter_map(|test| litmus::convert::to_khronos(&test).ok());
     let corpus = converted.map(|test| litmus::print(&test).into_bytes()).collect();
-    fuzz_text("khronos", some(corpus, 60), |text| is_test(text, "x.test"));
+    fuzz_text("khronos", sample(corpus, 60), |text| is_test(text, "x.test"));
 }
 
 #[test]
 fn conditions() {
     let test = litmus::parse(corpus::tests()[0].text, "x.litmus").unwrap();
-    let asked = test.question.as_ref().unwrap().to_text(&test);
-    let condition = asked.trim_start_matches(['~']).trim_start_matches("exists").trim().as_bytes().to_vec();
+    let question = test.question.as_ref().unwrap().to_text(&test);
+    let condition =
+        question.trim_start_matches(['~']).trim_start_matches("exists").trim().as_bytes().to_vec();
     fuzz_text("condition", vec![condition], |text| litmus::parse_condition(text, "x", &test).is_ok());
 }
 
@@ -199,7 +207,7 @@ fn plans() {
     let header = serde_json::json!({ "schema": "vk-litmus/baseline/1", "plan": plan });
     let corpus = vec![[header.to_string().into_bytes(), b"\n".to_vec(), lines].concat()];
     fuzz("plan", corpus, mutate::text, |bytes| {
-        results::read::lines(Path::new("x.jsonl"), bytes, None).is_ok_and(|found| found.plan.is_some())
+        results::read::read_lines(Path::new("x.jsonl"), bytes, None).is_ok_and(|found| found.plan.is_some())
     });
 }
 
@@ -208,18 +216,18 @@ fn journals() {
     let (plan, lines) = baseline();
     // Records without checksums reach the later checks; then records with checksums.
     fuzz("journal", vec![lines.clone()], mutate::text, |bytes| {
-        let found = results::read::lines(Path::new("run.jsonl"), bytes, Some(plan.clone()));
+        let found = results::read::read_lines(Path::new("run.jsonl"), bytes, Some(plan.clone()));
         found.is_ok_and(|found| found.lines.len() == 3)
     });
     let mut summed = plan.clone();
     summed.schema = results::wire::PLAN_SCHEMA.to_owned();
-    let read = results::read::lines(Path::new("run.jsonl"), &lines[..], Some(plan.clone())).unwrap();
-    let sealed = read.lines.iter().flat_map(|line| results::journal::sealed(line).unwrap()).collect();
+    let read = results::read::read_lines(Path::new("run.jsonl"), &lines[..], Some(plan.clone())).unwrap();
+    let sealed = read.lines.iter().flat_map(|line| results::journal::seal_record(line).unwrap()).collect();
     fuzz("journal-with-sums", vec![sealed], mutate::text, |bytes| {
-        let found = results::read::lines(Path::new("run.jsonl"), bytes, Some(summed.clone()));
+        let found = results::read::read_lines(Path::new("run.jsonl"), bytes, Some(summed.clone()));
         found.is_ok_and(|found| {
-            let own = found.lines.iter().all(|line| read.lines.contains(line));
-            assert!(own, "an altered verdict was read");
+            let is_subset = found.lines.iter().all(|line| read.lines.contains(line));
+            assert!(is_subset, "an altered verdict was read");
             found.lines.len() == 3
         })
     });
@@ -228,9 +236,9 @@ fn journals() {
 #[test]
 fn herd_logs() {
     let (_, lines) = baseline();
-    let found = results::read::lines(Path::new("run.jsonl"), &lines[..], None).unwrap();
-    let log = found.lines.iter().map(results::write::herd::block).collect::<String>();
-    fuzz_text("herd", vec![log.into_bytes()], |text| results::read::herd::log(text).is_ok());
+    let found = results::read::read_lines(Path::new("run.jsonl"), &lines[..], None).unwrap();
+    let log = found.lines.iter().map(results::write::herd::format_block).collect::<String>();
+    fuzz_text("herd", vec![log.into_bytes()], |text| results::read::herd::parse_log(text).is_ok());
 }
 
 /// Returns kernels with their number of bindings.
@@ -256,7 +264,7 @@ fn modules() {
     let bindings = &kernels[0].bindings;
     fuzz("spirv", corpus, mutate::module, |input| {
         let words = words(input);
-        if shaders::load(&words).is_err() {
+        if shaders::parse_module(&words).is_err() {
             return false;
         }
         let _ = shaders::disassemble(&words);
@@ -270,13 +278,13 @@ fn modules() {
 fn modules_of_the_simulated_gpu() {
     let device = sim::SimDevice::new(sim::Fault::None);
     let kernels = kernels();
-    let plain = |kernel: &&shaders::CompiledKernel| kernel.images.is_empty() && !kernel.addresses;
+    let plain = |kernel: &&shaders::CompiledKernel| kernel.images.is_empty() && !kernel.uses_addresses;
     let corpus: Vec<Vec<u8>> = kernels.iter().filter(plain).map(|kernel| bytes(&kernel.words)).collect();
-    let most = kernels.iter().map(|kernel| kernel.bindings.len()).max().unwrap_or(1) as u32;
+    let max_bindings = kernels.iter().map(|kernel| kernel.bindings.len()).max().unwrap_or(1) as u32;
     let prepared = |input: &[u8]| {
         let kernel = Kernel {
             words: words(input),
-            bindings: most,
+            bindings: max_bindings,
             images: Vec::new(),
             push_constant_bytes: 128,
             addresses: Vec::new(),
@@ -287,7 +295,7 @@ fn modules_of_the_simulated_gpu() {
         let buffer = Buffer { words: 64, memory: BufferMemory::Readback, name: "b" };
         let plan = Plan {
             kernels: vec![kernel],
-            buffers: vec![buffer; most as usize],
+            buffers: vec![buffer; max_bindings as usize],
             queues: vec![Queue { family: 0 }],
             ..Plan::default()
         };
@@ -303,7 +311,7 @@ fn requests() {
     let post = format!("POST /token/answer HTTP/1.1\r\nHost: 127.0.0.1:8000\r\n{kind}\r\n\r\n{body}");
     let get = b"GET /token/main.js?x HTTP/1.1\r\nHost: localhost:8000\r\nAccept: */*\r\n\r\n".to_vec();
     fuzz("requests", vec![post.into_bytes(), get], mutate::text, |mut bytes| {
-        serve::read_request(&mut bytes).is_ok_and(|request| request.body.len() <= serve::MAX_BODY)
+        serve::read_request(&mut bytes).is_ok_and(|request| request.body.len() <= serve::MAX_BODY_BYTES)
     });
 }
 
@@ -316,5 +324,5 @@ fn machine_texts() {
     // A line with the name precedes each kernel.
     let kernels = texts.iter().flat_map(|text| text.split("=== ").filter_map(|part| part.split_once('\n')));
     let corpus = kernels.map(|(_, code)| code.as_bytes().to_vec()).collect();
-    fuzz_text("machine-text", some(corpus, 40), |text| isa::parse(text).is_ok());
+    fuzz_text("machine-text", sample(corpus, 40), |text| isa::parse(text).is_ok());
 }

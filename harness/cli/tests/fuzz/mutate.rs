@@ -19,7 +19,7 @@ impl Numbers {
         (self.next() >> 33) as usize % end.max(1)
     }
 
-    fn of<'a, T>(&mut self, list: &'a [T]) -> Option<&'a T> {
+    fn choose<'a, T>(&mut self, list: &'a [T]) -> Option<&'a T> {
         let at = self.below(list.len());
         list.get(at)
     }
@@ -47,10 +47,10 @@ const EDGES: [&str; 16] = [
 /// Boundary values as SPIR-V words.
 const WORDS: [u32; 8] = [0, 1, 2, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff, 0x0001_0000, 0xffff];
 /// Largest size of an input in bytes.
-const MOST: usize = 1 << 16;
+const MAX_INPUT_BYTES: usize = 1 << 16;
 
 /// Returns a random range of an input.
-fn piece(numbers: &mut Numbers, bytes: &[u8], most: usize) -> std::ops::Range<usize> {
+fn random_range(numbers: &mut Numbers, bytes: &[u8], most: usize) -> std::ops::Range<usize> {
     let start = numbers.below(bytes.len() + 1);
     let length = numbers.below(most.min(bytes.len() - start) + 1);
     start..start + length
@@ -78,11 +78,11 @@ fn tokens(bytes: &[u8]) -> Vec<std::ops::Range<usize>> {
 
 /// Mutates a text of the corpus.
 pub fn text(numbers: &mut Numbers, corpus: &[Vec<u8>]) -> Vec<u8> {
-    let mut bytes = numbers.of(corpus).cloned().unwrap_or_default();
+    let mut bytes = numbers.choose(corpus).cloned().unwrap_or_default();
     for _ in 0..=numbers.below(4) {
-        let other = numbers.of(corpus).cloned().unwrap_or_default();
-        let (at, from) = (piece(numbers, &bytes, 24), piece(numbers, &other, 48));
-        let (own, foreign) = (tokens(&bytes), tokens(&other));
+        let other = numbers.choose(corpus).cloned().unwrap_or_default();
+        let (at, from) = (random_range(numbers, &bytes, 24), random_range(numbers, &other, 48));
+        let (own_tokens, foreign) = (tokens(&bytes), tokens(&other));
         let new: (std::ops::Range<usize>, Vec<u8>) = match numbers.below(10) {
             // Flips a bit or changes a byte.
             0 => {
@@ -96,22 +96,22 @@ pub fn text(numbers: &mut Numbers, corpus: &[Vec<u8>]) -> Vec<u8> {
             3 => (at.end..at.end, bytes[at].to_vec()),
             4 => (at, other[from].to_vec()),
             5 => {
-                let again = bytes[at.clone()].repeat(1 + numbers.below(400));
-                (at, again)
+                let repeated = bytes[at.clone()].repeat(1 + numbers.below(400));
+                (at, repeated)
             }
             // Replaces words by words.
-            6 | 7 => match (numbers.of(&own), numbers.of(&foreign)) {
+            6 | 7 => match (numbers.choose(&own_tokens), numbers.choose(&foreign)) {
                 (Some(here), Some(there)) => (here.clone(), other[there.clone()].to_vec()),
                 _ => (at, Vec::new()),
             },
-            8 => match numbers.of(&own) {
+            8 => match numbers.choose(&own_tokens) {
                 Some(here) => (here.clone(), EDGES[numbers.below(EDGES.len())].as_bytes().to_vec()),
                 None => (at, Vec::new()),
             },
             _ => (bytes.len().min(at.start)..bytes.len(), Vec::new()),
         };
         bytes.splice(new.0, new.1);
-        bytes.truncate(MOST);
+        bytes.truncate(MAX_INPUT_BYTES);
     }
     bytes
 }
@@ -121,9 +121,9 @@ pub fn module(numbers: &mut Numbers, corpus: &[Vec<u8>]) -> Vec<u8> {
     let words = |bytes: &[u8]| -> Vec<u32> {
         bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect()
     };
-    let mut module = words(&numbers.of(corpus).cloned().unwrap_or_default());
+    let mut module = words(&numbers.choose(corpus).cloned().unwrap_or_default());
     for _ in 0..=numbers.below(3) {
-        let other = words(&numbers.of(corpus).cloned().unwrap_or_default());
+        let other = words(&numbers.choose(corpus).cloned().unwrap_or_default());
         let at = numbers.below(module.len());
         let Some(word) = module.get(at).copied() else { break };
         match numbers.below(8) {

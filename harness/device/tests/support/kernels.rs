@@ -109,7 +109,7 @@ impl Module {
         self.builder.store(pointer, value, None, []).unwrap();
     }
 
-    fn pushed(&mut self, member: u32) -> Word {
+    fn push_constant(&mut self, member: u32) -> Word {
         let member = self.constant(member);
         let pointer =
             self.builder.access_chain(self.push_pointer, None, self.push_constants, [member]).unwrap();
@@ -141,9 +141,9 @@ impl Module {
 }
 
 /// Word `i` of binding 0 becomes `i × pushed 0 + pushed 1`, for every invocation `i`.
-pub fn linear(workgroup_size: u32) -> Kernel {
+pub fn linear_kernel(workgroup_size: u32) -> Kernel {
     let mut m = Module::new(workgroup_size, 1, 2);
-    let (factor, summand) = (m.pushed(0), m.pushed(1));
+    let (factor, summand) = (m.push_constant(0), m.push_constant(1));
     let i = m.invocation;
     let product = m.multiply(i, factor);
     let value = m.add(product, summand);
@@ -152,7 +152,7 @@ pub fn linear(workgroup_size: u32) -> Kernel {
 }
 
 /// Word `i` of binding 1 becomes word `i` of binding 0, plus one.
-pub fn increment(workgroup_size: u32) -> Kernel {
+pub fn increment_kernel(workgroup_size: u32) -> Kernel {
     let mut m = Module::new(workgroup_size, 2, 0);
     let i = m.invocation;
     let value = m.load(0, i);
@@ -163,12 +163,12 @@ pub fn increment(workgroup_size: u32) -> Kernel {
 }
 
 /// A kernel without accesses.
-pub fn nothing() -> Kernel {
+pub fn empty_kernel() -> Kernel {
     Module::new(1, 0, 0).finish()
 }
 
 /// Every invocation waits until word 0 of binding 0 is nonzero, then adds it to word 0 of binding 1.
-pub fn wait(workgroup_size: u32) -> Kernel {
+pub fn waiting_kernel(workgroup_size: u32) -> Kernel {
     let mut m = Module::new(workgroup_size, 2, 0);
     let zero = m.constant(0);
     let scope = m.constant(QUEUE_FAMILY);
@@ -194,7 +194,7 @@ pub fn wait(workgroup_size: u32) -> Kernel {
 
 /// Word `i` of binding 0 becomes the index of the invocation in its subgroup. It needs full subgroups of
 /// `subgroup_size`.
-pub fn lane(workgroup_size: u32, subgroup_size: u32) -> Kernel {
+pub fn lane_index_kernel(workgroup_size: u32, subgroup_size: u32) -> Kernel {
     let mut m = Module::new(workgroup_size, 1, 0);
     m.builder.capability(Capability::GroupNonUniform);
     let pointer = m.builder.type_pointer(None, StorageClass::Input, m.u32_type);

@@ -16,9 +16,9 @@ use plan::{
 };
 
 /// Set in the child process that runs a test; its value is the driver.
-const DRIVER: &str = "VK_LITMUS_TEST_DRIVER";
+const DRIVER_VARIABLE: &str = "VK_LITMUS_TEST_DRIVER";
 /// No test takes that long unless it hangs.
-const PATIENCE: Duration = Duration::from_secs(120);
+const CHILD_TIMEOUT: Duration = Duration::from_secs(120);
 
 pub const QUEUE: QueueId = QueueId(0);
 
@@ -28,59 +28,59 @@ pub const QUEUE: QueueId = QueueId(0);
 /// loader reads the environment, and because a driver may hang or crash.
 #[track_caller]
 pub fn on_each_driver(test: &str, body: impl Fn(&Selector)) {
-    in_each_child(test, AtEnd::Idle, body);
+    run_in_each_child(test, DriverAtExit::Idle, body);
 }
 
 /// Like [`on_each_driver`], for a test with a submission that never ends.
 #[track_caller]
 pub fn on_each_busy_driver(test: &str, body: impl Fn(&Selector)) {
-    in_each_child(test, AtEnd::Executes, body);
+    run_in_each_child(test, DriverAtExit::Executes, body);
 }
 
 #[track_caller]
-fn in_each_child(test: &str, at_end: AtEnd, body: impl Fn(&Selector)) {
+fn run_in_each_child(test: &str, at_end: DriverAtExit, body: impl Fn(&Selector)) {
     // The module is named like the file.
     let subject = Path::new(Location::caller().file()).file_stem().unwrap().to_str().unwrap();
     let test = &format!("{subject}::{test}");
-    if let Some(driver) = std::env::var_os(DRIVER) {
+    if let Some(driver) = std::env::var_os(DRIVER_VARIABLE) {
         body(&driver.to_str().unwrap().parse().unwrap());
         return;
     }
     let environment = DriverEnvironment::discover().unwrap();
     for driver in [SoftwareDriver::Lavapipe, SoftwareDriver::Swiftshader] {
         if environment.has_driver(driver) {
-            in_child(test, driver, at_end, &environment.restricted_to(&[Selector::Software(driver)]));
+            run_in_child(test, driver, at_end, &environment.restrict_to(&[Selector::Software(driver)]));
         } else {
-            skipped(&format!("{test} on {}: driver not installed", driver.name()));
+            report_skipped(&format!("{test} on {}: driver not installed", driver.name()));
         }
     }
 }
 
 /// Reports a skipped test, bypassing the output capture of the test harness.
-pub fn skipped(what: &str) {
-    let mut seen = std::io::stderr();
-    writeln!(seen, "\nskipped: {what}").unwrap();
+pub fn report_skipped(what: &str) {
+    let mut stderr = std::io::stderr();
+    writeln!(stderr, "\nskipped: {what}").unwrap();
 }
 
 /// The state of a driver when the process of a test ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum AtEnd {
+enum DriverAtExit {
     Idle,
     /// A submission is still executing. The driver may crash when its library is unloaded, after the test has
     /// passed.
     Executes,
 }
 
-fn in_child(test: &str, driver: SoftwareDriver, at_end: AtEnd, environment: &DriverEnvironment) {
+fn run_in_child(test: &str, driver: SoftwareDriver, at_end: DriverAtExit, environment: &DriverEnvironment) {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args([test, "--exact", "--nocapture", "--test-threads=1"])
-        .env(DRIVER, driver.name())
+        .env(DRIVER_VARIABLE, driver.name())
         .envs(environment.loader_variables())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + CHILD_TIMEOUT;
     while child.try_wait().unwrap().is_none() {
         if Instant::now() > deadline {
             child.kill().unwrap();
@@ -93,7 +93,7 @@ fn in_child(test: &str, driver: SoftwareDriver, at_end: AtEnd, environment: &Dri
     child.stdout.take().unwrap().read_to_string(&mut output).unwrap();
     child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
     let status = child.wait().unwrap();
-    let has_ended = status.success() || at_end == AtEnd::Executes && status.code().is_none();
+    let has_ended = status.success() || at_end == DriverAtExit::Executes && status.code().is_none();
     assert!(
         has_ended && output.contains("test result: ok. 1 passed"),
         "{test} on {}: {status}\n{output}\n{errors}",
@@ -101,7 +101,7 @@ fn in_child(test: &str, driver: SoftwareDriver, at_end: AtEnd, environment: &Dri
     );
     for line in errors.lines() {
         if let Some(what) = line.strip_prefix("skipped: ") {
-            skipped(what);
+            report_skipped(what);
         }
     }
 }
@@ -183,18 +183,18 @@ pub fn bytes(words: &[u32]) -> Vec<u8> {
 }
 
 /// Submits and waits for the end.
-pub fn run(prepared: &mut dyn Prepared) {
+pub fn submit_and_finish(prepared: &mut dyn Prepared) {
     prepared.submit().unwrap();
     finish(prepared);
 }
 
 /// Waits for the end.
 pub fn finish(prepared: &mut dyn Prepared) {
-    assert!(matches!(prepared.poll(PATIENCE), Ok(Progress::Finished { .. })));
+    assert!(matches!(prepared.poll(CHILD_TIMEOUT), Ok(Progress::Finished { .. })));
 }
 
 /// Returns the error of preparing a plan that must be refused.
-pub fn refused(device: &VulkanDevice, plan: &Plan) -> DeviceError {
+pub fn expect_refused(device: &VulkanDevice, plan: &Plan) -> DeviceError {
     match device.prepare(plan) {
         Ok(_) => panic!("the plan was accepted"),
         Err(error) => error,

@@ -11,7 +11,7 @@ use litmus::{
     Observable, Order, Outcome, Placement, Prediction, Race, Reference, Register, RegisterInit, Scope,
     Semantics, Span, StorageClass, StorageClassSet, Term, Test, Thread, ThreadPlace,
 };
-use model::{Budget, Model, Options, predict};
+use model::{Budget, Model, PredictOptions, predict};
 use spirv_reader::SpirvModule;
 
 use super::Counterexample;
@@ -219,7 +219,7 @@ type Seen = (BTreeMap<CellKey, u64>, Option<u64>);
 impl Combined {
     fn predict(&self, model: &Model, budget: Budget<'_>) -> Option<Prediction> {
         let test: &Test = &self.case.test;
-        predict(test, model, &Options { budget: budget.at_most(STEPS), unroll: 1 }).ok()
+        predict(test, model, &PredictOptions { budget: budget.with_step_limit(STEPS), unroll: 1 }).ok()
     }
 
     /// Returns the compared part of an outcome. Other locations keep their initial value.

@@ -38,8 +38,8 @@ impl FromStr for Profile {
     type Err = UnknownProfile;
 
     fn from_str(text: &str) -> Result<Profile, UnknownProfile> {
-        let named = Profile::ALL.into_iter().find(|profile| profile.to_string() == text);
-        named.ok_or_else(|| UnknownProfile(text.to_owned()))
+        let found_profile = Profile::ALL.into_iter().find(|profile| profile.to_string() == text);
+        found_profile.ok_or_else(|| UnknownProfile(text.to_owned()))
     }
 }
 

@@ -1,24 +1,24 @@
 //! Spontaneous cache refills: other waves may load a location at any time.
 
 use super::{
-    ARRAY, ExplorationState, LoadSource, Machine, MachineStep, QueueEntry, SCALAR, VECTOR, WaveSeats,
+    ARRAY, ExplorationState, LoadSource, Machine, MachineStep, QueueEntry, ResolvedPlacement, SCALAR, VECTOR,
 };
-use crate::opcode::Action;
+use crate::opcode::AccessAction;
 
 impl Machine {
     /// Adds the refills that may matter now.
     ///
     /// These are refills before memory changes, before an access of the compute unit arrives, and from an
     /// array line that differs from memory.
-    pub(super) fn possible_refills(
+    pub(super) fn add_possible_refills(
         &self,
         state: &ExplorationState,
-        seats: &WaveSeats,
-        all: &mut Vec<MachineStep>,
+        placement: &ResolvedPlacement,
+        steps: &mut Vec<MachineStep>,
     ) {
         let is_write = |entry: &QueueEntry| {
             self.access_of(usize::from(entry.wave), entry.access)
-                .is_some_and(|(_, details)| !matches!(details.action, Action::Load { .. }))
+                .is_some_and(|(_, details)| !matches!(details.action, AccessAction::Load { .. }))
         };
         let written: Vec<u16> = self
             .queue_heads(state)
@@ -30,45 +30,45 @@ impl Machine {
             .filter_map(|wave| {
                 let owner = self.waves.get(wave)?;
                 let cells = owner.cells.get(usize::from(self.next_arrival(state, wave)?))?;
-                let unit = *seats.unit.get(wave)?;
+                let unit = *placement.unit_of_wave.get(wave)?;
                 Some(cells.iter().map(move |cell| (unit, *cell)))
             })
             .flatten()
             .collect();
-        for (cell, of_cell) in (0_u16..).zip(&self.cells) {
-            if of_cell.private || of_cell.lines == [false; 3] {
+        for (cell, aligned_word) in (0_u16..).zip(&self.cells) {
+            if aligned_word.is_private || aligned_word.cached_in == [false; 3] {
                 continue;
             }
             let memory = state.values.get(usize::from(cell)).copied().unwrap_or(0);
             let changes = written.contains(&cell);
-            let mut add = |cache, place, from, value| {
-                if self.line_index(seats, cache, place, cell).is_some()
-                    && self.cached_value(state, seats, cache, place, cell) != Some(value)
+            let mut add_refill = |cache, place, from, value| {
+                if self.line_index(placement, cache, place, cell).is_some()
+                    && self.cached_value(state, placement, cache, place, cell) != Some(value)
                 {
-                    all.push(MachineStep::Refill { cache, place, cell, from });
+                    steps.push(MachineStep::Refill { cache, unit_or_array: place, cell, source: from });
                 }
             };
-            for (unit, array) in seats.arrays.iter().enumerate() {
-                let stored = state
+            for (unit, array) in placement.array_of_unit.iter().enumerate() {
+                let has_pending_write = state
                     .queue
                     .iter()
                     .any(|entry| (usize::from(entry.unit), entry.cell) == (unit, cell) && is_write(entry));
                 let stale =
-                    self.cached_value(state, seats, ARRAY, *array, cell).filter(|value| *value != memory);
+                    self.cached_value(state, placement, ARRAY, *array, cell).filter(|value| *value != memory);
                 for cache in [VECTOR, SCALAR] {
                     // A unit whose stores are in flight does not read the older value.
-                    if cache == VECTOR && stored {
+                    if cache == VECTOR && has_pending_write {
                         continue;
                     }
                     if changes || cache == VECTOR && arriving.contains(&(unit, cell)) {
-                        add(cache, unit, LoadSource::Memory, memory);
+                        add_refill(cache, unit, LoadSource::Memory, memory);
                     }
                     if let Some(stale) = stale {
-                        add(cache, unit, LoadSource::Array, stale);
+                        add_refill(cache, unit, LoadSource::Array, stale);
                     }
                 }
-                if changes && seats.arrays.iter().position(|known| known == array) == Some(unit) {
-                    add(ARRAY, *array, LoadSource::Memory, memory);
+                if changes && placement.array_of_unit.iter().position(|known| known == array) == Some(unit) {
+                    add_refill(ARRAY, *array, LoadSource::Memory, memory);
                 }
             }
         }
@@ -78,19 +78,20 @@ impl Machine {
     pub(super) fn refill_line(
         &self,
         state: &mut ExplorationState,
-        seats: &WaveSeats,
+        placement: &ResolvedPlacement,
         (cache, place): (usize, usize),
         cell: u16,
-        from: LoadSource,
+        source: LoadSource,
     ) {
         let memory = state.values.get(usize::from(cell)).copied().unwrap_or(0);
-        let array = if cache == ARRAY { place } else { seats.arrays.get(place).copied().unwrap_or(0) };
-        let value = match from {
-            LoadSource::Array => self.cached_value(state, seats, ARRAY, array, cell).unwrap_or(memory),
+        let array =
+            if cache == ARRAY { place } else { placement.array_of_unit.get(place).copied().unwrap_or(0) };
+        let value = match source {
+            LoadSource::Array => self.cached_value(state, placement, ARRAY, array, cell).unwrap_or(memory),
             LoadSource::Scalar | LoadSource::Memory => memory,
         };
         for (cache, place) in [(ARRAY, array), (cache, place)] {
-            if let Some(line) = self.line_mut(state, seats, cache, place, cell) {
+            if let Some(line) = self.line_mut(state, placement, cache, place, cell) {
                 *line = Some(value);
             }
         }

@@ -6,12 +6,12 @@
 
 use super::{
     MachineInstruction, MachineOperand, MachineProgram, MachineTextError, OperandModifiers, RegisterRange,
-    is_mnemonic, parse_operand, parse_waits, special,
+    is_mnemonic, parse_operand, parse_wait_counts, special,
 };
-use crate::opcode::{Action, MemoryInstruction, MemoryPath, Opcode, Scalar, Vector};
+use crate::opcode::{AccessAction, MemoryInstruction, MemoryPath, Opcode, ScalarOperation, VectorOperation};
 
 /// The heading of such a program.
-pub(crate) const HEADING: &str = "After lowering to hw instructions:";
+pub(crate) const PROGRAM_HEADING: &str = "After lowering to hw instructions:";
 
 /// Words between operands that matter to ACO only.
 const REMARKS: &[&str] = &["disable_wqm", "(is16bit)", "(is24bit)", "(kill)", "(latekill)", "(noCSE)"];
@@ -20,7 +20,7 @@ const REMARKS: &[&str] = &["disable_wqm", "(is16bit)", "(is24bit)", "(kill)", "(
 const DIMENSIONS: &[&str] = &["1d", "2d", "3d", "cube", "1darray", "2darray", "2dmsaa", "2darraymsaa"];
 
 /// A missing operand.
-const ABSENT: &str = "undef";
+const UNDEFINED_OPERAND: &str = "undef";
 
 /// Parses the program from its heading on, after `skipped` other lines.
 pub(crate) fn parse(text: &str, skipped: u32) -> Result<MachineProgram, MachineTextError> {
@@ -28,7 +28,7 @@ pub(crate) fn parse(text: &str, skipped: u32) -> Result<MachineProgram, MachineT
     for (number, raw) in (skipped + 1..).zip(text.lines()) {
         let code = raw.trim();
         if code.is_empty()
-            || code == HEADING
+            || code == PROGRAM_HEADING
             || code.starts_with("ACO shader stage:")
             || code.starts_with("/*")
         {
@@ -38,10 +38,11 @@ pub(crate) fn parse(text: &str, skipped: u32) -> Result<MachineProgram, MachineT
             program.add_label(code, number)?;
             continue;
         }
-        let made = parse_instruction(code, number);
-        program
-            .instructions
-            .push(made.ok_or_else(|| MachineTextError::Line { line: number, text: code.to_owned() })?);
+        let instruction = parse_instruction(code, number);
+        program.instructions.push(
+            instruction
+                .ok_or_else(|| MachineTextError::NotAnInstruction { line: number, text: code.to_owned() })?,
+        );
     }
     if program.instructions.is_empty() {
         return Err(MachineTextError::Empty);
@@ -63,13 +64,13 @@ fn parse_instruction(code: &str, line: u32) -> Option<MachineInstruction> {
     let mut operands: Vec<MachineOperand> = results
         .split(',')
         .filter(|word| !word.trim().is_empty())
-        .map(result_operand)
+        .map(parse_result_operand)
         .collect::<Option<_>>()?;
-    let written = operands.len();
+    let result_count = operands.len();
     let mut modifiers = OperandModifiers::default();
     match &opcode {
-        Opcode::Waitcnt => modifiers = parse_waits(rest),
-        Opcode::Nothing | Opcode::Unknown => {}
+        Opcode::Waitcnt => modifiers = parse_wait_counts(rest),
+        Opcode::NoEffect | Opcode::Unknown => {}
         Opcode::Branch(_) => {
             operands.push(MachineOperand::Name(rest.trim().strip_prefix("block:")?.to_owned()));
         }
@@ -83,13 +84,13 @@ fn parse_instruction(code: &str, line: u32) -> Option<MachineInstruction> {
                     Some(first) if first.ends_with(':') => {
                         operands.push(MachineOperand::Unknown(words.next()?.to_owned()));
                     }
-                    Some(first) => operands.push(source_operand(first)),
+                    Some(first) => operands.push(parse_source_operand(first)),
                     None => {}
                 }
                 for word in words {
                     match word {
-                        "unrm" => modifiers.add_word("unorm"),
-                        _ if !DIMENSIONS.contains(&word) => modifiers.add_word(word),
+                        "unrm" => modifiers.add_modifier("unorm"),
+                        _ if !DIMENSIONS.contains(&word) => modifiers.add_modifier(word),
                         _ => {}
                     }
                 }
@@ -98,26 +99,30 @@ fn parse_instruction(code: &str, line: u32) -> Option<MachineInstruction> {
     }
     // Implicit operands are not listed in machine text; only a move out of scc names it.
     let special = |first, count| MachineOperand::Scalar(RegisterRange { first, count });
-    let flag = special(special::SCC, 1);
-    let read = operands.split_off(written);
-    operands.retain(|operand| *operand != flag);
-    operands.extend(read);
-    if matches!(opcode, Opcode::Scalar(Scalar::Select { .. } | Scalar::Sum { carry_in: true, .. })) {
-        operands.pop_if(|last| *last == flag);
+    let scc = special(special::SCC, 1);
+    let sources = operands.split_off(result_count);
+    operands.retain(|operand| *operand != scc);
+    operands.extend(sources);
+    if matches!(
+        opcode,
+        Opcode::Scalar(ScalarOperation::Select { .. } | ScalarOperation::Sum { carry_in: true, .. })
+    ) {
+        operands.pop_if(|last| *last == scc);
     }
     match &opcode {
-        Opcode::Scalar(Scalar::SaveExec { .. }) | Opcode::Vector(Vector::Compare { execute: true, .. }) => {
+        Opcode::Scalar(ScalarOperation::SaveExec { .. })
+        | Opcode::Vector(VectorOperation::Compare { writes_exec: true, .. }) => {
             operands.retain(|operand| *operand != special(special::EXEC, 2));
         }
         Opcode::Memory(memory) => {
             if memory.path == MemoryPath::Image {
-                let bits = component_mask(modifiers.value("dmask"), &operands, written)?;
+                let bits = component_mask(modifiers.value("dmask"), &operands, result_count)?;
                 modifiers.values.retain(|(key, _)| key != "dmask");
                 modifiers.values.push(("dmask".to_owned(), bits));
             }
-            operands = in_order(*memory, operands)?;
+            operands = reorder_operands(*memory, operands)?;
             // With one offset, an operation on workgroup memory names it `offset`, not `offset0`.
-            if memory.path == MemoryPath::Lds && memory.pair.is_none() {
+            if memory.path == MemoryPath::Lds && memory.pair_stride.is_none() {
                 for (key, _) in modifiers.values.iter_mut().filter(|(key, _)| key == "offset0") {
                     *key = "offset".to_owned();
                 }
@@ -132,14 +137,14 @@ fn parse_instruction(code: &str, line: u32) -> Option<MachineInstruction> {
         opcode,
         operands,
         modifiers,
-        second: None,
+        dual_half: None,
     })
 }
 
 /// Parses `s4: %10:s[4-7]`: the register follows the temporary.
-fn result_operand(word: &str) -> Option<MachineOperand> {
+fn parse_result_operand(word: &str) -> Option<MachineOperand> {
     let (_, named) = word.trim().split_once(": ")?;
-    Some(source_operand(strip_remarks(named.trim())))
+    Some(parse_source_operand(strip_remarks(named.trim())))
 }
 
 /// Strips remarks in parentheses from a word.
@@ -159,7 +164,7 @@ fn is_remark(word: &str) -> bool {
 }
 
 /// Converts `%9:s[0-1]` to `s[0:1]`; numbers are unchanged.
-fn source_operand(word: &str) -> MachineOperand {
+fn parse_source_operand(word: &str) -> MachineOperand {
     let register =
         word.strip_prefix('%').and_then(|rest| rest.split_once(':')).map_or(word, |(_, register)| register);
     parse_operand(register)
@@ -167,8 +172,8 @@ fn source_operand(word: &str) -> MachineOperand {
 
 /// Returns the component mask of an image access: explicit (`dmask:xy`), or that of its result, or four
 /// components.
-fn component_mask(said: Option<&str>, operands: &[MachineOperand], written: usize) -> Option<String> {
-    let bits = match (said, operands.first()) {
+fn component_mask(explicit: Option<&str>, operands: &[MachineOperand], written: usize) -> Option<String> {
+    let bits = match (explicit, operands.first()) {
         (Some(names), _) => {
             names.chars().try_fold(0, |bits: u8, name| Some(bits | 1 << "xyzw".find(name)?))?
         }
@@ -184,26 +189,25 @@ fn component_mask(said: Option<&str>, operands: &[MachineOperand], written: usiz
 ///
 /// For buffers, ACO prints descriptor, address, offset, data; for images, descriptor, sampler, data,
 /// coordinates; for addresses, address, base, data. The result precedes them.
-fn in_order(memory: MemoryInstruction, operands: Vec<MachineOperand>) -> Option<Vec<MachineOperand>> {
-    let loads = matches!(memory.action, Action::Load { .. });
-    let atomic = matches!(memory.action, Action::Atomic(_));
-    let absent =
-        |operand: &MachineOperand| matches!(operand, MachineOperand::Unknown(word) if word == ABSENT);
+fn reorder_operands(memory: MemoryInstruction, operands: Vec<MachineOperand>) -> Option<Vec<MachineOperand>> {
+    let is_load = matches!(memory.action, AccessAction::Load { .. });
+    let is_atomic = matches!(memory.action, AccessAction::Atomic(_));
+    let is_absent = |operand: &MachineOperand| matches!(operand, MachineOperand::Unknown(word) if word == UNDEFINED_OPERAND);
     let count = operands.len();
-    let mut from = operands.into_iter();
+    let mut remaining = operands.into_iter();
     Some(match memory.path {
-        MemoryPath::Scalar | MemoryPath::ScalarBuffer => from.collect(),
+        MemoryPath::Scalar | MemoryPath::ScalarBuffer => remaining.collect(),
         MemoryPath::Lds => {
             let m0 = MachineOperand::Scalar(RegisterRange { first: special::M0, count: 1 });
-            from.filter(|operand| *operand != m0).collect()
+            remaining.filter(|operand| *operand != m0).collect()
         }
         MemoryPath::Buffer | MemoryPath::Texel | MemoryPath::Image => {
-            let result = if loads || atomic && count == 5 { Some(from.next()?) } else { None };
-            let descriptor = from.next()?;
-            let (second, third) = (from.next()?, from.next()?);
+            let result = if is_load || is_atomic && count == 5 { Some(remaining.next()?) } else { None };
+            let descriptor = remaining.next()?;
+            let (second, third) = (remaining.next()?, remaining.next()?);
             // The returned value uses the register of the data; a buffer load ends with the offset.
-            let fourth = from.next();
-            match (memory.path, loads) {
+            let fourth = remaining.next();
+            match (memory.path, is_load) {
                 (MemoryPath::Image, true) => vec![result?, fourth?, descriptor],
                 (MemoryPath::Image, false) => vec![third, fourth?, descriptor],
                 (_, true) => vec![result?, second, descriptor, third],
@@ -212,13 +216,13 @@ fn in_order(memory: MemoryInstruction, operands: Vec<MachineOperand>) -> Option<
         }
         MemoryPath::Global | MemoryPath::Flat => {
             let mut ordered = Vec::new();
-            if loads || atomic && count == 4 {
-                ordered.push(from.next()?);
+            if is_load || is_atomic && count == 4 {
+                ordered.push(remaining.next()?);
             }
-            ordered.push(from.next()?);
-            let base = from.next()?;
-            ordered.extend(from);
-            ordered.extend((!absent(&base)).then_some(base));
+            ordered.push(remaining.next()?);
+            let base = remaining.next()?;
+            ordered.extend(remaining);
+            ordered.extend((!is_absent(&base)).then_some(base));
             ordered
         }
     })

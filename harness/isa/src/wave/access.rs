@@ -1,13 +1,15 @@
 //! Memory accesses of a wave: the bytes that every lane accesses.
 
-use super::counters::{Outstanding, operation_counters};
-use super::{ADDRESS_BASE, CodeBuilder, HaltReason, WaveState, operand_at, scalar_at, vector_at};
+use super::counters::{OutstandingOperation, operation_counters};
+use super::{
+    ADDRESS_BASE, CodeBuilder, HaltReason, WaveState, operand_at, scalar_registers_at, vector_registers_at,
+};
 use crate::code::{
-    Access, AccessPart, BypassedCaches, LDS, LoadedValue, MemoryUnit, WaveExpression, WaveStep,
+    Access, AccessPart, BypassedCaches, LDS_SPACE, MemoryUnit, WaveExpression, WaveStep, WaveValue,
 };
 use crate::facts;
 use crate::family::Generation;
-use crate::opcode::{Action, AtomicOpcode, CacheInstruction, MemoryInstruction, MemoryPath};
+use crate::opcode::{AccessAction, AtomicOpcode, CacheInstruction, MemoryInstruction, MemoryPath};
 use crate::question::{DescriptorTarget, MemorySpace, MemoryWord};
 use crate::text::{MachineInstruction, MachineOperand, OperandModifiers, RegisterRange};
 
@@ -21,7 +23,7 @@ struct LaneElements {
 /// The operands of an access.
 struct AccessOperands {
     /// The destination of a load or returning atomic.
-    to: Option<RegisterRange>,
+    destination: Option<RegisterRange>,
     /// The data of a store or atomic, element by element.
     data: Vec<RegisterRange>,
     compare: Option<RegisterRange>,
@@ -35,23 +37,25 @@ impl CodeBuilder<'_> {
         memory: MemoryInstruction,
     ) -> Result<(), HaltReason> {
         if self.generation == Generation::Gfx940 {
-            return Err(HaltReason::Unknown(
+            return Err(HaltReason::Unsupported(
                 "the memory system of GFX90A and GFX94x is not modelled".to_owned(),
             ));
         }
         if let Some(flag) =
-            ["lds", "gds", "tfe", "lwe"].into_iter().find(|flag| instruction.modifiers.has(flag))
+            ["lds", "gds", "tfe", "lwe"].into_iter().find(|flag| instruction.modifiers.has_flag(flag))
         {
-            return Err(HaltReason::Unknown(format!("modifier `{flag}`")));
+            return Err(HaltReason::Unsupported(format!("modifier `{flag}`")));
         }
         match memory.path {
-            MemoryPath::Scalar | MemoryPath::ScalarBuffer => self.scalar_load(state, instruction, memory),
+            MemoryPath::Scalar | MemoryPath::ScalarBuffer => {
+                self.execute_scalar_load(state, instruction, memory)
+            }
             MemoryPath::Buffer
             | MemoryPath::Texel
             | MemoryPath::Global
             | MemoryPath::Flat
             | MemoryPath::Image
-            | MemoryPath::Lds => self.vector_access(state, instruction, memory),
+            | MemoryPath::Lds => self.execute_vector_access(state, instruction, memory),
         }
     }
 
@@ -65,69 +69,70 @@ impl CodeBuilder<'_> {
             Some("SCOPE_SE") => 1,
             Some("SCOPE_DEV") => 2,
             Some("SCOPE_SYS") => 3,
-            Some(other) => return Err(HaltReason::Unknown(format!("scope:{other}"))),
+            Some(other) => return Err(HaltReason::Unsupported(format!("scope:{other}"))),
         };
         self.code.nodes.push(WaveStep::Cache { line: instruction.line, cache, scope });
         Ok(())
     }
 
     /// Loads of descriptors are constants; other scalar loads use the scalar cache.
-    fn scalar_load(
+    fn execute_scalar_load(
         &mut self,
         state: &mut WaveState,
         instruction: &MachineInstruction,
         memory: MemoryInstruction,
     ) -> Result<(), HaltReason> {
-        let to = scalar_at(instruction, 0)?;
-        let base = scalar_at(instruction, 1)?;
+        let destination = scalar_registers_at(instruction, 0)?;
+        let base = scalar_registers_at(instruction, 1)?;
         let words = u16::from(memory.bytes / 4);
-        if to.count != words {
-            return Err(HaltReason::Unknown("a destination of another size".to_owned()));
+        if destination.count != words {
+            return Err(HaltReason::Unsupported("a destination of another size".to_owned()));
         }
         let mut offset = instruction
             .modifiers
-            .number_of("offset")
-            .ok_or_else(|| HaltReason::Unknown("offset".to_owned()))?;
+            .value_as_number("offset")
+            .ok_or_else(|| HaltReason::Unsupported("offset".to_owned()))?;
         match operand_at(instruction, 2)? {
             MachineOperand::Null => {}
             MachineOperand::Number(number) => offset += number,
             operand @ MachineOperand::Scalar(_) => {
-                offset += i64::from(state.require_word(self.scalar_operand(state, operand, 0)?)?);
+                offset += i64::from(state.require_constant(self.scalar_operand(state, operand, 0)?)?);
             }
-            other => return Err(HaltReason::Unknown(format!("operand {other:?}"))),
+            other => return Err(HaltReason::Unsupported(format!("operand {other:?}"))),
         }
-        if let Some(MachineOperand::Number(more)) = instruction.operands.get(3) {
-            offset += more;
+        if let Some(MachineOperand::Number(extra_offset)) = instruction.operands.get(3) {
+            offset += extra_offset;
         }
-        let start = u32::try_from(offset).map_err(|_| HaltReason::Unknown("a negative offset".to_owned()))?;
+        let start =
+            u32::try_from(offset).map_err(|_| HaltReason::Unsupported("a negative offset".to_owned()))?;
         // Destinations must not be in flight; this is checked before any change.
         for word in 0..words {
-            state.read_scalar(to.first + word)?;
+            state.read_scalar(destination.first + word)?;
         }
         let (space, start) = match (memory.path, state.read_scalar(base.first)?) {
-            (MemoryPath::Scalar, LoadedValue::Descriptors) => {
-                let values: Result<Vec<LoadedValue>, HaltReason> = (0..words)
+            (MemoryPath::Scalar, WaveValue::DescriptorSetAddress) => {
+                let values: Result<Vec<WaveValue>, HaltReason> = (0..words)
                     .map(|word| self.descriptor_word(start.saturating_add(4 * u32::from(word))))
                     .collect();
                 let number = self.issue_operation(state, instruction, memory.path, true, None);
                 for (word, value) in (0..words).zip(values?) {
-                    self.set_scalar(state, to.first + word, value, number);
+                    self.set_pending_scalar(state, destination.first + word, value, number);
                 }
                 return Ok(());
             }
-            (MemoryPath::Scalar, LoadedValue::Word(low)) => {
-                let high = state.require_word(state.read_scalar(base.first + 1)?)?;
+            (MemoryPath::Scalar, WaveValue::Constant(low)) => {
+                let high = state.require_constant(state.read_scalar(base.first + 1)?)?;
                 self.resolve_address(u64::from(low) | u64::from(high) << 32, i64::from(start))?
             }
             (MemoryPath::ScalarBuffer, _) => match self.descriptor_target(state, base)? {
                 DescriptorTarget::Buffer(space) | DescriptorTarget::Texels(space) => (space, start),
                 DescriptorTarget::Image { .. } => {
-                    return Err(HaltReason::Unknown("an image's descriptor".to_owned()));
+                    return Err(HaltReason::Unsupported("an image's descriptor".to_owned()));
                 }
             },
             (_, value) => {
-                state.require_word(value)?;
-                return Err(HaltReason::Unknown("an unknown address".to_owned()));
+                state.require_constant(value)?;
+                return Err(HaltReason::Unsupported("an unknown address".to_owned()));
             }
         };
         let mut parts = Vec::new();
@@ -135,58 +140,58 @@ impl CodeBuilder<'_> {
         for (place, word) in split_access(space, start, u32::from(memory.bytes))? {
             let slot = self.new_slot()?;
             parts.push(AccessPart {
-                place,
+                word: place,
                 slot: Some(slot),
-                data: [LoadedValue::Word(0); 2],
-                compare: [LoadedValue::Word(0); 2],
+                data: [WaveValue::Constant(0); 2],
+                compare: [WaveValue::Constant(0); 2],
             });
-            values.extend(self.words_of(slot, place, false)?.into_iter().map(|value| (word, value)));
+            values.extend(self.load_words(slot, place, false)?.into_iter().map(|value| (word, value)));
         }
         let skips = self.bypassed_caches(facts::AccessClass::Scalar, &instruction.modifiers);
         let access = self.push_access(Access {
             line: instruction.line,
-            way: MemoryUnit::Scalar,
+            unit: MemoryUnit::Scalar,
             action: memory.action,
-            skips,
-            waited: true,
+            bypassed: skips,
+            waits_for_memory: true,
             parts,
         })?;
         let number = self.issue_operation(state, instruction, memory.path, true, Some(access));
-        for (register, (_, value)) in (to.first..).zip(values) {
-            self.set_scalar(state, register, value, number);
+        for (register, (_, value)) in (destination.first..).zip(values) {
+            self.set_pending_scalar(state, register, value, number);
         }
         self.code.nodes.push(WaveStep::Access(access));
         Ok(())
     }
 
-    fn vector_access(
+    fn execute_vector_access(
         &mut self,
         state: &mut WaveState,
         instruction: &MachineInstruction,
         memory: MemoryInstruction,
     ) -> Result<(), HaltReason> {
-        let atomic = matches!(memory.action, Action::Atomic(_));
-        let returns = match memory.action {
-            Action::Load { .. } => true,
-            Action::Store => false,
-            Action::Atomic(_) => self.returns_old_value(instruction, memory.path),
+        let is_atomic = matches!(memory.action, AccessAction::Atomic(_));
+        let returns_value = match memory.action {
+            AccessAction::Load { .. } => true,
+            AccessAction::Store => false,
+            AccessAction::Atomic(_) => self.returns_old_value(instruction, memory.path),
         };
         let active = state.active_lanes()?;
-        let (shape, lanes) = self.access_operands(state, instruction, memory, returns, &active)?;
+        let (operands, lanes) = self.access_operands(state, instruction, memory, returns_value, &active)?;
         // Everything is read and checked before any change.
-        let elements = if memory.pair.is_some() { 2 } else { 1 };
+        let elements = if memory.pair_stride.is_some() { 2 } else { 1 };
         let words = u16::from(memory.bytes.div_ceil(4));
-        let size = if memory.half { 4 } else { u32::from(memory.bytes) };
+        let size = if memory.low_half { 4 } else { u32::from(memory.bytes) };
         let mut parts = Vec::new();
-        let mut results: Vec<(u16, usize, LoadedValue)> = Vec::new();
-        let signed = matches!(memory.action, Action::Load { signed: true });
+        let mut results: Vec<(u16, usize, WaveValue)> = Vec::new();
+        let signed = matches!(memory.action, AccessAction::Load { signed: true });
         for LaneElements { lane, starts } in &lanes {
             for (element, (space, start)) in starts.iter().enumerate().take(elements) {
                 for (place, first) in split_access(*space, *start, size)? {
-                    let read = |builder: &mut Self,
-                                registers: Option<RegisterRange>|
-                     -> Result<[LoadedValue; 2], HaltReason> {
-                        let Some(registers) = registers else { return Ok([LoadedValue::Word(0); 2]) };
+                    let read_words = |builder: &mut Self,
+                                      registers: Option<RegisterRange>|
+                     -> Result<[WaveValue; 2], HaltReason> {
+                        let Some(registers) = registers else { return Ok([WaveValue::Constant(0); 2]) };
                         let mut word = |index: u16| {
                             builder.lane_operand(
                                 state,
@@ -195,39 +200,39 @@ impl CodeBuilder<'_> {
                                 *lane,
                             )
                         };
-                        let high = if place.bytes == 8 { word(1)? } else { LoadedValue::Word(0) };
+                        let high = if place.bytes == 8 { word(1)? } else { WaveValue::Constant(0) };
                         Ok([word(0)?, high])
                     };
-                    let mut data = read(self, shape.data.get(element).copied())?;
+                    let mut data = read_words(self, operands.data.get(element).copied())?;
                     for value in &data {
-                        if let LoadedValue::Undefined
-                        | LoadedValue::Descriptors
-                        | LoadedValue::Descriptor { .. } = value
+                        if let WaveValue::Undefined
+                        | WaveValue::DescriptorSetAddress
+                        | WaveValue::DescriptorWord { .. } = value
                         {
-                            state.require_word(*value)?;
+                            state.require_constant(*value)?;
                         }
                     }
-                    if memory.high {
+                    if memory.high_half {
                         data[0] = self.compute_value(
-                            crate::alu::Alu::HighHalf,
+                            crate::alu::AluOperation::HighHalf,
                             data[0],
-                            LoadedValue::Word(0),
-                            LoadedValue::Word(0),
+                            WaveValue::Constant(0),
+                            WaveValue::Constant(0),
                         )?;
                     }
-                    if memory.half {
+                    if memory.low_half {
                         data[0] = self.compute_value(
-                            crate::alu::Alu::LowHalf,
+                            crate::alu::AluOperation::LowHalf,
                             data[0],
-                            LoadedValue::Word(0),
-                            LoadedValue::Word(0),
+                            WaveValue::Constant(0),
+                            WaveValue::Constant(0),
                         )?;
                     }
-                    let compare = read(self, shape.compare)?;
-                    let slot = if returns { Some(self.new_slot()?) } else { None };
-                    parts.push(AccessPart { place, slot, data, compare });
-                    if let (Some(slot), Some(to)) = (slot, shape.to) {
-                        for (word, value) in (first..).zip(self.words_of(slot, place, signed)?) {
+                    let compare = read_words(self, operands.compare)?;
+                    let slot = if returns_value { Some(self.new_slot()?) } else { None };
+                    parts.push(AccessPart { word: place, slot, data, compare });
+                    if let (Some(slot), Some(to)) = (slot, operands.destination) {
+                        for (word, value) in (first..).zip(self.load_words(slot, place, signed)?) {
                             let register = to.first + element as u16 * words + word;
                             state.check_writable(register, *lane)?;
                             results.push((register, *lane, value));
@@ -237,30 +242,33 @@ impl CodeBuilder<'_> {
             }
         }
         if parts.len() > 64 {
-            return Err(HaltReason::Unknown("more than 64 parts".to_owned()));
+            return Err(HaltReason::Unsupported("more than 64 parts".to_owned()));
         }
-        let kind =
-            if memory.action == Action::Store { facts::AccessClass::Store } else { facts::AccessClass::Load };
-        let skips = if atomic {
+        let kind = if memory.action == AccessAction::Store {
+            facts::AccessClass::Store
+        } else {
+            facts::AccessClass::Load
+        };
+        let skips = if is_atomic {
             BypassedCaches::default()
         } else {
             self.bypassed_caches(kind, &instruction.modifiers)
         };
-        let lds = memory.path == MemoryPath::Lds;
+        let is_lds = memory.path == MemoryPath::Lds;
         // For a store at compute-unit scope, the guarantee of a wait is unclear.
-        let narrow = memory.action == Action::Store
-            && !lds
+        let is_cu_scope_store = memory.action == AccessAction::Store
+            && !is_lds
             && matches!(instruction.modifiers.value("scope"), None | Some("SCOPE_CU"))
             && self.facts.is_accepted("cu-scope-store-stays", self.generation, self.profile);
         let access = self.push_access(Access {
             line: instruction.line,
-            way: if lds { MemoryUnit::Lds } else { MemoryUnit::Vector },
+            unit: if is_lds { MemoryUnit::Lds } else { MemoryUnit::Vector },
             action: memory.action,
-            skips,
-            waited: !narrow,
+            bypassed: skips,
+            waits_for_memory: !is_cu_scope_store,
             parts,
         })?;
-        let number = self.issue_operation(state, instruction, memory.path, returns, Some(access));
+        let number = self.issue_operation(state, instruction, memory.path, returns_value, Some(access));
         for (register, lane, value) in results {
             state.write_vector(register, lane, value)?;
             let index = usize::from(register) * state.lanes.len() + lane;
@@ -280,7 +288,7 @@ impl CodeBuilder<'_> {
         if self.generation >= Generation::Gfx12 {
             return instruction.modifiers.value("th").is_some_and(|hint| hint.contains("RETURN"));
         }
-        instruction.modifiers.has("glc")
+        instruction.modifiers.has_flag("glc")
     }
 
     /// Returns operands and addresses, by path.
@@ -292,42 +300,42 @@ impl CodeBuilder<'_> {
         returns: bool,
         active: &[usize],
     ) -> Result<(AccessOperands, Vec<LaneElements>), HaltReason> {
-        let atomic = matches!(memory.action, Action::Atomic(_));
-        let compares = memory.action == Action::Atomic(AtomicOpcode::CompareSwap);
-        let load = matches!(memory.action, Action::Load { .. });
+        let is_atomic = matches!(memory.action, AccessAction::Atomic(_));
+        let is_compare_exchange = memory.action == AccessAction::Atomic(AtomicOpcode::CompareSwap);
+        let is_load = matches!(memory.action, AccessAction::Load { .. });
         // In a compare-exchange, the data precede the comparison value.
         let words = u16::from(memory.bytes.div_ceil(4));
-        let halves = |registers: RegisterRange| {
+        let split_compare = |registers: RegisterRange| {
             let second = RegisterRange { first: registers.first + words, count: words };
-            (RegisterRange { first: registers.first, count: words }, compares.then_some(second))
+            (RegisterRange { first: registers.first, count: words }, is_compare_exchange.then_some(second))
         };
         match memory.path {
             MemoryPath::Buffer | MemoryPath::Texel | MemoryPath::Image => {
-                let registers = vector_at(instruction, 0)?;
-                let (data, compare) = halves(registers);
-                let shape = AccessOperands {
-                    to: returns.then_some(data),
-                    data: if load { Vec::new() } else { vec![data] },
-                    compare: if atomic { compare } else { None },
+                let registers = vector_registers_at(instruction, 0)?;
+                let (data, compare) = split_compare(registers);
+                let operands = AccessOperands {
+                    destination: returns.then_some(data),
+                    data: if is_load { Vec::new() } else { vec![data] },
+                    compare: if is_atomic { compare } else { None },
                 };
-                let starts = self.resource_addresses(state, instruction, memory, active)?;
-                Ok((shape, starts))
+                let starts = self.descriptor_addresses(state, instruction, memory, active)?;
+                Ok((operands, starts))
             }
             MemoryPath::Global | MemoryPath::Flat => {
-                let to = if returns { Some(vector_at(instruction, 0)?) } else { None };
+                let destination = if returns { Some(vector_registers_at(instruction, 0)?) } else { None };
                 let first = usize::from(returns);
-                let data = if load { None } else { Some(vector_at(instruction, first + 1)?) };
-                let base = match instruction.operands.get(first + if load { 1 } else { 2 }) {
+                let data = if is_load { None } else { Some(vector_registers_at(instruction, first + 1)?) };
+                let base = match instruction.operands.get(first + if is_load { 1 } else { 2 }) {
                     None | Some(MachineOperand::Off | MachineOperand::Null) => None,
                     Some(MachineOperand::Scalar(registers)) => Some(*registers),
-                    Some(other) => return Err(HaltReason::Unknown(format!("operand {other:?}"))),
+                    Some(other) => return Err(HaltReason::Unsupported(format!("operand {other:?}"))),
                 };
                 let offset = offset_modifier(&instruction.modifiers)?;
                 let mut lanes = Vec::new();
                 for lane in active {
                     let operand = operand_at(instruction, first)?;
                     let mut word =
-                        |index| state.require_word(self.lane_operand(state, operand, index, *lane)?);
+                        |index| state.require_constant(self.lane_operand(state, operand, index, *lane)?);
                     let address = match base {
                         Some(base) => state.read_mask(base.first, 2)?.wrapping_add(u64::from(word(0)?)),
                         None => u64::from(word(0)?) | u64::from(word(1)?) << 32,
@@ -337,63 +345,76 @@ impl CodeBuilder<'_> {
                         starts: vec![self.resolve_address(address, offset)?],
                     });
                 }
-                let (data, compare) = data.map(halves).unzip();
+                let (data, compare) = data.map(split_compare).unzip();
                 Ok((
-                    AccessOperands { to, data: data.into_iter().collect(), compare: compare.flatten() },
+                    AccessOperands {
+                        destination,
+                        data: data.into_iter().collect(),
+                        compare: compare.flatten(),
+                    },
                     lanes,
                 ))
             }
             MemoryPath::Lds => {
-                let to = if returns { Some(vector_at(instruction, 0)?) } else { None };
+                let destination = if returns { Some(vector_registers_at(instruction, 0)?) } else { None };
                 let first = usize::from(returns);
                 let mut data = Vec::new();
                 let mut compare = None;
-                if compares {
-                    let (a, b) = (vector_at(instruction, first + 1)?, vector_at(instruction, first + 2)?);
+                if is_compare_exchange {
+                    let (a, b) = (
+                        vector_registers_at(instruction, first + 1)?,
+                        vector_registers_at(instruction, first + 2)?,
+                    );
                     // GFX11 reversed the order.
                     let stored_first = instruction.mnemonic.starts_with("ds_cmpstore");
                     let (value, with) = if stored_first { (a, b) } else { (b, a) };
                     data.push(value);
                     compare = Some(with);
-                } else if !load {
-                    data.push(vector_at(instruction, first + 1)?);
-                    if memory.pair.is_some() {
-                        data.push(vector_at(instruction, first + 2)?);
+                } else if !is_load {
+                    data.push(vector_registers_at(instruction, first + 1)?);
+                    if memory.pair_stride.is_some() {
+                        data.push(vector_registers_at(instruction, first + 2)?);
                     }
                 }
-                let number = |key| {
-                    let value =
-                        instruction.modifiers.number_of(key).and_then(|value| u32::try_from(value).ok());
-                    value.ok_or_else(|| HaltReason::Unknown(format!("modifier `{key}`")))
+                let offset_value = |key| {
+                    let value = instruction
+                        .modifiers
+                        .value_as_number(key)
+                        .and_then(|value| u32::try_from(value).ok());
+                    value.ok_or_else(|| HaltReason::Unsupported(format!("modifier `{key}`")))
                 };
-                let offsets = match memory.pair {
-                    None => vec![number("offset")?],
+                let offsets = match memory.pair_stride {
+                    None => vec![offset_value("offset")?],
                     Some(stride) => {
                         let step = u32::from(stride) * u32::from(memory.bytes);
-                        vec![number("offset0")?.saturating_mul(step), number("offset1")?.saturating_mul(step)]
+                        vec![
+                            offset_value("offset0")?.saturating_mul(step),
+                            offset_value("offset1")?.saturating_mul(step),
+                        ]
                     }
                 };
                 let mut lanes = Vec::new();
                 for lane in active {
-                    let address = state.require_word(self.lane_operand(
+                    let address = state.require_constant(self.lane_operand(
                         state,
                         operand_at(instruction, first)?,
                         0,
                         *lane,
                     )?)?;
-                    let starts = offsets.iter().map(|offset| (LDS, address.wrapping_add(*offset))).collect();
+                    let starts =
+                        offsets.iter().map(|offset| (LDS_SPACE, address.wrapping_add(*offset))).collect();
                     lanes.push(LaneElements { lane: *lane, starts });
                 }
-                Ok((AccessOperands { to, data, compare }, lanes))
+                Ok((AccessOperands { destination, data, compare }, lanes))
             }
             MemoryPath::Scalar | MemoryPath::ScalarBuffer => {
-                Err(HaltReason::Unknown("a scalar access".to_owned()))
+                Err(HaltReason::Unsupported("a scalar access".to_owned()))
             }
         }
     }
 
     /// Returns the places that lanes access through a descriptor.
-    fn resource_addresses(
+    fn descriptor_addresses(
         &mut self,
         state: &WaveState,
         instruction: &MachineInstruction,
@@ -401,39 +422,39 @@ impl CodeBuilder<'_> {
         active: &[usize],
     ) -> Result<Vec<LaneElements>, HaltReason> {
         let modifiers = &instruction.modifiers;
-        let registers = scalar_at(instruction, 2)?;
-        if modifiers.has("addr64") {
-            return self.addresses_behind(state, instruction, registers, active);
+        let registers = scalar_registers_at(instruction, 2)?;
+        if modifiers.has_flag("addr64") {
+            return self.addr64_addresses(state, instruction, registers, active);
         }
-        let shows = self.descriptor_target(state, registers)?;
+        let target = self.descriptor_target(state, registers)?;
         let mut lanes = Vec::new();
-        let (offen, idxen) = (modifiers.has("offen"), modifiers.has("idxen"));
+        let (offen, idxen) = (modifiers.has_flag("offen"), modifiers.has_flag("idxen"));
         let coordinate = |lane: usize, index: u16| -> Result<u32, HaltReason> {
             let value = match operand_at(instruction, 1)? {
                 MachineOperand::Vectors(list) => {
                     let register = list.get(usize::from(index)).copied();
                     let register =
-                        register.ok_or_else(|| HaltReason::Unknown("too few coordinates".to_owned()))?;
+                        register.ok_or_else(|| HaltReason::Unsupported("too few coordinates".to_owned()))?;
                     state.read_vector(register, lane)?
                 }
                 // The printer prints the first of several registers if the dimension is unknown to it.
                 MachineOperand::Vector(registers) => state.read_vector(registers.first + index, lane)?,
-                other => return Err(HaltReason::Unknown(format!("operand {other:?}"))),
+                other => return Err(HaltReason::Unsupported(format!("operand {other:?}"))),
             };
-            state.require_word(value)
+            state.require_constant(value)
         };
         let immediate = offset_modifier(modifiers)?;
         for lane in active {
-            let start = match (memory.path, shows) {
+            let start = match (memory.path, target) {
                 (MemoryPath::Image, DescriptorTarget::Image { space, row }) => {
                     let mask = modifiers.value("dmask");
-                    let compare = memory.action == Action::Atomic(AtomicOpcode::CompareSwap);
+                    let compare = memory.action == AccessAction::Atomic(AtomicOpcode::CompareSwap);
                     let words = if compare { "0x3" } else { "0x1" };
                     if mask.is_some_and(|mask| mask != words) {
-                        return Err(HaltReason::Unknown(format!("dmask:{}", mask.unwrap_or_default())));
+                        return Err(HaltReason::Unsupported(format!("dmask:{}", mask.unwrap_or_default())));
                     }
-                    if modifiers.has("a16") {
-                        return Err(HaltReason::Unknown("modifier `a16`".to_owned()));
+                    if modifiers.has_flag("a16") {
+                        return Err(HaltReason::Unsupported("modifier `a16`".to_owned()));
                     }
                     let x = coordinate(*lane, 0)?;
                     let y = if row == 0 { 0 } else { coordinate(*lane, 1)? };
@@ -445,22 +466,22 @@ impl CodeBuilder<'_> {
                 ) => {
                     let scalar = match operand_at(instruction, 3)? {
                         MachineOperand::Null => 0,
-                        operand => state.require_word(self.scalar_operand(state, operand, 0)?)?,
+                        operand => state.require_constant(self.scalar_operand(state, operand, 0)?)?,
                     };
                     let mut start = i64::from(scalar) + immediate;
                     if idxen {
                         // Texel buffers consist of words; a storage buffer's descriptor has no stride.
-                        let stride = if matches!(shows, DescriptorTarget::Texels(_)) { 4 } else { 0 };
+                        let stride = if matches!(target, DescriptorTarget::Texels(_)) { 4 } else { 0 };
                         start += i64::from(coordinate(*lane, 0)?) * stride;
                     }
                     if offen {
                         start += i64::from(coordinate(*lane, u16::from(idxen))?);
                     }
                     let start = u32::try_from(start)
-                        .map_err(|_| HaltReason::Unknown("an offset past 32 bits".to_owned()))?;
+                        .map_err(|_| HaltReason::Unsupported("an offset past 32 bits".to_owned()))?;
                     (space, start)
                 }
-                _ => return Err(HaltReason::Unknown("a descriptor of another kind".to_owned())),
+                _ => return Err(HaltReason::Unsupported("a descriptor of another kind".to_owned())),
             };
             lanes.push(LaneElements { lane: *lane, starts: vec![start] });
         }
@@ -471,7 +492,7 @@ impl CodeBuilder<'_> {
     ///
     /// The address is added to the base of a descriptor that the shader builds (Southern Islands Series
     /// Instruction Set Architecture, 8.1.5).
-    fn addresses_behind(
+    fn addr64_addresses(
         &mut self,
         state: &WaveState,
         instruction: &MachineInstruction,
@@ -481,14 +502,18 @@ impl CodeBuilder<'_> {
         let base = state.read_mask(registers.first, 2)?;
         // 48 bits of address. A stride above them would add the lane index.
         if base >> 48 != 0 {
-            return Err(HaltReason::Unknown("a descriptor with a stride".to_owned()));
+            return Err(HaltReason::Unsupported("a descriptor with a stride".to_owned()));
         }
         let offset = offset_modifier(&instruction.modifiers)?
-            + i64::from(state.require_word(self.scalar_operand(state, operand_at(instruction, 3)?, 0)?)?);
+            + i64::from(state.require_constant(self.scalar_operand(
+                state,
+                operand_at(instruction, 3)?,
+                0,
+            )?)?);
         let mut lanes = Vec::new();
         for lane in active {
             let mut word = |index| {
-                state.require_word(self.lane_operand(state, operand_at(instruction, 1)?, index, *lane)?)
+                state.require_constant(self.lane_operand(state, operand_at(instruction, 1)?, index, *lane)?)
             };
             let address = base.wrapping_add(u64::from(word(0)?) | u64::from(word(1)?) << 32);
             lanes.push(LaneElements { lane: *lane, starts: vec![self.resolve_address(address, offset)?] });
@@ -505,28 +530,32 @@ impl CodeBuilder<'_> {
         let mut found = None;
         for index in 0..registers.count {
             match state.read_scalar(registers.first + index)? {
-                LoadedValue::Descriptor { offset, word }
+                WaveValue::DescriptorWord { offset, word }
                     if u16::from(word) == index && found.is_none_or(|o| o == offset) =>
                 {
                     found = Some(offset);
                 }
-                _ => return Err(HaltReason::Unknown("registers that do not hold a descriptor".to_owned())),
+                _ => {
+                    return Err(HaltReason::Unsupported(
+                        "registers that do not hold a descriptor".to_owned(),
+                    ));
+                }
             }
         }
         let resources = &self.launch.kernel.resources;
         let resource = found.and_then(|offset| resources.iter().find(|known| known.offset == offset));
         resource
-            .map(|resource| resource.shows)
-            .ok_or_else(|| HaltReason::Unknown("a descriptor outside the set".to_owned()))
+            .map(|resource| resource.target)
+            .ok_or_else(|| HaltReason::Unsupported("a descriptor outside the set".to_owned()))
     }
 
     /// Returns a word of the descriptor set.
-    fn descriptor_word(&self, at: u32) -> Result<LoadedValue, HaltReason> {
+    fn descriptor_word(&self, at: u32) -> Result<WaveValue, HaltReason> {
         let resources = self.launch.kernel.resources.iter();
         let resource = resources.filter(|known| known.offset <= at).max_by_key(|known| known.offset);
         match resource.map(|resource| (resource.offset, (at - resource.offset) / 4)) {
-            Some((offset, word)) if word < 16 => Ok(LoadedValue::Descriptor { offset, word: word as u8 }),
-            _ => Err(HaltReason::Unknown("memory outside the descriptor set".to_owned())),
+            Some((offset, word)) if word < 16 => Ok(WaveValue::DescriptorWord { offset, word: word as u8 }),
+            _ => Err(HaltReason::Unsupported("memory outside the descriptor set".to_owned())),
         }
     }
 
@@ -535,9 +564,9 @@ impl CodeBuilder<'_> {
             .wrapping_add_signed(offset)
             .checked_sub(ADDRESS_BASE)
             .and_then(|start| u32::try_from(start).ok());
-        match (self.launch.kernel.address, start) {
+        match (self.launch.kernel.address_space, start) {
             (Some(space), Some(start)) => Ok((space, start)),
-            _ => Err(HaltReason::Unknown("an address outside of the test's memory".to_owned())),
+            _ => Err(HaltReason::Unsupported("an address outside of the test's memory".to_owned())),
         }
     }
 
@@ -551,31 +580,31 @@ impl CodeBuilder<'_> {
                     facts::CacheName::Scalar => skips.scalar = true,
                 }
             }
-            if !self.code.facts.contains(&rule.fact) {
-                self.code.facts.push(rule.fact.clone());
+            if !self.code.applied_facts.contains(&rule.fact) {
+                self.code.applied_facts.push(rule.fact.clone());
             }
         }
         skips
     }
 
     fn new_slot(&mut self) -> Result<u16, HaltReason> {
-        let slot = self.code.slots;
-        self.code.slots =
-            slot.checked_add(1).ok_or_else(|| HaltReason::Unknown("more than 65535 loads".to_owned()))?;
+        let slot = self.code.slot_count;
+        self.code.slot_count =
+            slot.checked_add(1).ok_or_else(|| HaltReason::Unsupported("more than 65535 loads".to_owned()))?;
         Ok(slot)
     }
 
     /// Returns the value of a part of a load, word by word.
-    fn words_of(
+    fn load_words(
         &mut self,
         slot: u16,
-        place: MemoryWord,
+        memory_word: MemoryWord,
         signed: bool,
-    ) -> Result<Vec<LoadedValue>, HaltReason> {
-        let shift = ((place.offset & 7) * 8) as u8;
-        let word = |shift| WaveExpression::Load { slot, shift, bytes: place.bytes.min(4), signed };
+    ) -> Result<Vec<WaveValue>, HaltReason> {
+        let shift = ((memory_word.offset & 7) * 8) as u8;
+        let word = |shift| WaveExpression::Load { slot, shift, bytes: memory_word.bytes.min(4), signed };
         let mut values = vec![self.add_expression(word(shift))?];
-        if place.bytes == 8 {
+        if memory_word.bytes == 8 {
             values.push(self.add_expression(word(32))?);
         }
         Ok(values)
@@ -583,7 +612,7 @@ impl CodeBuilder<'_> {
 
     fn push_access(&mut self, access: Access) -> Result<u16, HaltReason> {
         let number = u16::try_from(self.code.accesses.len())
-            .map_err(|_| HaltReason::Unknown("more than 65535 accesses".to_owned()))?;
+            .map_err(|_| HaltReason::Unsupported("more than 65535 accesses".to_owned()))?;
         self.code.accesses.push(access);
         Ok(number)
     }
@@ -597,14 +626,20 @@ impl CodeBuilder<'_> {
         returns: bool,
         access: Option<u16>,
     ) -> u32 {
-        let (counters, disordered) = operation_counters(self.generation, path, returns);
-        state.issued += 1;
-        let number = state.issued;
-        state.outstanding.push(Outstanding { number, line: instruction.line, counters, disordered, access });
+        let (counters, out_of_order) = operation_counters(self.generation, path, returns);
+        state.issued_operations += 1;
+        let number = state.issued_operations;
+        state.outstanding.push(OutstandingOperation {
+            number,
+            line: instruction.line,
+            counters,
+            out_of_order,
+            access,
+        });
         number
     }
 
-    fn set_scalar(&self, state: &mut WaveState, register: u16, value: LoadedValue, number: u32) {
+    fn set_pending_scalar(&self, state: &mut WaveState, register: u16, value: WaveValue, number: u32) {
         if let (Some(slot), Some(pending)) =
             (state.scalar.get_mut(usize::from(register)), state.scalar_pending.get_mut(usize::from(register)))
         {
@@ -615,7 +650,7 @@ impl CodeBuilder<'_> {
 
 /// Returns the bytes that `offset:` adds.
 fn offset_modifier(modifiers: &OperandModifiers) -> Result<i64, HaltReason> {
-    modifiers.number_of("offset").ok_or_else(|| HaltReason::Unknown("modifier `offset`".to_owned()))
+    modifiers.value_as_number("offset").ok_or_else(|| HaltReason::Unsupported("modifier `offset`".to_owned()))
 }
 
 /// Splits an access into parts within 8 aligned bytes, with the index of their first word.
@@ -623,17 +658,17 @@ fn offset_modifier(modifiers: &OperandModifiers) -> Result<i64, HaltReason> {
 /// Accesses of more than 8 bytes are split into words.
 fn split_access(space: MemorySpace, start: u32, bytes: u32) -> Result<Vec<(MemoryWord, u16)>, HaltReason> {
     if !start.is_multiple_of(bytes.min(4)) {
-        return Err(HaltReason::Unknown("an access that is not aligned".to_owned()));
+        return Err(HaltReason::Unsupported("an access that is not aligned".to_owned()));
     }
-    let mut pieces = Vec::new();
-    let mut done = 0;
-    while done < bytes {
+    let mut parts = Vec::new();
+    let mut split_bytes = 0;
+    while split_bytes < bytes {
         let offset = start
-            .checked_add(done)
-            .ok_or_else(|| HaltReason::Unknown("an address past 32 bits".to_owned()))?;
-        let size = if offset.is_multiple_of(8) && bytes == 8 { 8 } else { (bytes - done).min(4) };
-        pieces.push((MemoryWord { space, offset, bytes: size as u8 }, (done / 4) as u16));
-        done += size;
+            .checked_add(split_bytes)
+            .ok_or_else(|| HaltReason::Unsupported("an address past 32 bits".to_owned()))?;
+        let size = if offset.is_multiple_of(8) && bytes == 8 { 8 } else { (bytes - split_bytes).min(4) };
+        parts.push((MemoryWord { space, offset, bytes: size as u8 }, (split_bytes / 4) as u16));
+        split_bytes += size;
     }
-    Ok(pieces)
+    Ok(parts)
 }

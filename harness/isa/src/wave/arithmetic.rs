@@ -1,24 +1,24 @@
 //! Arithmetic of a wave: all operands are read before any write.
 
-use super::{CodeBuilder, HaltReason, WaveState, operand_at, scalar_at, vector_at};
-use crate::alu::Alu;
-use crate::code::LoadedValue;
-use crate::opcode::{CompareRelation, CompareType, Opcode, Scalar, SccEffect, Vector};
+use super::{CodeBuilder, HaltReason, WaveState, operand_at, scalar_registers_at, vector_registers_at};
+use crate::alu::AluOperation;
+use crate::code::WaveValue;
+use crate::opcode::{CompareRelation, CompareType, Opcode, ScalarOperation, SccEffect, VectorOperation};
 use crate::text::{MachineInstruction, MachineOperand, RegisterRange, special};
 
 /// The writes of an instruction.
 #[derive(Default)]
 struct PendingWrites {
-    scalar: Vec<(u16, LoadedValue)>,
+    scalar: Vec<(u16, WaveValue)>,
     /// Register, lane, value.
-    vector: Vec<(u16, usize, LoadedValue)>,
+    vector: Vec<(u16, usize, WaveValue)>,
 }
 
 impl PendingWrites {
-    fn read_mask(&mut self, registers: RegisterRange, mask: u64) {
-        self.scalar.push((registers.first, LoadedValue::Word(mask as u32)));
+    fn push_mask(&mut self, registers: RegisterRange, mask: u64) {
+        self.scalar.push((registers.first, WaveValue::Constant(mask as u32)));
         if registers.count > 1 {
-            self.scalar.push((registers.first + 1, LoadedValue::Word((mask >> 32) as u32)));
+            self.scalar.push((registers.first + 1, WaveValue::Constant((mask >> 32) as u32)));
         }
     }
 }
@@ -30,11 +30,11 @@ impl CodeBuilder<'_> {
         instruction: &MachineInstruction,
     ) -> Result<(), HaltReason> {
         let mut writes = PendingWrites::default();
-        for half in [Some(instruction), instruction.second.as_deref()].into_iter().flatten() {
+        for half in [Some(instruction), instruction.dual_half.as_deref()].into_iter().flatten() {
             match half.opcode {
                 Opcode::Scalar(operation) => self.execute_scalar(state, half, operation, &mut writes)?,
                 Opcode::Vector(operation) => self.execute_vector(state, half, operation, &mut writes)?,
-                _ => return Err(HaltReason::Unknown("half of a dual instruction".to_owned())),
+                _ => return Err(HaltReason::Unsupported("half of a dual instruction".to_owned())),
             }
         }
         for (register, lane, _) in &writes.vector {
@@ -53,102 +53,106 @@ impl CodeBuilder<'_> {
         &mut self,
         state: &WaveState,
         instruction: &MachineInstruction,
-        operation: Scalar,
+        operation: ScalarOperation,
         writes: &mut PendingWrites,
     ) -> Result<(), HaltReason> {
-        let zero = LoadedValue::Word(0);
-        let source = |builder: &Self, place: usize, word: u16| match instruction.operands.get(place) {
+        let zero = WaveValue::Constant(0);
+        let source = |builder: &Self, index: usize, word: u16| match instruction.operands.get(index) {
             Some(operand) => builder.scalar_operand(state, operand, word),
             None => Ok(zero),
         };
         match operation {
-            Scalar::Bitwise { alu, wide, flag } => {
+            ScalarOperation::Bitwise { alu, wide, sets_scc: flag } => {
                 require_operands(instruction, 1 + alu.operand_count())?;
-                let to = scalar_at(instruction, 0)?;
-                let mut any = zero;
+                let destination = scalar_registers_at(instruction, 0)?;
+                let mut combined = zero;
                 for word in 0..if wide { 2 } else { 1 } {
                     let (a, b) = (source(self, 1, word)?, source(self, 2, word)?);
                     let value = self.compute_value(alu, a, b, zero)?;
-                    writes.scalar.push((to.first + word, value));
+                    writes.scalar.push((destination.first + word, value));
                     if flag {
-                        any = self.compute_value(Alu::Or, any, value, zero)?;
+                        combined = self.compute_value(AluOperation::Or, combined, value, zero)?;
                     }
                 }
                 if flag {
-                    writes.scalar.push((special::SCC, any));
+                    writes.scalar.push((special::SCC, combined));
                 }
             }
-            Scalar::Constant { alu, accumulates } => {
+            ScalarOperation::Constant { alu, accumulates } => {
                 require_operands(instruction, 2)?;
-                let to = scalar_at(instruction, 0)?;
+                let destination = scalar_registers_at(instruction, 0)?;
                 let MachineOperand::Number(number) = operand_at(instruction, 1)? else {
-                    return Err(HaltReason::Unknown("a constant that is not a number".to_owned()));
+                    return Err(HaltReason::Unsupported("a constant that is not a number".to_owned()));
                 };
                 // The 16-bit constant is sign-extended.
-                let constant = LoadedValue::Word(i32::from(*number as i16) as u32);
+                let constant = WaveValue::Constant(i32::from(*number as i16) as u32);
                 let value = if accumulates {
-                    let old = state.read_scalar(to.first)?;
+                    let old = state.read_scalar(destination.first)?;
                     self.compute_value(alu, old, constant, zero)?
                 } else {
                     constant
                 };
-                writes.scalar.push((to.first, value));
+                writes.scalar.push((destination.first, value));
             }
-            Scalar::Sum { subtract, carry_in, signed } => {
+            ScalarOperation::Sum { subtract, carry_in, signed } => {
                 require_operands(instruction, 3)?;
-                let to = scalar_at(instruction, 0)?;
+                let destination = scalar_registers_at(instruction, 0)?;
                 let (a, b) = (source(self, 1, 0)?, source(self, 2, 0)?);
                 let carry = if carry_in { state.scc } else { zero };
-                let (sum, flag) =
-                    if subtract { (Alu::Sub3, Alu::BorrowSub) } else { (Alu::Add3, Alu::CarryAdd) };
-                writes.scalar.push((to.first, self.compute_value(sum, a, b, carry)?));
+                let (sum, flag) = if subtract {
+                    (AluOperation::Sub3, AluOperation::BorrowSub)
+                } else {
+                    (AluOperation::Add3, AluOperation::CarryAdd)
+                };
+                writes.scalar.push((destination.first, self.compute_value(sum, a, b, carry)?));
                 // The overflow of signed sums is not computed, so no instruction may use it.
-                let flag =
-                    if signed { LoadedValue::Undefined } else { self.compute_value(flag, a, b, carry)? };
+                let flag = if signed { WaveValue::Undefined } else { self.compute_value(flag, a, b, carry)? };
                 writes.scalar.push((special::SCC, flag));
             }
-            Scalar::Word { alu, flag } => {
+            ScalarOperation::Word { alu, scc_effect: flag } => {
                 require_operands(instruction, 1 + alu.operand_count())?;
-                let to = scalar_at(instruction, 0)?;
+                let destination = scalar_registers_at(instruction, 0)?;
                 let (a, b) = (source(self, 1, 0)?, source(self, 2, 0)?);
                 let value = self.compute_value(alu, a, b, zero)?;
-                writes.scalar.push((to.first, value));
+                writes.scalar.push((destination.first, value));
                 match flag {
                     SccEffect::Untouched => {}
                     SccEffect::NotZero => writes.scalar.push((special::SCC, value)),
-                    SccEffect::TookFirst => {
-                        let took = self.compute_value(Alu::Equal, a, value, zero)?;
-                        writes.scalar.push((special::SCC, took));
+                    SccEffect::FirstSelected => {
+                        let is_first = self.compute_value(AluOperation::Equal, a, value, zero)?;
+                        writes.scalar.push((special::SCC, is_first));
                     }
                 }
             }
-            Scalar::Shift64 { left } => {
+            ScalarOperation::Shift64 { left } => {
                 require_operands(instruction, 3)?;
-                let to = scalar_at(instruction, 0)?;
+                let destination = scalar_registers_at(instruction, 0)?;
                 let (low, high) = (source(self, 1, 0)?, source(self, 1, 1)?);
-                let amount = state.require_word(source(self, 2, 0)?)? & 63;
+                let amount = state.require_constant(source(self, 2, 0)?)? & 63;
                 let [low, high] = self.shift_words(low, high, amount, left)?;
-                writes.scalar.extend([(to.first, low), (to.first + 1, high)]);
-                let any = self.compute_value(Alu::Or, low, high, zero)?;
-                writes.scalar.push((special::SCC, any));
+                writes.scalar.extend([(destination.first, low), (destination.first + 1, high)]);
+                let nonzero = self.compute_value(AluOperation::Or, low, high, zero)?;
+                writes.scalar.push((special::SCC, nonzero));
             }
-            Scalar::Mask64 => {
+            ScalarOperation::Mask64 => {
                 require_operands(instruction, 3)?;
-                let to = scalar_at(instruction, 0)?;
-                let (width, start) =
-                    (state.require_word(source(self, 1, 0)?)?, state.require_word(source(self, 2, 0)?)?);
+                let destination = scalar_registers_at(instruction, 0)?;
+                let (width, start) = (
+                    state.require_constant(source(self, 1, 0)?)?,
+                    state.require_constant(source(self, 2, 0)?)?,
+                );
                 let mask = ((1_u64 << (width & 63)) - 1) << (start & 63);
-                writes.read_mask(to, mask);
+                writes.push_mask(destination, mask);
             }
-            Scalar::Select { wide } => {
+            ScalarOperation::Select { wide } => {
                 require_operands(instruction, 3)?;
-                let to = scalar_at(instruction, 0)?;
-                let place = if self.decide_truth(state, state.scc)? { 1 } else { 2 };
+                let destination = scalar_registers_at(instruction, 0)?;
+                let source_index = if self.decide_nonzero(state, state.scc)? { 1 } else { 2 };
                 for word in 0..if wide { 2 } else { 1 } {
-                    writes.scalar.push((to.first + word, source(self, place, word)?));
+                    writes.scalar.push((destination.first + word, source(self, source_index, word)?));
                 }
             }
-            Scalar::Compare { relation, kind } => {
+            ScalarOperation::Compare { relation, kind } => {
                 require_operands(instruction, 2)?;
                 let words =
                     |builder: &Self, place| Ok([source(builder, place, 0)?, source(builder, place, 1)?]);
@@ -159,31 +163,34 @@ impl CodeBuilder<'_> {
                 let truth = self.compare_values(state, relation, kind, a, b)?;
                 writes.scalar.push((special::SCC, truth));
             }
-            Scalar::TestBit { set } => {
+            ScalarOperation::TestBit { set } => {
                 require_operands(instruction, 2)?;
                 let (value, bit) = (source(self, 0, 0)?, source(self, 1, 0)?);
-                let shifted = self.compute_value(Alu::ShiftRight, value, bit, zero)?;
-                let one = self.compute_value(Alu::And, shifted, LoadedValue::Word(1), zero)?;
-                let truth =
-                    if set { one } else { self.compute_value(Alu::Xor, one, LoadedValue::Word(1), zero)? };
+                let shifted = self.compute_value(AluOperation::ShiftRight, value, bit, zero)?;
+                let one = self.compute_value(AluOperation::And, shifted, WaveValue::Constant(1), zero)?;
+                let truth = if set {
+                    one
+                } else {
+                    self.compute_value(AluOperation::Xor, one, WaveValue::Constant(1), zero)?
+                };
                 writes.scalar.push((special::SCC, truth));
             }
-            Scalar::SaveExec { alu, wide } => {
+            ScalarOperation::SaveExec { alu, wide } => {
                 require_operands(instruction, 2)?;
-                let to = scalar_at(instruction, 0)?;
+                let destination = scalar_registers_at(instruction, 0)?;
                 let count = if wide { 2 } else { 1 };
                 let exec = state.read_mask(special::EXEC, count)?;
-                let mut operand = u64::from(state.require_word(source(self, 1, 0)?)?);
+                let mut operand = u64::from(state.require_constant(source(self, 1, 0)?)?);
                 if wide {
-                    operand |= u64::from(state.require_word(source(self, 1, 1)?)?) << 32;
+                    operand |= u64::from(state.require_constant(source(self, 1, 1)?)?) << 32;
                 }
                 let half =
                     |shift: u32| u64::from(alu.apply((operand >> shift) as u32, (exec >> shift) as u32, 0));
                 let result = half(0) | if wide { half(32) << 32 } else { 0 };
                 let result = result & state.participating_mask();
-                writes.read_mask(RegisterRange { first: to.first, count }, exec);
-                writes.read_mask(RegisterRange { first: special::EXEC, count }, result);
-                writes.scalar.push((special::SCC, LoadedValue::Word(u32::from(result != 0))));
+                writes.push_mask(RegisterRange { first: destination.first, count }, exec);
+                writes.push_mask(RegisterRange { first: special::EXEC, count }, result);
+                writes.scalar.push((special::SCC, WaveValue::Constant(u32::from(result != 0))));
             }
         }
         Ok(())
@@ -191,30 +198,33 @@ impl CodeBuilder<'_> {
 
     fn shift_words(
         &mut self,
-        low: LoadedValue,
-        high: LoadedValue,
+        low: WaveValue,
+        high: WaveValue,
         amount: u32,
         left: bool,
-    ) -> Result<[LoadedValue; 2], HaltReason> {
-        let zero = LoadedValue::Word(0);
-        if let (LoadedValue::Word(low), LoadedValue::Word(high)) = (low, high) {
+    ) -> Result<[WaveValue; 2], HaltReason> {
+        let zero = WaveValue::Constant(0);
+        if let (WaveValue::Constant(low), WaveValue::Constant(high)) = (low, high) {
             let value = u64::from(low) | u64::from(high) << 32;
             let value = if left { value << amount } else { value >> amount };
-            return Ok([LoadedValue::Word(value as u32), LoadedValue::Word((value >> 32) as u32)]);
+            return Ok([WaveValue::Constant(value as u32), WaveValue::Constant((value >> 32) as u32)]);
         }
-        let by = LoadedValue::Word(amount & 31);
+        let shift = WaveValue::Constant(amount & 31);
         Ok(match (left, amount >= 32) {
-            (true, true) => [zero, self.compute_value(Alu::ShiftLeft, low, by, zero)?],
-            (false, true) => [self.compute_value(Alu::ShiftRight, high, by, zero)?, zero],
+            (true, true) => [zero, self.compute_value(AluOperation::ShiftLeft, low, shift, zero)?],
+            (false, true) => [self.compute_value(AluOperation::ShiftRight, high, shift, zero)?, zero],
             (false, false) => {
-                let joined = self.compute_value(Alu::AlignBit, high, low, by)?;
-                [joined, self.compute_value(Alu::ShiftRight, high, by, zero)?]
+                let joined = self.compute_value(AluOperation::AlignBit, high, low, shift)?;
+                [joined, self.compute_value(AluOperation::ShiftRight, high, shift, zero)?]
             }
             (true, false) => {
-                let down = LoadedValue::Word(32 - (amount & 31));
-                let joined =
-                    if amount == 0 { high } else { self.compute_value(Alu::AlignBit, high, low, down)? };
-                [self.compute_value(Alu::ShiftLeft, low, by, zero)?, joined]
+                let right_shift = WaveValue::Constant(32 - (amount & 31));
+                let joined = if amount == 0 {
+                    high
+                } else {
+                    self.compute_value(AluOperation::AlignBit, high, low, right_shift)?
+                };
+                [self.compute_value(AluOperation::ShiftLeft, low, shift, zero)?, joined]
             }
         })
     }
@@ -225,10 +235,10 @@ impl CodeBuilder<'_> {
         state: &WaveState,
         relation: CompareRelation,
         kind: CompareType,
-        a: [LoadedValue; 2],
-        b: [LoadedValue; 2],
-    ) -> Result<LoadedValue, HaltReason> {
-        let (zero, one) = (LoadedValue::Word(0), LoadedValue::Word(1));
+        a: [WaveValue; 2],
+        b: [WaveValue; 2],
+    ) -> Result<WaveValue, HaltReason> {
+        let (zero, one) = (WaveValue::Constant(0), WaveValue::Constant(1));
         let (swap, negate, equal) = match relation {
             CompareRelation::Equal => (false, false, true),
             CompareRelation::NotEqual => (false, true, true),
@@ -240,58 +250,65 @@ impl CodeBuilder<'_> {
         let (a, b) = if swap { (b, a) } else { (a, b) };
         let truth = match (kind, equal) {
             (CompareType::Unsigned | CompareType::Signed, true) => {
-                self.compute_value(Alu::Equal, a[0], b[0], zero)?
+                self.compute_value(AluOperation::Equal, a[0], b[0], zero)?
             }
-            (CompareType::Unsigned, false) => self.compute_value(Alu::LessUnsigned, a[0], b[0], zero)?,
-            (CompareType::Signed, false) => self.compute_value(Alu::LessSigned, a[0], b[0], zero)?,
+            (CompareType::Unsigned, false) => {
+                self.compute_value(AluOperation::LessUnsigned, a[0], b[0], zero)?
+            }
+            (CompareType::Signed, false) => self.compute_value(AluOperation::LessSigned, a[0], b[0], zero)?,
             (CompareType::Unsigned64 | CompareType::Signed64, true) => {
-                let low = self.compute_value(Alu::Equal, a[0], b[0], zero)?;
-                let high = self.compute_value(Alu::Equal, a[1], b[1], zero)?;
-                self.compute_value(Alu::And, low, high, zero)?
+                let low = self.compute_value(AluOperation::Equal, a[0], b[0], zero)?;
+                let high = self.compute_value(AluOperation::Equal, a[1], b[1], zero)?;
+                self.compute_value(AluOperation::And, low, high, zero)?
             }
             (CompareType::Unsigned64 | CompareType::Signed64, false) => {
-                let less = if kind == CompareType::Signed64 { Alu::LessSigned } else { Alu::LessUnsigned };
-                let low = self.compute_value(Alu::LessUnsigned, a[0], b[0], zero)?;
-                let same = self.compute_value(Alu::Equal, a[1], b[1], zero)?;
+                let less = if kind == CompareType::Signed64 {
+                    AluOperation::LessSigned
+                } else {
+                    AluOperation::LessUnsigned
+                };
+                let low = self.compute_value(AluOperation::LessUnsigned, a[0], b[0], zero)?;
+                let same = self.compute_value(AluOperation::Equal, a[1], b[1], zero)?;
                 let high = self.compute_value(less, a[1], b[1], zero)?;
-                let low = self.compute_value(Alu::And, same, low, zero)?;
-                self.compute_value(Alu::Or, low, high, zero)?
+                let low = self.compute_value(AluOperation::And, same, low, zero)?;
+                self.compute_value(AluOperation::Or, low, high, zero)?
             }
-            (CompareType::Float, true) => self.compute_value(Alu::EqualFloat, a[0], b[0], zero)?,
+            (CompareType::Float, true) => self.compute_value(AluOperation::EqualFloat, a[0], b[0], zero)?,
             (CompareType::Float, false) if negate => {
                 // With NaN, not less is different from greater or equal.
-                let [a, b] = [state.require_word(a[0])?, state.require_word(b[0])?].map(f32::from_bits);
-                return Ok(LoadedValue::Word(u32::from(a >= b)));
+                let [a, b] =
+                    [state.require_constant(a[0])?, state.require_constant(b[0])?].map(f32::from_bits);
+                return Ok(WaveValue::Constant(u32::from(a >= b)));
             }
-            (CompareType::Float, false) => self.compute_value(Alu::LessFloat, a[0], b[0], zero)?,
+            (CompareType::Float, false) => self.compute_value(AluOperation::LessFloat, a[0], b[0], zero)?,
         };
-        if negate { self.compute_value(Alu::Xor, truth, one, zero) } else { Ok(truth) }
+        if negate { self.compute_value(AluOperation::Xor, truth, one, zero) } else { Ok(truth) }
     }
 
     fn execute_vector(
         &mut self,
         state: &WaveState,
         instruction: &MachineInstruction,
-        operation: Vector,
+        operation: VectorOperation,
         writes: &mut PendingWrites,
     ) -> Result<(), HaltReason> {
-        let zero = LoadedValue::Word(0);
+        let zero = WaveValue::Constant(0);
         let active = state.active_lanes()?;
-        let source = |builder: &mut Self, place: usize, word: u16, lane: usize| match instruction
+        let source = |builder: &mut Self, index: usize, word: u16, lane: usize| match instruction
             .operands
-            .get(place)
+            .get(index)
         {
             Some(operand) => builder.lane_operand(state, operand, word, lane),
             None => Ok(zero),
         };
         match operation {
-            Vector::Word { alu, reverse } => {
+            VectorOperation::Word { alu, reverse } => {
                 require_operands(instruction, 1 + alu.operand_count())?;
-                let (alu, kept) = with_selection(alu, instruction)?;
-                let (register, kept) = match operand_at(instruction, 0)? {
+                let (alu, write_mask) = apply_byte_selection(alu, instruction)?;
+                let (register, write_mask) = match operand_at(instruction, 0)? {
                     MachineOperand::Half { register, high: false } => (*register, Some(0xffff)),
-                    MachineOperand::Vector(registers) => (registers.first, kept),
-                    other => return Err(HaltReason::Unknown(format!("operand {other:?}"))),
+                    MachineOperand::Vector(registers) => (registers.first, write_mask),
+                    other => return Err(HaltReason::Unsupported(format!("operand {other:?}"))),
                 };
                 for lane in active {
                     let (mut a, mut b) = (source(self, 1, 0, lane)?, source(self, 2, 0, lane)?);
@@ -300,83 +317,89 @@ impl CodeBuilder<'_> {
                     }
                     let c = source(self, 3, 0, lane)?;
                     let mut value = self.compute_value(alu, a, b, c)?;
-                    if let Some(mask) = kept {
+                    if let Some(mask) = write_mask {
                         // The rest of the register is preserved.
                         let old = state.read_vector(register, lane)?;
-                        value = self.compute_value(Alu::Insert, LoadedValue::Word(mask), value, old)?;
+                        value =
+                            self.compute_value(AluOperation::Insert, WaveValue::Constant(mask), value, old)?;
                     }
                     writes.vector.push((register, lane, value));
                 }
             }
-            Vector::Sum { subtract, reverse, carry_out, carry_in } => {
-                let to = vector_at(instruction, 0)?;
+            VectorOperation::Sum { subtract, reverse, carry_out, carry_in } => {
+                let destination = vector_registers_at(instruction, 0)?;
                 // GFX8 has a carry where later generations have an instruction of the same name without one.
-                let masked = instruction.operands.len() == 4 + usize::from(carry_in);
-                if !masked && (carry_out || carry_in || instruction.operands.len() != 3) {
-                    return Err(HaltReason::Unknown("another number of operands".to_owned()));
+                let has_mask_operand = instruction.operands.len() == 4 + usize::from(carry_in);
+                if !has_mask_operand && (carry_out || carry_in || instruction.operands.len() != 3) {
+                    return Err(HaltReason::Unsupported("another number of operands".to_owned()));
                 }
-                let first = if masked { 2 } else { 1 };
-                let (sum, flag) =
-                    if subtract { (Alu::Sub3, Alu::BorrowSub) } else { (Alu::Add3, Alu::CarryAdd) };
+                let first = if has_mask_operand { 2 } else { 1 };
+                let (sum, flag) = if subtract {
+                    (AluOperation::Sub3, AluOperation::BorrowSub)
+                } else {
+                    (AluOperation::Add3, AluOperation::CarryAdd)
+                };
                 let carries = if carry_in {
-                    let registers = scalar_at(instruction, first + 2)?;
+                    let registers = scalar_registers_at(instruction, first + 2)?;
                     state.read_mask(registers.first, registers.count)?
                 } else {
                     0
                 };
-                let mut out = 0_u64;
+                let mut carry_mask = 0_u64;
                 for lane in active {
                     let (mut a, mut b) = (source(self, first, 0, lane)?, source(self, first + 1, 0, lane)?);
                     if reverse {
                         (a, b) = (b, a);
                     }
-                    let carry = LoadedValue::Word(u32::from(state.mask_bit(carries, lane)));
-                    writes.vector.push((to.first, lane, self.compute_value(sum, a, b, carry)?));
-                    if masked {
+                    let carry = WaveValue::Constant(u32::from(state.is_lane_in_mask(carries, lane)));
+                    writes.vector.push((destination.first, lane, self.compute_value(sum, a, b, carry)?));
+                    if has_mask_operand {
                         let carried = self.compute_value(flag, a, b, carry)?;
-                        if self.decide_truth(state, carried)? {
-                            out |= lane_bit(state, lane);
+                        if self.decide_nonzero(state, carried)? {
+                            carry_mask |= lane_bit(state, lane);
                         }
                     }
                 }
-                if masked {
-                    writes.read_mask(scalar_at(instruction, 1)?, out);
+                if has_mask_operand {
+                    writes.push_mask(scalar_registers_at(instruction, 1)?, carry_mask);
                 }
             }
-            Vector::Shift64 { left, reverse } => {
+            VectorOperation::Shift64 { left, reverse } => {
                 require_operands(instruction, 3)?;
-                let to = vector_at(instruction, 0)?;
+                let destination = vector_registers_at(instruction, 0)?;
                 for lane in active {
                     let (amount, value) = if reverse { (1, 2) } else { (2, 1) };
-                    let amount = state.require_word(source(self, amount, 0, lane)?)? & 63;
+                    let amount = state.require_constant(source(self, amount, 0, lane)?)? & 63;
                     let (low, high) = (source(self, value, 0, lane)?, source(self, value, 1, lane)?);
                     let [low, high] = self.shift_words(low, high, amount, left)?;
-                    writes.vector.extend([(to.first, lane, low), (to.first + 1, lane, high)]);
+                    writes
+                        .vector
+                        .extend([(destination.first, lane, low), (destination.first + 1, lane, high)]);
                 }
             }
-            Vector::Select => {
-                let to = vector_at(instruction, 0)?;
+            VectorOperation::Select => {
+                let destination = vector_registers_at(instruction, 0)?;
                 if instruction.operands.len() != 4 {
                     require_operands(instruction, 3)?;
                 }
-                let by = match instruction.operands.get(3) {
+                let mask_registers = match instruction.operands.get(3) {
                     Some(MachineOperand::Scalar(registers)) => *registers,
                     None => RegisterRange { first: special::VCC, count: 2 },
-                    Some(other) => return Err(HaltReason::Unknown(format!("operand {other:?}"))),
+                    Some(other) => return Err(HaltReason::Unsupported(format!("operand {other:?}"))),
                 };
-                let mask = state.read_mask(by.first, by.count)?;
+                let mask = state.read_mask(mask_registers.first, mask_registers.count)?;
                 for lane in active {
-                    let place = if state.mask_bit(mask, lane) { 2 } else { 1 };
-                    writes.vector.push((to.first, lane, source(self, place, 0, lane)?));
+                    let source_index = if state.is_lane_in_mask(mask, lane) { 2 } else { 1 };
+                    writes.vector.push((destination.first, lane, source(self, source_index, 0, lane)?));
                 }
             }
-            Vector::Compare { relation, kind, execute } => {
+            VectorOperation::Compare { relation, kind, writes_exec: execute } => {
                 // Up to GFX9, a comparison that writes exec also writes a mask.
-                let masked = instruction.operands.len() == 3;
-                if !masked {
+                let has_mask_operand = instruction.operands.len() == 3;
+                if !has_mask_operand {
                     require_operands(instruction, 2)?;
                 }
-                let first = usize::from(masked);
+                let first = usize::from(has_mask_operand);
                 let wide = matches!(kind, CompareType::Unsigned64 | CompareType::Signed64);
                 let mut mask = 0_u64;
                 for lane in active {
@@ -386,24 +409,24 @@ impl CodeBuilder<'_> {
                     };
                     let (a, b) = (words(self, first)?, words(self, first + 1)?);
                     let truth = self.compare_values(state, relation, kind, a, b)?;
-                    if self.decide_truth(state, truth)? {
+                    if self.decide_nonzero(state, truth)? {
                         mask |= lane_bit(state, lane);
                     }
                 }
-                if masked {
-                    writes.read_mask(scalar_at(instruction, 0)?, mask);
+                if has_mask_operand {
+                    writes.push_mask(scalar_registers_at(instruction, 0)?, mask);
                 } else if !execute {
-                    writes.read_mask(RegisterRange { first: special::VCC, count: 2 }, mask);
+                    writes.push_mask(RegisterRange { first: special::VCC, count: 2 }, mask);
                 }
                 if execute {
-                    writes.read_mask(RegisterRange { first: special::EXEC, count: 2 }, mask);
+                    writes.push_mask(RegisterRange { first: special::EXEC, count: 2 }, mask);
                 }
             }
-            Vector::CountBelow { high } => {
+            VectorOperation::MaskedBitCount { high } => {
                 require_operands(instruction, 3)?;
-                let to = vector_at(instruction, 0)?;
+                let destination = vector_registers_at(instruction, 0)?;
                 for lane in active {
-                    let mask = state.require_word(source(self, 1, 0, lane)?)?;
+                    let mask = state.require_constant(source(self, 1, 0, lane)?)?;
                     let number = state.lanes.get(lane).copied().map_or(0, u32::from);
                     let below = match (high, number) {
                         (false, 32..) => u32::MAX,
@@ -411,16 +434,20 @@ impl CodeBuilder<'_> {
                         (true, 0..32) => 0,
                         (true, number) => (1_u32 << (number & 31)) - 1,
                     };
-                    let count = LoadedValue::Word((mask & below).count_ones());
+                    let count = WaveValue::Constant((mask & below).count_ones());
                     let before = source(self, 2, 0, lane)?;
-                    writes.vector.push((to.first, lane, self.compute_value(Alu::Add, count, before, zero)?));
+                    writes.vector.push((
+                        destination.first,
+                        lane,
+                        self.compute_value(AluOperation::Add, count, before, zero)?,
+                    ));
                 }
             }
-            Vector::ReadFirstLane => {
+            VectorOperation::ReadFirstLane => {
                 require_operands(instruction, 2)?;
-                let to = scalar_at(instruction, 0)?;
+                let destination = scalar_registers_at(instruction, 0)?;
                 let lane = active.first().copied().unwrap_or(0);
-                writes.scalar.push((to.first, source(self, 1, 0, lane)?));
+                writes.scalar.push((destination.first, source(self, 1, 0, lane)?));
             }
         }
         Ok(())
@@ -436,14 +463,17 @@ fn require_operands(instruction: &MachineInstruction, operands: usize) -> Result
     if instruction.operands.len() == operands {
         return Ok(());
     }
-    Err(HaltReason::Unknown("another number of operands".to_owned()))
+    Err(HaltReason::Unsupported("another number of operands".to_owned()))
 }
 
 /// Returns the operation of a move with byte selection, and the mask of written bits if partial.
-fn with_selection(alu: Alu, instruction: &MachineInstruction) -> Result<(Alu, Option<u32>), HaltReason> {
+fn apply_byte_selection(
+    alu: AluOperation,
+    instruction: &MachineInstruction,
+) -> Result<(AluOperation, Option<u32>), HaltReason> {
     let modifiers = &instruction.modifiers;
     let unknown =
-        |key: &str| HaltReason::Unknown(format!("{key}:{}", modifiers.value(key).unwrap_or_default()));
+        |key: &str| HaltReason::Unsupported(format!("{key}:{}", modifiers.value(key).unwrap_or_default()));
     if modifiers.value("src1_sel").is_some_and(|value| value != "DWORD") {
         return Err(unknown("src1_sel"));
     }
@@ -459,9 +489,9 @@ fn with_selection(alu: Alu, instruction: &MachineInstruction) -> Result<(Alu, Op
     }
     match (modifiers.value("src0_sel"), alu) {
         (None | Some("DWORD"), alu) => Ok((alu, mask)),
-        (Some("BYTE_0"), Alu::Mov) => Ok((Alu::LowByte, mask)),
-        (Some("WORD_0"), Alu::Mov) => Ok((Alu::LowHalf, mask)),
-        (Some("WORD_1"), Alu::Mov) => Ok((Alu::HighHalf, mask)),
+        (Some("BYTE_0"), AluOperation::Mov) => Ok((AluOperation::LowByte, mask)),
+        (Some("WORD_0"), AluOperation::Mov) => Ok((AluOperation::LowHalf, mask)),
+        (Some("WORD_1"), AluOperation::Mov) => Ok((AluOperation::HighHalf, mask)),
         _ => Err(unknown("src0_sel")),
     }
 }

@@ -8,7 +8,7 @@ use crate::text::{MachineInstruction, MachineOperand};
 
 /// An issued operation that may be incomplete.
 #[derive(Clone, Debug)]
-pub(super) struct Outstanding {
+pub(super) struct OutstandingOperation {
     /// Its number on this path, from 1.
     pub number: u32,
     /// The line of the text.
@@ -16,15 +16,15 @@ pub(super) struct Outstanding {
     /// The counters that it counts on.
     pub counters: Vec<WaitCounter>,
     /// True if operations on the same counter may return out of order.
-    pub disordered: bool,
+    pub out_of_order: bool,
     /// The access, unless it reads constant data.
     pub access: Option<u16>,
 }
 
 /// Returns the counter that a generation uses in place of another one.
-pub(super) fn counter_of(generation: Generation, counter: WaitCounter) -> WaitCounter {
+pub(super) fn effective_counter(generation: Generation, counter: WaitCounter) -> WaitCounter {
     match counter {
-        WaitCounter::Store if !generation.counts_stores_apart() => WaitCounter::Vector,
+        WaitCounter::Store if !generation.has_store_counter() => WaitCounter::Vector,
         WaitCounter::Scalar if generation < Generation::Gfx12 => WaitCounter::Lds,
         other => other,
     }
@@ -37,7 +37,7 @@ pub(super) fn operation_counters(
     returns: bool,
 ) -> (Vec<WaitCounter>, bool) {
     let vector = if returns { WaitCounter::Vector } else { WaitCounter::Store };
-    let (counters, disordered) = match path {
+    let (counters, out_of_order) = match path {
         MemoryPath::Buffer | MemoryPath::Texel | MemoryPath::Global | MemoryPath::Image => {
             (vec![vector], false)
         }
@@ -45,12 +45,12 @@ pub(super) fn operation_counters(
         MemoryPath::Lds => (vec![WaitCounter::Lds], false),
         MemoryPath::Scalar | MemoryPath::ScalarBuffer => (vec![WaitCounter::Scalar], true),
     };
-    (counters.into_iter().map(|counter| counter_of(generation, counter)).collect(), disordered)
+    (counters.into_iter().map(|counter| effective_counter(generation, counter)).collect(), out_of_order)
 }
 
 impl CodeBuilder<'_> {
     /// Executes `s_waitcnt vmcnt(0) lgkmcnt(0)`.
-    pub(super) fn wait_by_name(
+    pub(super) fn execute_waitcnt(
         &mut self,
         state: &mut WaveState,
         instruction: &MachineInstruction,
@@ -62,19 +62,22 @@ impl CodeBuilder<'_> {
                 "lgkmcnt" => WaitCounter::Lds,
                 "vscnt" => WaitCounter::Store,
                 "expcnt" => WaitCounter::Other,
-                _ => return Err(HaltReason::Unknown(format!("counter `{name}`"))),
+                _ => return Err(HaltReason::Unsupported(format!("counter `{name}`"))),
             };
             let count = crate::text::parse_number(count).and_then(|count| usize::try_from(count).ok());
-            waits.push((counter, count.ok_or_else(|| HaltReason::Unknown(format!("a wait for `{name}`")))?));
+            waits.push((
+                counter,
+                count.ok_or_else(|| HaltReason::Unsupported(format!("a wait for `{name}`")))?,
+            ));
         }
         for (counter, count) in waits {
-            self.wait_for(state, instruction.line, counter, count);
+            self.complete_operations(state, instruction.line, counter, count);
         }
         Ok(())
     }
 
     /// Executes `s_wait_loadcnt 0x0` or `s_waitcnt_vscnt null, 0x0`.
-    pub(super) fn wait_by_number(
+    pub(super) fn execute_counter_wait(
         &mut self,
         state: &mut WaveState,
         instruction: &MachineInstruction,
@@ -86,16 +89,17 @@ impl CodeBuilder<'_> {
             }
             _ => None,
         };
-        let count = count.ok_or_else(|| HaltReason::Unknown("an amount that is not a number".to_owned()))?;
+        let count =
+            count.ok_or_else(|| HaltReason::Unsupported("an amount that is not a number".to_owned()))?;
         match counters {
             // Two counts in one number: loads or stores from bit 8 on, LDS in bits 0 to 5.
             [first, second] => {
-                self.wait_for(state, instruction.line, *first, (count >> 8) & 0x3f);
-                self.wait_for(state, instruction.line, *second, count & 0x3f);
+                self.complete_operations(state, instruction.line, *first, (count >> 8) & 0x3f);
+                self.complete_operations(state, instruction.line, *second, count & 0x3f);
             }
             _ => {
                 for counter in counters {
-                    self.wait_for(state, instruction.line, *counter, count);
+                    self.complete_operations(state, instruction.line, *counter, count);
                 }
             }
         }
@@ -103,30 +107,37 @@ impl CodeBuilder<'_> {
     }
 
     /// Waits until at most `count` operations are outstanding on a counter.
-    fn wait_for(&mut self, state: &mut WaveState, line: u32, counter: WaitCounter, count: usize) {
-        let counter = counter_of(self.generation, counter);
-        let on: Vec<usize> = state
+    fn complete_operations(&mut self, state: &mut WaveState, line: u32, counter: WaitCounter, count: usize) {
+        let counter = effective_counter(self.generation, counter);
+        let candidates: Vec<usize> = state
             .outstanding
             .iter()
             .enumerate()
             .filter(|(_, known)| known.counters.contains(&counter))
             .map(|(index, _)| index)
             .collect();
-        let disordered =
-            on.iter().any(|index| state.outstanding.get(*index).is_some_and(|known| known.disordered));
-        let done = match (count, disordered) {
-            (0, _) => on.len(),
+        let out_of_order = candidates
+            .iter()
+            .any(|index| state.outstanding.get(*index).is_some_and(|known| known.out_of_order));
+        let completed_count = match (count, out_of_order) {
+            (0, _) => candidates.len(),
             (_, true) => 0,
-            (count, false) => on.len().saturating_sub(count),
+            (count, false) => candidates.len().saturating_sub(count),
         };
         // A flat access of memory is complete when its first counter reaches the value.
-        let governs = |index: &usize| {
+        let has_first_counter = |index: &usize| {
             state.outstanding.get(*index).is_some_and(|known| known.counters.first() == Some(&counter))
         };
-        let done: Vec<usize> = on.get(..done).unwrap_or_default().iter().copied().filter(governs).collect();
+        let completed: Vec<usize> = candidates
+            .get(..completed_count)
+            .unwrap_or_default()
+            .iter()
+            .copied()
+            .filter(has_first_counter)
+            .collect();
         let accesses: Vec<u16> =
-            done.iter().filter_map(|index| state.outstanding.get(*index)?.access).collect();
-        for index in done.iter().rev() {
+            completed.iter().filter_map(|index| state.outstanding.get(*index)?.access).collect();
+        for index in completed.iter().rev() {
             state.outstanding.remove(*index);
         }
         if !accesses.is_empty() {

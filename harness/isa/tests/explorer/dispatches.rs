@@ -6,7 +6,11 @@ use isa::{FactTable, MachineQuestion, MachineVerdict, Profile, explore};
 use crate::sample::{FAMILIES, parsed, question, samples};
 
 /// Explores a merged sample of several dispatches unchanged, and with a change.
-fn with(family: &str, name: &str, change: impl Fn(&mut MachineQuestion)) -> [MachineVerdict; 2] {
+fn explore_with_change(
+    family: &str,
+    name: &str,
+    change: impl Fn(&mut MachineQuestion),
+) -> [MachineVerdict; 2] {
     let facts = FactTable::shipped().unwrap();
     let sample = samples(family).into_iter().find(|sample| sample.name == format!("{name}@merged")).unwrap();
     let right = question(family, &sample, &parsed(&sample));
@@ -17,12 +21,12 @@ fn with(family: &str, name: &str, change: impl Fn(&mut MachineQuestion)) -> [Mac
 }
 
 #[track_caller]
-fn found([right, wrong]: [MachineVerdict; 2]) {
+fn assert_detected([right, wrong]: [MachineVerdict; 2]) {
     assert!(matches!(right, MachineVerdict::Unreachable(_)), "{right:?}");
     assert!(matches!(wrong, MachineVerdict::Reachable(_)), "{wrong:?}");
 }
 
-fn visible_to(word: &str) -> Vec<DispatchBarrier> {
+fn barrier_visible_to(word: &str) -> Vec<DispatchBarrier> {
     vec![DispatchBarrier { visible: vec![word.to_owned()] }]
 }
 
@@ -31,8 +35,12 @@ fn visible_to(word: &str) -> Vec<DispatchBarrier> {
 fn a_barrier_without_invalidation() {
     for family in FAMILIES {
         for name in ["ssw/MP+ssw", "ssw/MP+ssw.masks.sc2", "transfer/MP+transfer"] {
-            found(with(family, name, |question| question.barriers = vec![DispatchBarrier::default()]));
-            found(with(family, name, |question| question.barriers = visible_to("shader_write")));
+            assert_detected(explore_with_change(family, name, |question| {
+                question.barriers = vec![DispatchBarrier::default()]
+            }));
+            assert_detected(explore_with_change(family, name, |question| {
+                question.barriers = barrier_visible_to("shader_write")
+            }));
         }
     }
 }
@@ -41,8 +49,9 @@ fn a_barrier_without_invalidation() {
 #[test]
 fn a_barrier_between_writes() {
     for family in FAMILIES {
-        for verdict in with(family, "ssw/WAW+ssw", |question| question.barriers = visible_to("shader_write"))
-        {
+        for verdict in explore_with_change(family, "ssw/WAW+ssw", |question| {
+            question.barriers = barrier_visible_to("shader_write")
+        }) {
             assert!(matches!(verdict, MachineVerdict::Unreachable(_)), "{family}: {verdict:?}");
         }
     }
@@ -53,7 +62,7 @@ fn a_barrier_between_writes() {
 fn dispatches_without_a_barrier() {
     for family in FAMILIES {
         for name in ["ssw/MP+ssw", "ssw/WAW+ssw", "ssw/ISA2+ssw-rel-acq", "transfer/MP+transfer"] {
-            found(with(family, name, |question| {
+            assert_detected(explore_with_change(family, name, |question| {
                 question.barriers.clear();
                 question.workgroups.iter_mut().for_each(|workgroup| workgroup.dispatch = 0);
             }));
@@ -74,8 +83,8 @@ fn a_barrier_that_omits_a_cache() {
     };
     let is_found = |family: &str, cache| {
         let sample = samples(family).into_iter().find(|sample| sample.name == "ssw/MP+ssw@merged").unwrap();
-        let asked = question(family, &sample, &parsed(&sample));
-        matches!(explore(&asked, Profile::Documented, &without(cache)), MachineVerdict::Reachable(_))
+        let merged = question(family, &sample, &parsed(&sample));
+        matches!(explore(&merged, Profile::Documented, &without(cache)), MachineVerdict::Reachable(_))
     };
     for family in FAMILIES {
         let arrays = !["polaris10", "vega10"].contains(&family);
@@ -93,7 +102,7 @@ fn dispatches_without_barriers_or_workgroups_are_refused() {
         (|question: &mut MachineQuestion| question.barriers.clear()) as fn(&mut MachineQuestion),
         |question| question.barriers.push(DispatchBarrier::default()),
     ] {
-        let [_, wrong] = with("navi31", "ssw/MP+ssw", change);
+        let [_, wrong] = explore_with_change("navi31", "ssw/MP+ssw", change);
         assert!(matches!(wrong, MachineVerdict::Unsupported(_)), "{wrong:?}");
     }
 }

@@ -19,23 +19,24 @@ fn removed_instructions_are_detected() {
     for family in FAMILIES {
         let mut counts: BTreeMap<EditKind, BTreeMap<String, u32>> = BTreeMap::new();
         for sample in samples(family).iter().filter(|sample| sample.is_merged() && is_conformance(sample)) {
-            let whole = question(family, sample, &parsed(sample));
-            for edited in mutation_test::mutate_code(&whole, Profile::Documented, &facts).unwrap_or_default()
+            let original = question(family, sample, &parsed(sample));
+            for edited in
+                mutation_test::mutate_code(&original, Profile::Documented, &facts).unwrap_or_default()
             {
                 let what = format!("{family} {} {}: {}", sample.name, edited.kind, edited.text);
                 // Each removed barrier of a test is detected.
                 if edited.kind == EditKind::Barrier {
                     assert!(
-                        matches!(edited.fate, EditVerdict::Reachable | EditVerdict::KernelsOwn),
+                        matches!(edited.verdict, EditVerdict::Reachable | EditVerdict::KernelBarrier),
                         "{what} {}",
-                        edited.fate
+                        edited.verdict
                     );
                 }
-                assert_ne!(edited.fate, EditVerdict::Unexplained, "{what}");
-                if edited.fate == EditVerdict::Survives(SurvivorClass::Otherwise) {
+                assert_ne!(edited.verdict, EditVerdict::Unexplained, "{what}");
+                if edited.verdict == EditVerdict::Survives(SurvivorClass::OtherReason) {
                     otherwise.insert(what);
                 }
-                *counts.entry(edited.kind).or_default().entry(edited.fate.to_string()).or_default() += 1;
+                *counts.entry(edited.kind).or_default().entry(edited.verdict.to_string()).or_default() += 1;
             }
         }
         for (kind, fates) in counts {

@@ -7,7 +7,7 @@ use isa::{FactTable, MachineProgram, MachineVerdict, Profile, explore};
 use crate::sample::{parsed, question, samples};
 
 /// Explores a merged sample after a change of its text; the original is correct.
-fn broken(family: &str, name: &str, change: impl Fn(&mut MachineProgram)) -> MachineVerdict {
+fn explore_broken(family: &str, name: &str, change: impl Fn(&mut MachineProgram)) -> MachineVerdict {
     let facts = FactTable::shipped().unwrap();
     let sample = samples(family).into_iter().find(|sample| sample.name == format!("{name}@merged")).unwrap();
     let mut texts = parsed(&sample);
@@ -22,20 +22,20 @@ fn broken(family: &str, name: &str, change: impl Fn(&mut MachineProgram)) -> Mac
 }
 
 #[track_caller]
-fn found(verdict: MachineVerdict) {
+fn assert_detected(verdict: MachineVerdict) {
     assert!(matches!(verdict, MachineVerdict::Reachable(_)), "{verdict:?}");
 }
 
-fn remove(text: &mut MachineProgram, unwanted: impl Fn(&MachineInstruction) -> bool) {
+fn remove_instructions(text: &mut MachineProgram, predicate: impl Fn(&MachineInstruction) -> bool) {
     for instruction in &mut text.instructions {
-        if unwanted(instruction) {
-            instruction.opcode = Opcode::Nothing;
+        if predicate(instruction) {
+            instruction.opcode = Opcode::NoEffect;
             instruction.modifiers = Default::default();
         }
     }
 }
 
-fn waits_for_stores(instruction: &MachineInstruction) -> bool {
+fn is_store_wait(instruction: &MachineInstruction) -> bool {
     matches!(&instruction.opcode, Opcode::Wait(counters) if counters.contains(&WaitCounter::Store))
 }
 
@@ -44,14 +44,14 @@ fn waits_for_stores(instruction: &MachineInstruction) -> bool {
 #[test]
 fn a_barrier_that_waits_for_local_visibility_only() {
     for family in ["navi21", "navi31", "gfx1201"] {
-        found(broken(family, "ISA2+cbar-rel-acq.atomic", |text| {
+        assert_detected(explore_broken(family, "ISA2+cbar-rel-acq.atomic", |text| {
             let barrier = text
                 .instructions
                 .iter()
                 .position(|i| matches!(i.opcode, Opcode::Barrier | Opcode::BarrierSignal))
                 .unwrap();
-            let before = text.instructions[..barrier].iter().rposition(waits_for_stores).unwrap();
-            text.instructions[before].opcode = Opcode::Nothing;
+            let before = text.instructions[..barrier].iter().rposition(is_store_wait).unwrap();
+            text.instructions[before].opcode = Opcode::NoEffect;
         }));
     }
 }
@@ -61,12 +61,14 @@ fn a_barrier_that_waits_for_local_visibility_only() {
 fn a_control_barrier_without_its_barrier() {
     for family in ["polaris10", "vega10", "navi21", "navi31"] {
         for name in ["barrier/MP+cbar", "classes/MP+cbar.sc1"] {
-            found(broken(family, name, |text| remove(text, |i| i.opcode == Opcode::Barrier)));
+            assert_detected(explore_broken(family, name, |text| {
+                remove_instructions(text, |i| i.opcode == Opcode::Barrier)
+            }));
         }
     }
     for name in ["barrier/MP+cbar", "classes/MP+cbar.sc1"] {
-        found(broken("gfx1201", name, |text| {
-            remove(text, |i| matches!(i.opcode, Opcode::BarrierSignal | Opcode::BarrierWait));
+        assert_detected(explore_broken("gfx1201", name, |text| {
+            remove_instructions(text, |i| matches!(i.opcode, Opcode::BarrierSignal | Opcode::BarrierWait));
         }));
     }
 }
@@ -76,7 +78,7 @@ fn a_control_barrier_without_its_barrier() {
 fn waits_without_coherence_bits() {
     for family in ["polaris10", "vega10", "navi21", "navi31", "gfx1201"] {
         for name in ["mp/MP+fence-fence", "storage/MP+rel-acq.sc2-flag", "storage/MP+rel-acq.sc2-payload"] {
-            found(broken(family, name, |text| {
+            assert_detected(explore_broken(family, name, |text| {
                 for instruction in &mut text.instructions {
                     instruction.modifiers.flags.retain(|flag| flag != "glc" && flag != "dlc");
                     instruction.modifiers.values.retain(|(key, _)| key != "scope");
@@ -90,9 +92,9 @@ fn waits_without_coherence_bits() {
 #[test]
 fn ordered_atomics_as_relaxed_ones() {
     for family in ["vega10", "navi21", "navi31", "gfx1201"] {
-        found(broken(family, "mp/MP+rel-acq", |text| {
+        assert_detected(explore_broken(family, "mp/MP+rel-acq", |text| {
             // The waits of the flag: all waits before the last access of each role.
-            remove(text, waits_for_stores);
+            remove_instructions(text, is_store_wait);
             for instruction in &mut text.instructions {
                 if instruction.opcode == Opcode::Waitcnt && family == "vega10" {
                     // On GFX9 one counter covers loads and stores; waits for results may remain.
@@ -117,10 +119,10 @@ fn ordered_atomics_as_relaxed_ones() {
 #[test]
 fn initialization_without_a_barrier() {
     for family in ["polaris10", "vega10", "navi21", "navi31"] {
-        found(broken(family, "classes/MP+rel-acq.sc1-flag", |text| {
+        assert_detected(explore_broken(family, "classes/MP+rel-acq.sc1-flag", |text| {
             let first = text.instructions.iter().position(|i| i.opcode == Opcode::Barrier);
             if let Some(first) = first {
-                text.instructions[first].opcode = Opcode::Nothing;
+                text.instructions[first].opcode = Opcode::NoEffect;
             }
         }));
     }
@@ -131,7 +133,7 @@ fn initialization_without_a_barrier() {
 #[test]
 fn caches_dropped_in_the_wrong_order() {
     // LLVM's acquire: a load that bypasses the caches, a wait, invalidations, and a plain load.
-    let with = |order: [CacheInstruction; 2], waits_first: bool| {
+    let explore_with_order = |order: [CacheInstruction; 2], waits_first: bool| {
         let facts = FactTable::shipped().unwrap();
         let sample = samples("navi21").into_iter().find(|s| s.name == "mp/MP+rel-acq@merged").unwrap();
         let mut texts = parsed(&sample);
@@ -143,25 +145,34 @@ fn caches_dropped_in_the_wrong_order() {
         assert!(flag < wait);
         text.instructions[payload].modifiers.flags.retain(|flag| flag != "glc" && flag != "dlc");
         let first = if waits_first { payload } else { wait };
-        for (place, cache) in (0..).zip(order) {
-            let mut drop = text.instructions[payload].clone();
-            drop.opcode = Opcode::Cache(cache);
-            drop.operands.clear();
-            drop.modifiers = Default::default();
-            text.instructions.insert(first + place, drop);
+        for (offset, cache) in (0..).zip(order) {
+            let mut invalidation = text.instructions[payload].clone();
+            invalidation.opcode = Opcode::Cache(cache);
+            invalidation.operands.clear();
+            invalidation.modifiers = Default::default();
+            text.instructions.insert(first + offset, invalidation);
             for (_, label) in &mut text.labels {
-                if *label >= first + place {
+                if *label >= first + offset {
                     *label += 1;
                 }
             }
         }
         explore(&question("navi21", &sample, &texts), Profile::Documented, &facts)
     };
-    let right = [CacheInstruction::DropArray, CacheInstruction::DropVector];
-    let verdict = with(right, true);
+    let correct_order = [CacheInstruction::InvalidateArray, CacheInstruction::InvalidateVector];
+    let verdict = explore_with_order(correct_order, true);
     assert!(matches!(verdict, MachineVerdict::Unreachable(_)), "{verdict:?}");
-    found(with(right, false));
-    found(with([CacheInstruction::DropVector, CacheInstruction::DropArray], true));
-    found(with([CacheInstruction::DropVector, CacheInstruction::DropVector], true));
-    found(with([CacheInstruction::DropArray, CacheInstruction::DropArray], true));
+    assert_detected(explore_with_order(correct_order, false));
+    assert_detected(explore_with_order(
+        [CacheInstruction::InvalidateVector, CacheInstruction::InvalidateArray],
+        true,
+    ));
+    assert_detected(explore_with_order(
+        [CacheInstruction::InvalidateVector, CacheInstruction::InvalidateVector],
+        true,
+    ));
+    assert_detected(explore_with_order(
+        [CacheInstruction::InvalidateArray, CacheInstruction::InvalidateArray],
+        true,
+    ));
 }

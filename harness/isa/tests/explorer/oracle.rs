@@ -3,9 +3,10 @@
 use std::cell::Cell;
 use std::collections::BTreeSet;
 
-use isa::naive::{self, NoAnswer};
+use isa::naive::{self, NaiveSearchError};
 use isa::question::{
-    DescriptorTarget, DispatchBarrier, MachineKernel, MemorySpace, MemoryWord, Observed, Resource, Workgroup,
+    DescriptorTarget, DispatchBarrier, MachineKernel, MemorySpace, MemoryWord, ObservedWord, Resource,
+    Workgroup,
 };
 use isa::{FactTable, MachineQuestion, Profile, parse};
 use proptest::prelude::*;
@@ -50,7 +51,9 @@ fn emitted_code_has_the_same_outcomes() {
                         assert_eq!(fast, slow, "{family} {} {profile}", sample.name);
                         compared += 1;
                     }
-                    Err(why) => assert_eq!(why, NoAnswer::TooMany(LIMIT), "{family} {}", sample.name),
+                    Err(why) => {
+                        assert_eq!(why, NaiveSearchError::TooManyStates(LIMIT), "{family} {}", sample.name)
+                    }
                 }
             }
         }
@@ -61,7 +64,7 @@ fn emitted_code_has_the_same_outcomes() {
 
 /// A step of a wave in a random program.
 #[derive(Clone, Copy, Debug)]
-enum Step {
+enum RandomStep {
     Load {
         cell: u32,
         bits: usize,
@@ -98,7 +101,7 @@ enum Step {
 }
 
 /// The instruction syntax of a family.
-struct Spelling {
+struct FamilySyntax {
     family: &'static str,
     word: &'static str,
     wide: &'static str,
@@ -112,8 +115,8 @@ struct Spelling {
     shared: [&'static str; 2],
 }
 
-const SPELLINGS: [Spelling; 4] = [
-    Spelling {
+const FAMILY_SYNTAX: [FamilySyntax; 4] = [
+    FamilySyntax {
         family: "vega10",
         word: "dword",
         wide: "dwordx4",
@@ -126,7 +129,7 @@ const SPELLINGS: [Spelling; 4] = [
         invalidates: &["buffer_wbinvl1_vol", "s_dcache_inv"],
         shared: ["ds_read_b32", "ds_write_b32"],
     },
-    Spelling {
+    FamilySyntax {
         family: "navi21",
         word: "dword",
         wide: "dwordx4",
@@ -139,7 +142,7 @@ const SPELLINGS: [Spelling; 4] = [
         invalidates: &["buffer_gl0_inv", "buffer_gl1_inv", "s_dcache_inv"],
         shared: ["ds_read_b32", "ds_write_b32"],
     },
-    Spelling {
+    FamilySyntax {
         family: "navi31",
         word: "b32",
         wide: "b128",
@@ -152,7 +155,7 @@ const SPELLINGS: [Spelling; 4] = [
         invalidates: &["buffer_gl0_inv", "buffer_gl1_inv"],
         shared: ["ds_load_b32", "ds_store_b32"],
     },
-    Spelling {
+    FamilySyntax {
         family: "gfx1201",
         word: "b32",
         wide: "b128",
@@ -171,16 +174,16 @@ const LOCATIONS: MemorySpace = MemorySpace(0);
 const RESULTS: MemorySpace = MemorySpace(1);
 
 /// Returns the text of a workgroup: each wave's steps, then its loaded values as one word.
-fn text(spelling: &Spelling, waves: &[Vec<Step>], first: usize) -> String {
-    let Spelling { word, wide, no_offset, .. } = *spelling;
+fn kernel_text(syntax: &FamilySyntax, waves: &[Vec<RandomStep>], first: usize) -> String {
+    let FamilySyntax { word, wide, no_offset, .. } = *syntax;
     let mut lines = vec!["s_mov_b32 s0, s2".to_owned(), "s_movk_i32 s1, 0x8000".to_owned()];
     lines.push(format!("s_load_{wide} s[4:7], s[0:1], 0x0"));
     lines.push(format!("s_load_{wide} s[12:15], s[0:1], 0x10"));
-    let scalar_wait = if spelling.family == "gfx1201" { "s_wait_kmcnt 0x0" } else { spelling.waits[2] };
+    let scalar_wait = if syntax.family == "gfx1201" { "s_wait_kmcnt 0x0" } else { syntax.waits[2] };
     lines.push(scalar_wait.to_owned());
     lines.push("v_mov_b32_e32 v30, 0".to_owned());
     if waves.len() > 1 {
-        lines.push(format!("s_bfe_u32 s8, {}", spelling.wave_number));
+        lines.push(format!("s_bfe_u32 s8, {}", syntax.wave_number));
     }
     for (wave, steps) in waves.iter().enumerate() {
         if wave > 0 {
@@ -193,15 +196,15 @@ fn text(spelling: &Spelling, waves: &[Vec<Step>], first: usize) -> String {
         let mut results = Vec::new();
         for (number, step) in steps.iter().enumerate() {
             let value = 1 + 3 * (first + wave) + number;
-            let bits = |index: usize| spelling.bits[index % spelling.bits.len()];
+            let bits = |index: usize| syntax.bits[index % syntax.bits.len()];
             let register = 10 + number;
             match *step {
-                Step::Load { cell, bits: index } => lines.push(format!(
+                RandomStep::Load { cell, bits: index } => lines.push(format!(
                     "buffer_load_{word} v{register}, off, s[4:7], {no_offset} offset:{}{}",
                     256 * cell,
                     bits(index)
                 )),
-                Step::Store { cell, bits: index } => {
+                RandomStep::Store { cell, bits: index } => {
                     lines.push(format!("v_mov_b32_e32 v1, {value}"));
                     lines.push(format!(
                         "buffer_store_{word} v1, off, s[4:7], {no_offset} offset:{}{}",
@@ -210,14 +213,14 @@ fn text(spelling: &Spelling, waves: &[Vec<Step>], first: usize) -> String {
                         bits(index).replace(" dlc", "")
                     ));
                 }
-                Step::WideLoad { cell, bits: index } => lines.push(format!(
+                RandomStep::WideLoad { cell, bits: index } => lines.push(format!(
                     "buffer_load_{wide} v[{}:{}], off, s[4:7], {no_offset} offset:{}{}",
                     40 + 4 * number,
                     43 + 4 * number,
                     256 * cell,
                     bits(index)
                 )),
-                Step::WideStore { cell, bits: index } => {
+                RandomStep::WideStore { cell, bits: index } => {
                     lines.extend((4..8).map(|word| format!("v_mov_b32_e32 v{word}, {}", value + word - 4)));
                     lines.push(format!(
                         "buffer_store_{wide} v[4:7], off, s[4:7], {no_offset} offset:{}{}",
@@ -225,49 +228,49 @@ fn text(spelling: &Spelling, waves: &[Vec<Step>], first: usize) -> String {
                         bits(index).replace(" dlc", "")
                     ));
                 }
-                Step::Add { cell } => {
+                RandomStep::Add { cell } => {
                     lines.push(format!("v_mov_b32_e32 v{register}, {value}"));
                     let ty = if word == "b32" { "_u32" } else { "" };
                     lines.push(format!(
                         "buffer_atomic_add{ty} v{register}, off, s[4:7], {no_offset} offset:{}{}",
                         256 * cell,
-                        spelling.returning
+                        syntax.returning
                     ));
                 }
-                Step::ScalarLoad { cell, bits: index } => lines.push(format!(
+                RandomStep::ScalarLoad { cell, bits: index } => lines.push(format!(
                     "s_buffer_load_{word} s{}, s[4:7], {:#x}{}",
                     20 + number,
                     256 * cell,
                     bits(index)
                 )),
-                Step::SharedLoad => lines.push(format!("{} v{register}, v30", spelling.shared[0])),
-                Step::SharedStore => {
+                RandomStep::SharedLoad => lines.push(format!("{} v{register}, v30", syntax.shared[0])),
+                RandomStep::SharedStore => {
                     lines.push(format!("v_mov_b32_e32 v1, {value}"));
-                    lines.push(format!("{} v30, v1", spelling.shared[1]));
+                    lines.push(format!("{} v30, v1", syntax.shared[1]));
                 }
-                Step::WaitLoads => lines.push(spelling.waits[0].to_owned()),
-                Step::WaitStores => lines.push(spelling.waits[1].to_owned()),
-                Step::WaitLds => lines.push(spelling.waits[2].to_owned()),
-                Step::Barrier => lines.extend(spelling.barrier.iter().map(|line| (*line).to_owned())),
-                Step::Invalidate { which } => {
-                    lines.push(spelling.invalidates[which % spelling.invalidates.len()].to_owned());
+                RandomStep::WaitLoads => lines.push(syntax.waits[0].to_owned()),
+                RandomStep::WaitStores => lines.push(syntax.waits[1].to_owned()),
+                RandomStep::WaitLds => lines.push(syntax.waits[2].to_owned()),
+                RandomStep::Barrier => lines.extend(syntax.barrier.iter().map(|line| (*line).to_owned())),
+                RandomStep::Invalidate { which } => {
+                    lines.push(syntax.invalidates[which % syntax.invalidates.len()].to_owned());
                 }
             }
             match step {
-                Step::Load { .. } | Step::Add { .. } | Step::SharedLoad => {
+                RandomStep::Load { .. } | RandomStep::Add { .. } | RandomStep::SharedLoad => {
                     results.push(format!("v{register}"))
                 }
                 // Two words of one cell, and one word of another.
-                Step::WideLoad { .. } => {
+                RandomStep::WideLoad { .. } => {
                     results.extend([40, 41, 43].map(|first| format!("v{}", first + 4 * number)));
                 }
-                Step::ScalarLoad { .. } => results.push(format!("s{}", 20 + number)),
+                RandomStep::ScalarLoad { .. } => results.push(format!("s{}", 20 + number)),
                 _ => {}
             }
         }
         if !results.is_empty() {
-            lines.push(spelling.waits[0].to_owned());
-            lines.push(spelling.waits[2].to_owned());
+            lines.push(syntax.waits[0].to_owned());
+            lines.push(syntax.waits[2].to_owned());
             lines.push(scalar_wait.to_owned());
             lines.push("v_mov_b32_e32 v20, 0".to_owned());
             for result in results {
@@ -287,24 +290,24 @@ fn text(spelling: &Spelling, waves: &[Vec<Step>], first: usize) -> String {
 /// Returns a question in which each workgroup runs another kernel.
 ///
 /// With `visible`, the last one is in a later dispatch.
-fn question_of(
-    spelling: &Spelling,
-    workgroups: &[Vec<Vec<Step>>],
+fn build_question(
+    syntax: &FamilySyntax,
+    workgroups: &[Vec<Vec<RandomStep>>],
     visible: Option<&'static str>,
 ) -> MachineQuestion {
     let mut kernels = Vec::new();
-    let mut placed = Vec::new();
+    let mut placed_workgroups = Vec::new();
     let mut first = 0;
     for (number, waves) in workgroups.iter().enumerate() {
         kernels.push(MachineKernel {
-            program: parse(&text(spelling, waves, first)).unwrap(),
-            resources: Resource::laid_out(
+            program: parse(&kernel_text(syntax, waves, first)).unwrap(),
+            resources: Resource::lay_out(
                 &[DescriptorTarget::Buffer(LOCATIONS), DescriptorTarget::Buffer(RESULTS)],
                 vendor::amd::DESCRIPTORS,
             ),
-            address: None,
+            address_space: None,
         });
-        placed.push(Workgroup {
+        placed_workgroups.push(Workgroup {
             kernel: number,
             dispatch: usize::from(visible.is_some() && number + 1 == workgroups.len()),
             id: 0,
@@ -313,70 +316,70 @@ fn question_of(
         });
         first += waves.len();
     }
-    let word = |space, offset| Observed { place: MemoryWord { space, offset, bytes: 4 }, required: None };
+    let word = |space, offset| ObservedWord { word: MemoryWord { space, offset, bytes: 4 }, required: None };
     let results = (0..first).map(|wave| word(RESULTS, 8 * wave as u32));
     MachineQuestion {
-        family: spelling.family.parse().unwrap(),
+        family: syntax.family.parse().unwrap(),
         kernels,
-        workgroups: placed,
+        workgroups: placed_workgroups,
         barriers: visible
             .map(|word| DispatchBarrier { visible: vec![word.to_owned()] })
             .into_iter()
             .collect(),
-        initial: Vec::new(),
+        initial_memory: Vec::new(),
         observed: results.chain([0, 12, 256].map(|offset| word(LOCATIONS, offset))).collect(),
-        allowed: BTreeSet::new(),
+        allowed_outcomes: BTreeSet::new(),
     }
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step_strategy() -> impl Strategy<Value = RandomStep> {
     let (cell, bits) = (0_u32..2, 0_usize..4);
     prop_oneof![
-        5 => (cell.clone(), bits.clone()).prop_map(|(cell, bits)| Step::Load { cell, bits }),
-        5 => (cell.clone(), bits.clone()).prop_map(|(cell, bits)| Step::Store { cell, bits }),
-        1 => (cell.clone(), bits.clone()).prop_map(|(cell, bits)| Step::WideLoad { cell, bits }),
-        1 => (cell.clone(), bits.clone()).prop_map(|(cell, bits)| Step::WideStore { cell, bits }),
-        1 => cell.clone().prop_map(|cell| Step::Add { cell }),
-        1 => (cell, bits).prop_map(|(cell, bits)| Step::ScalarLoad { cell, bits }),
-        1 => Just(Step::SharedLoad),
-        1 => Just(Step::SharedStore),
-        1 => Just(Step::WaitLoads),
-        2 => Just(Step::WaitStores),
-        1 => Just(Step::WaitLds),
-        2 => Just(Step::Barrier),
-        1 => (0_usize..3).prop_map(|which| Step::Invalidate { which }),
+        5 => (cell.clone(), bits.clone()).prop_map(|(cell, bits)| RandomStep::Load { cell, bits }),
+        5 => (cell.clone(), bits.clone()).prop_map(|(cell, bits)| RandomStep::Store { cell, bits }),
+        1 => (cell.clone(), bits.clone()).prop_map(|(cell, bits)| RandomStep::WideLoad { cell, bits }),
+        1 => (cell.clone(), bits.clone()).prop_map(|(cell, bits)| RandomStep::WideStore { cell, bits }),
+        1 => cell.clone().prop_map(|cell| RandomStep::Add { cell }),
+        1 => (cell, bits).prop_map(|(cell, bits)| RandomStep::ScalarLoad { cell, bits }),
+        1 => Just(RandomStep::SharedLoad),
+        1 => Just(RandomStep::SharedStore),
+        1 => Just(RandomStep::WaitLoads),
+        2 => Just(RandomStep::WaitStores),
+        1 => Just(RandomStep::WaitLds),
+        2 => Just(RandomStep::Barrier),
+        1 => (0_usize..3).prop_map(|which| RandomStep::Invalidate { which }),
     ]
 }
 
 /// The number of cases; `VK_LITMUS_SOAK_CASES` overrides it.
-fn cases(default: u32) -> u32 {
+fn case_count(default: u32) -> u32 {
     std::env::var("VK_LITMUS_SOAK_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(default)
 }
 
 /// The input of a case: family, true for the paranoid profile, workgroups, and the barrier before the last
 /// workgroup.
-type Case = (usize, bool, Vec<Vec<Vec<Step>>>, Option<&'static str>);
+type RandomCase = (usize, bool, Vec<Vec<Vec<RandomStep>>>, Option<&'static str>);
 
 /// Compares the two machines on random programs.
 ///
 /// Returns the number of programs that were compared, that had several outcomes, and that were too large.
-fn compare(count: u32, inputs: &impl Strategy<Value = Case>) -> [u32; 3] {
+fn compare_machines(count: u32, inputs: &impl Strategy<Value = RandomCase>) -> [u32; 3] {
     let facts = FactTable::shipped().unwrap();
-    let config = Config { cases: cases(count), failure_persistence: None, ..Config::default() };
+    let config = Config { cases: case_count(count), failure_persistence: None, ..Config::default() };
     let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &[10; 32]));
     let [compared, several, too_many] = [const { Cell::new(0_u32) }; 3];
     let answer = runner.run(inputs, |(family, paranoid, workgroups, visible)| {
         let profile = if paranoid { Profile::Paranoid } else { Profile::Documented };
-        let question = question_of(&SPELLINGS[family], &workgroups, visible);
+        let question = build_question(&FAMILY_SYNTAX[family], &workgroups, visible);
         match naive::naive_outcomes(&question, profile, &facts, LIMIT) {
             Ok(slow) => {
                 let fast = isa::explore::reachable_outcomes(&question, profile, &facts);
-                prop_assert_eq!(fast, Some(slow.clone()), "{}", SPELLINGS[family].family);
+                prop_assert_eq!(fast, Some(slow.clone()), "{}", FAMILY_SYNTAX[family].family);
                 compared.set(compared.get() + 1);
                 several.set(several.get() + u32::from(slow.len() > 1));
             }
-            Err(NoAnswer::TooMany(_)) => too_many.set(too_many.get() + 1),
-            Err(NoAnswer::NotExecuted) => {
+            Err(NaiveSearchError::TooManyStates(_)) => too_many.set(too_many.get() + 1),
+            Err(NaiveSearchError::NotExecuted) => {
                 let verdict = isa::explore(&question, profile, &facts);
                 // A register is read after a wait for another counter than that of its load.
                 prop_assert!(matches!(verdict, isa::MachineVerdict::Hazard(_)), "{verdict:?}");
@@ -392,16 +395,17 @@ fn compare(count: u32, inputs: &impl Strategy<Value = Case>) -> [u32; 3] {
 
 #[test]
 fn random_programs_have_the_same_outcomes() {
-    let wave = || proptest::collection::vec(step(), 1..=4);
+    let wave = || proptest::collection::vec(step_strategy(), 1..=4);
     // One workgroup each, two waves of one workgroup, or three waves.
     let shapes = prop_oneof![
         3 => (wave(), wave()).prop_map(|(a, b)| vec![vec![a], vec![b]]),
         3 => (wave(), wave()).prop_map(|(a, b)| vec![vec![a, b]]),
-        1 => (proptest::collection::vec(step(), 1..=2), proptest::collection::vec(step(), 1..=2), wave())
+        1 => (proptest::collection::vec(step_strategy(), 1..=2), proptest::collection::vec(step_strategy(), 1..=2), wave())
             .prop_map(|(a, b, c)| vec![vec![a, b], vec![c]]),
-        1 => proptest::collection::vec(proptest::collection::vec(step(), 1..=2), 3).prop_map(|waves| vec![waves]),
+        1 => proptest::collection::vec(proptest::collection::vec(step_strategy(), 1..=2), 3).prop_map(|waves| vec![waves]),
     ];
-    let [compared, several, too_many] = compare(16, &(0..SPELLINGS.len(), any::<bool>(), shapes, Just(None)));
+    let [compared, several, too_many] =
+        compare_machines(16, &(0..FAMILY_SYNTAX.len(), any::<bool>(), shapes, Just(None)));
     assert!(compared > 4 * too_many && several > compared / 4, "{compared} {several} {too_many}");
 }
 
@@ -410,22 +414,22 @@ fn random_programs_have_the_same_outcomes() {
 fn random_dispatches_have_the_same_outcomes() {
     let bits = || prop_oneof![3 => Just(0), 1 => 0_usize..4];
     let store = prop_oneof![
-        3 => (0_u32..2, bits()).prop_map(|(cell, bits)| Step::Store { cell, bits }),
-        1 => (0_u32..2, bits()).prop_map(|(cell, bits)| Step::WideStore { cell, bits }),
-        1 => (0_u32..2, bits()).prop_map(|(cell, bits)| Step::Load { cell, bits }),
+        3 => (0_u32..2, bits()).prop_map(|(cell, bits)| RandomStep::Store { cell, bits }),
+        1 => (0_u32..2, bits()).prop_map(|(cell, bits)| RandomStep::WideStore { cell, bits }),
+        1 => (0_u32..2, bits()).prop_map(|(cell, bits)| RandomStep::Load { cell, bits }),
     ];
     let load = prop_oneof![
-        3 => (0_u32..2, bits()).prop_map(|(cell, bits)| Step::Load { cell, bits }),
-        2 => (0_u32..2, bits()).prop_map(|(cell, bits)| Step::ScalarLoad { cell, bits }),
-        1 => (0_u32..2, bits()).prop_map(|(cell, bits)| Step::WideLoad { cell, bits }),
-        1 => (0_u32..2, bits()).prop_map(|(cell, bits)| Step::Store { cell, bits }),
-        1 => (0_usize..3).prop_map(|which| Step::Invalidate { which }),
+        3 => (0_u32..2, bits()).prop_map(|(cell, bits)| RandomStep::Load { cell, bits }),
+        2 => (0_u32..2, bits()).prop_map(|(cell, bits)| RandomStep::ScalarLoad { cell, bits }),
+        1 => (0_u32..2, bits()).prop_map(|(cell, bits)| RandomStep::WideLoad { cell, bits }),
+        1 => (0_u32..2, bits()).prop_map(|(cell, bits)| RandomStep::Store { cell, bits }),
+        1 => (0_usize..3).prop_map(|which| RandomStep::Invalidate { which }),
     ];
     let waves = (proptest::collection::vec(store, 1..=2), proptest::collection::vec(load, 1..=2));
     let workgroups = waves.prop_map(|(a, b)| vec![vec![a], vec![b]]);
     let words = vec!["shader_read", "transfer_read", "shader_write"];
     let visible = proptest::sample::select(words).prop_map(Some);
     let [compared, several, too_many] =
-        compare(80, &(0..SPELLINGS.len(), any::<bool>(), workgroups, visible));
+        compare_machines(80, &(0..FAMILY_SYNTAX.len(), any::<bool>(), workgroups, visible));
     assert!(compared > 4 * too_many && several > compared / 6, "{compared} {several} {too_many}");
 }

@@ -1,6 +1,6 @@
 //! Malformed text: no panics, and no line is lost silently.
 
-use isa::explore::explore_up_to;
+use isa::explore::explore_with_limit;
 use isa::text::MachineTextError;
 use isa::{FactTable, Profile, parse};
 use proptest::prelude::*;
@@ -17,15 +17,15 @@ fn count_meaningful_lines(text: &str) -> usize {
     text.lines().filter(code).count()
 }
 
-fn changed(text: &str, edits: &[(u16, u8, u16)], other: &str) -> String {
+fn mutate_text(text: &str, edits: &[(u16, u8, u16)], other: &str) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    for (place, what, detail) in edits {
+    for (line_selector, change_kind, detail) in edits {
         if lines.is_empty() {
             break;
         }
-        let at = usize::from(*place) % lines.len();
+        let at = usize::from(*line_selector) % lines.len();
         let detail = usize::from(*detail);
-        match what % 7 {
+        match change_kind % 7 {
             0 => drop(lines.remove(at)),
             1 => lines.insert(
                 at,
@@ -70,7 +70,7 @@ fn mutated_text() {
             let sample = &samples[usize::from(which) % samples.len()];
             let other = &samples[usize::from(with) % samples.len()];
             let texts: Vec<String> =
-                sample.texts.iter().map(|text| changed(text, &edits, &other.texts[0])).collect();
+                sample.texts.iter().map(|text| mutate_text(text, &edits, &other.texts[0])).collect();
             let mut read = Vec::new();
             for text in &texts {
                 match parse(text) {
@@ -81,7 +81,10 @@ fn mutated_text() {
                         );
                         read.push(program);
                     }
-                    Err(MachineTextError::Line { line, .. } | MachineTextError::Label { line, .. }) => {
+                    Err(
+                        MachineTextError::NotAnInstruction { line, .. }
+                        | MachineTextError::DuplicateLabel { line, .. },
+                    ) => {
                         prop_assert!(line >= 1 && line as usize <= text.lines().count());
                     }
                     Err(MachineTextError::Empty | MachineTextError::NotDisassembled(_)) => {}
@@ -89,7 +92,7 @@ fn mutated_text() {
             }
             if read.len() == texts.len() {
                 // Any verdict is acceptable.
-                let verdict = explore_up_to(
+                let verdict = explore_with_limit(
                     &question(FAMILIES[family], sample, &read),
                     Profile::Documented,
                     &facts,
@@ -114,11 +117,11 @@ fn mutated_printed_text() {
             let sample = &all[usize::from(which) % all.len()];
             let other = &all[usize::from(with) % all.len()].texts[0];
             let read: Result<Vec<_>, _> =
-                sample.texts.iter().map(|text| parse(&changed(text, &edits, other))).collect();
+                sample.texts.iter().map(|text| parse(&mutate_text(text, &edits, other))).collect();
             if let Ok(read) = read {
                 let facts = FactTable::shipped().unwrap();
                 let question = question(PRINTED[0], sample, &read);
-                let verdict = explore_up_to(&question, Profile::Paranoid, &facts, 20_000);
+                let verdict = explore_with_limit(&question, Profile::Paranoid, &facts, 20_000);
                 prop_assert!(!verdict.word().is_empty());
             }
             Ok(())
@@ -147,5 +150,5 @@ fn text_that_was_not_disassembled() {
         assert!(matches!(parse(text), Err(MachineTextError::NotDisassembled(_))), "{text}");
     }
     assert_eq!(parse(""), Err(MachineTextError::Empty));
-    assert!(matches!(parse("s_endpgm\nThe end."), Err(MachineTextError::Line { line: 2, .. })));
+    assert!(matches!(parse("s_endpgm\nThe end."), Err(MachineTextError::NotAnInstruction { line: 2, .. })));
 }

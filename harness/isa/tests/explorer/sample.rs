@@ -77,8 +77,12 @@ fn sample_tests() -> &'static BTreeMap<String, SampleTest> {
 fn sample_test(name: &str, model: &model::Model) -> SampleTest {
     let (id, form) = name.split_once('@').unwrap();
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let own = here.join("tests/litmus").join(format!("{id}.litmus"));
-    let path = if own.exists() { own } else { here.join("../../litmus/corpus").join(format!("{id}.litmus")) };
+    let own_path = here.join("tests/litmus").join(format!("{id}.litmus"));
+    let path = if own_path.exists() {
+        own_path
+    } else {
+        here.join("../../litmus/corpus").join(format!("{id}.litmus"))
+    };
     let text = std::fs::read_to_string(&path).unwrap();
     let test = litmus::parse(&text, id.rsplit('/').next().unwrap())
         .map_err(|error| format!("{name}: {error}"))
@@ -86,29 +90,29 @@ fn sample_test(name: &str, model: &model::Model) -> SampleTest {
     let test = litmus::convert::guard_forced_reads(&test);
     let form: Form = form.parse().unwrap();
     let program = form::form_program(&test, form, Variant::default(), &SIZES).unwrap();
-    let prediction = model::predict(&test, model, &model::Options::default()).unwrap();
+    let prediction = model::predict(&test, model, &model::PredictOptions::default()).unwrap();
     assert_eq!(prediction.race, litmus::Race::Free, "{name}");
     SampleTest { test, program, prediction }
 }
 
 /// Returns the question of a sample, with its texts or with others.
 pub fn question(family: &str, sample: &Sample, texts: &[Text]) -> MachineQuestion {
-    let of = sample_tests().get(&sample.name).unwrap();
-    asks(family, sample, of, texts, &of.prediction)
+    let sample_test = sample_tests().get(&sample.name).unwrap();
+    build_question(family, sample, sample_test, texts, &sample_test.prediction)
 }
 
-fn asks(
+fn build_question(
     family: &str,
     sample: &Sample,
-    of: &SampleTest,
+    sample_test: &SampleTest,
     texts: &[Text],
     prediction: &Prediction,
 ) -> MachineQuestion {
     let family: AmdFamily = family.parse().unwrap();
     let kernels = CompiledKernels {
-        test: &of.test,
-        program: &of.program,
-        texts,
+        test: &sample_test.test,
+        program: &sample_test.program,
+        programs: texts,
         family: &family,
         descriptors: vendor::amd::DESCRIPTORS,
         subgroup_size: SIZES.subgroup_size,
@@ -120,13 +124,12 @@ fn asks(
 
 /// Returns true if the test forbids the outcome of its question; otherwise no edit matters.
 pub fn is_conformance(sample: &Sample) -> bool {
-    let of = sample_tests().get(&sample.name).unwrap();
-    let condition = &of.test.question.as_ref().unwrap().condition;
-    let observables = &of.prediction.observables;
-    !of.prediction
-        .outcomes
-        .iter()
-        .any(|(outcome, says)| says.allowed && outcome.meets_condition(&of.test, observables, condition))
+    let sample_test = sample_tests().get(&sample.name).unwrap();
+    let condition = &sample_test.test.question.as_ref().unwrap().condition;
+    let observables = &sample_test.prediction.observables;
+    !sample_test.prediction.outcomes.iter().any(|(outcome, verdict)| {
+        verdict.allowed && outcome.meets_condition(&sample_test.test, observables, condition)
+    })
 }
 
 /// Returns the parsed texts.
@@ -136,10 +139,13 @@ pub fn parsed(sample: &Sample) -> Vec<Text> {
 
 /// Returns the weak outcomes of a sample in the order of the question.
 pub fn allowed_but_weak(family: &str, sample: &Sample, texts: &[Text]) -> Vec<Vec<u64>> {
-    let of = sample_tests().get(&sample.name).unwrap();
-    let mut only = of.prediction.clone();
-    for outcome in only.outcomes.values_mut() {
+    let sample_test = sample_tests().get(&sample.name).unwrap();
+    let mut weak_prediction = sample_test.prediction.clone();
+    for outcome in weak_prediction.outcomes.values_mut() {
         outcome.allowed &= outcome.weak;
     }
-    asks(family, sample, of, texts, &only).allowed.into_iter().collect()
+    build_question(family, sample, sample_test, texts, &weak_prediction)
+        .allowed_outcomes
+        .into_iter()
+        .collect()
 }

@@ -6,7 +6,7 @@ use isa::{FactTable, MachineVerdict, Profile, explore};
 
 use crate::sample::{FAMILIES, PRINTED, allowed_but_weak, parsed, question, samples};
 
-fn word(verdict: &MachineVerdict) -> String {
+fn format_verdict(verdict: &MachineVerdict) -> String {
     match verdict {
         MachineVerdict::Unreachable(_) => "-".to_owned(),
         MachineVerdict::Reachable(witness) => format!("reachable {:?}", witness.outcome),
@@ -25,7 +25,14 @@ fn emitted_code() {
             let question = question(family, &sample, &parsed(&sample));
             let [documented, paranoid] =
                 [Profile::Documented, Profile::Paranoid].map(|profile| explore(&question, profile, &facts));
-            writeln!(table, "{}: {} / {}", sample.name, word(&documented), word(&paranoid)).unwrap();
+            writeln!(
+                table,
+                "{}: {} / {}",
+                sample.name,
+                format_verdict(&documented),
+                format_verdict(&paranoid)
+            )
+            .unwrap();
 
             // An outcome that is reachable under the documented profile is reachable with fewer assumptions.
             // Every sample has a verdict.
@@ -54,7 +61,7 @@ fn emitted_code() {
 #[test]
 fn allowed_weak_outcomes_are_seen() {
     let facts = FactTable::shipped().unwrap();
-    let mut seen = String::new();
+    let mut table = String::new();
     for family in FAMILIES {
         for sample in samples(family).iter().filter(|sample| sample.is_merged()) {
             let texts = parsed(sample);
@@ -65,10 +72,10 @@ fn allowed_weak_outcomes_are_seen() {
             let question = question(family, sample, &texts);
             let outcomes = isa::explore::reachable_outcomes(&question, Profile::Documented, &facts).unwrap();
             let found = weak.iter().filter(|outcome| outcomes.contains(*outcome)).count();
-            writeln!(seen, "{family} {}: {found} of {}", sample.name, weak.len()).unwrap();
+            writeln!(table, "{family} {}: {found} of {}", sample.name, weak.len()).unwrap();
         }
     }
-    insta::assert_snapshot!("weak", seen);
+    insta::assert_snapshot!("weak", table);
 }
 
 /// A witness has existing lines, ends in the outcome, and lists its assumptions.
@@ -83,8 +90,11 @@ fn witnesses() {
         else {
             panic!("{family} {name}");
         };
-        let mut text =
-            format!("outcome {:?}\nassumes {}\n", witness.outcome, witness.explored.assumptions.join(", "));
+        let mut text = format!(
+            "outcome {:?}\nassumes {}\n",
+            witness.outcome,
+            witness.exploration.assumptions.join(", ")
+        );
         for step in &witness.steps {
             let line = texts[step.kernel]
                 .instructions
@@ -92,7 +102,8 @@ fn witnesses() {
                 .find(|instruction| instruction.line == step.line)
                 .unwrap();
             let (workgroup, wave) = (step.workgroup, step.wave);
-            writeln!(text, "workgroup {workgroup} wave {wave}: {} [{}]", step.what, line.text).unwrap();
+            writeln!(text, "workgroup {workgroup} wave {wave}: {} [{}]", step.description, line.text)
+                .unwrap();
         }
         text
     };

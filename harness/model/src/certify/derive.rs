@@ -6,27 +6,32 @@ use certificate::{Constraint, Expression, FinalValue, NamedSet, Structure};
 
 use crate::matrix::{Bits, Matrix, Matrix64, Matrix256};
 use crate::skeleton::{BASE_RELATIONS, BASE_SETS, FinalValue as SkeletonFinal, Skeleton};
-use crate::symbolic::Symbolic;
+use crate::symbolic::SymbolicValue;
 
 /// The base sets that [`BASE_SETS`] does not list.
-const MORE_SETS: [&str; 13] =
+const UNLISTED_BASE_SETS: [&str; 13] =
     ["M", "A", "PRIV", "GLOBAL", "GROUP", "SC0", "SC1", "SC2", "SC3", "SEMSC0", "SEMSC1", "SEMSC2", "SEMSC3"];
 
-const _: () = assert!(MORE_SETS.len() == 5 + 2 * litmus::StorageClass::ALL.len(), "two sets for each class");
+const _: () =
+    assert!(UNLISTED_BASE_SETS.len() == 5 + 2 * litmus::StorageClass::ALL.len(), "two sets for each class");
 
 /// Returns an event structure as certificates hold it.
 pub(super) fn derive_structure(skeleton: &Skeleton) -> Structure {
-    let bases = if skeleton.len() <= 64 { bases::<Matrix64>(skeleton) } else { bases::<Matrix256>(skeleton) };
+    let bases = if skeleton.len() <= 64 {
+        encode_bases::<Matrix64>(skeleton)
+    } else {
+        encode_bases::<Matrix256>(skeleton)
+    };
     Structure {
         events: skeleton.len(),
         bases,
         storages: skeleton.events.iter().map(|event| event.storage.map(|storage| storage.0)).collect(),
-        stored: skeleton.events.iter().map(|event| event.stored.as_ref().map(expression)).collect(),
+        stored: skeleton.events.iter().map(|event| event.stored.as_ref().map(encode_expression)).collect(),
         constraints: skeleton
             .constraints
             .iter()
             .map(|constraint| {
-                let sides = (expression(&constraint.left), expression(&constraint.right));
+                let sides = (encode_expression(&constraint.left), encode_expression(&constraint.right));
                 Constraint::new(constraint.relation, constraint.holds, sides, constraint.scalar)
             })
             .collect(),
@@ -39,7 +44,7 @@ pub(super) fn derive_structure(skeleton: &Skeleton) -> Structure {
             .finals
             .iter()
             .map(|value| match value {
-                SkeletonFinal::Expression(value) => FinalValue::Expression(expression(value)),
+                SkeletonFinal::Expression(value) => FinalValue::Expression(encode_expression(value)),
                 SkeletonFinal::LastWrite(storage) => FinalValue::LastWrite(storage.0),
             })
             .collect(),
@@ -48,17 +53,17 @@ pub(super) fn derive_structure(skeleton: &Skeleton) -> Structure {
     }
 }
 
-fn bases<M: Matrix>(skeleton: &Skeleton) -> BTreeMap<String, NamedSet> {
+fn encode_bases<M: Matrix>(skeleton: &Skeleton) -> BTreeMap<String, NamedSet> {
     let mut bases = BTreeMap::new();
-    for name in BASE_SETS.iter().map(|(name, _)| *name).chain(MORE_SETS) {
+    for name in BASE_SETS.iter().map(|(name, _)| *name).chain(UNLISTED_BASE_SETS) {
         let set = skeleton.base_set::<M::Set>(name, None).unwrap_or_else(M::Set::empty);
-        bases.insert(name.to_owned(), NamedSet::Events(hexadecimal(set)));
+        bases.insert(name.to_owned(), NamedSet::Events(to_hexadecimal(set)));
     }
     for (name, _) in BASE_RELATIONS {
         // `rf` and `co` are choices.
         let Some(relation) = skeleton.base_relation::<M>(name) else { continue };
         let mut rows: Vec<String> =
-            (0..skeleton.len()).map(|source| hexadecimal(relation.row(source))).collect();
+            (0..skeleton.len()).map(|source| to_hexadecimal(relation.row(source))).collect();
         while rows.last().is_some_and(String::is_empty) {
             rows.pop();
         }
@@ -68,7 +73,7 @@ fn bases<M: Matrix>(skeleton: &Skeleton) -> BTreeMap<String, NamedSet> {
 }
 
 /// The set as a number, the first event as its lowest bit; empty for none.
-fn hexadecimal(set: impl Bits) -> String {
+fn to_hexadecimal(set: impl Bits) -> String {
     let mut digits: Vec<u32> = Vec::new();
     for event in set.iter() {
         digits.resize(digits.len().max(event / 4 + 1), 0);
@@ -77,18 +82,21 @@ fn hexadecimal(set: impl Bits) -> String {
     digits.iter().rev().filter_map(|digit| char::from_digit(*digit, 16)).collect()
 }
 
-fn expression(value: &Symbolic<u16>) -> Expression {
+fn encode_expression(value: &SymbolicValue<u16>) -> Expression {
     match value {
-        Symbolic::Known(value) => Expression::Known(value.0),
-        Symbolic::Read(read) => Expression::Read(usize::from(*read)),
-        Symbolic::Operation(operation, scalar, operands) => {
-            Expression::operation(*operation, *scalar, expression(&operands.0), expression(&operands.1))
+        SymbolicValue::Known(value) => Expression::Known(value.0),
+        SymbolicValue::Read(read) => Expression::Read(usize::from(*read)),
+        SymbolicValue::Operation(operation, scalar, operands) => Expression::operation(
+            *operation,
+            *scalar,
+            encode_expression(&operands.0),
+            encode_expression(&operands.1),
+        ),
+        SymbolicValue::Part(before, bytes, whole) => {
+            Expression::Part(*before, *bytes, Box::new(encode_expression(whole)))
         }
-        Symbolic::Part(before, bytes, whole) => {
-            Expression::Part(*before, *bytes, Box::new(expression(whole)))
-        }
-        Symbolic::Join(parts) => {
-            Expression::Join(parts.iter().map(|(before, part)| (*before, expression(part))).collect())
+        SymbolicValue::Join(parts) => {
+            Expression::Join(parts.iter().map(|(before, part)| (*before, encode_expression(part))).collect())
         }
     }
 }

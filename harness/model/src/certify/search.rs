@@ -15,19 +15,21 @@ use litmus::{Outcome, Test, Value};
 use crate::PredictError;
 use crate::budget::BudgetTracker;
 use crate::cat::{Axiom, CatValue, NodeId};
-use crate::choice::{ReadChoice, axiom_possible, base_value, fix_read, initial_order, rf_may, rf_must};
+use crate::choice::{
+    ReadChoice, co_bounds, fix_read_source, is_axiom_possible, rf_may, rf_must, static_base_value,
+};
 use crate::flags::Flags;
-use crate::interval::{Bounds, NodeQuery, wanted_for};
+use crate::interval::{Bounds, RequestedBounds, nodes_to_evaluate};
 use crate::matrix::Matrix;
 use crate::prepared::PreparedPlan;
 use crate::skeleton::{FinalValue, Skeleton, Tags};
-use crate::symbolic::Symbolic;
+use crate::symbolic::SymbolicValue;
 
 /// Longest derived step that later branches are compared with.
-const LEARNED_CHOICES: usize = 16;
+const MAX_LEARNED_CHOICES: usize = 16;
 
 /// The group of a flag.
-pub(super) fn group_of(axiom: &Axiom) -> FlagGroup {
+pub(super) fn flag_group(axiom: &Axiom) -> FlagGroup {
     match axiom.name.as_deref() {
         Some(Flags::UNDEFINED) => FlagGroup::UndefinedExecution,
         Some(Flags::UNINITIALISED) => FlagGroup::UninitialisedRead,
@@ -37,8 +39,8 @@ pub(super) fn group_of(axiom: &Axiom) -> FlagGroup {
 
 /// A claim to prove.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Goal {
-    /// Every outcome is in [`Finds::allowed`], to which the search adds.
+pub(super) enum ProofGoal {
+    /// Every outcome is in [`FoundExecutions::allowed`], to which the search adds.
     Outcomes,
     /// No execution inside the filter raises a flag of the group.
     Unflagged(FlagGroup),
@@ -46,28 +48,28 @@ pub(super) enum Goal {
 
 /// The reason that a search ended without a proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stop {
+pub(super) enum ProofFailure {
     /// The budget ran out.
-    Budget,
+    BudgetExhausted,
     /// A flag is raised.
-    Raised,
+    FlagRaised,
     /// There are too many outcomes.
-    Outcomes,
+    TooManyOutcomes,
 }
 
 /// The executions found, of all structures.
-pub(super) struct Finds<'t> {
+pub(super) struct FoundExecutions<'t> {
     test: &'t Test,
     /// The allowed outcomes, each with an execution.
     pub(super) allowed: BTreeMap<Vec<u64>, Execution>,
     /// The raised groups of flags, each with an execution.
     pub(super) raised: BTreeMap<FlagGroup, Execution>,
-    most: usize,
+    max_outcomes: usize,
 }
 
-impl<'t> Finds<'t> {
-    pub(super) fn new(test: &'t Test, most: usize) -> Finds<'t> {
-        Finds { test, allowed: BTreeMap::new(), raised: BTreeMap::new(), most }
+impl<'t> FoundExecutions<'t> {
+    pub(super) fn new(test: &'t Test, max_outcomes: usize) -> FoundExecutions<'t> {
+        FoundExecutions { test, allowed: BTreeMap::new(), raised: BTreeMap::new(), max_outcomes }
     }
 
     fn passes_filter(&self, outcome: &[u64]) -> bool {
@@ -84,7 +86,7 @@ struct ClosingStep {
     step: usize,
     choices: Vec<Choice>,
     /// The claim that it proves; none for every claim.
-    only: Option<Goal>,
+    only: Option<ProofGoal>,
 }
 
 /// The consequences of the decisions of a branch.
@@ -97,7 +99,7 @@ struct BranchState<M> {
 
 /// A choice that is not made yet.
 #[derive(Clone, Copy, Debug)]
-enum Variable {
+enum DecisionVariable {
     /// A read, by its index among the reads.
     Source(usize),
     /// The order of two writes.
@@ -110,16 +112,16 @@ pub(super) struct ProofSearch<'a, M: Matrix> {
     structure: &'a Structure,
     prepared: &'a PreparedPlan,
     domain: Option<&'a [u64]>,
-    purse: &'a BudgetTracker<'a>,
+    tracker: &'a BudgetTracker<'a>,
     reads: Vec<ReadChoice>,
     /// Pairs of writes in open order.
-    pairs: Vec<(usize, usize)>,
-    ground: Bounds<M>,
-    order: (M, M),
+    write_pairs: Vec<(usize, usize)>,
+    static_bounds: Bounds<M>,
+    co_bounds: (M, M),
     bounds: Bounds<M>,
-    wanted: Vec<NodeQuery>,
-    goal: Goal,
-    index: usize,
+    requested: Vec<RequestedBounds>,
+    goal: ProofGoal,
+    structure_index: usize,
     decisions: Vec<Choice>,
     steps: Vec<Step>,
     learned: Vec<ClosingStep>,
@@ -136,7 +138,7 @@ impl<'a, M: Matrix> ProofSearch<'a, M> {
         structure: &'a Structure,
         prepared: &'a PreparedPlan,
         domain: Option<&'a [u64]>,
-        purse: &'a BudgetTracker<'a>,
+        tracker: &'a BudgetTracker<'a>,
     ) -> Result<ProofSearch<'a, M>, PredictError> {
         let (n, plan) = (skeleton.len(), &prepared.plan);
         let is_read = |event: &usize| skeleton.events[*event].tags.has(Tags::R);
@@ -144,41 +146,52 @@ impl<'a, M: Matrix> ProofSearch<'a, M> {
             .filter(is_read)
             .map(|read| ReadChoice { read, candidates: skeleton.candidates(read) })
             .collect();
-        let order: (M, M) = initial_order(skeleton);
-        let mut ground: Bounds<M> = Bounds::new(prepared, n);
-        for &(id, base) in &prepared.leaves {
-            ground.set_fixed(id, base_value::<M>(plan, skeleton, plan.node_at(id).kind(), base)?);
+        let co_bounds: (M, M) = co_bounds(skeleton);
+        let mut static_bounds: Bounds<M> = Bounds::new(prepared, n);
+        for &(id, base) in &prepared.static_bases {
+            static_bounds
+                .set_static(id, static_base_value::<M>(plan, skeleton, plan.node_at(id).kind(), base)?);
         }
         for &id in &prepared.rf {
-            ground.set(id, CatValue::Relation(rf_must(n, &reads)), CatValue::Relation(rf_may(n, &reads)));
+            static_bounds.set(
+                id,
+                CatValue::Relation(rf_must(n, &reads)),
+                CatValue::Relation(rf_may(n, &reads)),
+            );
         }
         for &id in &prepared.co {
-            ground.set(id, CatValue::Relation(order.0.clone()), CatValue::Relation(order.1.clone()));
+            static_bounds.set(
+                id,
+                CatValue::Relation(co_bounds.0.clone()),
+                CatValue::Relation(co_bounds.1.clone()),
+            );
         }
-        ground.evaluate_all(plan);
-        let roots = plan.axioms.iter().map(|axiom| NodeQuery {
+        static_bounds.evaluate_all(plan);
+        let roots = plan.axioms.iter().map(|axiom| RequestedBounds {
             node: axiom.node,
             must: !axiom.negated,
             may: axiom.negated,
         });
-        let wanted = wanted_for(prepared, roots, |id| ground.must(id) != ground.may(id));
-        let open = |(a, b): &(usize, usize)| a < b && order.1.contains(*a, *b) && order.1.contains(*b, *a);
-        let pairs: Vec<(usize, usize)> = order.1.pairs().filter(open).collect();
-        let (read_scores, pair_scores) = (vec![0.0; reads.len()], vec![0.0; pairs.len()]);
+        let requested =
+            nodes_to_evaluate(prepared, roots, |id| static_bounds.must(id) != static_bounds.may(id));
+        let open =
+            |(a, b): &(usize, usize)| a < b && co_bounds.1.contains(*a, *b) && co_bounds.1.contains(*b, *a);
+        let write_pairs: Vec<(usize, usize)> = co_bounds.1.pairs().filter(open).collect();
+        let (read_scores, pair_scores) = (vec![0.0; reads.len()], vec![0.0; write_pairs.len()]);
         Ok(ProofSearch {
             skeleton,
             structure,
             prepared,
             domain,
-            purse,
+            tracker,
             reads,
-            pairs,
-            bounds: ground.clone(),
-            ground,
-            order,
-            wanted,
-            goal: Goal::Outcomes,
-            index: 0,
+            write_pairs,
+            bounds: static_bounds.clone(),
+            static_bounds,
+            co_bounds,
+            requested,
+            goal: ProofGoal::Outcomes,
+            structure_index: 0,
             decisions: Vec::new(),
             steps: Vec::new(),
             learned: Vec::new(),
@@ -189,50 +202,59 @@ impl<'a, M: Matrix> ProofSearch<'a, M> {
     }
 
     /// Proves a claim about structure `index` and returns the step that proves it.
-    pub(super) fn prove(&mut self, goal: Goal, index: usize, finds: &mut Finds<'_>) -> Result<usize, Stop> {
-        (self.goal, self.index) = (goal, index);
+    pub(super) fn prove(
+        &mut self,
+        goal: ProofGoal,
+        index: usize,
+        found: &mut FoundExecutions<'_>,
+    ) -> Result<usize, ProofFailure> {
+        (self.goal, self.structure_index) = (goal, index);
         self.decisions.clear();
-        Ok(self.descend(finds)?.step)
+        Ok(self.descend(found)?.step)
     }
 
     pub(super) fn into_steps(self) -> Vec<Step> {
         self.steps
     }
 
-    fn descend(&mut self, finds: &mut Finds<'_>) -> Result<ClosingStep, Stop> {
-        if self.purse.spend(1) {
-            return Err(Stop::Budget);
+    fn descend(&mut self, found: &mut FoundExecutions<'_>) -> Result<ClosingStep, ProofFailure> {
+        if self.tracker.spend(1) {
+            return Err(ProofFailure::BudgetExhausted);
         }
-        let state = self.state(&self.decisions);
+        let state = self.branch_state(&self.decisions);
         if let Some(closing) = self.close_as_learned(&state) {
             return Ok(closing);
         }
-        if let Some(closing) = self.close_by_values(finds) {
+        if let Some(closing) = self.close_by_values(found) {
             return Ok(closing);
         }
         if let Some(closing) = self.close_by_relations()? {
             return Ok(closing);
         }
         let Some(variable) = self.next_variable(&state) else {
-            return self.record_execution(&state, finds);
+            return self.record_execution(&state, found);
         };
-        self.branch(variable, finds)
+        self.branch_on(variable, found)
     }
 
-    fn branch(&mut self, variable: Variable, finds: &mut Finds<'_>) -> Result<ClosingStep, Stop> {
+    fn branch_on(
+        &mut self,
+        variable: DecisionVariable,
+        found: &mut FoundExecutions<'_>,
+    ) -> Result<ClosingStep, ProofFailure> {
         let choices: Vec<Choice> = match variable {
-            Variable::Source(index) => {
+            DecisionVariable::Source(index) => {
                 let ReadChoice { read, candidates } = &self.reads[index];
                 candidates.iter().map(|write| Choice::Rf(*write, *read)).collect()
             }
-            Variable::Order(a, b) => vec![Choice::Co(a, b), Choice::Co(b, a)],
+            DecisionVariable::Order(a, b) => vec![Choice::Co(a, b), Choice::Co(b, a)],
         };
         let mut cases = Vec::with_capacity(choices.len());
         let mut needed: Vec<Choice> = Vec::new();
         let mut only = None;
         for choice in &choices {
             self.decisions.push(*choice);
-            let closed = self.descend(finds);
+            let closed = self.descend(found);
             self.decisions.pop();
             let closed = closed?;
             if !closed.choices.contains(choice) {
@@ -245,32 +267,32 @@ impl<'a, M: Matrix> ProofSearch<'a, M> {
         needed.sort_unstable();
         needed.dedup();
         let step = match (variable, cases.as_slice()) {
-            (Variable::Order(first, second), &[forwards, backwards]) => {
+            (DecisionVariable::Order(first, second), &[forwards, backwards]) => {
                 Step::Pair { first, second, forwards, backwards }
             }
-            (Variable::Source(index), _) => Step::Read { read: self.reads[index].read, cases },
-            (Variable::Order(..), _) => return Err(Stop::Budget),
+            (DecisionVariable::Source(index), _) => Step::Read { read: self.reads[index].read, cases },
+            (DecisionVariable::Order(..), _) => return Err(ProofFailure::BudgetExhausted),
         };
-        Ok(self.learn(step, needed, only))
+        Ok(self.learn_step(step, needed, only))
     }
 
-    fn learn(&mut self, step: Step, choices: Vec<Choice>, only: Option<Goal>) -> ClosingStep {
+    fn learn_step(&mut self, step: Step, choices: Vec<Choice>, only: Option<ProofGoal>) -> ClosingStep {
         self.steps.push(step);
         let closing = ClosingStep { step: self.steps.len() - 1, choices, only };
-        if closing.choices.len() <= LEARNED_CHOICES {
+        if closing.choices.len() <= MAX_LEARNED_CHOICES {
             self.learned.push(closing.clone());
         }
         closing
     }
 
-    fn state(&self, choices: &[Choice]) -> BranchState<M> {
+    fn branch_state(&self, choices: &[Choice]) -> BranchState<M> {
         let mut sources = vec![None; self.skeleton.len()];
         for ReadChoice { read, candidates } in &self.reads {
             if let [write] = candidates.as_slice() {
                 sources[*read] = Some(*write);
             }
         }
-        let mut before = self.order.0.clone();
+        let mut before = self.co_bounds.0.clone();
         let mut ordered = false;
         for choice in choices {
             match *choice {
@@ -298,108 +320,108 @@ impl<'a, M: Matrix> ProofSearch<'a, M> {
         }
         let ClosingStep { step, choices, only } = known.clone();
         let implied = |decided: &[Choice]| {
-            let state = self.state(decided);
+            let state = self.branch_state(decided);
             choices.iter().all(|choice| match *choice {
                 Choice::Rf(write, read) => state.sources[read] == Some(write),
                 Choice::Co(first, second) => state.before.contains(first, second),
             })
         };
-        let choices = leave_out(&self.decisions, implied);
+        let choices = minimize_choices(&self.decisions, implied);
         self.steps.push(Step::Implied { step, choices: choices.clone() });
         Some(ClosingStep { step: self.steps.len() - 1, choices, only })
     }
 
     /// Returns the outcomes of all executions with these choices, or more; `None` if they are open.
-    fn outcomes(&self, state: &BranchState<M>) -> Option<Vec<Vec<u64>>> {
+    fn possible_outcomes(&self, state: &BranchState<M>) -> Option<Vec<Vec<u64>>> {
         let complete = self.reads.iter().all(|choice| state.sources[choice.read].is_some());
         let before = |one: usize, other: usize| state.before.contains(one, other);
         outcomes(self.structure, &state.sources, &before, self.domain, complete)
     }
 
     /// Ends the branch if values contradict its path, or if all of its outcomes are settled.
-    fn close_by_values(&mut self, finds: &Finds<'_>) -> Option<ClosingStep> {
+    fn close_by_values(&mut self, found: &FoundExecutions<'_>) -> Option<ClosingStep> {
         let closed = |decided: &[Choice]| {
-            let shown = self.outcomes(&self.state(decided))?;
+            let outcomes = self.possible_outcomes(&self.branch_state(decided))?;
             let settled = match self.goal {
-                Goal::Outcomes => shown.iter().all(|outcome| finds.allowed.contains_key(outcome)),
-                Goal::Unflagged(_) => !shown.iter().any(|outcome| finds.passes_filter(outcome)),
+                ProofGoal::Outcomes => outcomes.iter().all(|outcome| found.allowed.contains_key(outcome)),
+                ProofGoal::Unflagged(_) => !outcomes.iter().any(|outcome| found.passes_filter(outcome)),
             };
-            settled.then_some(shown.is_empty())
+            settled.then_some(outcomes.is_empty())
         };
         closed(&self.decisions)?;
-        let choices = leave_out(&self.decisions, |decided| closed(decided).is_some());
+        let choices = minimize_choices(&self.decisions, |decided| closed(decided).is_some());
         let only = if closed(&choices) == Some(true) { None } else { Some(self.goal) };
-        Some(self.learn(Step::Values { choices: choices.clone() }, choices, only))
+        Some(self.learn_step(Step::Values { choices: choices.clone() }, choices, only))
     }
 
     /// Ends the branch if its certain pairs violate an axiom, or if it raises no flag of the claim.
-    fn close_by_relations(&mut self) -> Result<Option<ClosingStep>, Stop> {
+    fn close_by_relations(&mut self) -> Result<Option<ClosingStep>, ProofFailure> {
         let decisions = self.decisions.clone();
-        self.evaluate(&decisions);
+        self.evaluate_bounds(&decisions);
         let prepared = self.prepared;
         let mut axioms = prepared.plan.axioms.iter().filter(|axiom| !axiom.flag);
-        let violated = axioms.find(|axiom| !axiom_possible(axiom, &self.bounds));
+        let violated = axioms.find(|axiom| !is_axiom_possible(axiom, &self.bounds));
         if let Some(axiom) = violated {
-            let choices = self.minimize(&|search| !axiom_possible(axiom, &search.bounds))?;
-            self.reward(&choices);
+            let choices = self.minimize_decisions(&|search| !is_axiom_possible(axiom, &search.bounds))?;
+            self.bump_scores(&choices);
             let step = Step::Axiom { choices: choices.clone(), name: axiom.name.clone() };
-            return Ok(Some(self.learn(step, choices, None)));
+            return Ok(Some(self.learn_step(step, choices, None)));
         }
-        let Goal::Unflagged(group) = self.goal else { return Ok(None) };
+        let ProofGoal::Unflagged(group) = self.goal else { return Ok(None) };
         let unflagged = |search: &Self| {
-            let flags = prepared.plan.axioms.iter().filter(|axiom| axiom.flag && group_of(axiom) == group);
-            !flags.into_iter().any(|axiom| axiom_possible(axiom, &search.bounds))
+            let flags = prepared.plan.axioms.iter().filter(|axiom| axiom.flag && flag_group(axiom) == group);
+            !flags.into_iter().any(|axiom| is_axiom_possible(axiom, &search.bounds))
         };
         if !unflagged(self) {
             return Ok(None);
         }
-        let choices = self.minimize(&unflagged)?;
-        self.reward(&choices);
+        let choices = self.minimize_decisions(&unflagged)?;
+        self.bump_scores(&choices);
         let step = Step::Unflagged { choices: choices.clone(), group };
-        Ok(Some(self.learn(step, choices, Some(self.goal))))
+        Ok(Some(self.learn_step(step, choices, Some(self.goal))))
     }
 
     /// Returns few of the decisions for which the bounds still have a property.
-    fn minimize(&mut self, has: &dyn Fn(&Self) -> bool) -> Result<Vec<Choice>, Stop> {
-        let mut kept = self.decisions.clone();
-        for index in (0..kept.len()).rev() {
-            if self.purse.spend(1) {
-                return Err(Stop::Budget);
+    fn minimize_decisions(&mut self, holds: &dyn Fn(&Self) -> bool) -> Result<Vec<Choice>, ProofFailure> {
+        let mut needed = self.decisions.clone();
+        for index in (0..needed.len()).rev() {
+            if self.tracker.spend(1) {
+                return Err(ProofFailure::BudgetExhausted);
             }
-            let mut fewer = kept.clone();
+            let mut fewer = needed.clone();
             fewer.remove(index);
-            self.evaluate(&fewer);
-            if has(self) {
-                kept = fewer;
+            self.evaluate_bounds(&fewer);
+            if holds(self) {
+                needed = fewer;
             }
         }
-        kept.sort_unstable();
-        Ok(kept)
+        needed.sort_unstable();
+        Ok(needed)
     }
 
     /// Evaluates the bounds of all axioms and flags under some choices.
-    fn evaluate(&mut self, choices: &[Choice]) {
+    fn evaluate_bounds(&mut self, choices: &[Choice]) {
         let prepared = self.prepared;
         for id in prepared.rf.iter().chain(&prepared.co) {
-            self.bounds.set(*id, self.ground.must(*id).clone(), self.ground.may(*id).clone());
+            self.bounds.set(*id, self.static_bounds.must(*id).clone(), self.static_bounds.may(*id).clone());
         }
         for choice in choices {
             if let Choice::Rf(write, read) = *choice {
-                prepared.rf.iter().for_each(|id| fix_read(&mut self.bounds, *id, read, write));
+                prepared.rf.iter().for_each(|id| fix_read_source(&mut self.bounds, *id, read, write));
             }
         }
         if !prepared.co.is_empty() {
-            let before = self.state(choices).before;
-            let may = self.order.1.difference(&before.transpose());
+            let before = self.branch_state(choices).before;
+            let may = self.co_bounds.1.difference(&before.transpose());
             let set = |bounds: &mut Bounds<M>, id: NodeId| {
                 bounds.set(id, CatValue::Relation(before.clone()), CatValue::Relation(may.clone()));
             };
             prepared.co.iter().for_each(|id| set(&mut self.bounds, *id));
         }
-        self.bounds.evaluate(&prepared.plan, &self.wanted);
+        self.bounds.evaluate(&prepared.plan, &self.requested);
     }
 
-    fn reward(&mut self, choices: &[Choice]) {
+    fn bump_scores(&mut self, choices: &[Choice]) {
         for choice in choices {
             match *choice {
                 Choice::Rf(_, read) => {
@@ -407,7 +429,7 @@ impl<'a, M: Matrix> ProofSearch<'a, M> {
                     index.into_iter().for_each(|index| self.read_scores[index] += self.increment);
                 }
                 Choice::Co(a, b) => {
-                    let index = self.pairs.iter().position(|pair| *pair == (a.min(b), a.max(b)));
+                    let index = self.write_pairs.iter().position(|pair| *pair == (a.min(b), a.max(b)));
                     index.into_iter().for_each(|index| self.pair_scores[index] += self.increment);
                 }
             }
@@ -421,37 +443,39 @@ impl<'a, M: Matrix> ProofSearch<'a, M> {
     }
 
     /// Returns the next choice: first those that decide the outcome, then those that ended branches.
-    fn next_variable(&self, state: &BranchState<M>) -> Option<Variable> {
+    fn next_variable(&self, state: &BranchState<M>) -> Option<DecisionVariable> {
         let has_choice = |index: &usize| {
             let choice = &self.reads[*index];
             state.sources[choice.read].is_none() && choice.candidates.len() != 1
         };
-        if self.goal == Goal::Outcomes {
+        if self.goal == ProofGoal::Outcomes {
             let needed = self.needed_reads(state);
             let by_read = |read: &usize| self.reads.iter().position(|choice| choice.read == *read);
             if let Some(index) = needed.iter().filter_map(by_read).find(has_choice) {
-                return Some(Variable::Source(index));
+                return Some(DecisionVariable::Source(index));
             }
         }
         let is_open =
             |(a, b): &(usize, usize)| !state.before.contains(*a, *b) && !state.before.contains(*b, *a);
-        let best = |found: Option<(f64, Variable)>, (score, variable): (f64, Variable)| match found {
-            Some((known, _)) if known >= score => found,
-            _ => Some((score, variable)),
+        let best = |found: Option<(f64, DecisionVariable)>, (score, variable): (f64, DecisionVariable)| {
+            match found {
+                Some((known, _)) if known >= score => found,
+                _ => Some((score, variable)),
+            }
         };
         let sources = (0..self.reads.len()).filter(has_choice);
-        let sources = sources.map(|index| (self.read_scores[index], Variable::Source(index)));
-        let orders = (0..self.pairs.len()).filter(|index| is_open(&self.pairs[*index]));
+        let sources = sources.map(|index| (self.read_scores[index], DecisionVariable::Source(index)));
+        let orders = (0..self.write_pairs.len()).filter(|index| is_open(&self.write_pairs[*index]));
         let orders = orders.map(|index| {
-            let (a, b) = self.pairs[index];
-            (self.pair_scores[index], Variable::Order(a, b))
+            let (a, b) = self.write_pairs[index];
+            (self.pair_scores[index], DecisionVariable::Order(a, b))
         });
         sources.chain(orders).fold(None, best).map(|(_, variable)| variable)
     }
 
     /// The reads that final values depend on, as far as their sources are known.
     fn needed_reads(&self, state: &BranchState<M>) -> Vec<usize> {
-        let add = |value: &Symbolic<u16>, open: &mut Vec<usize>| {
+        let add = |value: &SymbolicValue<u16>, open: &mut Vec<usize>| {
             value.for_each_read(&mut |read| open.push(usize::from(read)));
         };
         let mut open = Vec::new();
@@ -482,26 +506,26 @@ impl<'a, M: Matrix> ProofSearch<'a, M> {
     fn record_execution(
         &mut self,
         state: &BranchState<M>,
-        finds: &mut Finds<'_>,
-    ) -> Result<ClosingStep, Stop> {
+        found: &mut FoundExecutions<'_>,
+    ) -> Result<ClosingStep, ProofFailure> {
         let sources = state.sources.iter().enumerate();
         let execution = Execution {
-            structure: self.index,
+            structure: self.structure_index,
             rf: sources.filter_map(|(read, write)| Some(((*write)?, read))).collect(),
             co: self.modification_orders(state),
         };
-        if let Goal::Unflagged(group) = self.goal {
+        if let ProofGoal::Unflagged(group) = self.goal {
             // A flag may be raised, and no choice is left that could prevent it.
-            finds.raised.insert(group, execution);
-            return Err(Stop::Raised);
+            found.raised.insert(group, execution);
+            return Err(ProofFailure::FlagRaised);
         }
-        for outcome in self.outcomes(state).unwrap_or_default() {
-            finds.allowed.entry(outcome).or_insert_with(|| execution.clone());
+        for outcome in self.possible_outcomes(state).unwrap_or_default() {
+            found.allowed.entry(outcome).or_insert_with(|| execution.clone());
         }
-        if finds.allowed.len() > finds.most {
-            return Err(Stop::Outcomes);
+        if found.allowed.len() > found.max_outcomes {
+            return Err(ProofFailure::TooManyOutcomes);
         }
-        self.close_by_values(finds).ok_or(Stop::Budget)
+        self.close_by_values(found).ok_or(ProofFailure::BudgetExhausted)
     }
 
     fn modification_orders(&self, state: &BranchState<M>) -> Vec<Vec<usize>> {
@@ -520,15 +544,15 @@ impl<'a, M: Matrix> ProofSearch<'a, M> {
 }
 
 /// Returns few of the choices for which a property that grows with them still holds.
-fn leave_out(choices: &[Choice], has: impl Fn(&[Choice]) -> bool) -> Vec<Choice> {
-    let mut kept = choices.to_vec();
-    for index in (0..kept.len()).rev() {
-        let mut fewer = kept.clone();
+fn minimize_choices(choices: &[Choice], holds: impl Fn(&[Choice]) -> bool) -> Vec<Choice> {
+    let mut needed = choices.to_vec();
+    for index in (0..needed.len()).rev() {
+        let mut fewer = needed.clone();
         fewer.remove(index);
-        if has(&fewer) {
-            kept = fewer;
+        if holds(&fewer) {
+            needed = fewer;
         }
     }
-    kept.sort_unstable();
-    kept
+    needed.sort_unstable();
+    needed
 }

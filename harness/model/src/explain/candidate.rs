@@ -4,7 +4,9 @@ use litmus::{Outcome, Test};
 
 use crate::budget::BudgetTracker;
 use crate::skeleton::{FinalValue, Skeleton, Tags};
-use crate::valuation::{Valuation, ValueDomain, Values, constraints_met, final_value, valuations};
+use crate::valuation::{
+    ReadValues, Valuation, ValueDomain, enumerate_valuations, final_value, satisfies_constraints,
+};
 
 /// A candidate execution of a skeleton.
 #[derive(Clone, Debug)]
@@ -14,7 +16,7 @@ pub(super) struct CandidateExecution {
     /// The writes of each storage in their order.
     pub(super) co: Vec<Vec<usize>>,
     /// Values of the reads.
-    pub(super) values: Values,
+    pub(super) values: ReadValues,
     /// True if some of these values depend on themselves.
     pub(super) thin_air: bool,
     /// The final values.
@@ -67,9 +69,11 @@ pub(super) fn for_each_candidate<E>(
         for ((read, choices), index) in reads.iter().zip(&sources).zip(&chosen) {
             rf[*read] = u16::try_from(choices[*index]).ok();
         }
-        for Valuation { values, thin_air } in valuations(skeleton, &rf, bounds.thin_air, bounds.domain) {
+        for Valuation { values, thin_air } in
+            enumerate_valuations(skeleton, &rf, bounds.thin_air, bounds.domain)
+        {
             // Guessed values have a separate pass.
-            if bounds.thin_air != thin_air || !constraints_met(skeleton, &values) {
+            if bounds.thin_air != thin_air || !satisfies_constraints(skeleton, &values) {
                 continue;
             }
             if decided_by_reads && !wanted(&outcome_of(skeleton, &values, &[])) {
@@ -110,7 +114,7 @@ fn writes_by_storage(skeleton: &Skeleton) -> Vec<Vec<usize>> {
     skeleton.storages().into_iter().map(writes_to).collect()
 }
 
-fn outcome_of(skeleton: &Skeleton, values: &Values, orders: &[Vec<usize>]) -> Outcome {
+fn outcome_of(skeleton: &Skeleton, values: &ReadValues, orders: &[Vec<usize>]) -> Outcome {
     let last_write = |storage| {
         let last = orders
             .iter()

@@ -85,7 +85,7 @@ pub(super) fn list_events(
 fn name_of(test: &Test, reference: LocationId, extent: Option<Extent>) -> String {
     let location = test.location(reference);
     match extent.filter(|extent| location.is_vector() && extent.bytes < location.bytes()) {
-        Some(extent) if extent.whole => {
+        Some(extent) if extent.is_whole => {
             format!("{}[{}]", location.name, extent.offset / location.scalar_type().bytes())
         }
         Some(extent) => format!("{}+{}", location.name, extent.offset),

@@ -17,11 +17,11 @@ use super::{
 };
 use crate::budget::BudgetTracker;
 use crate::cat::{self, Axiom, AxiomKind, BaseProvider, CompiledModel, Node, NodeId};
-use crate::combinations::all_skeletons;
+use crate::combinations::collect_skeletons;
 use crate::flags::Flags;
 use crate::matrix::{Bits, Matrix, Matrix64, Matrix256};
 use crate::skeleton::{Skeleton, Tags};
-use crate::valuation::{ValueDomain, is_plain};
+use crate::valuation::{ValueDomain, has_independent_values};
 use crate::{Model, PredictError};
 
 /// Derived relations that are drawn if the model defines them.
@@ -99,7 +99,7 @@ impl<'a> ExecutionSearch<'a> {
         Ok(ExecutionSearch {
             test,
             plan: model.plan_for(test)?,
-            skeletons: all_skeletons(test, semantic, unroll)?,
+            skeletons: collect_skeletons(test, semantic, unroll)?,
             options,
             purse,
             out_of_thin_air: semantic.values_free,
@@ -125,7 +125,7 @@ impl<'a> ExecutionSearch<'a> {
         for thin_air in turns {
             bounds.thin_air = *thin_air;
             for skeleton in self.skeletons.iter().filter(|skeleton| skeleton.terminated || !terminated) {
-                if *thin_air && is_plain(skeleton) {
+                if *thin_air && has_independent_values(skeleton) {
                     continue;
                 }
                 let mut each = |candidate| Ok(visit(skeleton, candidate)?.is_continue());
@@ -218,7 +218,7 @@ impl<'a> ExecutionSearch<'a> {
             if found.len() == most {
                 return Ok(ControlFlow::Break(()));
             }
-            found.push((self.describe_execution(skeleton, &candidate, None)?.0, examined.flagged.is_race()));
+            found.push((self.describe_execution(skeleton, &candidate, None)?.0, examined.flagged.has_race()));
             Ok(ControlFlow::Continue(()))
         })?;
         Ok((found, end == EnumerationEnd::Exhausted))
@@ -231,10 +231,10 @@ impl<'a> ExecutionSearch<'a> {
             outcome.meets_condition(self.test, &observables, condition) && passes_filter(self.test, outcome)
         };
         // Prefer a race that also shows the outcome.
-        let raised = match self.find_flagged(&Flags::is_race, true, &explained)? {
+        let raised = match self.find_flagged(&Flags::has_race, true, &explained)? {
             // Without the outcome, executions that do not end count as well.
             None => {
-                self.find_flagged(&Flags::is_race, false, &|outcome| passes_filter(self.test, outcome))?
+                self.find_flagged(&Flags::has_race, false, &|outcome| passes_filter(self.test, outcome))?
             }
             found => found,
         };

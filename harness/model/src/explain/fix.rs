@@ -12,7 +12,7 @@ use litmus::{InstructionKind, Prediction, Race, Span, Test, ThreadId};
 use super::ExplainOptions;
 use super::strengthen::{is_not_searched, list_stronger_forms};
 use crate::budget::BudgetTracker;
-use crate::{Model, Options, PredictError, predict};
+use crate::{Model, PredictError, PredictOptions, predict};
 
 /// Goal of a fix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,7 +181,7 @@ struct StrengtheningSearch<'a> {
 
 impl StrengtheningSearch<'_> {
     fn predict_strengthened(&self, strengthened: &Strengthened) -> Result<Prediction, PredictError> {
-        let asked = Options { budget: self.purse.remaining(), unroll: self.unroll };
+        let asked = PredictOptions { budget: self.purse.remaining(), unroll: self.unroll };
         predict(&apply_strengthening(self.test, strengthened), self.model, &asked)
     }
 

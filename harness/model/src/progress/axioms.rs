@@ -13,7 +13,7 @@ use litmus::{
 };
 
 use super::code::{ProgressCode, ProgressOperation};
-use crate::{Model, Options, PredictError, predict};
+use crate::{Model, PredictError, PredictOptions, predict};
 
 /// Result of the query.
 pub(super) enum SpinAnswer {
@@ -30,7 +30,7 @@ pub(super) fn decide_spin_hang(
     test: &Test,
     code: &ProgressCode,
     model: &Model,
-    options: &Options,
+    options: &PredictOptions,
 ) -> Result<SpinAnswer, PredictError> {
     let Some(cut) = SpinCut::from_test(test, code) else { return Ok(SpinAnswer::Unknown) };
     if cut.spins.is_empty() {

@@ -103,7 +103,7 @@ fn uses_by_position(test: &Test, thread: &Thread) -> Vec<Vec<LocationUse>> {
 
 /// Returns the location of a scalar access, and its use.
 fn location_use(test: &Test, access: &MemoryAccess) -> (usize, LocationUse) {
-    let extent = Extent::of(test, &access.place);
+    let extent = Extent::from_place(test, &access.place);
     let one = match &access.kind {
         AccessKind::Load(_) | AccessKind::Await { .. } => {
             LocationUse { reads: true, writes: LaterWrites::Nothing }

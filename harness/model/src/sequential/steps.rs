@@ -255,7 +255,7 @@ impl SequentialMachine<'_> {
 
     /// Performs a scalar access; false if it must wait.
     pub(super) fn perform(&self, state: &mut PackedState, thread: usize, access: &MemoryAccess) -> bool {
-        let extent = Extent::of(self.test, &access.place);
+        let extent = Extent::from_place(self.test, &access.place);
         let scalar = access.place.scalar_type(self.test);
         match access.kind {
             AccessKind::Await { destination, value } => {

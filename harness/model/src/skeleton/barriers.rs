@@ -4,7 +4,7 @@ use litmus::{ControlBarrier, InstructionKind, Scope, SplitBarrier, SplitHalf, Ta
 
 use super::tangles::Tangles;
 use super::{Semantic, Skeleton};
-use crate::path::{Path, StepKind, ThreadStep};
+use crate::path::{StepKind, ThreadPath, ThreadStep};
 
 /// Limit of barriers with a quorum in a test, which bounds the choices of the members that meet.
 pub(crate) const MAX_QUORUM_BARRIERS: usize = 20;
@@ -42,7 +42,7 @@ pub(super) fn half_of(test: &Test, thread: ThreadId, instruction: u16) -> Option
 #[derive(Clone, Copy)]
 pub(super) struct PathAssignment<'t> {
     pub(super) test: &'t Test,
-    pub(super) paths: &'t [&'t Path],
+    pub(super) paths: &'t [&'t ThreadPath],
     pub(super) semantic: Semantic,
     pub(super) tangles: &'t Tangles,
 }

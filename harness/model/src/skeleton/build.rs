@@ -15,11 +15,11 @@ use super::tangles::Tangles;
 use super::vocabulary::Tags;
 use super::{Event, ExecutedBarrierHalf, FinalValue, MAX_EVENTS, Owner, Semantic, Skeleton};
 use crate::PredictError;
-use crate::cells::{Cells, Extent, Piece};
+use crate::cells::{AccessPiece, CellPartition, Extent};
 use crate::constants::value_domain;
 use crate::forced::forced_reads;
-use crate::path::{Path, StepAccess, StepKind, ThreadStep};
-use crate::symbolic::{LocalRead, Symbolic};
+use crate::path::{StepAccess, StepKind, ThreadPath, ThreadStep};
+use crate::symbolic::{ReadIndex, SymbolicValue};
 use crate::system::{self, InstructionMark};
 
 /// Returns every event structure of a combination of paths, one path per thread.
@@ -29,7 +29,7 @@ use crate::system::{self, InstructionMark};
 pub(crate) fn skeletons(
     test: &Test,
     observables: &[Observable],
-    paths: &[&Path],
+    paths: &[&ThreadPath],
     semantic: Semantic,
 ) -> Result<Vec<Skeleton>, PredictError> {
     let mut all = Vec::new();
@@ -43,7 +43,7 @@ pub(crate) fn skeletons(
 fn tangled(
     test: &Test,
     observables: &[Observable],
-    paths: &[&Path],
+    paths: &[&ThreadPath],
     semantic: Semantic,
     tangles: &Tangles,
 ) -> Result<Vec<Skeleton>, PredictError> {
@@ -53,7 +53,7 @@ fn tangled(
     let steps = paths.iter().zip(&executed).map(|(path, count)| path.steps.get(..*count).unwrap_or_default());
     let mut builder = Builder::new(test, observables, semantic, steps.collect());
     builder.skeleton.terminated = all;
-    builder.skeleton.cut = paths.iter().any(|path| path.cut);
+    builder.skeleton.cut = paths.iter().any(|path| path.truncated);
     builder.add_initial_writes();
     builder.find_results(paths, tangles);
     for (index, path) in paths.iter().enumerate() {
@@ -107,8 +107,12 @@ fn block_of(test: &Test, name: LocationId) -> Option<LocationId> {
 }
 
 /// Extracts the part of a stored value that is in a piece of its access.
-fn part_of(stored: &Symbolic<u16>, piece: Piece) -> Symbolic<u16> {
-    if piece.alone { stored.clone() } else { stored.clone().part(piece.before, piece.bytes) }
+fn part_of(stored: &SymbolicValue<u16>, piece: AccessPiece) -> SymbolicValue<u16> {
+    if piece.is_whole_access {
+        stored.clone()
+    } else {
+        stored.clone().extract_bytes(piece.access_offset, piece.bytes)
+    }
 }
 
 /// An event structure under construction, with the inputs for its events.
@@ -120,10 +124,10 @@ struct Builder<'t> {
     steps: Vec<&'t [ThreadStep]>,
     /// [`Test::observables`].
     observables: &'t [Observable],
-    cells: Cells,
+    cells: CellPartition,
     skeleton: Skeleton,
     /// The values that each thread has read, by the number of the read.
-    reads: Vec<Vec<Symbolic<u16>>>,
+    reads: Vec<Vec<SymbolicValue<u16>>>,
     arrivals: Vec<Arrival<'t>>,
     marks: Vec<InstructionMark>,
     /// Results of subgroup operations.
@@ -141,13 +145,13 @@ impl<'t> Builder<'t> {
     ) -> Builder<'t> {
         let observed = observables.iter().filter_map(|observable| match observable {
             Observable::Location(location, component) => {
-                Some(Extent::of_component(test, *location, *component))
+                Some(Extent::from_component(test, *location, *component))
             }
             Observable::Register(..) => None,
         });
         let accesses = steps.iter().flat_map(|steps| steps.iter()).filter_map(accessed);
         let extents = accesses.map(|memory| memory.extent).chain(observed);
-        let cells = Cells::new(test, extents, semantic.cells_of_bytes);
+        let cells = CellPartition::new(test, extents, semantic.cells_of_bytes);
         let (mut skeleton, reads) = (Skeleton::default(), vec![Vec::new(); steps.len()]);
         let executed: usize = steps.iter().map(|steps| steps.len()).sum();
         skeleton.events.reserve(executed + test.locations.len() + observables.len());
@@ -191,21 +195,21 @@ impl<'t> Builder<'t> {
                 self.add_undefined(location, &any);
                 continue;
             }
-            let extent = Extent::of_name(self.test, location);
+            let extent = Extent::from_name(self.test, location);
             let bits = self.test.initial_bits(location);
             let mut event = Event::new(Owner::Initial, None, self.here(), None);
             event.tags.add(Tags::IW | Tags::W);
             event.reference = Some(location);
             event.block = block_of(self.test, location);
             event.extent = Some(extent);
-            for piece in self.cells.pieces(extent).iter().copied() {
+            for piece in self.cells.split_access(extent).iter().copied() {
                 let mut event = event.clone();
                 event.storage = Some(piece.cell);
                 if self.test.location(location).is_vector() {
-                    event.extent = Some(extent.part(self.test, piece));
+                    event.extent = Some(extent.piece_extent(self.test, piece));
                 }
-                let part = Symbolic::Known(Value((bits >> (8 * piece.before)) as u64));
-                event.stored = Some(part.part(0, piece.bytes));
+                let part = SymbolicValue::Known(Value((bits >> (8 * piece.access_offset)) as u64));
+                event.stored = Some(part.extract_bytes(0, piece.bytes));
                 self.skeleton.events.push(event);
             }
         }
@@ -214,13 +218,14 @@ impl<'t> Builder<'t> {
     /// Adds an initial write for each value that a read of an undefined initial value may return. Each read
     /// chooses independently in every cell.
     fn add_undefined(&mut self, location: LocationId, any: &[Value]) {
-        let extent = Extent::of_name(self.test, location);
+        let extent = Extent::from_name(self.test, location);
         let declared = self.test.location(location);
         let bytes = declared.scalar_type().bytes();
-        for piece in self.cells.pieces(extent).iter().copied() {
-            let mut values: Vec<Symbolic<u16>> = Vec::new();
+        for piece in self.cells.split_access(extent).iter().copied() {
+            let mut values: Vec<SymbolicValue<u16>> = Vec::new();
             for value in any {
-                let part = Symbolic::Known(*value).part(piece.before % bytes, piece.bytes);
+                let part =
+                    SymbolicValue::Known(*value).extract_bytes(piece.access_offset % bytes, piece.bytes);
                 if !values.contains(&part) {
                     values.push(part);
                 }
@@ -232,7 +237,7 @@ impl<'t> Builder<'t> {
                 event.reference = Some(location);
                 event.block = block_of(self.test, location);
                 event.extent =
-                    Some(if declared.is_vector() { extent.part(self.test, piece) } else { extent });
+                    Some(if declared.is_vector() { extent.piece_extent(self.test, piece) } else { extent });
                 event.storage = Some(piece.cell);
                 event.stored = Some(value);
                 self.skeleton.events.push(event);
@@ -242,7 +247,7 @@ impl<'t> Builder<'t> {
 
     /// Computes the results of subgroup operations. The events of reads must be numbered before, since the
     /// result of a lane is computed from values that other lanes have read.
-    fn find_results(&mut self, paths: &[&Path], tangles: &Tangles) {
+    fn find_results(&mut self, paths: &[&ThreadPath], tangles: &Tangles) {
         if !self.test.has_subgroup_operations() {
             return;
         }
@@ -254,7 +259,7 @@ impl<'t> Builder<'t> {
     }
 
     /// Adds the events of a thread and the constraints of its path on the values read.
-    fn add_thread(&mut self, thread: ThreadId, path: &Path) {
+    fn add_thread(&mut self, thread: ThreadId, path: &ThreadPath) {
         let steps = self.steps[usize::from(thread.0)];
         let mut company = steps.iter().any(|step| step.cooperative).then(|| self.with_own_events(thread));
         for step in steps {
@@ -282,9 +287,9 @@ impl<'t> Builder<'t> {
             constraint.right.for_each_read(&mut check);
             // A condition on a read after a barrier that blocks for ever is never evaluated.
             if known {
-                let over_events = constraint.map(&|read| reads[usize::from(read)].clone());
+                let over_events = constraint.substitute(&|read| reads[usize::from(read)].clone());
                 // Exchanged values may decide the condition before any read.
-                match over_events.met(&mut |_| None) {
+                match over_events.is_satisfied(&mut |_| None) {
                     Some(met) => self.infeasible |= !met,
                     None => self.skeleton.constraints.push(over_events),
                 }
@@ -293,9 +298,9 @@ impl<'t> Builder<'t> {
     }
 
     /// Marks the reads that decide control flow: the thread's reads, and reads of lanes that sent it a value.
-    fn mark_decisive(&mut self, thread: ThreadId, path: &Path) {
+    fn mark_decisive(&mut self, thread: ThreadId, path: &ThreadPath) {
         let reads = &self.reads[usize::from(thread.0)];
-        for value in path.decisive.iter().filter_map(|read| reads.get(usize::from(*read))) {
+        for value in path.decisive_reads.iter().filter_map(|read| reads.get(usize::from(*read))) {
             value.for_each_read(&mut |event| {
                 self.skeleton.events[usize::from(event)].tags.add(Tags::DECISIVE);
             });
@@ -311,7 +316,7 @@ impl<'t> Builder<'t> {
                 own.add_step(thread, step);
             } else if let StepKind::Read(_) = step.kind {
                 // Only the number of events matters here.
-                own.reads[usize::from(thread.0)].push(Symbolic::Known(Value(0)));
+                own.reads[usize::from(thread.0)].push(SymbolicValue::Known(Value(0)));
             }
         }
         own.arrivals.clear();
@@ -352,7 +357,7 @@ impl<'t> Builder<'t> {
         };
         let mut event = Event::new(Owner::Thread(thread), Some(step.instruction), here, place);
         // Another component of the same vector access.
-        if step.continues
+        if step.is_continuation
             && let Some(before) = self.skeleton.events.last()
         {
             event.vector = before.vector;
@@ -368,13 +373,13 @@ impl<'t> Builder<'t> {
                 self.set_place(&mut event, memory, host);
                 event.tags.add(Tags::R);
                 event.tags.read_access(memory.access);
-                self.add_read(thread, &event, &self.cells.pieces(memory.extent));
+                self.add_read(thread, &event, &self.cells.split_access(memory.extent));
             }
             StepKind::Write(memory, stored) => {
                 self.set_place(&mut event, memory, host);
                 event.tags.add(Tags::W);
                 event.tags.write_access(memory.access);
-                self.push_write(&event, &self.value(thread, stored), &self.cells.pieces(memory.extent));
+                self.push_write(&event, &self.value(thread, stored), &self.cells.split_access(memory.extent));
             }
             StepKind::Rmw(memory, stored) => {
                 self.set_place(&mut event, memory, host);
@@ -450,9 +455,9 @@ impl<'t> Builder<'t> {
     }
 
     /// Returns a value of a thread as an expression over the events of the execution.
-    fn value(&self, thread: ThreadId, value: &Symbolic<LocalRead>) -> Symbolic<u16> {
+    fn value(&self, thread: ThreadId, value: &SymbolicValue<ReadIndex>) -> SymbolicValue<u16> {
         let reads = &self.reads[usize::from(thread.0)];
-        value.map(&|read| reads[usize::from(read)].clone())
+        value.substitute(&|read| reads[usize::from(read)].clone())
     }
 
     fn add_rmw(
@@ -460,10 +465,10 @@ impl<'t> Builder<'t> {
         thread: ThreadId,
         mut event: Event,
         memory: &StepAccess,
-        stored: Option<&Symbolic<LocalRead>>,
+        stored: Option<&SymbolicValue<ReadIndex>>,
     ) {
         let here = usize::from(self.here());
-        let pieces = self.cells.pieces(memory.extent);
+        let pieces = self.cells.split_access(memory.extent);
         let fused = self.semantic.rmw_fused;
         let mut write = event.clone();
         event.tags.add(Tags::R);
@@ -497,13 +502,13 @@ impl<'t> Builder<'t> {
     }
 
     /// Adds a read of a thread, and records the value that is read.
-    fn add_read(&mut self, thread: ThreadId, event: &Event, pieces: &[Piece]) {
+    fn add_read(&mut self, thread: ThreadId, event: &Event, pieces: &[AccessPiece]) {
         let value = self.push_read(event, pieces);
         self.reads[usize::from(thread.0)].push(value);
     }
 
     /// Adds an event for each piece of a read, and returns the value that is read.
-    fn push_read(&mut self, event: &Event, pieces: &[Piece]) -> Symbolic<u16> {
+    fn push_read(&mut self, event: &Event, pieces: &[AccessPiece]) -> SymbolicValue<u16> {
         let first = self.here();
         for piece in pieces {
             let mut part = event.clone();
@@ -511,17 +516,19 @@ impl<'t> Builder<'t> {
             self.skeleton.events.push(part);
         }
         match pieces {
-            [_] => Symbolic::Read(first),
+            [_] => SymbolicValue::Read(first),
             // An access of several cells reads a concatenation: each part with its offset in bytes.
             _ => {
                 let parts = pieces.iter().zip(first..);
-                Symbolic::Join(parts.map(|(piece, read)| (piece.before, Symbolic::Read(read))).collect())
+                SymbolicValue::Join(
+                    parts.map(|(piece, read)| (piece.access_offset, SymbolicValue::Read(read))).collect(),
+                )
             }
         }
     }
 
     /// Adds an event for each piece of a write.
-    fn push_write(&mut self, event: &Event, stored: &Symbolic<u16>, pieces: &[Piece]) {
+    fn push_write(&mut self, event: &Event, stored: &SymbolicValue<u16>, pieces: &[AccessPiece]) {
         for piece in pieces {
             let mut part = event.clone();
             part.storage = Some(piece.cell);
@@ -572,7 +579,7 @@ impl<'t> Builder<'t> {
         self.marks.push(InstructionMark { thread, instruction, next });
     }
 
-    fn add_finals(&mut self, paths: &[&Path]) {
+    fn add_finals(&mut self, paths: &[&ThreadPath]) {
         let (test, terminated) = (self.test, self.skeleton.terminated);
         let device_read = self.semantic.final_device_read;
         let with_reader = terminated
@@ -600,11 +607,11 @@ impl<'t> Builder<'t> {
                     FinalValue::Expression(if known {
                         self.value(thread, value)
                     } else {
-                        Symbolic::Known(test.initial_register(thread, register))
+                        SymbolicValue::Known(test.initial_register(thread, register))
                     })
                 }
                 Observable::Location(location, component) if !terminated => {
-                    FinalValue::Expression(Symbolic::Known(test.initial_value(location, component)))
+                    FinalValue::Expression(SymbolicValue::Known(test.initial_value(location, component)))
                 }
                 Observable::Location(location, component) if device_read => {
                     FinalValue::Expression(self.read_last(location, component))
@@ -613,7 +620,7 @@ impl<'t> Builder<'t> {
                     FinalValue::Expression(self.read_last(location, component))
                 }
                 Observable::Location(location, component) => {
-                    let pieces = self.cells.pieces(Extent::of_component(test, location, component));
+                    let pieces = self.cells.split_access(Extent::from_component(test, location, component));
                     // Models whose final value is the last write do not cover accesses to parts of a number.
                     let cell = pieces.first().map_or(test.storage_of(location), |piece| piece.cell);
                     FinalValue::LastWrite(cell)
@@ -626,7 +633,7 @@ impl<'t> Builder<'t> {
     /// Returns true if the initial value of a component is undefined and no thread writes it, so that there
     /// is no last write.
     fn is_unwritten(&self, location: LocationId, component: u8) -> bool {
-        let pieces = self.cells.pieces(Extent::of_component(self.test, location, component));
+        let pieces = self.cells.split_access(Extent::from_component(self.test, location, component));
         let is_of_thread = |event: &Event| {
             event.tags.has(Tags::W)
                 && !event.tags.has(Tags::IW)
@@ -636,13 +643,13 @@ impl<'t> Builder<'t> {
     }
 
     /// Adds the read of a final value.
-    fn read_last(&mut self, location: LocationId, component: u8) -> Symbolic<u16> {
+    fn read_last(&mut self, location: LocationId, component: u8) -> SymbolicValue<u16> {
         let mut event = self.reader(Tags::R | Tags::FINAL);
-        let extent = Extent::of_component(self.test, location, component);
+        let extent = Extent::from_component(self.test, location, component);
         event.reference = Some(location);
         event.block = block_of(self.test, location);
         event.extent = Some(extent);
-        self.push_read(&event, &self.cells.pieces(extent))
+        self.push_read(&event, &self.cells.split_access(extent))
     }
 
     /// Returns an event of the reader of final values.
@@ -696,14 +703,14 @@ impl<'t> Builder<'t> {
         }
         let (test, skeleton) = (self.test, &mut self.skeleton);
         skeleton.system_sync.extend(system::submission_order(test, &skeleton.events, &self.marks));
-        skeleton.shader_calls = system::call_order(test, &skeleton.events, &self.marks);
-        skeleton.call_groups = system::call_groups(test);
+        skeleton.shader_calls = system::shader_call_order(test, &skeleton.events, &self.marks);
+        skeleton.call_groups = system::shader_call_groups(test);
         let columns: Vec<ThreadId> = (0..test.threads.len()).map(|index| ThreadId(index as u16)).collect();
         skeleton.sections = system::interlock_order(test, &skeleton.events, &columns);
-        skeleton.uncovered = system::uncovered(test, &skeleton.events);
+        skeleton.uncovered = system::uncovered_pairs(test, &skeleton.events);
         for left in 0..test.threads.len() as u16 {
             for right in 0..test.threads.len() as u16 {
-                if system::overlap(test, ThreadId(left), ThreadId(right)) {
+                if system::have_overlapping_sections(test, ThreadId(left), ThreadId(right)) {
                     skeleton.overlapping.push((ThreadId(left), ThreadId(right)));
                 }
             }

@@ -4,7 +4,7 @@ use litmus::{LocationId, Value};
 
 use super::vocabulary::Tags;
 use super::{FinalValue, Skeleton};
-use crate::symbolic::Symbolic;
+use crate::symbolic::SymbolicValue;
 
 impl Skeleton {
     /// Number of events.
@@ -22,7 +22,7 @@ impl Skeleton {
                 event.tags.has(Tags::W)
                     && event.storage == target.storage
                     && self.may_read(read, write)
-                    && self.value_possible(read, event.stored.as_ref().and_then(Symbolic::known))
+                    && self.value_possible(read, event.stored.as_ref().and_then(SymbolicValue::known_value))
             })
             .collect()
     }
@@ -44,7 +44,7 @@ impl Skeleton {
     fn value_possible(&self, read: usize, value: Option<Value>) -> bool {
         let Some(value) = value else { return true };
         self.constraints.iter().all(|constraint| {
-            constraint.met(&mut |other| (usize::from(other) == read).then_some(value)) != Some(false)
+            constraint.is_satisfied(&mut |other| (usize::from(other) == read).then_some(value)) != Some(false)
         })
     }
 

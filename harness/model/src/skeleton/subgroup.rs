@@ -6,25 +6,25 @@ use litmus::{ScalarType, SubgroupOperation, TangledLane, Test, ThreadId, Value};
 
 use super::tangles::Tangles;
 use crate::path::{StepKind, ThreadStep};
-use crate::symbolic::{LocalRead, Symbolic};
+use crate::symbolic::{ReadIndex, SymbolicValue};
 
 fn operation(test: &Test, thread: ThreadId, instruction: u16) -> Option<&SubgroupOperation> {
     test.thread(thread).instructions.get(usize::from(instruction))?.kind.subgroup_operation()
 }
 
 /// A value of a thread over the events of the execution; `None` while a result that it is computed from is not known.
-type Known = Option<Symbolic<u16>>;
+type Known = Option<SymbolicValue<u16>>;
 
 /// The results of subgroup operations over the events of an execution, by thread and instruction.
 #[derive(Clone, Debug, Default)]
-pub(super) struct SubgroupResults(Vec<(ThreadId, u16, Symbolic<u16>)>);
+pub(super) struct SubgroupResults(Vec<(ThreadId, u16, SymbolicValue<u16>)>);
 
 impl SubgroupResults {
     /// Returns the result of an operation for a thread; 0 if it is undefined, because the language forbids
     /// its use.
-    pub(super) fn of(&self, thread: ThreadId, instruction: u16) -> Symbolic<u16> {
+    pub(super) fn of(&self, thread: ThreadId, instruction: u16) -> SymbolicValue<u16> {
         let found = self.0.iter().find(|(owner, at, _)| (*owner, *at) == (thread, instruction));
-        found.map_or(Symbolic::Known(Value(0)), |(_, _, value)| value.clone())
+        found.map_or(SymbolicValue::Known(Value(0)), |(_, _, value)| value.clone())
     }
 
     /// Computes the results of all executed operations.
@@ -34,7 +34,7 @@ impl SubgroupResults {
         test: &Test,
         tangles: &Tangles,
         steps: &[&[ThreadStep]],
-        reads: &[Vec<Symbolic<u16>>],
+        reads: &[Vec<SymbolicValue<u16>>],
     ) -> SubgroupResults {
         let mut values: Vec<Vec<Known>> =
             reads.iter().map(|reads| reads.iter().cloned().map(Some).collect()).collect();
@@ -87,24 +87,24 @@ fn result(
         let StepKind::Subgroup(brought) = &step.kind else { return None };
         let value = match brought {
             Some(brought) => over_events(brought, &values[index]),
-            None => Some(Symbolic::Known(Value(0))),
+            None => Some(SymbolicValue::Known(Value(0))),
         };
         operands.push((lane, value));
     }
-    let constant = |number: u32| Some(Symbolic::Known(Value(number.into())));
+    let constant = |number: u32| Some(SymbolicValue::Known(Value(number.into())));
     let compute = |operation, left: Known, right: Known| {
-        Some(Symbolic::operation(operation, ScalarType::U32, left?, right?))
+        Some(SymbolicValue::new_operation(operation, ScalarType::U32, left?, right?))
     };
     match operation.kind.result_in_lane(test.lane_index(thread), &operands, &constant, &compute) {
         Some(result) => result,
-        None => Some(Symbolic::Known(Value(0))),
+        None => Some(SymbolicValue::Known(Value(0))),
     }
 }
 
 /// A value of a thread, where all that it is computed from is known.
-fn over_events(value: &Symbolic<LocalRead>, reads: &[Known]) -> Known {
+fn over_events(value: &SymbolicValue<ReadIndex>, reads: &[Known]) -> Known {
     let mut known = true;
     value.for_each_read(&mut |read| known &= reads.get(usize::from(read)).is_some_and(Option::is_some));
-    let of = |read: LocalRead| reads.get(usize::from(read)).cloned().flatten();
-    known.then(|| value.map(&|read| of(read).unwrap_or(Symbolic::Known(Value(0)))))
+    let of = |read: ReadIndex| reads.get(usize::from(read)).cloned().flatten();
+    known.then(|| value.substitute(&|read| of(read).unwrap_or(SymbolicValue::Known(Value(0)))))
 }

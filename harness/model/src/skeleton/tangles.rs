@@ -10,7 +10,7 @@ use litmus::{BlockPart, GuardedBlock, Scope, TangleInstance, TangledLane, Test, 
 
 use crate::PredictError;
 use crate::cat::options::Tangling;
-use crate::path::Path;
+use crate::path::ThreadPath;
 
 /// Bound on the tangle assignments of one choice of paths.
 const MAX_CHOICES: usize = 4096;
@@ -30,7 +30,7 @@ impl Tangles {
     /// Every choice of tangles that a reading has for some paths.
     pub(super) fn choices(
         test: &Test,
-        paths: &[&Path],
+        paths: &[&ThreadPath],
         reading: Tangling,
     ) -> Result<Vec<Tangles>, PredictError> {
         if !test.has_tangles() {
@@ -124,7 +124,7 @@ impl TangleAssignment {
 
 struct TangleWalker<'a> {
     test: &'a Test,
-    paths: &'a [&'a Path],
+    paths: &'a [&'a ThreadPath],
     reading: Tangling,
 }
 
@@ -139,7 +139,7 @@ impl TangleWalker<'_> {
     fn entering<'b>(&self, columns: &[BlockCopy<'b>]) -> Vec<BlockCopy<'b>> {
         let enters = |column: &&BlockCopy<'b>| {
             let path = self.paths[usize::from(column.thread.0)];
-            !path.skipped.contains(&(column.block.branch as u16))
+            !path.taken_branches.contains(&(column.block.branch as u16))
         };
         columns.iter().filter(enters).copied().collect()
     }

@@ -15,7 +15,7 @@ use super::minimal::{TestStanding, standing_of};
 use super::shape::{SHAPES, Telling, operations, placements};
 use super::weaken::weakenings;
 use crate::mutation::Difference;
-use crate::{Model, Options, PredictError, Summary, verdict};
+use crate::{Model, PredictError, PredictOptions, PredictionSummary, predict_summary};
 
 /// A test on which two models differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,9 +25,9 @@ pub struct Distinction {
     /// The difference of the verdicts.
     pub difference: Difference,
     /// Verdict of the first model.
-    pub first: Summary,
+    pub first: PredictionSummary,
     /// Verdict of the second model.
-    pub second: Summary,
+    pub second: PredictionSummary,
 }
 
 /// Number of tests in one parallel batch.
@@ -77,12 +77,12 @@ impl TestConstraints {
 /// [`distinguish_all`].
 ///
 /// # Errors
-/// As for [`verdict`].
+/// As for [`predict_summary`].
 pub fn distinguish(
     first: &Model,
     second: &Model,
     events: usize,
-    options: &Options,
+    options: &PredictOptions,
 ) -> Result<Option<Distinction>, PredictError> {
     Ok(distinguish_all(first, second, &TestConstraints::one(events), options)?.pop())
 }
@@ -94,12 +94,12 @@ pub fn distinguish(
 /// within one size is fixed.
 ///
 /// # Errors
-/// As for [`verdict`].
+/// As for [`predict_summary`].
 pub fn distinguish_all(
     first: &Model,
     second: &Model,
     wanted: &TestConstraints,
-    options: &Options,
+    options: &PredictOptions,
 ) -> Result<Vec<Distinction>, PredictError> {
     let pair = ModelPair { first, second, options: *options, wanted: *wanted };
     let vocabulary = FormVocabulary::of(&[first, second]);
@@ -134,12 +134,12 @@ pub fn distinguish_all(
 /// if the given test does not distinguish the models.
 ///
 /// # Errors
-/// As for [`verdict`].
+/// As for [`predict_summary`].
 pub fn reduced(
     test: &Test,
     first: &Model,
     second: &Model,
-    options: &Options,
+    options: &PredictOptions,
 ) -> Result<Option<Distinction>, PredictError> {
     let pair = ModelPair { first, second, options: *options, wanted: TestConstraints::one(usize::MAX) };
     if pair.difference(test)?.is_none() {
@@ -212,7 +212,7 @@ pub fn pool(model: &Model, operations: usize, given: &[Test]) -> Vec<Test> {
 struct ModelPair<'a> {
     first: &'a Model,
     second: &'a Model,
-    options: Options<'a>,
+    options: PredictOptions<'a>,
     wanted: TestConstraints,
 }
 
@@ -245,8 +245,11 @@ impl Best {
 }
 
 impl ModelPair<'_> {
-    fn verdicts(&self, test: &Test) -> Result<(Summary, Summary), PredictError> {
-        Ok((verdict(test, self.first, &self.options)?, verdict(test, self.second, &self.options)?))
+    fn verdicts(&self, test: &Test) -> Result<(PredictionSummary, PredictionSummary), PredictError> {
+        Ok((
+            predict_summary(test, self.first, &self.options)?,
+            predict_summary(test, self.second, &self.options)?,
+        ))
     }
 
     fn difference(&self, test: &Test) -> Result<Option<Difference>, PredictError> {
@@ -409,7 +412,7 @@ impl ModelPair<'_> {
         test.name = format!("{}-{}", self.first.name(), self.second.name());
         test.metadata = Metadata::default();
         for model in [self.first, self.second] {
-            let verdict = verdict(&test, model, &self.options)?;
+            let verdict = predict_summary(&test, model, &self.options)?;
             test.metadata.expectations.push(expectation(&test, model, &verdict));
         }
         Ok(Distinction { test, difference, first, second })
@@ -417,7 +420,7 @@ impl ModelPair<'_> {
 }
 
 /// Returns the expectation that corresponds to a model's verdict.
-pub fn expectation(test: &Test, model: &Model, verdict: &Summary) -> Expectation {
+pub fn expectation(test: &Test, model: &Model, verdict: &PredictionSummary) -> Expectation {
     let observables = test.observables();
     let meets = test.question.as_ref().is_none_or(|question| {
         verdict.allowed.iter().any(|outcome| outcome.meets_condition(test, &observables, &question.condition))
@@ -432,7 +435,10 @@ pub fn expectation(test: &Test, model: &Model, verdict: &Summary) -> Expectation
 }
 
 /// Returns an outcome that only one of the models allows, or one that both allow if only the race differs.
-fn distinguishing_outcome<'v>(first: &'v Summary, second: &'v Summary) -> Option<&'v Outcome> {
+fn distinguishing_outcome<'v>(
+    first: &'v PredictionSummary,
+    second: &'v PredictionSummary,
+) -> Option<&'v Outcome> {
     let alone = first.allowed.symmetric_difference(&second.allowed).next();
     alone.or_else(|| first.allowed.intersection(&second.allowed).last())
 }

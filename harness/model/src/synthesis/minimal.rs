@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use litmus::{Race, Test};
 
 use super::weaken::{Weakened, weakenings};
-use crate::{Model, Options, PredictError, Summary, verdict};
+use crate::{Model, PredictError, PredictOptions, PredictionSummary, predict_summary};
 
 /// Verdict on a test's question under a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub struct Below {
 }
 
 /// Classifies a test's outcome by a verdict.
-pub fn standing_of(test: &Test, verdict: &Summary) -> TestStanding {
+pub fn standing_of(test: &Test, verdict: &PredictionSummary) -> TestStanding {
     let observables = test.observables();
     let meets = |condition| {
         verdict.allowed.iter().any(|outcome| outcome.meets_condition(test, &observables, condition))
@@ -60,11 +60,11 @@ pub fn standing_of(test: &Test, verdict: &Summary) -> TestStanding {
 /// Finds the minimal tests at or below `top`, judging at most `most` tests.
 ///
 /// # Errors
-/// As for [`verdict`].
+/// As for [`predict_summary`].
 pub fn minimal_below(
     top: &Test,
     model: &Model,
-    options: &Options,
+    options: &PredictOptions,
     most: usize,
 ) -> Result<Below, PredictError> {
     let mut below = Below { complete: true, ..Below::default() };
@@ -75,7 +75,7 @@ pub fn minimal_below(
             return Ok(*standing);
         }
         below.asked += 1;
-        let standing = standing_of(test, &verdict(test, model, options)?);
+        let standing = standing_of(test, &predict_summary(test, model, options)?);
         known.insert(text, standing);
         Ok(standing)
     };

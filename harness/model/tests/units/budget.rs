@@ -7,7 +7,7 @@ use model::internals::{BudgetTracker, STOP_POLL_INTERVAL};
 
 #[test]
 fn remaining_budget_excludes_spent_steps() {
-    let purse = BudgetTracker::new(Budget::steps(10));
+    let purse = BudgetTracker::new(Budget::from_steps(10));
     assert!(!purse.spend(9) && !purse.is_exhausted());
     assert!(!BudgetTracker::new(purse.remaining()).is_exhausted());
     assert!(purse.spend(1) && purse.is_exhausted());
@@ -17,7 +17,7 @@ fn remaining_budget_excludes_spent_steps() {
 
 #[test]
 fn attempt_spends_what_its_search_spent() {
-    let purse = BudgetTracker::new(Budget::steps(100));
+    let purse = BudgetTracker::new(Budget::from_steps(100));
     assert!(!purse.attempt(10, |attempt| attempt.spend(9)));
     assert!(purse.attempt(10, |attempt| attempt.spend(10)));
     assert!(!purse.is_exhausted());

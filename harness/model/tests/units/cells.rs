@@ -1,7 +1,7 @@
 //! Division of memory into cells.
 
 use litmus::{LocationId, ScalarType, Test};
-use model::internals::{Cells, Extent, Piece};
+use model::internals::{AccessPiece, CellPartition, Extent};
 
 fn test() -> Test {
     let text =
@@ -17,9 +17,9 @@ fn extents(test: &Test, list: &[(u16, u32, Option<ScalarType>)]) -> Vec<Extent> 
 fn accesses_of_one_size_are_one_cell() {
     let test = test();
     let accesses = extents(&test, &[(0, 0, None), (1, 0, None), (0, 0, Some(ScalarType::I64))]);
-    let cells = Cells::new(&test, accesses.iter().copied(), true);
-    let piece = Piece { cell: LocationId(0), before: 0, bytes: 8, alone: true };
-    assert_eq!(*cells.pieces(accesses[0]), [piece]);
+    let cells = CellPartition::new(&test, accesses.iter().copied(), true);
+    let piece = AccessPiece { cell: LocationId(0), access_offset: 0, bytes: 8, is_whole_access: true };
+    assert_eq!(*cells.split_access(accesses[0]), [piece]);
 }
 
 #[test]
@@ -29,14 +29,14 @@ fn bounds_of_accesses_are_bounds_of_cells() {
         &test,
         &[(0, 0, None), (0, 4, Some(ScalarType::U16)), (1, 0, None), (1, 3, Some(ScalarType::U8))],
     );
-    let cells = Cells::new(&test, accesses.iter().copied(), false);
+    let cells = CellPartition::new(&test, accesses.iter().copied(), false);
     let of = |index: usize| -> Vec<(u16, u32, u32)> {
-        cells.pieces(accesses[index]).iter().map(|p| (p.cell.0, p.before, p.bytes)).collect()
+        cells.split_access(accesses[index]).iter().map(|p| (p.cell.0, p.access_offset, p.bytes)).collect()
     };
     assert_eq!(of(0), [(0, 0, 4), (2, 4, 2), (3, 6, 2)]);
     assert_eq!(of(1), [(2, 0, 2)]);
     assert_eq!(of(2), [(1, 0, 3), (4, 3, 1)]);
-    let fine = Cells::new(&test, accesses.iter().copied(), true);
-    assert_eq!(fine.pieces(accesses[0]).len(), 8);
-    assert_eq!(fine.pieces(accesses[1]).len(), 2);
+    let fine = CellPartition::new(&test, accesses.iter().copied(), true);
+    assert_eq!(fine.split_access(accesses[0]).len(), 8);
+    assert_eq!(fine.split_access(accesses[1]).len(), 2);
 }

@@ -2,13 +2,14 @@
 
 use litmus::Race;
 
-use model::{Budget, Model, Options, predict_growing};
+use model::{Budget, Model, PredictOptions, predict_with_growing_bound};
 
 fn predict(threads: &str) -> litmus::Prediction {
     let text = format!("VULKAN test\n{{ x = 0; f = 0; t = 0; }}\n{threads}");
     let test = litmus::parse(&text, "test").unwrap();
     let model = Model::shipped("vulkan").unwrap().unwrap();
-    predict_growing(&test, &model, &Options { budget: Budget::UNLIMITED, unroll: 1 }).unwrap()
+    predict_with_growing_bound(&test, &model, &PredictOptions { budget: Budget::UNLIMITED, unroll: 1 })
+        .unwrap()
 }
 
 /// The value of `r1` survives from the previous iteration, so no bound suffices for a list.

@@ -2,12 +2,12 @@
 
 use litmus::{Test, ThreadId};
 
-use model::internals::{Path, PathChoice, ValueSupply, paths};
+use model::internals::{PathChoice, ThreadPath, ValueSupply, enumerate_paths};
 
 const WAIT: &str = "ld.atom.acq.dv.sc0.semsc0.semvis r0, ";
 
 /// Two threads that wait, the second for a flag of the first, and one that sets the first flag.
-fn supply(awaited: u32) -> (ValueSupply, Vec<Vec<Path>>) {
+fn supply(awaited: u32) -> (ValueSupply, Vec<Vec<ThreadPath>>) {
     let text = format!(
         "VULKAN chain\n{{ f = 0; g = 0; }}\nP0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 | P2@sg 0, wg 2, qf 0 ;\n\
          st.atom.dv.sc0 f, 1 | LC00: | LC00: ;\n\
@@ -16,14 +16,14 @@ fn supply(awaited: u32) -> (ValueSupply, Vec<Vec<Path>>) {
          | st.atom.dv.sc0 g, 1 | ;\n"
     );
     let test: Test = litmus::parse(&text, "chain").unwrap();
-    let paths: Vec<Vec<Path>> =
-        (0..3).map(|thread| paths(&test, ThreadId(thread), 1, true).unwrap()).collect();
+    let paths: Vec<Vec<ThreadPath>> =
+        (0..3).map(|thread| enumerate_paths(&test, ThreadId(thread), 1, true).unwrap()).collect();
     (ValueSupply::new(&test, &paths, true), paths)
 }
 
 /// The paths on which each thread has left its loop, or not.
-fn taken(paths: &[Vec<Path>], left: [bool; 3]) -> Vec<PathChoice> {
-    let path = |(paths, left): (&Vec<Path>, &bool)| {
+fn taken(paths: &[Vec<ThreadPath>], left: [bool; 3]) -> Vec<PathChoice> {
+    let path = |(paths, left): (&Vec<ThreadPath>, &bool)| {
         PathChoice::Path(paths.iter().position(|path| path.terminated == *left).unwrap())
     };
     paths.iter().zip(&left).map(path).collect()

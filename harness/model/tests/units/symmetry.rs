@@ -2,7 +2,7 @@
 
 use litmus::{Test, ThreadId};
 
-use model::internals::{Symmetry, paths};
+use model::internals::{ThreadSymmetry, enumerate_paths};
 
 /// Prints the swaps of a test as threads, with a bar if its condition distinguishes them. Placement
 /// matters.
@@ -21,11 +21,12 @@ fn swaps_where(placed_by_scope: bool, columns: &[&str], init: &str, end: &str) -
     let text = format!("VULKAN t\n{{ {init} }}\n{}\n{end}\n", rows.join("\n"));
     let test: Test = litmus::parse(&text, "t").unwrap();
     let threads = 0..test.threads.len() as u16;
-    let paths: Vec<_> = threads.map(|thread| paths(&test, ThreadId(thread), 1, true).unwrap()).collect();
+    let paths: Vec<_> =
+        threads.map(|thread| enumerate_paths(&test, ThreadId(thread), 1, true).unwrap()).collect();
     let model = model::Model::shipped("vulkan").unwrap().unwrap();
     let mut semantic = model.semantic();
     semantic.placed_by_scope = placed_by_scope;
-    let symmetry = Symmetry::new(&test, &paths, semantic);
+    let symmetry = ThreadSymmetry::new(&test, &paths, semantic);
     let block = |block: &[usize]| block.iter().map(|t| t.to_string()).collect::<Vec<_>>().join("+");
     let swaps =
         symmetry.swaps.iter().map(|swap| format!("{}-{}", block(&swap.blocks[0]), block(&swap.blocks[1])));

@@ -6,7 +6,7 @@ use proptest::test_runner::{Config, RngSeed, TestRunner};
 
 use crate::common::waiting::waiting;
 
-use model::internals::{SpinLoopReduction, paths};
+use model::internals::{SpinLoopReduction, enumerate_paths};
 
 #[test]
 fn generated_spin_tests_have_reducible_threads() {
@@ -15,7 +15,8 @@ fn generated_spin_tests_have_reducible_threads() {
     let mut waits = 0;
     for _ in 0..1_000 {
         let test = proptest::strategy::ValueTree::current(&waiting().new_tree(&mut runner).unwrap());
-        let all = (0..test.threads.len()).map(|thread| paths(&test, ThreadId(thread as u16), 1, true));
+        let all =
+            (0..test.threads.len()).map(|thread| enumerate_paths(&test, ThreadId(thread as u16), 1, true));
         let all: Vec<_> = all.collect::<Result<_, _>>().unwrap();
         waits += usize::from(SpinLoopReduction::new(&test, &all).is_some());
     }

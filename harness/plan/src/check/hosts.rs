@@ -6,12 +6,12 @@ impl Plan {
     /// Checks that host threads run between their two steps, and that each batch follows its own step.
     pub(super) fn validate_hosts(&self) -> Result<(), String> {
         let mut inside = false;
-        let mut begun = 0;
+        let mut starts = 0;
         let mut next = 0;
         for step in &self.steps {
             match step {
                 PlanStep::Hosts { .. } if !inside && self.hosts.is_some() => {
-                    (inside, begun) = (true, begun + 1)
+                    (inside, starts) = (true, starts + 1)
                 }
                 PlanStep::HostsEnd { .. } if inside => inside = false,
                 PlanStep::Batch { number, .. } if inside && *number == next => next += 1,
@@ -43,7 +43,7 @@ impl Plan {
         if !reached.is_some_and(|buffer| matches!(buffer.memory, BufferMemory::Mapped(_))) {
             return Err("host threads with memory that they cannot access".to_owned());
         }
-        if inside || begun != 1 || next as usize != hosts.batches.len() {
+        if inside || starts != 1 || next as usize != hosts.batches.len() {
             return Err("host threads start and end once, with all their batches in between".to_owned());
         }
         let kind = |number: u32| hosts.batches.get(number as usize).copied();
@@ -60,7 +60,7 @@ impl Plan {
                 HostAct::Signal { semaphore, .. } | HostAct::Await { semaphore, .. } => {
                     self.semaphores.get(semaphore.0 as usize) != Some(&Semaphore::Timeline)
                 }
-                HostAct::Each(_) => false,
+                HostAct::Execute(_) => false,
             };
             if wrong {
                 return Err("a host thread starts or awaits a batch that is not started this way".to_owned());

@@ -12,7 +12,7 @@ use shaders::{KernelConfig, Parameters, Pipelines, Program};
 use sim::{Fault, SimDevice};
 
 use super::*;
-use crate::count::{Dispatched, RowCounts, Unwritten};
+use crate::count::{DispatchMemory, RowCounts, Unwritten};
 use crate::stress::Stress;
 
 const QUEUE: QueueId = QueueId(0);
@@ -45,12 +45,12 @@ struct RowCase {
     capabilities: Capabilities,
 }
 
-fn case(name: &str, text: &str) -> RowCase {
+fn row_case(name: &str, text: &str) -> RowCase {
     let capabilities = SimDevice::new(Fault::None).capabilities().clone();
     let stress = Stress { rounds: (4, 4), groups: (6, 6), ..Stress::preset("sim").unwrap() };
     let config = KernelConfig { lanes: 8, ..stress.kernel_config(&capabilities) };
     let test = litmus::parse(text, name).unwrap();
-    let program = shaders::program(&test, &config, Pipelines::Merged).unwrap();
+    let program = shaders::compile_program(&test, &config, Pipelines::Merged).unwrap();
     let bounds = KernelLimits::new(&program, &capabilities, &stress).unwrap();
     RowCase { test, program, bounds, capabilities }
 }
@@ -63,7 +63,7 @@ impl RowCase {
     fn classifier(&self, counter: &Counter) -> Classifier {
         let numbers = [0, 1, 2];
         let rows = (&numbers[..], 4);
-        Classifier::new(counter, &self.program, &self.capabilities, &self.bounds, rows, Classify::Device)
+        Classifier::new(counter, &self.program, &self.capabilities, &self.bounds, rows, CountingPlace::Device)
             .unwrap()
     }
 }
@@ -81,7 +81,7 @@ fn parameters() -> Parameters {
 }
 
 /// Runs a helper kernel on memory in the order of [`BUFFERS`].
-fn run(helper: &Helper, workgroups: u32, memory: &mut [Vec<u32>; 4]) {
+fn run_helper(helper: &ClassifierKernel, workgroups: u32, memory: &mut [Vec<u32>; 4]) {
     let device = SimDevice::new(Fault::None);
     let number = |shown: &BufferRole| BUFFERS.iter().position(|known| known == shown).unwrap() as u32;
     let plan = Plan {
@@ -124,7 +124,7 @@ fn run(helper: &Helper, workgroups: u32, memory: &mut [Vec<u32>; 4]) {
 }
 
 /// Returns the memory of a dispatch; most instances have expected results.
-fn dispatched(case: &RowCase, counter: &Counter, odd: u32, seed: u64) -> [Vec<u32>; 4] {
+fn dispatch_memory(case: &RowCase, counter: &Counter, odd: u32, seed: u64) -> [Vec<u32>; 4] {
     let p = parameters();
     let mut generator = Xoshiro256PlusPlus::seed_from_u64(seed);
     let instances = (p.groups * p.rounds * case.program.lanes) as usize;
@@ -160,7 +160,7 @@ fn dispatched(case: &RowCase, counter: &Counter, odd: u32, seed: u64) -> [Vec<u3
 fn device_and_host_counts_agree_on_any_memory() {
     let (mut elsewhere, mut unresolved, mut unexpected, mut discarded) = (0, 0, 0, 0);
     for (name, text) in TESTS {
-        let case = case(name, text);
+        let case = row_case(name, text);
         for (seed, batching, odd) in
             [(1, false, 0), (2, true, 0), (3, false, 9), (4, true, 9), (5, false, 300)]
         {
@@ -168,40 +168,42 @@ fn device_and_host_counts_agree_on_any_memory() {
             let classifier = case.classifier(&counter);
             let p = parameters();
             let instances = (p.groups * p.rounds * case.program.lanes) as usize;
-            let mut memory = dispatched(&case, &counter, odd, seed);
+            let mut memory = dispatch_memory(&case, &counter, odd, seed);
             let before = memory.clone();
-            run(&classifier.count, classifier.workgroups, &mut memory);
+            run_helper(&classifier.count, classifier.workgroups, &mut memory);
             assert_eq!(
                 (&memory[0], &memory[2]),
                 (&before[0], &before[2]),
                 "{name}: counting changes no memory"
             );
-            let counted = counter
-                .counted(&classifier.table, &memory[1][..usize::try_from(classifier.counters).unwrap()]);
+            let counted = counter.decode_counters(
+                &classifier.table,
+                &memory[1][..usize::try_from(classifier.counters).unwrap()],
+            );
             assert_eq!(counted.instances(), instances as u64, "{name}: every instance is counted once");
 
-            let mut host = counter.emptied();
-            let shown = Dispatched {
+            let mut host = counter.clone_empty();
+            let shown = DispatchMemory {
                 parameters: &p,
                 instances,
                 results: &memory[0],
                 locations: &memory[2],
-                copied: false,
+                is_copied: false,
             };
             let unwritten = host.count(&shown).unwrap();
-            elsewhere += counted.elsewhere;
+            elsewhere += counted.outside_table;
             if unwritten.instances > 0 {
                 let in_part = u64::from(case.program.results.len() > 1);
-                assert_eq!(unwritten, Unwritten { instances: 2, in_part }, "{name}");
-                assert!(counted.elsewhere >= unwritten.instances, "{name}");
+                assert_eq!(unwritten, Unwritten { instances: 2, partly_written: in_part }, "{name}");
+                assert!(counted.outside_table >= unwritten.instances, "{name}");
                 discarded += 1;
                 continue;
             }
             unresolved += host.unresolved();
             unexpected += host.unexpected().len();
-            assert_eq!(host.differs_from(&counted), None, "{name}, seed {seed}");
-            if counted.elsewhere == 0 {
-                let mut device = counter.emptied();
+            assert_eq!(host.difference_from(&counted), None, "{name}, seed {seed}");
+            if counted.outside_table == 0 {
+                let mut device = counter.clone_empty();
                 device.add_counted(&counted, p.rounds.into());
                 assert_eq!(device.histogram(), host.histogram(), "{name}");
                 assert_eq!(
@@ -214,9 +216,9 @@ fn device_and_host_counts_agree_on_any_memory() {
             }
             let mut wrong = counted.clone();
             wrong.rows[0].1 += 1;
-            assert!(host.differs_from(&wrong).is_some(), "a wrong count is noticed");
-            let wrong = RowCounts { elsewhere: counted.elsewhere + 1, ..counted };
-            assert!(host.differs_from(&wrong).is_some(), "a wrong sum is noticed");
+            assert!(host.difference_from(&wrong).is_some(), "a wrong count is noticed");
+            let wrong = RowCounts { outside_table: counted.outside_table + 1, ..counted };
+            assert!(host.difference_from(&wrong).is_some(), "a wrong sum is noticed");
         }
     }
     assert!(elsewhere > 100 && unexpected > 10 && discarded == TESTS.len() && unresolved > 0);
@@ -225,24 +227,24 @@ fn device_and_host_counts_agree_on_any_memory() {
 #[test]
 fn sums_over_dispatches_agree_between_device_and_host() {
     for (name, text) in TESTS {
-        let case = case(name, text);
+        let case = row_case(name, text);
         for batching in [false, true] {
             let (mut whole, mut parts) = (case.counter(batching), case.counter(batching));
             for seed in 10..14 {
-                let memory = dispatched(&case, &whole, 9, seed);
+                let memory = dispatch_memory(&case, &whole, 9, seed);
                 let p = parameters();
                 let instances = (p.groups * p.rounds * case.program.lanes) as usize;
-                let shown = Dispatched {
+                let shown = DispatchMemory {
                     parameters: &p,
                     instances,
                     results: &memory[0],
                     locations: &memory[2],
-                    copied: false,
+                    is_copied: false,
                 };
                 whole.count(&shown).unwrap();
-                let mut part = parts.emptied();
+                let mut part = parts.clone_empty();
                 part.count(&shown).unwrap();
-                parts.absorb(&part);
+                parts.merge(&part);
             }
             assert_eq!(parts.histogram(), whole.histogram(), "{name}");
             assert_eq!(parts.unexpected(), whole.unexpected(), "{name}");
@@ -256,7 +258,7 @@ fn sums_over_dispatches_agree_between_device_and_host() {
 #[test]
 fn memory_is_reset_for_exactly_the_instances() {
     for (name, text) in TESTS {
-        let case = case(name, text);
+        let case = row_case(name, text);
         let counter = case.counter(false);
         let classifier = case.classifier(&counter);
         let p = parameters();
@@ -267,7 +269,7 @@ fn memory_is_reset_for_exactly_the_instances() {
             [slots * instances + 40, 16, 11 * words * (instances + 2), 16].map(|size| vec![garbage; size]);
         // Only the reset kernel has left its receipts after the counters.
         let (counters, workgroups) = (classifier.counters as usize, classifier.workgroups as usize);
-        memory[1] = vec![0; classifier.words() as usize];
+        memory[1] = vec![0; classifier.buffer_words() as usize];
         let mut expected = memory.clone();
         let place = |role| BUFFERS.iter().position(|known| known == role).unwrap();
         let lengths = classifier.reset.bindings.iter().map(|role| memory[place(role)].len() as u32);
@@ -275,7 +277,7 @@ fn memory_is_reset_for_exactly_the_instances() {
         expected[1][counters..][..workgroups].fill(p.receipt(classifier.reset.identity, &lengths));
         expected[0][..slots * instances].fill(POISON);
         for instance in 0..=instances {
-            for (storage, value) in case.program.initial.iter().enumerate() {
+            for (storage, value) in case.program.initial_values.iter().enumerate() {
                 for word in 0..words {
                     let unit = instance * p.stride as usize + storage * p.spacing as usize;
                     let initial = (value >> (32 * word)) as u32;
@@ -283,7 +285,7 @@ fn memory_is_reset_for_exactly_the_instances() {
                 }
             }
         }
-        run(&classifier.reset, classifier.workgroups, &mut memory);
+        run_helper(&classifier.reset, classifier.workgroups, &mut memory);
         assert_eq!(memory, expected, "{name}");
     }
 }
@@ -291,67 +293,72 @@ fn memory_is_reset_for_exactly_the_instances() {
 /// Surplus workgroups only change the overflow word, which invalidates the counters.
 #[test]
 fn surplus_workgroups_add_to_the_overflow_word_only() {
-    let case = case(TESTS[0].0, TESTS[0].1);
+    let case = row_case(TESTS[0].0, TESTS[0].1);
     let counter = case.counter(false);
     let classifier = case.classifier(&counter);
-    let overflow = classifier.words() as usize - 1;
+    let overflow = classifier.buffer_words() as usize - 1;
     for helper in [&classifier.reset, &classifier.count] {
         let run_with = |more: u32| {
-            let mut memory = dispatched(&case, &counter, 0, 1);
-            run(helper, classifier.workgroups + more, &mut memory);
+            let mut memory = dispatch_memory(&case, &counter, 0, 1);
+            run_helper(helper, classifier.workgroups + more, &mut memory);
             memory
         };
-        let (asked, mut excessive) = (run_with(0), run_with(2));
-        assert_eq!(asked[1][overflow], 0);
+        let (requested, mut excessive) = (run_with(0), run_with(2));
+        assert_eq!(requested[1][overflow], 0);
         let outside = std::mem::take(&mut excessive[1][overflow]);
         assert!(outside > 0 && outside.is_multiple_of(2), "{outside}");
-        assert_eq!(asked, excessive);
+        assert_eq!(requested, excessive);
     }
-    let mut words = vec![0; classifier.words() as usize];
+    let mut words = vec![0; classifier.buffer_words() as usize];
     let salts: &dyn Fn(BufferRole) -> u32 = &|_| SALT;
     let (counters, workgroups) = (classifier.counters as usize, classifier.workgroups as usize);
-    let [reset, count] =
-        [&classifier.reset, &classifier.count].map(|helper| classifier.receipt(helper, &parameters(), salts));
+    let [reset, count] = [&classifier.reset, &classifier.count]
+        .map(|helper| classifier.expected_receipt(helper, &parameters(), salts));
     words[counters..][..workgroups].fill(reset);
     words[counters + workgroups..][..workgroups].fill(count);
-    assert!(classifier.received(&words, &parameters(), salts).is_ok());
+    assert!(classifier.verify_receipts(&words, &parameters(), salts).is_ok());
     words[overflow] = 7;
-    let execution = classifier.received(&words, &parameters(), salts);
+    let execution = classifier.verify_receipts(&words, &parameters(), salts);
     assert_eq!(execution, Err(Execution::Excessive { outside: 7 }));
     words[overflow - 1] += 1;
-    assert_eq!(classifier.received(&words, &parameters(), salts), Err(Execution::Incomplete));
+    assert_eq!(classifier.verify_receipts(&words, &parameters(), salts), Err(Execution::Incomplete));
 }
 
 /// A gap in the copy has the poison of its destination.
 #[test]
 fn poison_in_a_copy_of_locations_is_not_a_value() {
     let (name, text) = TESTS.iter().find(|(name, _)| *name == "float").unwrap();
-    let case = case(name, text);
+    let case = row_case(name, text);
     let mut counter = case.counter(false);
     assert!(counter.reads_locations());
     let p = parameters();
     let instances = (p.groups * p.rounds * case.program.lanes) as usize;
-    let [results, _, mut locations, _] = dispatched(&case, &counter, 0, 1);
+    let [results, _, mut locations, _] = dispatch_memory(&case, &counter, 0, 1);
     locations.iter_mut().take(p.stride as usize).for_each(|word| *word = POISON);
-    let mut shown =
-        Dispatched { parameters: &p, instances, results: &results, locations: &locations, copied: true };
-    assert_eq!(counter.count(&shown).unwrap(), Unwritten { instances: 1, in_part: 1 });
+    let mut shown = DispatchMemory {
+        parameters: &p,
+        instances,
+        results: &results,
+        locations: &locations,
+        is_copied: true,
+    };
+    assert_eq!(counter.count(&shown).unwrap(), Unwritten { instances: 1, partly_written: 1 });
     assert_eq!(counter.instances(), 0);
-    shown.copied = false;
+    shown.is_copied = false;
     assert_eq!(counter.count(&shown).unwrap(), Unwritten::default());
 }
 
 #[test]
 fn outcomes_that_a_device_cannot_count_have_a_reason() {
-    let narrow = case(
+    let narrow = row_case(
         "narrow",
         "VULKAN n { u8x4 v = 0; } P0@sg 0, wg 0, qf 0 ; st.sc0 v, {1, 2, 3, 4} ; exists (v[1] == 2)",
     );
-    let case = case(TESTS[0].0, TESTS[0].1);
+    let case = row_case(TESTS[0].0, TESTS[0].1);
     let counter = case.counter(false);
     let reason = |numbers: &[u32], capabilities: &Capabilities| {
         let rows = (numbers, 4);
-        Classifier::new(&counter, &case.program, capabilities, &case.bounds, rows, Classify::Device)
+        Classifier::new(&counter, &case.program, capabilities, &case.bounds, rows, CountingPlace::Device)
             .unwrap_err()
     };
     let capabilities = &narrow.capabilities;
@@ -363,7 +370,7 @@ fn outcomes_that_a_device_cannot_count_have_a_reason() {
         capabilities,
         &narrow.bounds,
         rows,
-        Classify::Device,
+        CountingPlace::Device,
     );
     assert_eq!(refused.unwrap_err(), "components of its vectors share a word");
     let many: Vec<u32> = (0..300).collect();
@@ -377,7 +384,7 @@ fn outcomes_that_a_device_cannot_count_have_a_reason() {
 fn components_in_one_word_are_extracted() {
     let text = "VULKAN n { u8x4 v = 0; u16x3 w = 0; } P0@sg 0, wg 0, qf 0 ; st.sc0 v, {1, 2, 3, 4} ; \
                 st.sc0 w, {1, 2, 3} ; exists (v[1] == 2 /\\ v[3] == 4 /\\ w[0] == 1 /\\ w[2] == 3)";
-    let case = case("narrow", text);
+    let case = row_case("narrow", text);
     assert_eq!(case.program.storage_words, 2);
     let p = parameters();
     let instances = (p.groups * p.rounds * case.program.lanes) as usize;
@@ -390,8 +397,13 @@ fn components_in_one_word_are_extracted() {
         (locations[second], locations[second + 1]) = (0x0002_0001, 0x0003 + instance as u32 % 2);
     }
     let mut counter = case.counter(false);
-    let shown =
-        Dispatched { parameters: &p, instances, results: &results, locations: &locations, copied: false };
+    let shown = DispatchMemory {
+        parameters: &p,
+        instances,
+        results: &results,
+        locations: &locations,
+        is_copied: false,
+    };
     counter.count(&shown).unwrap();
     let rows: Vec<(Vec<u64>, u64)> = counter
         .histogram()

@@ -16,11 +16,11 @@ const MAX_LINE_BYTES: u64 = 64 << 20;
 /// The size of the stored standard error: a panic's message comes before its backtrace.
 const STDERR_BYTES: usize = 16_384;
 /// Time limit for a process to exit before it is killed.
-const LAST_WAIT: Duration = Duration::from_millis(500);
+const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// A notification from a worker process.
 #[derive(Debug)]
-pub(super) enum Note {
+pub(super) enum WorkerNotification {
     /// A record: the JSON text of one message.
     Record(Vec<u8>),
     /// Its output is invalid.
@@ -47,7 +47,7 @@ impl Worker {
     pub fn start(
         mut command: Command,
         generation: u64,
-        notes: &SyncSender<(u64, Note)>,
+        notes: &SyncSender<(u64, WorkerNotification)>,
     ) -> io::Result<Worker> {
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
@@ -57,7 +57,8 @@ impl Worker {
         let stdout = child.stdout.take();
         let notes = notes.clone();
         let reads = move || {
-            let note = stdout.map_or(Note::Ended, |stdout| read_records(stdout, generation, &notes));
+            let note =
+                stdout.map_or(WorkerNotification::Ended, |stdout| read_records(stdout, generation, &notes));
             // The pool may have ended.
             let _ = notes.send((generation, note));
         };
@@ -75,13 +76,13 @@ impl Worker {
         };
         let stderr = Arc::new(Mutex::new(VecDeque::new()));
         let (tail, stream) = (Arc::clone(&stderr), child.stderr.take());
-        let keeps = move || {
+        let read_stderr = move || {
             if let Some(stream) = stream {
-                keep_tail(stream, &tail);
+                read_tail(stream, &tail);
             }
         };
         let start = |thread: Box<dyn FnOnce() + Send>| std::thread::Builder::new().spawn(thread);
-        let threads = start(Box::new(keeps)).and_then(|keeper| {
+        let threads = start(Box::new(read_stderr)).and_then(|keeper| {
             start(Box::new(reads))?;
             start(Box::new(writes))?;
             Ok(keeper)
@@ -106,7 +107,7 @@ impl Worker {
 
     /// Returns its resident memory in bytes, with that of its descendants, if it exceeds `limit`.
     pub fn memory_above(&self, limit: u64) -> Option<u64> {
-        memory_limit::exceeded(&self.child, limit)
+        memory_limit::usage_above_limit(&self.child, limit)
     }
 
     /// Sends a line.
@@ -117,13 +118,13 @@ impl Worker {
 
     /// Kills the process group if the worker exited. A process that a driver forked would keep the output
     /// open.
-    pub fn end_the_rest_where_gone(&mut self) {
+    pub fn kill_group_if_exited(&mut self) {
         self.wait_until(Instant::now());
     }
 
     /// Kills it.
     pub fn kill(mut self) {
-        self.end();
+        self.terminate();
     }
 
     /// Lets idle workers exit, and kills those that do not exit soon.
@@ -132,11 +133,11 @@ impl Worker {
             // The worker exits when its input is closed.
             worker.requests = channel().0;
         }
-        let deadline = Instant::now() + LAST_WAIT;
+        let deadline = Instant::now() + EXIT_TIMEOUT;
         workers.retain_mut(|worker| worker.wait_until(deadline).is_none());
         // All are signalled before waiting for any, so that several hanging workers take no longer than one.
-        workers.iter_mut().for_each(Worker::tell_to_end);
-        let deadline = Instant::now() + LAST_WAIT;
+        workers.iter_mut().for_each(Worker::send_kill);
+        let deadline = Instant::now() + EXIT_TIMEOUT;
         for worker in &mut workers {
             worker.wait_until(deadline);
         }
@@ -146,9 +147,9 @@ impl Worker {
     /// error.
     pub fn wait(mut self) -> (Option<i32>, Option<i32>, String) {
         // A process may close its output and continue to run.
-        let status = self.wait_until(Instant::now() + LAST_WAIT).or_else(|| self.end());
+        let status = self.wait_until(Instant::now() + EXIT_TIMEOUT).or_else(|| self.terminate());
         // A descendant can hold standard error open, so the wait for its end is limited.
-        let deadline = Instant::now() + LAST_WAIT / 2;
+        let deadline = Instant::now() + EXIT_TIMEOUT / 2;
         while !self.stderr_reader.is_finished() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(2));
         }
@@ -161,12 +162,12 @@ impl Worker {
     }
 
     /// Kills it. A process that the kernel cannot end, because a driver waits for hardware, is left running.
-    fn end(&mut self) -> Option<ExitStatus> {
-        self.tell_to_end();
-        self.wait_until(Instant::now() + LAST_WAIT)
+    fn terminate(&mut self) -> Option<ExitStatus> {
+        self.send_kill();
+        self.wait_until(Instant::now() + EXIT_TIMEOUT)
     }
 
-    fn tell_to_end(&mut self) {
+    fn send_kill(&mut self) {
         if let Err(error) = self.child.kill() {
             tracing::warn!(%error, "a worker cannot be terminated");
         }
@@ -176,7 +177,7 @@ impl Worker {
         while self.status.is_none() {
             match self.child.try_wait() {
                 Ok(Some(status)) => {
-                    end_group(&self.child);
+                    kill_process_group(&self.child);
                     self.status = Some(status);
                 }
                 Ok(None) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(2)),
@@ -193,7 +194,7 @@ impl Worker {
 
 /// Kills the remaining processes of an exited group leader, on systems with process groups. Call it only
 /// once: the id may be reused.
-pub fn end_group(child: &Child) {
+pub fn kill_process_group(child: &Child) {
     #[cfg(unix)]
     {
         use rustix::process::{Pid, Signal, kill_process_group};
@@ -217,33 +218,37 @@ fn signal(_: ExitStatus) -> Option<i32> {
 }
 
 /// Forwards every record. Text before the separator of a line, and lines without one, are output of a driver.
-fn read_records(stream: impl Read, generation: u64, notes: &SyncSender<(u64, Note)>) -> Note {
+fn read_records(
+    stream: impl Read,
+    generation: u64,
+    notes: &SyncSender<(u64, WorkerNotification)>,
+) -> WorkerNotification {
     let mut reader = BufReader::new(stream);
     let mut line = Vec::new();
     loop {
         line.clear();
         match reader.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line) {
-            Ok(0) => return Note::Ended,
+            Ok(0) => return WorkerNotification::Ended,
             Ok(_) => {}
-            Err(error) => return Note::Unreadable(error.to_string()),
+            Err(error) => return WorkerNotification::Unreadable(error.to_string()),
         }
         if line.last() != Some(&b'\n') {
             // The output ended inside a line, or the line is longer than any message.
             if line.len() as u64 >= MAX_LINE_BYTES {
-                return Note::Unreadable(format!("a line of more than {MAX_LINE_BYTES} bytes"));
+                return WorkerNotification::Unreadable(format!("a line of more than {MAX_LINE_BYTES} bytes"));
             }
-            return Note::Ended;
+            return WorkerNotification::Ended;
         }
         if let Some(start) = line.iter().position(|byte| *byte == RECORD_SEPARATOR) {
             let record = line.split_off(start + 1);
-            if notes.send((generation, Note::Record(record))).is_err() {
-                return Note::Ended;
+            if notes.send((generation, WorkerNotification::Record(record))).is_err() {
+                return WorkerNotification::Ended;
             }
         }
     }
 }
 
-fn keep_tail(mut stream: impl Read, tail: &Mutex<VecDeque<u8>>) {
+fn read_tail(mut stream: impl Read, tail: &Mutex<VecDeque<u8>>) {
     let mut buffer = [0; 1024];
     while let Ok(count @ 1..) = stream.read(&mut buffer) {
         let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);

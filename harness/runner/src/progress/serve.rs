@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{PlacementObservations, ProgressSettings, UnitAssignment, kernel, run_kernel};
-use crate::runnable::{check, hash};
+use super::{PlacementObservations, ProgressSettings, UnitAssignment, compile_kernel, run_kernel};
+use crate::runnable::{check_planned_kernel, hash_kernels};
 use crate::wire::IncompleteReason;
-use crate::worker::{Devices, HasSeen, MakeDevice, Say, Served, serve_on, test_of};
+use crate::worker::{Devices, HasObservations, MakeDevice, ProgressSink, WorkerAnswer, parse_test, serve_on};
 
 /// A job: one test on a device in one placement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -18,8 +18,8 @@ pub struct ProgressJob {
     pub id: String,
     /// The text of the test.
     pub text: String,
-    /// The planned kernel's [hash](crate::hash()). A worker that compiles another kernel runs nothing. Empty
-    /// if none is planned.
+    /// The planned kernel's [hash](crate::hash_kernels). A worker that compiles another kernel runs nothing.
+    /// Empty if none is planned.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub kernel: String,
     /// The device selector.
@@ -37,10 +37,10 @@ pub struct ProgressJob {
 }
 
 /// The result of a job.
-pub type Answer = Served<PlacementObservations>;
+pub type Answer = WorkerAnswer<PlacementObservations>;
 
-impl HasSeen for PlacementObservations {
-    fn anything(&self) -> bool {
+impl HasObservations for PlacementObservations {
+    fn has_observations(&self) -> bool {
         self.runs > 0
     }
 }
@@ -52,33 +52,33 @@ impl HasSeen for PlacementObservations {
 pub fn serve(make_device: MakeDevice<'_>) -> io::Result<()> {
     // Progress is reported after each dispatch, because the next one may hang.
     serve_on(make_device, Duration::ZERO, |job: &ProgressJob, devices, say| {
-        Served::of(|answer| fill(answer, job, devices, say))
+        WorkerAnswer::build_with(|answer| fill_answer(answer, job, devices, say))
     })
 }
 
-fn fill(
+fn fill_answer(
     answer: &mut Answer,
     job: &ProgressJob,
     devices: &mut Devices<'_>,
-    say: Say<'_, PlacementObservations>,
+    report_progress: ProgressSink<'_, PlacementObservations>,
 ) -> Result<(), IncompleteReason> {
-    let test = test_of(&job.text, &job.id)?;
+    let test = parse_test(&job.text, &job.id)?;
     let device = devices.get(&job.device)?;
     // Reports progress: the device is open.
-    let _ = say(&PlacementObservations::default);
+    let _ = report_progress(&PlacementObservations::default);
     let settings = ProgressSettings {
         placement: job.placement,
         runs: job.runs,
-        enough: job.enough,
-        longest: Duration::try_from_secs_f64(job.longest).unwrap_or_default(),
+        max_hangs: job.enough,
+        dispatch_timeout: Duration::try_from_secs_f64(job.longest).unwrap_or_default(),
         seed: job.seed,
     };
-    let kernel = kernel(&test, device.capabilities(), job.placement)
-        .and_then(|kernel| check(&job.kernel, &hash(&kernel.words)).map(|()| kernel));
+    let kernel = compile_kernel(&test, device.capabilities(), job.placement)
+        .and_then(|kernel| check_planned_kernel(&job.kernel, &hash_kernels(&kernel.words)).map(|()| kernel));
     let failure = match kernel {
         Ok(kernel) => {
             let (seen, failure) = run_kernel(device, &kernel, &settings, &mut |seen| {
-                let _ = say(&|| seen.clone());
+                let _ = report_progress(&|| seen.clone());
             });
             answer.seen = seen;
             failure

@@ -1,6 +1,6 @@
-//! Canaries detect partial execution of a submission.
+//! Canaries: dispatches that detect partial execution of a submission.
 //!
-//! Next to each dispatch of a shader, a submission has a dispatch of our own, with a copy to its buffer
+//! Next to each dispatch of a shader, a submission has a second dispatch, with a copy to its buffer
 //! before it and one from there after it. The kernel computes an answer from a word that differs in each
 //! submission. A shader's own contents cannot show that it was executed, because it may leave its buffers
 //! unchanged.
@@ -16,7 +16,8 @@ use plan::{
     Plan, PlanStep, Prepared,
 };
 use shaders::canary::{
-    OVERFLOW_WORDS, WORDS, answered, counting, counting_constants, counting_with_image, repeats,
+    OVERFLOW_WORDS, WORDS, counting_kernel, counting_kernel_with_image, counting_push_constants,
+    expected_answer, is_repeated,
 };
 
 use super::QUEUE;
@@ -26,14 +27,14 @@ use crate::dispatch::Execution;
 pub(super) const KERNEL: KernelId = KernelId(1);
 
 /// The minimum workgroups of a canary, so that a part of them differs from all and from none.
-const LEAST_WORKGROUPS: u32 = 2;
+const MIN_WORKGROUPS: u32 = 2;
 /// The maximum workgroups of a canary.
-const MOST_WORKGROUPS: u32 = 64;
+const MAX_WORKGROUPS: u32 = 64;
 
 /// The canaries of a plan.
 pub(super) struct Canaries {
     /// The buffer with the input word, for the copies; the dispatches get it as push constant.
-    asked: BufferId,
+    inputs: BufferId,
     /// The indices of their dispatch steps.
     pub steps: Vec<usize>,
     /// The answer buffer of each canary.
@@ -45,18 +46,18 @@ pub(super) struct Canaries {
     /// Workgroups of each canary.
     workgroups: u32,
     /// The number of plans built before this one, which shifts the position of the first canary.
-    turn: usize,
+    plan_number: usize,
 }
 
 /// The steps for one dispatch of a shader.
 #[derive(Default)]
-pub(super) struct Steps {
+pub(super) struct DispatchSteps {
     /// Initializes its buffers.
     pub prepare: Vec<PlanStep>,
     /// Dispatches it.
     pub run: Vec<PlanStep>,
     /// Copies its contents, each copy followed by its transfer to the host.
-    pub keep: Vec<[PlanStep; 2]>,
+    pub read_back: Vec<[PlanStep; 2]>,
 }
 
 impl Canaries {
@@ -65,38 +66,40 @@ impl Canaries {
     pub fn new(plan: &mut Plan, workgroups: u32, turn: usize, has_image: bool) -> Canaries {
         debug_assert_eq!(plan.kernels.len(), KERNEL.0 as usize);
         plan.kernels.push(Kernel {
-            words: if has_image { counting_with_image() } else { counting() },
+            words: if has_image { counting_kernel_with_image() } else { counting_kernel() },
             bindings: 1,
-            push_constant_bytes: counting_constants(0, 0).len() as u32,
+            push_constant_bytes: counting_push_constants(0, 0).len() as u32,
             ..Kernel::default()
         });
         // A device may execute dispatches partially only if they have many workgroups.
-        let workgroups = workgroups.clamp(LEAST_WORKGROUPS, MOST_WORKGROUPS);
-        let asked = buffer(plan, workgroups, BufferMemory::Shared, "canary inputs");
+        let workgroups = workgroups.clamp(MIN_WORKGROUPS, MAX_WORKGROUPS);
+        let inputs = add_buffer(plan, workgroups, BufferMemory::Shared, "canary inputs");
         let (steps, answers) = (Vec::new(), Vec::new());
-        Canaries { asked, steps, answers, texels: None, has_image, workgroups, turn }
+        Canaries { inputs, steps, answers, texels: None, has_image, workgroups, plan_number: turn }
     }
 
     /// Adds a canary to the steps of a dispatch, each time at another position, so that a device that omits
     /// every nth command omits some canaries.
-    pub fn add(&mut self, plan: &mut Plan, steps: &mut Steps) {
-        let own = buffer(plan, self.workgroups, BufferMemory::Device, "canary");
-        let answer = buffer(plan, self.workgroups, BufferMemory::Readback, "canary results, for the host");
+    pub fn add_canary(&mut self, plan: &mut Plan, steps: &mut DispatchSteps) {
+        let own = add_buffer(plan, self.workgroups, BufferMemory::Device, "canary");
+        let answer =
+            add_buffer(plan, self.workgroups, BufferMemory::Readback, "canary results, for the host");
         // The position among the other steps changes from canary to canary.
-        let place = |count: usize| (self.turn + self.answers.len()) % (count + 1);
-        steps
-            .prepare
-            .insert(place(steps.prepare.len()), PlanStep::Copy { queue: QUEUE, from: self.asked, to: own });
+        let rotated_position = |count: usize| (self.plan_number + self.answers.len()) % (count + 1);
+        steps.prepare.insert(
+            rotated_position(steps.prepare.len()),
+            PlanStep::Copy { queue: QUEUE, from: self.inputs, to: own },
+        );
         let dispatch = PlanStep::Dispatch {
             queue: QUEUE,
             kernel: KERNEL,
             workgroups: self.workgroups,
             bindings: vec![own],
-            push_constants: counting_constants(0, self.workgroups),
+            push_constants: counting_push_constants(0, self.workgroups),
         };
-        steps.run.insert(place(steps.run.len()), dispatch);
-        steps.keep.insert(
-            place(steps.keep.len()),
+        steps.run.insert(rotated_position(steps.run.len()), dispatch);
+        steps.read_back.insert(
+            rotated_position(steps.read_back.len()),
             [
                 PlanStep::Copy { queue: QUEUE, from: own, to: answer },
                 PlanStep::ToHost { queue: QUEUE, buffer: answer },
@@ -109,7 +112,7 @@ impl Canaries {
     }
 
     /// Adds the image of the only canary, after those of the shader.
-    fn add_image(&mut self, plan: &mut Plan, steps: &mut Steps) {
+    fn add_image(&mut self, plan: &mut Plan, steps: &mut DispatchSteps) {
         let image = ImageId(plan.images.len() as u32);
         plan.images.push(Image {
             shape: ImageShape::TwoDimensional { width: self.workgroups, height: 1 },
@@ -119,9 +122,9 @@ impl Canaries {
         });
         plan.kernels.get_mut(KERNEL.0 as usize).into_iter().for_each(|kernel| kernel.images.push(image));
         let texels =
-            buffer(plan, self.workgroups, BufferMemory::Readback, "texels of a canary, for the host");
-        steps.prepare.push(PlanStep::ToImage { queue: QUEUE, from: self.asked, to: image });
-        steps.keep.push([
+            add_buffer(plan, self.workgroups, BufferMemory::Readback, "texels of a canary, for the host");
+        steps.prepare.push(PlanStep::ToImage { queue: QUEUE, from: self.inputs, to: image });
+        steps.read_back.push([
             PlanStep::FromImage { queue: QUEUE, from: image, to: texels },
             PlanStep::ToHost { queue: QUEUE, buffer: texels },
         ]);
@@ -132,16 +135,19 @@ impl Canaries {
     ///
     /// # Errors
     /// If the device does not let the host write.
-    pub fn ask(&self, prepared: &mut dyn Prepared, submission: u64) -> Result<(), DeviceError> {
-        prepared.write(self.asked)?.fill(word(submission));
+    pub fn set_input(&self, prepared: &mut dyn Prepared, submission: u64) -> Result<(), DeviceError> {
+        prepared.write(self.inputs)?.fill(input_word(submission));
         for answer in &self.answers {
-            prepared.write(*answer)?.fill(!word(submission));
+            prepared.write(*answer)?.fill(!input_word(submission));
         }
         if let Some(texels) = self.texels {
-            prepared.write(texels)?.fill(word(submission));
+            prepared.write(texels)?.fill(input_word(submission));
         }
         for step in &self.steps {
-            prepared.set_push_constants(*step, &counting_constants(word(submission), self.workgroups))?;
+            prepared.set_push_constants(
+                *step,
+                &counting_push_constants(input_word(submission), self.workgroups),
+            )?;
         }
         Ok(())
     }
@@ -150,12 +156,16 @@ impl Canaries {
     ///
     /// # Errors
     /// If the device does not let the host read.
-    pub fn execution(&self, prepared: &mut dyn Prepared, submission: u64) -> Result<Execution, DeviceError> {
-        let asked = word(submission);
-        let [first, second] = answered(asked);
-        let once = |words: &[u32]| {
+    pub fn check_execution(
+        &self,
+        prepared: &mut dyn Prepared,
+        submission: u64,
+    ) -> Result<Execution, DeviceError> {
+        let input = input_word(submission);
+        let [first, second] = expected_answer(input);
+        let is_executed_once = |words: &[u32]| {
             let [copied, _, own @ ..] = words else { return false };
-            *copied == asked && own == [first, second] && !repeats(words, asked)
+            *copied == input && own == [first, second] && !is_repeated(words, input)
         };
         if let Some(texels) = self.texels {
             let own = prepared.read(texels)?.get(..self.workgroups as usize);
@@ -167,19 +177,21 @@ impl Canaries {
         for answer in &self.answers {
             let (workgroups, rest) = prepared.read(*answer)?.as_chunks::<{ WORDS as usize }>();
             let [overflow, ..] = rest else { return Ok(Execution::Incomplete) };
-            if workgroups.len() < self.workgroups as usize || !workgroups.iter().all(|words| once(words)) {
+            if workgroups.len() < self.workgroups as usize
+                || !workgroups.iter().all(|words| is_executed_once(words))
+            {
                 return Ok(Execution::Incomplete);
             }
-            outside += u64::from(overflow.wrapping_sub(asked));
+            outside += u64::from(overflow.wrapping_sub(input));
         }
-        Ok(if outside == 0 { Execution::AsAsked } else { Execution::Excessive { outside } })
+        Ok(if outside == 0 { Execution::AsRequested } else { Execution::Excessive { outside } })
     }
 }
 
 /// Returns a different word for each of 2³² submissions. Only the last is zero, which fresh memory may
 /// contain. No sum of a few of these words is a small multiple of another, so that a counter that was not
 /// reset is not mistaken for [repetitions](repeats).
-fn word(submission: u64) -> u32 {
+fn input_word(submission: u64) -> u32 {
     // The finalizer of MurmurHash3: invertible steps that mix the bits.
     let mut word = (submission as u32).wrapping_add(1);
     for (shift, factor) in [(16, 0x85eb_ca6b), (13, 0xc2b2_ae35), (16, 1)] {
@@ -189,7 +201,7 @@ fn word(submission: u64) -> u32 {
 }
 
 /// Adds a buffer with the words of this many workgroups and the overflow word.
-fn buffer(plan: &mut Plan, workgroups: u32, memory: BufferMemory, name: &'static str) -> BufferId {
+fn add_buffer(plan: &mut Plan, workgroups: u32, memory: BufferMemory, name: &'static str) -> BufferId {
     plan.buffers.push(Buffer { words: WORDS * u64::from(workgroups) + OVERFLOW_WORDS, memory, name });
     BufferId(plan.buffers.len() as u32 - 1)
 }

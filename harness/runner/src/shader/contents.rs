@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::dispatch::Execution;
 
 /// The maximum number of stored words of all contents.
-const KEPT_WORDS: usize = 1 << 24;
+const MAX_STORED_WORDS: usize = 1 << 24;
 /// The maximum number of different contents that are counted separately.
-const MAX_COUNTED: usize = 1 << 17;
+const MAX_CONTENTS: usize = 1 << 17;
 /// The maximum number of reported rows, the most frequent first.
 pub const MAX_ROWS: usize = 2_048;
 /// The maximum number of reported words of a row.
@@ -76,11 +76,11 @@ pub struct ShaderObservations {
 }
 
 /// The words of all buffers of a dispatch, concatenated.
-pub(super) struct Words {
+pub(super) struct DispatchContents {
     words: Vec<u32>,
 }
 
-impl Words {
+impl DispatchContents {
     pub fn add(&mut self, words: &[u32]) {
         self.words.extend_from_slice(words);
     }
@@ -104,7 +104,7 @@ pub(super) struct ContentCounts {
     watched: Vec<usize>,
     is_watched: Vec<bool>,
     rows: HashMap<blake3::Hash, ContentsRow>,
-    kept: usize,
+    stored_words: usize,
     dispatches: u64,
     others: u64,
     not_executed: u64,
@@ -145,7 +145,7 @@ impl ContentCounts {
             watched,
             is_watched,
             rows: HashMap::new(),
-            kept: 0,
+            stored_words: 0,
             dispatches: 0,
             others: 0,
             not_executed: 0,
@@ -161,28 +161,28 @@ impl ContentCounts {
         self.dispatches + self.not_executed
     }
 
-    pub fn took(&mut self, time: Duration) {
+    pub fn add_time(&mut self, time: Duration) {
         self.seconds += time.as_secs_f64();
     }
 
     /// Records a submission that finished with omitted, repeated or surplus parts, or whose contents were misread.
-    pub fn left_out(&mut self, execution: Execution) {
+    pub fn record_incomplete(&mut self, execution: Execution) {
         self.left_out += 1;
         match execution {
-            Execution::AsAsked | Execution::Incomplete => {}
+            Execution::AsRequested | Execution::Incomplete => {}
             Execution::Excessive { outside } => self.outside_grid += outside,
             Execution::Misread => self.misread += 1,
         }
     }
 
     /// Returns an empty list with room for the words of a dispatch.
-    pub fn room(&self) -> Words {
-        Words { words: Vec::with_capacity(self.initial.len()) }
+    pub fn empty_contents(&self) -> DispatchContents {
+        DispatchContents { words: Vec::with_capacity(self.initial.len()) }
     }
 
     /// Counts the contents after a dispatch. A poison word that was not in the initial content means that not
     /// all was executed.
-    pub fn add(&mut self, Words { words }: Words, poison: u32) {
+    pub fn count_contents(&mut self, DispatchContents { words }: DispatchContents, poison: u32) {
         let poisoned = |(now, before): (&u32, &u32)| *now == poison && *before != poison;
         if words.len() != self.initial.len() || words.iter().zip(&self.initial).any(poisoned) {
             self.not_executed += 1;
@@ -198,7 +198,7 @@ impl ContentCounts {
             row.count += 1;
             return;
         }
-        if self.rows.len() >= MAX_COUNTED {
+        if self.rows.len() >= MAX_CONTENTS {
             self.others += 1;
             return;
         }
@@ -206,17 +206,18 @@ impl ContentCounts {
         let differs = words.iter().zip(&self.initial).zip(&self.is_watched);
         let elsewhere = differs.into_iter().any(|((now, before), watched)| !watched && now != before);
         // Beyond the limit, a content is only counted by its hash.
-        let keeps = self.kept + words.len() <= KEPT_WORDS;
-        self.kept += if keeps { words.len() } else { 0 };
-        self.rows.insert(hash, ContentsRow { count: 1, watched, elsewhere, words: keeps.then_some(words) });
+        let is_stored = self.stored_words + words.len() <= MAX_STORED_WORDS;
+        self.stored_words += if is_stored { words.len() } else { 0 };
+        self.rows
+            .insert(hash, ContentsRow { count: 1, watched, elsewhere, words: is_stored.then_some(words) });
     }
 
     /// Returns the observations so far.
-    pub fn seen(&self) -> ShaderObservations {
+    pub fn observations(&self) -> ShaderObservations {
         let mut rows: Vec<(&blake3::Hash, &ContentsRow)> = self.rows.iter().collect();
         // The hash breaks ties, so that the order is reproducible.
         rows.sort_by_key(|(hash, row)| (std::cmp::Reverse(row.count), *hash.as_bytes()));
-        let most = rows.first().and_then(|(_, row)| row.words.as_deref());
+        let most_frequent = rows.first().and_then(|(_, row)| row.words.as_deref());
         let mut contents = Vec::with_capacity(rows.len().min(MAX_ROWS));
         let mut others = self.others;
         for (number, (hash, row)) in rows.iter().enumerate() {
@@ -224,7 +225,7 @@ impl ContentCounts {
                 others += row.count;
                 continue;
             }
-            let base = if number == 0 { Some(self.initial.as_slice()) } else { most };
+            let base = if number == 0 { Some(self.initial.as_slice()) } else { most_frequent };
             let (changes, changed) = match (base, &row.words) {
                 (Some(base), Some(words)) => self.changes(base, words),
                 _ => (Vec::new(), None),
@@ -274,13 +275,13 @@ mod tests {
 
     const POISON: u32 = 77;
 
-    fn counted(rows: &[(&[u32], u64)]) -> ContentCounts {
+    fn count_rows(rows: &[(&[u32], u64)]) -> ContentCounts {
         let mut counted = ContentCounts::new(vec![vec![0, 0], vec![5]], &[(1, 0)]);
         for (words, count) in rows {
             for _ in 0..*count {
-                let mut room = counted.room();
+                let mut room = counted.empty_contents();
                 room.add(words);
-                counted.add(room, POISON);
+                counted.count_contents(room, POISON);
             }
         }
         counted
@@ -288,7 +289,7 @@ mod tests {
 
     #[test]
     fn contents_are_shown_as_differences_from_the_most_common() {
-        let seen = counted(&[(&[1, 2, 5], 3), (&[1, 3, 6], 1), (&[0, 0, 5], 2)]).seen();
+        let seen = count_rows(&[(&[1, 2, 5], 3), (&[1, 3, 6], 1), (&[0, 0, 5], 2)]).observations();
         assert_eq!((seen.dispatches, seen.different, seen.others), (6, 3, 0));
         let counts: Vec<u64> = seen.contents.iter().map(|content| content.count).collect();
         assert_eq!(counts, [3, 2, 1]);
@@ -304,17 +305,17 @@ mod tests {
     #[test]
     fn a_watched_word_past_its_buffer_is_zero() {
         let mut counted = ContentCounts::new(vec![vec![0, 0], vec![5]], &[(0, 2), (1, 0), (2, 0)]);
-        let mut room = counted.room();
+        let mut room = counted.empty_contents();
         room.add(&[1, 2, 6]);
-        counted.add(room, POISON);
-        assert_eq!(counted.seen().contents[0].watched, [0, 6, 0]);
+        counted.count_contents(room, POISON);
+        assert_eq!(counted.observations().contents[0].watched, [0, 6, 0]);
     }
 
     #[test]
     fn dispatches_without_results_are_counted_separately() {
-        let counted = counted(&[(&[POISON, POISON, POISON], 2), (&[0, 0, 5], 1)]);
+        let counted = count_rows(&[(&[POISON, POISON, POISON], 2), (&[0, 0, 5], 1)]);
         assert_eq!(counted.dispatches(), 3);
-        let seen = counted.seen();
+        let seen = counted.observations();
         assert_eq!((seen.dispatches, seen.not_executed), (1, 2));
     }
 
@@ -322,11 +323,11 @@ mod tests {
     fn rows_are_bounded() {
         let mut counted = ContentCounts::new(vec![vec![0]], &[]);
         for word in 0..3_000 {
-            let mut room = counted.room();
+            let mut room = counted.empty_contents();
             room.add(&[word]);
-            counted.add(room, POISON);
+            counted.count_contents(room, POISON);
         }
-        let seen = counted.seen();
+        let seen = counted.observations();
         // One content is the poison itself, in the only word.
         assert_eq!((seen.dispatches, seen.not_executed), (2_999, 1));
         assert_eq!((seen.contents.len(), seen.others), (MAX_ROWS, 2_999 - MAX_ROWS as u64));

@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::{Shader, ShaderObservations, ShaderSettings, run};
 use crate::stress::Stress;
 use crate::wire::IncompleteReason;
-use crate::worker::{Devices, HasSeen, MakeDevice, PROGRESS, Say, Served, serve_on};
+use crate::worker::{
+    Devices, HasObservations, MakeDevice, PROGRESS_INTERVAL, ProgressSink, WorkerAnswer, serve_on,
+};
 
 /// A job: a shader to run on a device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -36,10 +38,10 @@ pub struct UserShaderJob {
 }
 
 /// The result of a job.
-pub type Answer = Served<ShaderObservations>;
+pub type Answer = WorkerAnswer<ShaderObservations>;
 
-impl HasSeen for ShaderObservations {
-    fn anything(&self) -> bool {
+impl HasObservations for ShaderObservations {
+    fn has_observations(&self) -> bool {
         self.dispatches > 0
     }
 }
@@ -49,20 +51,20 @@ impl HasSeen for ShaderObservations {
 /// # Errors
 /// If an answer cannot be written, or a line of the parent cannot be read.
 pub fn serve(make_device: MakeDevice<'_>) -> io::Result<()> {
-    serve_on(make_device, PROGRESS, |job: &UserShaderJob, devices, say| {
-        Served::of(|answer| fill(answer, job, devices, say))
+    serve_on(make_device, PROGRESS_INTERVAL, |job: &UserShaderJob, devices, say| {
+        WorkerAnswer::build_with(|answer| fill_answer(answer, job, devices, say))
     })
 }
 
-fn fill(
+fn fill_answer(
     answer: &mut Answer,
     job: &UserShaderJob,
     devices: &mut Devices<'_>,
-    say: Say<'_, ShaderObservations>,
+    report_progress: ProgressSink<'_, ShaderObservations>,
 ) -> Result<(), IncompleteReason> {
     let device = devices.get(&job.device)?;
     // Reports progress: the device is open.
-    let _ = say(&ShaderObservations::default);
+    let _ = report_progress(&ShaderObservations::default);
     let stress = match &job.stress {
         Some(stress) => stress.clone(),
         None => Stress::for_device(device.identity(), device.capabilities())
@@ -74,10 +76,10 @@ fn fill(
         time: job.seconds.map(duration),
         seed: job.seed,
         stress,
-        patience: duration(job.patience),
+        submission_timeout: duration(job.patience),
         watched: job.watched.clone(),
     };
-    let (seen, cause) = run(device, &job.shader, &settings, &mut |seen| say(seen));
+    let (seen, cause) = run(device, &job.shader, &settings, &mut |seen| report_progress(seen));
     answer.seen = seen;
     answer.validation = device.validation_messages();
     cause.map_or(Ok(()), |cause| Err(cause.into()))

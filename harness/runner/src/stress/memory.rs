@@ -32,7 +32,7 @@ pub struct MemoryStress {
     /// The number of target lines, with one word each.
     pub lines: (u32, u32),
     /// The assignment of targets to workgroups.
-    pub strategy: Strategy,
+    pub strategy: TargetAssignment,
     /// If true, the workgroups of a dispatch are shuffled, so that stress workgroups run between those of the
     /// test.
     pub mix_workgroups: bool,
@@ -52,7 +52,7 @@ impl Default for MemoryStress {
             patterns: Pattern::ALL.to_vec(),
             line_words: (64, 64),
             lines: (2, 2),
-            strategy: Strategy::Any,
+            strategy: TargetAssignment::Any,
             mix_workgroups: false,
             queue_workgroups: (0, 0),
             queue_iterations: (16, 16),
@@ -89,7 +89,7 @@ impl Pattern {
             Pattern::LoadStore => shaders::stress::AccessPattern::LoadStore,
             Pattern::LoadLoad => shaders::stress::AccessPattern::LoadLoad,
         }
-        .word()
+        .to_word()
     }
 }
 
@@ -103,7 +103,7 @@ impl fmt::Display for Pattern {
 /// The assignment of targets to workgroups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Strategy {
+pub enum TargetAssignment {
     /// Neighbours have different targets.
     RoundRobin,
     /// Neighbours share a target, if there are more workgroups than targets.
@@ -114,7 +114,7 @@ pub enum Strategy {
 
 impl MemoryStress {
     /// Returns the minimum iterations of an invocation in a round.
-    pub(crate) fn least_turns(&self) -> u32 {
+    pub(crate) fn min_iterations(&self) -> u32 {
         let of_workgroups = if self.workgroups.1 > 0 { self.iterations.0 } else { 0 };
         of_workgroups.max(self.pre_stress.0)
     }
@@ -126,13 +126,13 @@ impl MemoryStress {
     }
 
     /// Returns the number of regions for this many lines of `line_words` words.
-    pub(crate) fn regions(words: u64, line_words: u32, lines: u32) -> u32 {
+    pub(crate) fn region_count(words: u64, line_words: u32, lines: u32) -> u32 {
         let room = u32::try_from(words / u64::from(line_words.max(1))).unwrap_or(u32::MAX);
         room.min(lines.saturating_mul(REGIONS)).max(1)
     }
 
     /// Reduces values that exceed limits of the device, and describes each change.
-    pub(super) fn reduce(&mut self, capabilities: &plan::Capabilities) -> Vec<String> {
+    pub(super) fn reduce_to_limits(&mut self, capabilities: &plan::Capabilities) -> Vec<String> {
         let mut changes = Vec::new();
         let limit = capabilities.max_workgroups.saturating_sub(1);
         for (key, range) in
@@ -154,14 +154,14 @@ impl MemoryStress {
 impl Stress {
     /// Checks the conditions on memory stress that hold for every device.
     pub(super) fn validate_memory(&self, memory: &MemoryStress) -> Result<(), StressError> {
-        self.range_within("memory_stress.workgroups", memory.workgroups, 0..=65_535)?;
-        self.range_within("memory_stress.iterations", memory.iterations, 0..=1 << 16)?;
-        self.range_within("memory_stress.pre_stress", memory.pre_stress, 0..=1 << 16)?;
-        self.within("memory_stress.percent", memory.percent, 0..=100)?;
-        self.range_within("memory_stress.line_words", memory.line_words, 1..=4096)?;
-        self.range_within("memory_stress.lines", memory.lines, 1..=4096)?;
-        self.range_within("memory_stress.queue_workgroups", memory.queue_workgroups, 0..=65_535)?;
-        self.range_within("memory_stress.queue_iterations", memory.queue_iterations, 0..=1 << 16)?;
+        self.check_range("memory_stress.workgroups", memory.workgroups, 0..=65_535)?;
+        self.check_range("memory_stress.iterations", memory.iterations, 0..=1 << 16)?;
+        self.check_range("memory_stress.pre_stress", memory.pre_stress, 0..=1 << 16)?;
+        self.check_value("memory_stress.percent", memory.percent, 0..=100)?;
+        self.check_range("memory_stress.line_words", memory.line_words, 1..=4096)?;
+        self.check_range("memory_stress.lines", memory.lines, 1..=4096)?;
+        self.check_range("memory_stress.queue_workgroups", memory.queue_workgroups, 0..=65_535)?;
+        self.check_range("memory_stress.queue_iterations", memory.queue_iterations, 0..=1 << 16)?;
         let name = || self.name.clone();
         if memory.patterns.is_empty() {
             return Err(StressError::NoPattern { name: name() });
@@ -180,41 +180,41 @@ mod tests {
 
     const PLAIN: &str = include_str!("../../presets/gpu.toml");
 
-    fn read(table: &str) -> Result<Stress, StressError> {
+    fn parse_stress(table: &str) -> Result<Stress, StressError> {
         let plain = PLAIN.split("[memory_stress]").next().unwrap();
         Stress::from_toml("mine", &format!("{plain}\n[memory_stress]\n{table}"))
     }
 
-    fn refused(table: &str) -> String {
-        read(table).unwrap_err().to_string()
+    fn parse_error(table: &str) -> String {
+        parse_stress(table).unwrap_err().to_string()
     }
 
     /// Every key is optional, and an absent key disables its stress.
     #[test]
     fn an_empty_table_disables_stress() {
-        let memory = read("").unwrap().memory_stress.unwrap();
+        let memory = parse_stress("").unwrap().memory_stress.unwrap();
         assert_eq!((memory.workgroups, memory.pre_stress, memory.queue_workgroups), ((0, 0), (0, 0), (0, 0)));
         assert_eq!(memory, MemoryStress::default());
     }
 
     #[test]
     fn impossible_values_are_refused_by_name() {
-        assert!(refused("workgroup = [1, 2]").contains("unknown field `workgroup`"));
-        assert!(refused("patterns = [\"store\"]").contains("unknown variant `store`"));
+        assert!(parse_error("workgroup = [1, 2]").contains("unknown field `workgroup`"));
+        assert!(parse_error("patterns = [\"store\"]").contains("unknown variant `store`"));
         assert_eq!(
-            refused("percent = 101"),
+            parse_error("percent = 101"),
             "stress `mine`: `memory_stress.percent` = 101 is outside 0 to 100"
         );
         assert_eq!(
-            refused("iterations = [5, 4]"),
+            parse_error("iterations = [5, 4]"),
             "stress `mine`: `memory_stress.iterations` = [5, 4] ends before it starts"
         );
         assert_eq!(
-            refused("lines = [1, 4096]\nline_words = [64, 512]"),
+            parse_error("lines = [1, 4096]\nline_words = [64, 512]"),
             "stress `mine`: 4096 lines of 512 words are more than the 1048576 words of scratch memory"
         );
         assert_eq!(
-            refused("patterns = []"),
+            parse_error("patterns = []"),
             "stress `mine`: `memory_stress.patterns` is empty; expected some of store-store, store-load, load-store, load-load"
         );
     }
@@ -230,29 +230,32 @@ mod tests {
 
     #[test]
     fn turns_past_the_loop_budget_are_refused() {
-        let stress = read("pre_stress = [65000, 65500]").unwrap();
+        let stress = parse_stress("pre_stress = [65000, 65500]").unwrap();
         assert_eq!(stress.check_loop_budget(None), Ok(()));
         assert_eq!(stress.check_loop_budget(Some(65_535)), Ok(()));
-        let stress = read("workgroups = [1, 1]\niterations = [65530, 65530]").unwrap();
+        let stress = parse_stress("workgroups = [1, 1]\niterations = [65530, 65530]").unwrap();
         assert_eq!(
             stress.check_loop_budget(Some(65_535)).unwrap_err().to_string(),
             "stress `mine`: one round with 65530 turns of memory stress and `spin` = 0 needs more than the 65535 loop \
              iterations that the driver allows"
         );
         // No invocation executes these iterations.
-        assert_eq!(read("iterations = [65530, 65530]").unwrap().check_loop_budget(Some(65_535)), Ok(()));
+        assert_eq!(
+            parse_stress("iterations = [65530, 65530]").unwrap().check_loop_budget(Some(65_535)),
+            Ok(())
+        );
     }
 
     #[test]
     fn unsupported_memory_stress_is_reduced() {
-        let stress = read("workgroups = [8, 900]\nqueue_workgroups = [4, 8]").unwrap();
+        let stress = parse_stress("workgroups = [8, 900]\nqueue_workgroups = [4, 8]").unwrap();
         let small = plan::Capabilities {
             max_workgroups: 600,
             max_workgroup_invocations: 1024,
             compute_queues: vec![1],
             ..plan::Capabilities::default()
         };
-        let (reduced, changes) = stress.reduced(&small);
+        let (reduced, changes) = stress.reduced_to_limits(&small);
         assert_eq!(
             changes[changes.len() - 2..],
             [
@@ -260,10 +263,11 @@ mod tests {
                 "`memory_stress.queue_workgroups` to [0, 0] (it has one queue)"
             ]
         );
-        assert_eq!(reduced.reduced(&small), (reduced.clone(), Vec::new()));
+        assert_eq!(reduced.reduced_to_limits(&small), (reduced.clone(), Vec::new()));
         let large = plan::Capabilities { compute_queues: vec![1, 8], ..small };
-        assert_eq!(stress.reduced(&large).0.memory_stress.unwrap().queue_workgroups, (4, 8));
-        let asked = read("workgroups = [601, 900]").unwrap().check_limits(&large).unwrap_err().to_string();
+        assert_eq!(stress.reduced_to_limits(&large).0.memory_stress.unwrap().queue_workgroups, (4, 8));
+        let asked =
+            parse_stress("workgroups = [601, 900]").unwrap().check_limits(&large).unwrap_err().to_string();
         assert_eq!(
             asked,
             "stress `mine`: `memory_stress.workgroups` = 601 is more than the 599 that the device allows"
@@ -274,7 +278,8 @@ mod tests {
     #[test]
     fn memory_stress_survives_its_file() {
         let stress =
-            read("workgroups = [1, 2]\npatterns = [\"load-store\"]\nstrategy = \"round-robin\"").unwrap();
+            parse_stress("workgroups = [1, 2]\npatterns = [\"load-store\"]\nstrategy = \"round-robin\"")
+                .unwrap();
         let text = stress.to_toml().unwrap();
         assert_eq!(Stress::from_toml("mine", &text), Ok(stress));
     }
@@ -283,7 +288,7 @@ mod tests {
     fn names_are_those_of_files() {
         for (pattern, name) in Pattern::ALL.iter().zip(Pattern::NAMES) {
             assert_eq!(pattern.to_string(), name);
-            let read = read(&format!("patterns = [\"{name}\"]")).unwrap().memory_stress.unwrap();
+            let read = parse_stress(&format!("patterns = [\"{name}\"]")).unwrap().memory_stress.unwrap();
             assert_eq!(read.patterns, [*pattern]);
         }
     }

@@ -53,31 +53,31 @@ pub fn kernel() -> CompiledKernel {
         words: vec![0x0723_0203, 0x0001_0500, 0, 1, 0, 0x0001_0000],
         workgroup_size: 4,
         identity: 0,
-        measured: Vec::new(),
-        salted: vec![SaltedPath { memory: SaltedMemory::Locations, offset: 0, bytes: 4 }; 2],
+        measured_bindings: Vec::new(),
+        salted_paths: vec![SaltedPath { memory: SaltedMemory::Locations, offset: 0, bytes: 4 }; 2],
         lanes: 4,
         bindings: vec![Binding::Locations, Binding::Locations, Binding::Results, Binding::Rendezvous],
         carrier: shaders::carrier::Carrier::Compute,
         roles: Roles { classes: vec![vec![ThreadId(0)], vec![ThreadId(1)]] },
         images: Vec::new(),
-        addresses: false,
-        apart: Vec::new(),
+        uses_addresses: false,
+        separate_storages: Vec::new(),
         variant: shaders::Variant::default(),
         storage_words: 1,
-        in_image: Vec::new(),
-        loop_turns: 0,
+        image_storages: Vec::new(),
+        max_loop_iterations: 0,
         thread_loops: 0,
-        parallel: false,
+        is_parallel: false,
         first_class: 0,
         first_slot: 0,
         storages: 2,
-        initial: vec![0, 0],
+        initial_values: vec![0, 0],
         results: vec![
             ResultSlot::Register(register(0)),
             ResultSlot::Register(register(1)),
             ResultSlot::Done(ThreadId(1)),
         ],
-        finals: vec![(Observable::Location(LocationId(1), 0), 1)],
+        final_values: vec![(Observable::Location(LocationId(1), 0), 1)],
         requirements: Requirements::default(),
     }
 }
@@ -92,7 +92,7 @@ pub struct Memories<'a> {
 }
 
 /// Executes a role of [`kernel`] on the memory of one instance.
-pub fn play(memories: &mut Memories<'_>, role: u32, instance: u32) {
+pub fn execute_role(memories: &mut Memories<'_>, role: u32, instance: u32) {
     let p = memories.parameters;
     let total = p.rounds * p.groups * 4;
     let x = (instance * p.stride) as usize;
@@ -107,7 +107,7 @@ pub fn play(memories: &mut Memories<'_>, role: u32, instance: u32) {
 }
 
 /// Visits every role of every instance in the order of the contract, one workgroup after another.
-pub fn each_role(parameters: &Parameters, workgroups: u32, mut visit: impl FnMut(u32, u32)) {
+pub fn for_each_role(parameters: &Parameters, workgroups: u32, mut visit: impl FnMut(u32, u32)) {
     let p = *parameters;
     let (classes, lanes) = (2, 4);
     assert_eq!(workgroups, classes * p.groups, "the dispatch has the workgroups of its groups");
@@ -126,11 +126,11 @@ pub fn each_role(parameters: &Parameters, workgroups: u32, mut visit: impl FnMut
 }
 
 /// Executes the dispatch with this number.
-pub type Script = Box<dyn Fn(u64, &mut Memories<'_>) -> Happening>;
+pub type Script = Box<dyn Fn(u64, &mut Memories<'_>) -> SubmissionEnd>;
 
 /// The end of a submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Happening {
+pub enum SubmissionEnd {
     /// It ends.
     Ends,
     /// It never ends.
@@ -140,19 +140,19 @@ pub enum Happening {
 }
 
 /// The fake device.
-pub struct Fake {
+pub struct FakeDevice {
     pub identity: Identity,
     pub capabilities: Capabilities,
-    pub regroups: bool,
+    pub can_set_workgroups: bool,
     /// True if it executes submissions, whatever its capabilities are.
     pub executes: bool,
     pub script: Script,
     /// The duration of each poll.
-    pub takes: Duration,
+    pub poll_duration: Duration,
     /// The number of submissions.
     pub submissions: Cell<u64>,
     /// The parameters of each submission.
-    pub drawn: RefCell<Vec<Parameters>>,
+    pub dispatch_parameters: RefCell<Vec<Parameters>>,
     /// The plan that was prepared last.
     pub plan: RefCell<Plan>,
     /// The push constants of memory stress, which follow the parameters of each dispatch.
@@ -161,10 +161,13 @@ pub struct Fake {
     pub destroyed_in_flight: Cell<u64>,
 }
 
-impl Fake {
+impl FakeDevice {
     /// Creates a device that runs `script` for each dispatch.
-    pub fn new(is_cpu: bool, script: impl Fn(u64, &mut Memories<'_>) -> Happening + 'static) -> Fake {
-        Fake {
+    pub fn new(
+        is_cpu: bool,
+        script: impl Fn(u64, &mut Memories<'_>) -> SubmissionEnd + 'static,
+    ) -> FakeDevice {
+        FakeDevice {
             identity: Identity { name: "fake".into(), kind: "other".into(), ..Identity::default() },
             capabilities: Capabilities {
                 executes: true,
@@ -177,12 +180,12 @@ impl Fake {
                 max_push_constant_bytes: 128,
                 ..Capabilities::default()
             },
-            regroups: true,
+            can_set_workgroups: true,
             executes: true,
             script: Box::new(script),
-            takes: Duration::ZERO,
+            poll_duration: Duration::ZERO,
             submissions: Cell::default(),
-            drawn: RefCell::default(),
+            dispatch_parameters: RefCell::default(),
             plan: RefCell::default(),
             stress: RefCell::default(),
             destroyed_in_flight: Cell::default(),
@@ -190,23 +193,23 @@ impl Fake {
     }
 
     /// Creates a device that executes every role.
-    pub fn conforming(is_cpu: bool) -> Fake {
-        Fake::new(is_cpu, |_, memories| {
-            serve(memories);
-            Happening::Ends
+    pub fn conforming(is_cpu: bool) -> FakeDevice {
+        FakeDevice::new(is_cpu, |_, memories| {
+            execute_all_roles(memories);
+            SubmissionEnd::Ends
         })
     }
 }
 
 /// Executes every role of every instance.
-pub fn serve(memories: &mut Memories<'_>) {
+pub fn execute_all_roles(memories: &mut Memories<'_>) {
     let (parameters, workgroups) = (memories.parameters, memories.workgroups);
     let counters = &memories.rendezvous[..32 * parameters.groups as usize];
     assert!(counters.iter().all(|word| *word == 0), "the counters start at zero");
-    each_role(&parameters, workgroups, |role, instance| play(memories, role, instance));
+    for_each_role(&parameters, workgroups, |role, instance| execute_role(memories, role, instance));
 }
 
-impl Device for Fake {
+impl Device for FakeDevice {
     fn identity(&self) -> &Identity {
         &self.identity
     }
@@ -249,14 +252,14 @@ fn receipt(words: &[u32], lengths: &[u32], salts: &[u32], parameters: &Parameter
 }
 
 struct FakePrepared<'d> {
-    device: &'d Fake,
+    device: &'d FakeDevice,
     plan: Plan,
     buffers: Vec<Vec<u32>>,
-    in_flight: Option<Happening>,
+    in_flight: Option<SubmissionEnd>,
 }
 
 impl FakePrepared<'_> {
-    fn visible(&self, buffer: BufferId) -> Result<usize, DeviceError> {
+    fn host_buffer_index(&self, buffer: BufferId) -> Result<usize, DeviceError> {
         let number = buffer.0 as usize;
         let hidden =
             self.plan.buffers[number].memory == BufferMemory::Device && !self.device.capabilities.is_cpu;
@@ -272,7 +275,7 @@ impl Prepared for FakePrepared<'_> {
         if self.in_flight.is_some() {
             return Err(DeviceError::Busy);
         }
-        let mut happening = Happening::Ends;
+        let mut end = SubmissionEnd::Ends;
         for step in self.plan.steps.clone() {
             match step {
                 PlanStep::Fill { buffer, value, .. } => self.buffers[buffer.0 as usize].fill(value),
@@ -281,18 +284,19 @@ impl Prepared for FakePrepared<'_> {
                     self.buffers[to.0 as usize][..words.len()].copy_from_slice(&words);
                 }
                 PlanStep::Dispatch { bindings, push_constants, .. }
-                    if push_constants.len() == shaders::canary::BYTES as usize =>
+                    if push_constants.len() == shaders::canary::PUSH_CONSTANT_BYTES as usize =>
                 {
                     if self.device.executes {
-                        let asked = u32::from_le_bytes(push_constants[..4].try_into().unwrap());
+                        let input = u32::from_le_bytes(push_constants[..4].try_into().unwrap());
                         self.buffers[bindings[0].0 as usize][2..4]
-                            .copy_from_slice(&shaders::canary::answered(asked));
+                            .copy_from_slice(&shaders::canary::expected_answer(input));
                     }
                 }
                 PlanStep::Dispatch { bindings, push_constants, .. }
-                    if push_constants.len() == shaders::checksum::BYTES as usize =>
+                    if push_constants.len() == shaders::checksum::PUSH_CONSTANT_BYTES as usize =>
                 {
-                    let (range, place, salt) = shaders::checksum::parse_constants(&push_constants).unwrap();
+                    let (range, place, salt) =
+                        shaders::checksum::parse_push_constants(&push_constants).unwrap();
                     let [words, sums] = [0, 1].map(|binding| bindings[binding].0 as usize);
                     let sum = range.checksum(&self.buffers[words], salt).unwrap();
                     let word = &mut self.buffers[sums][place as usize];
@@ -304,9 +308,9 @@ impl Prepared for FakePrepared<'_> {
                         continue;
                     }
                     let (first, rest) = push_constants.split_at(Parameters::BYTES as usize);
-                    let parameters = parameters(first);
+                    let parameters = parse_parameters(first);
                     self.device.stress.borrow_mut().push(rest.to_vec());
-                    self.device.drawn.borrow_mut().push(parameters);
+                    self.device.dispatch_parameters.borrow_mut().push(parameters);
                     let number = self.device.submissions.replace(self.device.submissions.get() + 1);
                     let find =
                         |name| self.plan.buffers.iter().position(|buffer| buffer.name == name).unwrap();
@@ -318,7 +322,7 @@ impl Prepared for FakePrepared<'_> {
                     let bound = bindings.iter().filter(|buffer| buffer.0 as usize == numbers[0]);
                     let salts: Vec<u32> = bound.map(|_| locations[after as usize]).collect();
                     let mut own = Memories { parameters, workgroups, locations, results, rendezvous };
-                    happening = (self.device.script)(number, &mut own);
+                    end = (self.device.script)(number, &mut own);
                     // The script omits the workgroups of memory stress.
                     let classes = (own.workgroups / parameters.groups) as usize;
                     let overflow_word = shaders::contract::overflow_word(classes as u32) as usize;
@@ -344,19 +348,19 @@ impl Prepared for FakePrepared<'_> {
                 other => panic!("the runner needs no {other:?}"),
             }
         }
-        self.in_flight = Some(happening);
+        self.in_flight = Some(end);
         Ok(())
     }
 
     fn poll(&mut self, timeout: Duration) -> Result<Progress, DeviceError> {
         match self.in_flight {
-            Some(Happening::Hangs) => {
+            Some(SubmissionEnd::Hangs) => {
                 std::thread::sleep(timeout.min(Duration::from_millis(1)));
                 Ok(Progress::Running)
             }
-            Some(Happening::Lost) => Err(DeviceError::DeviceLost("vkWaitForFences")),
-            Some(Happening::Ends) | None => {
-                std::thread::sleep(self.device.takes);
+            Some(SubmissionEnd::Lost) => Err(DeviceError::DeviceLost("vkWaitForFences")),
+            Some(SubmissionEnd::Ends) | None => {
+                std::thread::sleep(self.device.poll_duration);
                 self.in_flight = None;
                 Ok(Progress::Finished { device_time: None })
             }
@@ -372,7 +376,7 @@ impl Prepared for FakePrepared<'_> {
     }
 
     fn set_workgroups(&mut self, step: usize, count: u32) -> Result<(), DeviceError> {
-        if !self.device.regroups {
+        if !self.device.can_set_workgroups {
             return Err(DeviceError::Unsupported("another number of workgroups".into()));
         }
         match &mut self.plan.steps[step] {
@@ -383,25 +387,25 @@ impl Prepared for FakePrepared<'_> {
     }
 
     fn read(&mut self, buffer: BufferId) -> Result<&[u32], DeviceError> {
-        let number = self.visible(buffer)?;
+        let number = self.host_buffer_index(buffer)?;
         Ok(&self.buffers[number])
     }
 
     fn write(&mut self, buffer: BufferId) -> Result<&mut [u32], DeviceError> {
-        let number = self.visible(buffer)?;
+        let number = self.host_buffer_index(buffer)?;
         Ok(&mut self.buffers[number])
     }
 }
 
 impl Drop for FakePrepared<'_> {
     fn drop(&mut self) {
-        if self.in_flight == Some(Happening::Hangs) {
+        if self.in_flight == Some(SubmissionEnd::Hangs) {
             self.device.destroyed_in_flight.set(self.device.destroyed_in_flight.get() + 1);
         }
     }
 }
 
-fn parameters(bytes: &[u8]) -> Parameters {
+fn parse_parameters(bytes: &[u8]) -> Parameters {
     let parameters = Parameters::from_bytes(bytes).unwrap();
     assert_eq!(parameters.to_bytes(), bytes);
     parameters

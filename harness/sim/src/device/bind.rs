@@ -6,26 +6,26 @@ use std::collections::BTreeMap;
 use plan::{BufferId, DeviceError, ImageShape, Kernel, Plan, PlanStep};
 use spirv_reader::Stage;
 
-use super::rasterize::Shaded;
+use super::rasterize::ShadedInvocations;
 use crate::fault::Fault;
 use crate::limits::SUBGROUP_SIZE;
 use crate::machine::Machine;
-use crate::memory::{Path, Shape};
+use crate::memory::{CachePath, CacheShape};
 use crate::program::{DEVICE, LANES, MEMORY, Program, ReferencePlace, SUBGROUP, WORKGROUP};
 use crate::random::Random;
 use crate::wave::{BoundReference, DispatchState, Wave};
 
 /// The maximal number of invocations in a dispatch.
-const MOST_INVOCATIONS: u32 = 1 << 26;
+const MAX_INVOCATIONS: u32 = 1 << 26;
 
 /// The caches and the position of an invocation.
-type Invocation = (Path, [u32; 4]);
+type Invocation = (CachePath, [u32; 4]);
 
 /// The position of a submission's dispatches in the cache tree.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Layout {
+pub(super) struct SubmissionLayout {
     /// The dispatch numbers of each step: two if both vertices and fragments of a draw take part.
-    of_step: BTreeMap<usize, Vec<usize>>,
+    dispatches_of_step: BTreeMap<usize, Vec<usize>>,
     /// The launch of each dispatch.
     launches: Vec<LaunchPosition>,
     /// By dispatch: references that the cache of an invocation may contain.
@@ -43,7 +43,7 @@ struct LaunchPosition {
     first_subgroup: u32,
     first_invocation: u32,
     /// The vertices or fragments of a draw.
-    shaded: Option<Shaded>,
+    shaded: Option<ShadedInvocations>,
 }
 
 impl LaunchPosition {
@@ -53,13 +53,13 @@ impl LaunchPosition {
     }
 
     /// Returns the number of subgroups in a workgroup.
-    fn in_each(&self) -> u32 {
+    fn subgroups_per_workgroup(&self) -> u32 {
         self.size.div_ceil(SUBGROUP_SIZE)
     }
 }
 
 /// Returns the kernel of a dispatch or draw, and its bound buffers.
-pub(super) fn launched(step: &PlanStep) -> Option<(usize, &[BufferId])> {
+pub(super) fn kernel_and_bindings(step: &PlanStep) -> Option<(usize, &[BufferId])> {
     match step {
         PlanStep::Dispatch { kernel, bindings, .. } | PlanStep::Draw { kernel, bindings, .. } => {
             Some((kernel.0 as usize, bindings))
@@ -72,8 +72,12 @@ pub(super) fn launched(step: &PlanStep) -> Option<(usize, &[BufferId])> {
 ///
 /// # Errors
 /// Returns an error if the plan has no memory for a reference.
-pub(super) fn resolve(program: &mut Program, kernel: &Kernel, plan: &Plan) -> Result<(), DeviceError> {
-    let wrong =
+pub(super) fn resolve_references(
+    program: &mut Program,
+    kernel: &Kernel,
+    plan: &Plan,
+) -> Result<(), DeviceError> {
+    let unbound_error =
         |what: &str| DeviceError::InvalidPlan(format!("a kernel uses {what} that the plan does not bind"));
     let first_address = kernel.push_constant_bytes / 4;
     for reference in &mut program.references {
@@ -83,7 +87,7 @@ pub(super) fn resolve(program: &mut Program, kernel: &Kernel, plan: &Plan) -> Re
                 let number = binding.checked_sub(kernel.bindings);
                 let id = number.and_then(|number| kernel.images.get(number as usize)).copied();
                 let image = id.and_then(|id| Some((id, plan.images.get(id.0 as usize)?)));
-                let (id, image) = image.ok_or_else(|| wrong("an image"))?;
+                let (id, image) = image.ok_or_else(|| unbound_error("an image"))?;
                 let own = plan.buffers.len() as u32 + id.0;
                 match image.shape {
                     ImageShape::Texels(buffer) => ReferencePlace::Fixed { memory: buffer.0, width: 0 },
@@ -95,7 +99,7 @@ pub(super) fn resolve(program: &mut Program, kernel: &Kernel, plan: &Plan) -> Re
                 // Addresses of eight bytes follow the push constants.
                 let number = word.checked_sub(first_address).map(|words| words / 2);
                 let buffer = number.and_then(|number| kernel.addresses.get(number as usize));
-                let buffer = buffer.ok_or_else(|| wrong("an address"))?;
+                let buffer = buffer.ok_or_else(|| unbound_error("an address"))?;
                 ReferencePlace::Fixed { memory: buffer.0, width: 0 }
             }
             other => other,
@@ -105,7 +109,7 @@ pub(super) fn resolve(program: &mut Program, kernel: &Kernel, plan: &Plan) -> Re
 }
 
 /// Returns the memory number of a reference and the texels of a row; `None` for workgroup memory.
-fn memory_of(place: ReferencePlace, bindings: &[plan::BufferId]) -> Option<(u32, u32)> {
+fn bound_memory(place: ReferencePlace, bindings: &[plan::BufferId]) -> Option<(u32, u32)> {
     match place {
         ReferencePlace::Binding(binding) => {
             Some((bindings.get(binding as usize).map_or(0, |buffer| buffer.0), 0))
@@ -119,22 +123,22 @@ fn memory_of(place: ReferencePlace, bindings: &[plan::BufferId]) -> Option<(u32,
 ///
 /// # Errors
 /// Returns an error if the memory of all workgroups is too large.
-pub(super) fn bind(
+pub(super) fn bind_submission(
     steps: &[PlanStep],
     families: &[u32],
     programs: &[Program],
     (buffers, host_visible): (&[(u32, u32)], &[bool]),
     machine: &mut Machine,
     seed: u64,
-) -> Result<(Vec<DispatchState>, Layout), DeviceError> {
-    let mut layout = Layout::default();
+) -> Result<(Vec<DispatchState>, SubmissionLayout), DeviceError> {
+    let mut layout = SubmissionLayout::default();
     let mut dispatches: Vec<DispatchState> = Vec::new();
     // A reference is identified by its buffer's name: kernels with the same name for it share one reference.
     let mut references: BTreeMap<(u32, String), usize> = BTreeMap::new();
     let (mut homes, mut lowest, mut classes) = (Vec::new(), Vec::new(), Vec::new());
     // By reference: the scope of its accesses, if that is uniform.
-    let mut calm: Vec<Option<u8>> = Vec::new();
-    let mut of_host: Vec<bool> = Vec::new();
+    let mut uniform_scopes: Vec<Option<u8>> = Vec::new();
+    let mut host_visible_references: Vec<bool> = Vec::new();
     let (mut invocations, mut subgroups, mut workgroups) = (0u32, 0u32, 0u32);
     // Workgroup memory follows the buffers.
     let mut next = buffers.iter().map(|(first, words)| first + words).max().unwrap_or(1);
@@ -144,16 +148,16 @@ pub(super) fn bind(
         let (PlanStep::Dispatch { push_constants, .. } | PlanStep::Draw { push_constants, .. }) = step else {
             continue;
         };
-        let Some((kernel, bindings)) = launched(step) else { continue };
+        let Some((kernel, bindings)) = kernel_and_bindings(step) else { continue };
         let family = families.get(step.queue().0 as usize).copied().unwrap_or(0);
         let Some(program) = programs.get(kernel) else { continue };
-        let vertices = program.beside.and_then(|number| Some((number, programs.get(number)?)));
-        let played = std::iter::once(program).chain(vertices.map(|(_, vertices)| vertices));
-        for reference in played.flat_map(|program| &program.references) {
-            if let Some((buffer, _)) = memory_of(reference.place, bindings) {
-                let of_buffer = uses.entry(buffer).or_insert((0, true));
-                of_buffer.0 += 1;
-                of_buffer.1 &= reference.lowest >= DEVICE && !reference.aliased;
+        let vertices = program.vertex_program.and_then(|number| Some((number, programs.get(number)?)));
+        let launched_programs = std::iter::once(program).chain(vertices.map(|(_, vertices)| vertices));
+        for reference in launched_programs.flat_map(|program| &program.references) {
+            if let Some((buffer, _)) = bound_memory(reference.place, bindings) {
+                let buffer_uses = uses.entry(buffer).or_insert((0, true));
+                buffer_uses.0 += 1;
+                buffer_uses.1 &= reference.lowest >= DEVICE && !reference.aliased;
             }
         }
         let parameters: Vec<u32> = push_constants
@@ -169,8 +173,8 @@ pub(super) fn bind(
                 let of_vertices = vertices.map(|(number, _)| (number, None));
                 for (number_of, positions) in std::iter::once((kernel, of_points)).chain(of_vertices) {
                     let seed = seed ^ number as u64 ^ (launches.len() as u64) << 32;
-                    let shaded = Shaded::new(positions, *drawing, &parameters, machine, seed);
-                    let (invocations, size) = (shaded.places.len() as u32, shaded.together);
+                    let shaded = ShadedInvocations::new(positions, *drawing, &parameters, machine, seed);
+                    let (invocations, size) = (shaded.places.len() as u32, shaded.cache_sharers);
                     let shaded = Some(shaded);
                     launches.push((
                         number_of,
@@ -188,11 +192,9 @@ pub(super) fn bind(
                 let [y, z] = program.layers;
                 let all = workgroups.checked_mul(y).and_then(|all| all.checked_mul(z));
                 let all = all.and_then(|all| all.checked_mul(program.workgroup_size));
-                let all = all.filter(|all| *all <= MOST_INVOCATIONS);
+                let all = all.filter(|all| *all <= MAX_INVOCATIONS);
                 let invocations = all.ok_or_else(|| {
-                    DeviceError::Unsupported(format!(
-                        "more than {MOST_INVOCATIONS} invocations of a dispatch"
-                    ))
+                    DeviceError::Unsupported(format!("more than {MAX_INVOCATIONS} invocations of a dispatch"))
                 })?;
                 let size = program.workgroup_size;
                 launches.push((
@@ -203,21 +205,21 @@ pub(super) fn bind(
             _ => continue,
         }
         // Along x; the other axes are the layers of the program.
-        let along = match step {
+        let workgroups_in_x = match step {
             PlanStep::Dispatch { workgroups, .. } => *workgroups,
             _ => 1,
         };
         for (program, launch) in launches {
-            layout.of_step.entry(number).or_default().push(dispatches.len());
-            let (count, in_each) = (launch.workgroups(), launch.in_each());
+            layout.dispatches_of_step.entry(number).or_default().push(dispatches.len());
+            let (count, in_each) = (launch.workgroups(), launch.subgroups_per_workgroup());
             for group in 0..count {
                 // Each cache has the next one above it as its parent: invocation, subgroup,
                 // workgroup, queue family.
                 layout.parents[2].push(family);
                 let members = launch.size.min(launch.invocations - group * launch.size);
                 for subgroup in 0..in_each {
-                    let of = members.saturating_sub(subgroup * SUBGROUP_SIZE).min(SUBGROUP_SIZE);
-                    layout.parents[0].extend((0..of).map(|_| subgroups + group * in_each + subgroup));
+                    let lanes = members.saturating_sub(subgroup * SUBGROUP_SIZE).min(SUBGROUP_SIZE);
+                    layout.parents[0].extend((0..lanes).map(|_| subgroups + group * in_each + subgroup));
                     layout.parents[1].push(workgroups + group);
                 }
             }
@@ -226,7 +228,7 @@ pub(super) fn bind(
                 parameters: parameters.clone(),
                 bindings: Vec::new(),
                 first_workgroup: workgroups,
-                workgroups: along,
+                workgroups: workgroups_in_x,
             });
             let (first_subgroup, first_invocation) = (subgroups, invocations);
             invocations += launch.invocations;
@@ -236,12 +238,12 @@ pub(super) fn bind(
         }
     }
     for (dispatch, launch) in dispatches.iter_mut().zip(&layout.launches) {
-        let Some((_, bindings)) = steps.get(launch.step).and_then(launched) else { break };
+        let Some((_, bindings)) = steps.get(launch.step).and_then(kernel_and_bindings) else { break };
         let Some(program) = programs.get(dispatch.program) else { continue };
         let mut cached = Vec::new();
         for reference in &program.references {
             let (buffer, base, words, each_workgroup, mut home, width) =
-                match (memory_of(reference.place, bindings), reference.place) {
+                match (bound_memory(reference.place, bindings), reference.place) {
                     (Some((buffer, width)), _) => {
                         let (base, words) = buffers.get(buffer as usize).copied().unwrap_or((0, 0));
                         (buffer, base, words, 0, MEMORY, width)
@@ -272,14 +274,14 @@ pub(super) fn bind(
                 // References with direct stores are in no cache.
                 lowest.push(if direct { home } else { reference.lowest });
                 classes.push(reference.class);
-                of_host.push(host_visible.get(buffer as usize) == Some(&true));
-                calm.push(reference.calm.filter(|_| !reference.aliased));
+                host_visible_references.push(host_visible.get(buffer as usize) == Some(&true));
+                uniform_scopes.push(reference.uniform_atomic_scope.filter(|_| !reference.aliased));
             } else if let Some(level) = lowest.get_mut(global) {
                 // The kernels that share a reference share its caches: the lowest level counts, and
                 // one scope only if all agree.
                 *level = reference.lowest.min(*level);
-                calm[global] =
-                    calm[global].filter(|scope| reference.calm == Some(*scope) && !reference.aliased);
+                uniform_scopes[global] = uniform_scopes[global]
+                    .filter(|scope| reference.uniform_atomic_scope == Some(*scope) && !reference.aliased);
             }
             if !direct && reference.lowest == 0 {
                 cached.push(global);
@@ -287,10 +289,10 @@ pub(super) fn bind(
             dispatch.bindings.push(BoundReference {
                 reference: global,
                 base,
-                each_workgroup,
+                workgroup_stride: each_workgroup,
                 words,
                 width,
-                direct,
+                has_direct_stores: direct,
             });
         }
         next = program
@@ -304,7 +306,7 @@ pub(super) fn bind(
     }
     // One cache for each invocation, subgroup, workgroup and queue family, and one for the device.
     let queue_families = families.iter().max().map_or(1, |last| *last as usize + 1);
-    let shape = Shape {
+    let shape = CacheShape {
         caches: [invocations as usize, subgroups as usize, workgroups as usize, queue_families, 1],
         parents: [
             layout.parents[0].clone(),
@@ -313,31 +315,32 @@ pub(super) fn bind(
             vec![0; queue_families],
             Vec::new(),
         ],
-        calm: calm.iter().map(Option::is_some).collect(),
-        of_host,
-        homes,
-        lowest,
+        has_uniform_atomic_scope: uniform_scopes.iter().map(Option::is_some).collect(),
+        is_host_visible: host_visible_references,
+        home_levels: homes,
+        lowest_levels: lowest,
         classes,
-        wide: programs.iter().any(|program| program.memory.iter().any(|op| op.bytes == 8)),
+        has_wide_accesses: programs.iter().any(|program| program.memory.iter().any(|op| op.bytes == 8)),
     };
     machine.begin_submission(subgroups as usize, workgroups as usize, seed);
     machine.memory.words.resize(next as usize, 0);
     machine.memory.reshape(shape, invocations as usize);
     for (dispatch, launch) in dispatches.iter().zip(&layout.launches) {
-        let sections = programs.get(dispatch.program).is_some_and(|program| program.sections.is_some());
+        let sections =
+            programs.get(dispatch.program).is_some_and(|program| program.interlock_is_ordered.is_some());
         if let Some(shaded) = launch.shaded.as_ref().filter(|_| sections) {
-            machine.sections.add_fragments(shaded.in_order(launch.first_invocation).into_iter());
+            machine.sections.add_fragments(shaded.fragments_in_order(launch.first_invocation).into_iter());
         }
     }
     for (dispatch, launch) in dispatches.iter().zip(&layout.launches) {
         let Some(program) = programs.get(dispatch.program) else { continue };
-        begin_workgroups(program, dispatch, launch.workgroups(), machine, &mut Random::new(!seed));
+        initialize_workgroup_memory(program, dispatch, launch.workgroups(), machine, &mut Random::new(!seed));
     }
     Ok((dispatches, layout))
 }
 
-/// Fills workgroup memory with arbitrary values, except where the module zero-initializes it.
-fn begin_workgroups(
+/// Fills workgroup memory with arbitrary values, unless the module zero-initializes it.
+fn initialize_workgroup_memory(
     program: &Program,
     dispatch: &DispatchState,
     workgroups: u32,
@@ -345,36 +348,36 @@ fn begin_workgroups(
     random: &mut Random,
 ) {
     for (reference, bound) in program.references.iter().zip(&dispatch.bindings) {
-        if bound.each_workgroup == 0 {
+        if bound.workgroup_stride == 0 {
             continue;
         }
-        for first in (0..workgroups).map(|group| bound.base + group * bound.each_workgroup) {
+        for first in (0..workgroups).map(|group| bound.base + group * bound.workgroup_stride) {
             for address in first..first + bound.words {
                 // Memory without an initializer begins with garbage.
-                let value = if reference.zeroed { 0 } else { random.word() as u32 };
+                let value = if reference.is_zero_initialized { 0 } else { random.next_word() as u32 };
                 machine.memory.poke(address, value);
             }
         }
     }
 }
 
-impl Layout {
-    /// Builds the waves of the dispatches of a phase: up to `most` invocations with the same role share one.
-    pub fn waves(
+impl SubmissionLayout {
+    /// Builds the waves of the dispatches of a phase: up to `max_lanes` invocations of one role share one.
+    pub fn build_waves(
         &self,
         steps: &[usize],
         programs: &[Program],
         dispatches: &[DispatchState],
         machine: &mut Machine,
-        most: usize,
+        max_lanes: usize,
     ) -> Vec<Wave> {
         let mut waves = Vec::new();
-        for number in steps.iter().filter_map(|step| self.of_step.get(step)).flatten().copied() {
+        for number in steps.iter().filter_map(|step| self.dispatches_of_step.get(step)).flatten().copied() {
             let Some(dispatch) = dispatches.get(number) else { continue };
             let Some(program) = programs.get(dispatch.program) else { continue };
-            let most = if program.alone { 1 } else { most };
+            let max_lanes = if program.independent_invocations { 1 } else { max_lanes };
             let all = self.invocations(number, dispatch, machine);
-            if program.sections.is_some() {
+            if program.interlock_is_ordered.is_some() {
                 // Fragments of one wave must not wait for each other.
                 let before = |who: &Invocation| machine.sections.count_predecessors(who.0[0]);
                 let mut all: Vec<_> = all.into_iter().map(|who| (before(&who), who)).collect();
@@ -382,14 +385,14 @@ impl Layout {
                 for same in all.chunk_by(|left, right| left.0 == right.0) {
                     let same: Vec<Invocation> = same.iter().map(|(_, who)| *who).collect();
                     let fault = machine.fault();
-                    waves.extend(same.chunks(most).map(|some| wave(number, program, some, fault)));
+                    waves.extend(same.chunks(max_lanes).map(|some| build_wave(number, program, some, fault)));
                 }
-            } else if !program.keys.is_empty() {
+            } else if !program.role_selectors.is_empty() {
                 // Lanes of one wave execute in lockstep, so invocations with different roles are
                 // separate. Otherwise the threads of a test would not interleave.
                 let mut keyed: Vec<(Vec<u32>, Invocation)> = Vec::with_capacity(all.len());
                 for some in all.chunks(LANES) {
-                    let mut wave = wave(number, program, some, machine.fault());
+                    let mut wave = build_wave(number, program, some, machine.fault());
                     let keys = wave.collect_role_keys(&mut machine.wave_context(program, dispatch));
                     keyed.extend(keys.into_iter().zip(some.iter().copied()));
                 }
@@ -397,11 +400,11 @@ impl Layout {
                 for same in keyed.chunk_by(|left, right| left.0 == right.0) {
                     let same: Vec<Invocation> = same.iter().map(|(_, who)| *who).collect();
                     let fault = machine.fault();
-                    waves.extend(same.chunks(most).map(|some| wave(number, program, some, fault)));
+                    waves.extend(same.chunks(max_lanes).map(|some| build_wave(number, program, some, fault)));
                 }
             } else {
                 let fault = machine.fault();
-                waves.extend(all.chunks(most).map(|some| wave(number, program, some, fault)));
+                waves.extend(all.chunks(max_lanes).map(|some| build_wave(number, program, some, fault)));
             }
         }
         waves
@@ -416,7 +419,8 @@ impl Layout {
             let size = launch.size.min(launch.invocations - group * launch.size);
             machine.add_barrier_group(WORKGROUP, workgroup, size);
             for local in 0..size {
-                let subgroup = launch.first_subgroup + group * launch.in_each() + local / SUBGROUP_SIZE;
+                let subgroup =
+                    launch.first_subgroup + group * launch.subgroups_per_workgroup() + local / SUBGROUP_SIZE;
                 let lane = local % SUBGROUP_SIZE;
                 if lane == 0 {
                     machine.add_barrier_group(SUBGROUP, subgroup, (size - local).min(SUBGROUP_SIZE));
@@ -436,14 +440,14 @@ impl Layout {
     }
 
     /// Corrupts memory that kernels read; for a fault.
-    pub fn spoil(&self, dispatches: &[DispatchState], machine: &mut Machine) {
+    pub fn corrupt_memory(&self, dispatches: &[DispatchState], machine: &mut Machine) {
         for bound in dispatches.iter().flat_map(|dispatch| &dispatch.bindings) {
-            if bound.direct || bound.each_workgroup > 0 {
+            if bound.has_direct_stores || bound.workgroup_stride > 0 {
                 continue;
             }
             for address in bound.base..bound.base + bound.words {
                 if machine.random.chance(2) {
-                    let garbage = machine.random.word() as u32 & 0xff_ff00;
+                    let garbage = machine.random.next_word() as u32 & 0xff_ff00;
                     machine.memory.poke(address, garbage);
                 }
             }
@@ -451,7 +455,7 @@ impl Layout {
     }
 }
 
-fn wave(number: usize, program: &Program, some: &[Invocation], fault: Fault) -> Wave {
+fn build_wave(number: usize, program: &Program, some: &[Invocation], fault: Fault) -> Wave {
     let (paths, places) = some.iter().copied().unzip();
     let mut wave = Wave::new(number, program, paths, places);
     if program.stage == Stage::Fragment && fault != Fault::HelperStores {

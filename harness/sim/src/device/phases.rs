@@ -31,14 +31,14 @@ pub(super) enum Phase {
 }
 
 /// Returns true if queues advance independently, so that their order is random.
-pub(super) fn is_drawn(plan: &Plan) -> bool {
+pub(super) fn has_random_order(plan: &Plan) -> bool {
     plan.queues.len() > 1 && plan.hosts.is_none()
 }
 
 /// Returns an order of the steps: it keeps each queue's order, puts semaphore waits after their signals, and
 /// moves nothing across a host wait. If no order is random, it is the plan's order.
-fn order(plan: &Plan, random: &mut Random) -> Vec<usize> {
-    if !is_drawn(plan) {
+fn order_steps(plan: &Plan, random: &mut Random) -> Vec<usize> {
+    if !has_random_order(plan) {
         return (0..plan.steps.len()).collect();
     }
     let mut order = Vec::with_capacity(plan.steps.len());
@@ -50,20 +50,21 @@ fn order(plan: &Plan, random: &mut Random) -> Vec<usize> {
         // section.
         let waits = rest.iter().position(|step| matches!(step, PlanStep::HostWait { .. }));
         let last = waits.map_or(plan.steps.len(), |at| first + at);
-        let mut left: BTreeMap<QueueId, VecDeque<usize>> = BTreeMap::new();
+        let mut remaining: BTreeMap<QueueId, VecDeque<usize>> = BTreeMap::new();
         for (number, step) in (first..last).zip(rest) {
-            left.entry(step.queue()).or_default().push_back(number);
+            remaining.entry(step.queue()).or_default().push_back(number);
         }
         loop {
-            let can = |number: usize, reached: &BTreeMap<SemaphoreId, u32>| match plan.steps.get(number) {
-                Some(PlanStep::Wait { semaphore, value, .. }) => {
-                    reached.get(semaphore).is_some_and(|reached| reached >= value)
-                }
-                _ => true,
-            };
-            let mut ready: Vec<&mut VecDeque<usize>> = left
+            let can_execute =
+                |number: usize, reached: &BTreeMap<SemaphoreId, u32>| match plan.steps.get(number) {
+                    Some(PlanStep::Wait { semaphore, value, .. }) => {
+                        reached.get(semaphore).is_some_and(|reached| reached >= value)
+                    }
+                    _ => true,
+                };
+            let mut ready: Vec<&mut VecDeque<usize>> = remaining
                 .values_mut()
-                .filter(|own| own.front().is_some_and(|next| can(*next, &reached)))
+                .filter(|own| own.front().is_some_and(|next| can_execute(*next, &reached)))
                 .collect();
             let chosen = random.below(ready.len().max(1));
             let Some(number) = ready.get_mut(chosen).and_then(|own| own.pop_front()) else { break };
@@ -79,9 +80,14 @@ fn order(plan: &Plan, random: &mut Random) -> Vec<usize> {
 }
 
 /// Translates the steps into phases: adjacent dispatches without a step in between run together.
-pub(super) fn phases(plan: &Plan, buffers: &[(u32, u32)], fault: Fault, random: &mut Random) -> Vec<Phase> {
+pub(super) fn build_phases(
+    plan: &Plan,
+    buffers: &[(u32, u32)],
+    fault: Fault,
+    random: &mut Random,
+) -> Vec<Phase> {
     let mut phases: Vec<Phase> = Vec::new();
-    let mut joined = false;
+    let mut is_joined = false;
     let image = |image: plan::ImageId| plan.buffers.len() as u32 + image.0;
     let words = |number: u32| buffers.get(number as usize).map_or(0, |(_, words)| *words);
     let copy = |phases: &mut Vec<Phase>, (from, to): (u32, u32), words: u32| {
@@ -92,12 +98,12 @@ pub(super) fn phases(plan: &Plan, buffers: &[(u32, u32)], fault: Fault, random: 
     };
     // Phases before the host threads start, and the batches before the current one.
     let (mut outer, mut batches): (Vec<Phase>, Vec<(QueueId, Vec<Phase>)>) = (Vec::new(), Vec::new());
-    let orders = ordering(plan);
-    for number in order(plan, random) {
+    let ordering_steps = find_ordering_steps(plan);
+    for number in order_steps(plan, random) {
         let Some(step) = plan.steps.get(number) else { continue };
-        let mut together = false;
+        let mut joins_previous = false;
         let (before, after) = plan.steps.split_at(number);
-        let kept = fault == Fault::FragmentStoresKept && between_fragments(plan, (before, after));
+        let skips_flush = fault == Fault::FragmentStoresKept && is_between_fragments(plan, (before, after));
         match step {
             PlanStep::Hosts { .. } => {
                 outer = std::mem::take(&mut phases);
@@ -124,10 +130,10 @@ pub(super) fn phases(plan: &Plan, buffers: &[(u32, u32)], fault: Fault, random: 
                 copy(&mut phases, (image(*from), to.0), words(image(*from)))
             }
             PlanStep::Dispatch { .. } | PlanStep::Draw { .. } => {
-                together = true;
+                joins_previous = true;
                 match phases.last_mut() {
                     // No step since the last launch orders anything, so the two run together.
-                    Some(Phase::Run(steps)) if joined => steps.push(number),
+                    Some(Phase::Run(steps)) if is_joined => steps.push(number),
                     _ => phases.push(Phase::Run(vec![number])),
                 }
             }
@@ -137,7 +143,7 @@ pub(super) fn phases(plan: &Plan, buffers: &[(u32, u32)], fault: Fault, random: 
             | PlanStep::Submit { .. }
             | PlanStep::Release { .. }
             | PlanStep::Acquire { .. } => {
-                together = joined;
+                joins_previous = is_joined;
             }
             PlanStep::Barrier { .. }
             | PlanStep::ExecutionBarrier { .. }
@@ -146,27 +152,27 @@ pub(super) fn phases(plan: &Plan, buffers: &[(u32, u32)], fault: Fault, random: 
             | PlanStep::HostWait { .. }
                 if fault == Fault::DependencyIgnored =>
             {
-                together = joined;
+                joins_previous = is_joined;
             }
             // A host thread may wait for it.
             PlanStep::Signal { semaphore, value, .. } if fault == Fault::DependencyIgnored => {
                 match plan.hosts {
                     Some(_) => phases.push(Phase::Signal(*semaphore, *value)),
-                    None => together = joined,
+                    None => joins_previous = is_joined,
                 }
             }
-            PlanStep::Dependency { .. } if fault == Fault::StageMaskTooNarrow => together = joined,
+            PlanStep::Dependency { .. } if fault == Fault::StageMaskTooNarrow => joins_previous = is_joined,
             PlanStep::Dependency { kind: DependencyKind::Event | DependencyKind::Await(_), .. }
                 if fault == Fault::EventWaitTooEarly =>
             {
-                together = joined;
+                joins_previous = is_joined;
             }
             // It is on no path between two launches, so it orders nothing.
-            PlanStep::Dependency { .. } if !orders.contains(&number) => together = joined,
+            PlanStep::Dependency { .. } if !ordering_steps.contains(&number) => joins_previous = is_joined,
             // An event orders commands at its wait, not at its set operation.
-            PlanStep::Dependency { kind: DependencyKind::Set(_), .. } => together = joined,
+            PlanStep::Dependency { kind: DependencyKind::Set(_), .. } => joins_previous = is_joined,
             PlanStep::Barrier { .. } | PlanStep::ToHost { .. } | PlanStep::HostWait { .. } => {
-                phases.push(Phase::Order { available: !kept, visible: true });
+                phases.push(Phase::Order { available: !skips_flush, visible: true });
             }
             PlanStep::ExecutionBarrier { .. } => {
                 phases.push(Phase::Order { available: false, visible: false })
@@ -182,7 +188,7 @@ pub(super) fn phases(plan: &Plan, buffers: &[(u32, u32)], fault: Fault, random: 
                     phases.push(Phase::Domain { to_host: false });
                 }
                 phases.push(Phase::Order {
-                    available: available && !kept,
+                    available: available && !skips_flush,
                     visible: visible.covers_access(false, false),
                 });
                 if target.intersects(AccessMask::HOST) {
@@ -190,7 +196,7 @@ pub(super) fn phases(plan: &Plan, buffers: &[(u32, u32)], fault: Fault, random: 
                 }
             }
             PlanStep::Signal { semaphore, value, .. } => {
-                let available = !kept && !fault.keeps_back(&plan.queues);
+                let available = !skips_flush && !fault.suppresses_availability(&plan.queues);
                 phases.push(Phase::Order { available, visible: false });
                 if plan.hosts.is_some() {
                     phases.push(Phase::Signal(*semaphore, *value));
@@ -201,19 +207,19 @@ pub(super) fn phases(plan: &Plan, buffers: &[(u32, u32)], fault: Fault, random: 
                     phases.push(Phase::Await(*semaphore, *value));
                 }
                 // Without in-order batches, the plan's dependencies define the visible writes.
-                if plan.hosts.as_ref().is_none_or(|hosts| hosts.in_order) {
+                if plan.hosts.as_ref().is_none_or(|hosts| hosts.is_in_order) {
                     phases.push(Phase::Order { available: false, visible: true });
                 }
             }
         }
-        joined = together;
+        is_joined = joins_previous;
     }
     phases
 }
 
 /// Returns the shader stage that a step launches.
-fn stage<'p>(plan: &'p Plan, step: &PlanStep) -> Option<&'p plan::KernelStage> {
-    let (kernel, _) = bind::launched(step)?;
+fn launched_stage<'p>(plan: &'p Plan, step: &PlanStep) -> Option<&'p plan::KernelStage> {
+    let (kernel, _) = bind::kernel_and_bindings(step)?;
     plan.kernels.get(kernel).map(|kernel| &kernel.stage)
 }
 
@@ -228,8 +234,8 @@ struct QueueDependency {
 
 /// Returns the dependency steps on a path from an earlier launch to a later one. A path joins dependencies
 /// whose stages intersect.
-fn ordering(plan: &Plan) -> Vec<usize> {
-    let opened = |event: u32| {
+fn find_ordering_steps(plan: &Plan) -> Vec<usize> {
+    let set_position = |event: u32| {
         let is_set = |step: &PlanStep| matches!(step, PlanStep::Dependency { kind: DependencyKind::Set(own), .. } if *own == event);
         plan.steps.iter().position(is_set)
     };
@@ -240,7 +246,7 @@ fn ordering(plan: &Plan) -> Vec<usize> {
             let opens = match kind {
                 DependencyKind::Barrier | DependencyKind::Event => closes,
                 DependencyKind::Set(_) => return None,
-                DependencyKind::Await(event) => opened(*event)?,
+                DependencyKind::Await(event) => set_position(*event)?,
             };
             let (source, target) = (stages.0.as_source(), stages.1.as_target());
             Some(QueueDependency { queue: *queue, opens, closes, source, target })
@@ -253,14 +259,14 @@ fn ordering(plan: &Plan) -> Vec<usize> {
         .filter_map(|(number, step)| Some((number, step.queue(), launched_stages(plan, step)?)))
         .collect();
     // The host is always active; next to host threads, batches may run in another order than the steps.
-    let launched = |wanted: &dyn Fn(usize) -> bool, queue: QueueId, stages: StageMask| {
-        plan.hosts.as_ref().is_some_and(|hosts| !hosts.in_order)
+    let has_launch = |wanted: &dyn Fn(usize) -> bool, queue: QueueId, stages: StageMask| {
+        plan.hosts.as_ref().is_some_and(|hosts| !hosts.is_in_order)
             || stages.intersects(StageMask::HOST)
             || launches
                 .iter()
                 .any(|(at, own, stage)| wanted(*at) && *own == queue && stage.intersects(stages))
     };
-    let meet = |from: &QueueDependency, to: &QueueDependency| {
+    let are_joined = |from: &QueueDependency, to: &QueueDependency| {
         from.queue == to.queue && from.closes < to.opens && from.target.intersects(to.source)
     };
     // Dependencies are sorted by their end.
@@ -268,13 +274,14 @@ fn ordering(plan: &Plan) -> Vec<usize> {
     // Forward: which dependencies have an earlier launch on a path to them. Backward below: which
     // lead to a later one. Only those with both order anything.
     for own in &dependencies {
-        let reached = dependencies.iter().zip(&starts).any(|(other, starts)| *starts && meet(other, own));
-        starts.push(reached || launched(&|at| at < own.opens, own.queue, own.source));
+        let reached =
+            dependencies.iter().zip(&starts).any(|(other, starts)| *starts && are_joined(other, own));
+        starts.push(reached || has_launch(&|at| at < own.opens, own.queue, own.source));
     }
     let mut ends = vec![false; dependencies.len()];
     for (number, own) in dependencies.iter().enumerate().rev() {
-        let leads = dependencies.iter().zip(&ends).any(|(other, ends)| *ends && meet(own, other));
-        let end = leads || launched(&|at| at > own.closes, own.queue, own.target);
+        let leads = dependencies.iter().zip(&ends).any(|(other, ends)| *ends && are_joined(own, other));
+        let end = leads || has_launch(&|at| at > own.closes, own.queue, own.target);
         ends.iter_mut().skip(number).take(1).for_each(|own| *own = end);
     }
     let both = dependencies.iter().zip(starts.iter().zip(&ends));
@@ -288,14 +295,14 @@ fn launched_stages(plan: &Plan, step: &PlanStep) -> Option<StageMask> {
         | PlanStep::Copy { .. }
         | PlanStep::ToImage { .. }
         | PlanStep::FromImage { .. } => Some(StageMask::TRANSFER),
-        _ => stage(plan, step).map(plan::KernelStage::as_set),
+        _ => launched_stage(plan, step).map(plan::KernelStage::as_set),
     }
 }
 
 /// Returns true if fragments were shaded immediately before, and the next launch shades fragments again.
-fn between_fragments(plan: &Plan, (before, after): (&[PlanStep], &[PlanStep])) -> bool {
+fn is_between_fragments(plan: &Plan, (before, after): (&[PlanStep], &[PlanStep])) -> bool {
     let fragments =
         |stage: Option<&plan::KernelStage>| stage.is_some_and(|stage| stage.as_set() == StageMask::FRAGMENT);
-    fragments(before.iter().rev().find_map(|step| stage(plan, step)))
-        && fragments(after.iter().find_map(|step| stage(plan, step)))
+    fragments(before.iter().rev().find_map(|step| launched_stage(plan, step)))
+        && fragments(after.iter().find_map(|step| launched_stage(plan, step)))
 }

@@ -7,14 +7,14 @@ use super::{LoweredValue, Lowering};
 use crate::fault::Fault;
 use crate::instruction::LoadError;
 use crate::order;
-use crate::program::{DEVICE, MemoryOp, Op, Program, ReferencePlace, Switch, Wait};
+use crate::program::{DEVICE, MemoryOp, Op, Program, ReferencePlace, Switch, WaitCondition};
 
 impl Lowering<'_> {
     /// Finishes the program after all of the kernel is lowered.
     pub(super) fn finish(mut self, fault: Fault) -> Result<Program, LoadError> {
         self.mark_outermost_loops();
-        self.split_barriers(fault);
-        self.sections(fault);
+        self.complete_split_barriers(fault);
+        self.drop_section_effects(fault);
         let program = &mut self.program;
         let mut non_writable = vec![false; program.references.len()];
         for (number, reference) in program.references.iter_mut().enumerate() {
@@ -26,39 +26,39 @@ impl Lowering<'_> {
             let level = |op: &&MemoryOp| if op.is_atomic() { op.scope } else { 0 };
             reference.lowest = own.iter().map(level).min().unwrap_or(DEVICE);
             let scope = own.first().map(|op| op.scope);
-            let alike = |op: &&MemoryOp| op.is_atomic() && op.bytes == 4 && Some(op.scope) == scope;
-            reference.calm = scope.filter(|_| own.iter().all(alike));
+            let has_same_scope = |op: &&MemoryOp| op.is_atomic() && op.bytes == 4 && Some(op.scope) == scope;
+            reference.uniform_atomic_scope = scope.filter(|_| own.iter().all(has_same_scope));
             let is_any = |decorated: fn(&Decorations) -> bool| {
                 self.module.variables.iter().any(|variable| {
                     decorated(&self.module.source().decorations_of(variable.id))
-                        && matches!(self.meanings.get(&variable.id), Some(LoweredValue::Whole { reference, .. }) if usize::from(*reference) == number)
+                        && matches!(self.lowered_values.get(&variable.id), Some(LoweredValue::MemoryVariable { reference, .. }) if usize::from(*reference) == number)
                 })
             };
             if let Some(flag) = non_writable.get_mut(number) {
                 *flag = is_any(|decorations| decorations.non_writable);
             }
-            let declared_alone = !is_any(|decorations| decorations.aliased);
-            reference.apart = declared_alone && !is_any(|decorations| decorations.restrict);
-            let plain = |op: &&MemoryOp| {
+            let is_unaliased = !is_any(|decorations| decorations.aliased);
+            reference.is_auxiliary = is_unaliased && !is_any(|decorations| decorations.restrict);
+            let is_plain_store = |op: &&MemoryOp| {
                 !op.is_read() && !op.is_atomic() && op.private && !op.available && op.bytes == 4
             };
             let binding = matches!(reference.place, ReferencePlace::Binding(_));
-            reference.write_only = declared_alone && binding && own.iter().all(plain);
+            reference.write_only = is_unaliased && binding && own.iter().all(is_plain_store);
             reference.aliased = self.indices.iter().any(|(id, own)| {
                 usize::from(*own) == number
                     && self.indices.iter().any(|(other, of)| other == id && usize::from(*of) != number)
             });
         }
-        program.find_what_is_read_only(fault);
+        program.mark_read_only_loads(fault);
         program.mark_reused_loads(fault, &non_writable);
         program.demote_workgroup_of_one_subgroup(fault);
         let count = program.memory.len();
-        program.order = (0..count * count)
+        program.wait_conditions = (0..count * count)
             .map(|pair| {
                 let (earlier, later) = (program.memory.get(pair / count), program.memory.get(pair % count));
                 match (earlier, later) {
                     (Some(earlier), Some(later)) => order::required_wait(earlier, later, fault),
-                    _ => Wait::Always,
+                    _ => WaitCondition::Always,
                 }
             })
             .collect();
@@ -76,14 +76,15 @@ impl Lowering<'_> {
                 Op::Jump { edge } => vec![*edge],
                 Op::Branch { yes, no, .. } => vec![*yes, *no],
                 Op::Switch(Switch { cases, otherwise, .. }) => {
-                    let ways = program.cases.get(cases.0 as usize..cases.1 as usize).unwrap_or_default();
-                    ways.iter().map(|(_, edge)| *edge).chain([*otherwise]).collect()
+                    let case_edges =
+                        program.cases.get(cases.0 as usize..cases.1 as usize).unwrap_or_default();
+                    case_edges.iter().map(|(_, edge)| *edge).chain([*otherwise]).collect()
                 }
                 _ => continue,
             };
             for edge in edges {
-                if let Some(way) = program.edges.get(edge as usize).filter(|way| way.ends_round) {
-                    back.push((way.to, block, edge as usize));
+                if let Some(back_edge) = program.edges.get(edge as usize).filter(|way| way.ends_round) {
+                    back.push((back_edge.to, block, edge as usize));
                 }
             }
         }

@@ -7,106 +7,112 @@ use super::Lowering;
 use crate::instruction::{LoadError, LocatedInstruction, malformed_module};
 use crate::limits::SUBGROUP_SIZE;
 use crate::program::{
-    BallotKind, Binary, Group, GroupKind, GroupSpan, NONE, Op, Reduction, Register, SUBGROUP,
+    BallotKind, Binary, NONE, Op, Reduction, ReductionSpan, Register, SUBGROUP, SubgroupOp, SubgroupOpKind,
 };
 
 impl Lowering<'_> {
     /// Emits the reconvergence at a barrier in divergent control flow; returns the register with the id of
     /// the lanes that meet.
-    pub(super) fn comes_together(&mut self) -> Register {
-        let to = self.register();
-        self.program.ops.push(Op::Group(Group { kind: GroupKind::Meet, to, value: NONE, argument: NONE }));
+    pub(super) fn emit_reconvergence(&mut self) -> Register {
+        let to = self.new_register();
+        self.program.ops.push(Op::Group(SubgroupOp {
+            kind: SubgroupOpKind::Reconverge,
+            to,
+            value: NONE,
+            argument: NONE,
+        }));
         to
     }
 
     /// Lowers a subgroup operation on words.
-    pub(super) fn group(
+    pub(super) fn lower_group(
         &mut self,
         placed: &LocatedInstruction,
         operation: SubgroupInstruction,
     ) -> Result<(), LoadError> {
-        let Some(scope) = operation.scope else { return Err(placed.refuse("")) };
+        let Some(scope) = operation.scope else { return Err(placed.unsupported_error("")) };
         self.check_subgroup_scope(placed, scope)?;
-        let to = self.late(placed, placed.result_id()?)?;
+        let to = self.pending_register(placed, placed.result_id()?)?;
         let kind = match operation.function {
-            SubgroupFunction::Elect => GroupKind::Elect,
-            SubgroupFunction::All => GroupKind::All,
-            SubgroupFunction::Any => GroupKind::Any,
-            SubgroupFunction::AllEqual => GroupKind::AllEqual,
-            SubgroupFunction::Ballot => GroupKind::Ballot,
-            SubgroupFunction::Broadcast => GroupKind::Broadcast,
-            SubgroupFunction::BroadcastFirst => GroupKind::BroadcastFirst,
-            SubgroupFunction::Shuffle => GroupKind::Shuffle,
-            SubgroupFunction::ShuffleXor => GroupKind::ShuffleXor,
-            SubgroupFunction::ShuffleUp => GroupKind::ShuffleUp,
-            SubgroupFunction::ShuffleDown => GroupKind::ShuffleDown,
-            SubgroupFunction::Rotate { cluster: None } => GroupKind::Rotate { cluster: SUBGROUP_SIZE },
+            SubgroupFunction::Elect => SubgroupOpKind::Elect,
+            SubgroupFunction::All => SubgroupOpKind::All,
+            SubgroupFunction::Any => SubgroupOpKind::Any,
+            SubgroupFunction::AllEqual => SubgroupOpKind::AllEqual,
+            SubgroupFunction::Ballot => SubgroupOpKind::Ballot,
+            SubgroupFunction::Broadcast => SubgroupOpKind::Broadcast,
+            SubgroupFunction::BroadcastFirst => SubgroupOpKind::BroadcastFirst,
+            SubgroupFunction::Shuffle => SubgroupOpKind::Shuffle,
+            SubgroupFunction::ShuffleXor => SubgroupOpKind::ShuffleXor,
+            SubgroupFunction::ShuffleUp => SubgroupOpKind::ShuffleUp,
+            SubgroupFunction::ShuffleDown => SubgroupOpKind::ShuffleDown,
+            SubgroupFunction::Rotate { cluster: None } => SubgroupOpKind::Rotate { cluster: SUBGROUP_SIZE },
             SubgroupFunction::Rotate { cluster: Some(size) } => {
-                GroupKind::Rotate { cluster: self.constant(placed, size)? }
+                SubgroupOpKind::Rotate { cluster: self.constant_operand(placed, size)? }
             }
-            SubgroupFunction::QuadBroadcast => GroupKind::QuadBroadcast,
-            SubgroupFunction::QuadSwap => GroupKind::QuadSwap,
-            SubgroupFunction::Reduce { instruction, operation: by } => {
-                let span = match (by, operation.argument) {
-                    (GroupOperation::Reduce, _) => GroupSpan::Reduce,
-                    (GroupOperation::InclusiveScan, _) => GroupSpan::Inclusive,
-                    (GroupOperation::ExclusiveScan, _) => GroupSpan::Exclusive,
+            SubgroupFunction::QuadBroadcast => SubgroupOpKind::QuadBroadcast,
+            SubgroupFunction::QuadSwap => SubgroupOpKind::QuadSwap,
+            SubgroupFunction::Reduce { instruction, operation: group_operation } => {
+                let span = match (group_operation, operation.argument) {
+                    (GroupOperation::Reduce, _) => ReductionSpan::Reduce,
+                    (GroupOperation::InclusiveScan, _) => ReductionSpan::Inclusive,
+                    (GroupOperation::ExclusiveScan, _) => ReductionSpan::Exclusive,
                     (GroupOperation::ClusteredReduce, Some(size)) => {
-                        GroupSpan::Clustered(self.constant(placed, size)?)
+                        ReductionSpan::Clustered(self.constant_operand(placed, size)?)
                     }
-                    _ => return Err(placed.refuse(" over partitions")),
+                    _ => return Err(placed.unsupported_error(" over partitions")),
                 };
                 let ty = operation.value.and_then(|value| self.types.get(&value));
-                let shape = ty.and_then(|ty| self.module.shapes(*ty).first().copied());
-                let shape = shape.ok_or_else(|| placed.refuse(" of an operand that is not a number"))?;
-                GroupKind::Scan(span, Reduction { of: instruction, shape })
+                let shape = ty.and_then(|ty| self.module.number_shapes(*ty).first().copied());
+                let shape =
+                    shape.ok_or_else(|| placed.unsupported_error(" of an operand that is not a number"))?;
+                SubgroupOpKind::Scan(span, Reduction { instruction, shape })
             }
             SubgroupFunction::QuadAll | SubgroupFunction::QuadAny | SubgroupFunction::Partition => {
-                return Err(placed.refuse(""));
+                return Err(placed.unsupported_error(""));
             }
         };
         let argument = match operation.argument {
-            Some(id) if !matches!(kind, GroupKind::Scan(..)) => {
+            Some(id) if !matches!(kind, SubgroupOpKind::Scan(..)) => {
                 if self.width_of(id) != 1 {
-                    return Err(placed.refuse(" with such an argument"));
+                    return Err(placed.unsupported_error(" with such an argument"));
                 }
-                self.value(placed, id)?
+                self.awaited_register(placed, id)?
             }
             _ => NONE,
         };
         let Some(id) = operation.value else {
-            self.program.ops.push(Op::Group(Group { kind, to, value: NONE, argument }));
+            self.program.ops.push(Op::Group(SubgroupOp { kind, to, value: NONE, argument }));
             return Ok(());
         };
-        let (first, width) = (self.value(placed, id)?, self.width_of(id));
-        if kind != GroupKind::AllEqual {
+        let (first, width) = (self.awaited_register(placed, id)?, self.width_of(id));
+        if kind != SubgroupOpKind::AllEqual {
             // Reductions combine whole numbers; other operations move each word separately.
-            let one = |word| Group { kind, to: to + word, value: first + word, argument };
-            let step = if one(0).is_wide() { 2 } else { 1 };
-            self.program.ops.extend((0..width).step_by(step).map(|word| Op::Group(one(word))));
+            let word_operation = |word| SubgroupOp { kind, to: to + word, value: first + word, argument };
+            let step = if word_operation(0).is_wide() { 2 } else { 1 };
+            self.program.ops.extend((0..width).step_by(step).map(|word| Op::Group(word_operation(word))));
             return Ok(());
         }
         let mut all = self.fixed.one;
         for word in 0..width {
-            let alike = self.register();
-            self.program.ops.push(Op::Group(Group { kind, to: alike, value: first + word, argument }));
-            let both = self.register();
+            let alike = self.new_register();
+            self.program.ops.push(Op::Group(SubgroupOp { kind, to: alike, value: first + word, argument }));
+            let both = self.new_register();
             self.program.ops.push(Op::Binary { op: Binary::And, to: both, left: all, right: alike });
             all = both;
         }
-        self.copy(to, all, 1);
+        self.emit_copies(to, all, 1);
         Ok(())
     }
 
     fn check_subgroup_scope(&self, placed: &LocatedInstruction, scope: u32) -> Result<(), LoadError> {
-        match self.scope(placed, scope)? == SUBGROUP {
+        match self.scope_level(placed, scope)? == SUBGROUP {
             true => Ok(()),
-            false => Err(placed.refuse(" with a scope other than Subgroup")),
+            false => Err(placed.unsupported_error(" with a scope other than Subgroup")),
         }
     }
 
     /// Lowers a ballot query.
-    pub(super) fn ballot(
+    pub(super) fn lower_ballot(
         &mut self,
         placed: &LocatedInstruction,
         query: BallotQuery,
@@ -114,13 +120,13 @@ impl Lowering<'_> {
         ballot: u32,
     ) -> Result<(), LoadError> {
         self.check_subgroup_scope(placed, scope)?;
-        let to = self.late(placed, placed.result_id()?)?;
-        let ballot = self.value(placed, ballot)?;
+        let to = self.pending_register(placed, placed.result_id()?)?;
+        let ballot = self.awaited_register(placed, ballot)?;
         let mut argument = NONE;
         let kind = match query {
             BallotQuery::Inverse => BallotKind::Inverse,
             BallotQuery::BitExtract { index } => {
-                argument = self.value(placed, index)?;
+                argument = self.awaited_register(placed, index)?;
                 BallotKind::Bit
             }
             BallotQuery::FindLsb => BallotKind::Lowest,

@@ -5,30 +5,31 @@ use rspirv::spirv::ImageOperands;
 use spirv_reader::{SpirvType, TexelOperands};
 use vocabulary::StorageClass;
 
-use super::memory::NOTHING;
+use super::memory::NO_EFFECT;
 use super::{LoweredValue, Lowering};
 use crate::instruction::{LoadError, LocatedInstruction, malformed_module};
-use crate::program::{Application, MemoryOp, MemoryOpKind, NONE, Op, Register};
+use crate::program::{MemoryOp, MemoryOpKind, NONE, NumberInstruction, Op, Register};
 
 /// The shape of a texel in memory.
-const WORD: NumberShape = NumberShape { kind: NumberKind::Integer, bits: 32, rows: 1, columns: 1 };
+const TEXEL_WORD: NumberShape = NumberShape { kind: NumberKind::Integer, bits: 32, rows: 1, columns: 1 };
 
 /// Returns the shape of a texel in the shader.
 fn texel_shape(float: bool) -> NumberShape {
-    NumberShape { kind: if float { NumberKind::Float } else { NumberKind::Integer }, rows: 4, ..WORD }
+    NumberShape { kind: if float { NumberKind::Float } else { NumberKind::Integer }, rows: 4, ..TEXEL_WORD }
 }
 
 impl Lowering<'_> {
     /// Emits the addresses of texels that are read at these coordinates.
-    pub(super) fn early_texels(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
+    pub(super) fn emit_early_texels(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
         let id = placed.result;
         for (variable, to) in self.early_texels.get(&id).cloned().unwrap_or_default() {
-            let LoweredValue::Image { reference, dimensions, .. } = self.meaning(placed, variable)? else {
+            let LoweredValue::Image { reference, dimensions, .. } = self.lowered_value(placed, variable)?
+            else {
                 continue;
             };
-            let column = self.late(placed, id)?;
+            let column = self.pending_register(placed, id)?;
             // A coordinate that is still being loaded is not known early.
-            if self.width_of(id) == dimensions && !self.loaded.contains(&column) {
+            if self.width_of(id) == dimensions && !self.loaded_registers.contains(&column) {
                 let row = if dimensions == 2 { column + 1 } else { NONE };
                 self.program.ops.push(Op::Texel { to, reference, column, row });
             }
@@ -42,16 +43,20 @@ impl Lowering<'_> {
         placed: &LocatedInstruction,
         image: u32,
     ) -> Result<(u16, u32, Option<TexelFormat>), LoadError> {
-        match self.meaning(placed, image)? {
+        match self.lowered_value(placed, image)? {
             LoweredValue::Image { reference, dimensions, format } => Ok((reference, dimensions, format)),
             _ => Err(malformed_module(placed.word, "an operand that is not an image")),
         }
     }
 
-    pub(super) fn image_size(&mut self, placed: &LocatedInstruction, image: u32) -> Result<(), LoadError> {
+    pub(super) fn lower_image_size(
+        &mut self,
+        placed: &LocatedInstruction,
+        image: u32,
+    ) -> Result<(), LoadError> {
         let (reference, dimensions, _) = self.image_of(placed, image)?;
-        let to = self.late(placed, placed.result_id()?)?;
-        self.program.ops.push(Op::Size { to, reference, rows: dimensions == 2 });
+        let to = self.pending_register(placed, placed.result_id()?)?;
+        self.program.ops.push(Op::ImageSize { to, reference, rows: dimensions == 2 });
         Ok(())
     }
 
@@ -65,7 +70,7 @@ impl Lowering<'_> {
         if self.width_of(coordinate) != dimensions {
             return Err(malformed_module(placed.word, "coordinates of another dimension than the image"));
         }
-        let column = self.value(placed, coordinate)?;
+        let column = self.awaited_register(placed, coordinate)?;
         let row = if dimensions == 2 { column + 1 } else { NONE };
         if !self.indices.contains(&(coordinate, reference)) {
             self.indices.push((coordinate, reference));
@@ -73,7 +78,7 @@ impl Lowering<'_> {
         Ok(move |to| Op::Texel { to, reference, column, row })
     }
 
-    pub(super) fn texel_pointer(
+    pub(super) fn lower_texel_pointer(
         &mut self,
         placed: &LocatedInstruction,
         image: u32,
@@ -86,7 +91,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    pub(super) fn read_texel(
+    pub(super) fn lower_texel_read(
         &mut self,
         placed: &LocatedInstruction,
         [image, coordinate]: [u32; 2],
@@ -94,11 +99,11 @@ impl Lowering<'_> {
     ) -> Result<(), LoadError> {
         let (reference, dimensions, format) = self.image_of(placed, image)?;
         let texel = self.texel_address(placed, (reference, dimensions), coordinate)?;
-        let address = self.texels.get(&placed.index).copied().unwrap_or(NONE);
-        let to = self.late(placed, placed.result_id()?)?;
+        let address = self.texel_addresses.get(&placed.index).copied().unwrap_or(NONE);
+        let to = self.pending_register(placed, placed.result_id()?)?;
         let ty = self.module.type_of(placed.result_type_id()?);
         let Some(SpirvType::Vector { element, count: 4 }) = ty else {
-            return Err(placed.refuse(" of a vector without four components"));
+            return Err(placed.unsupported_error(" of a vector without four components"));
         };
         let float = matches!(self.module.type_of(*element), Some(SpirvType::Float { .. }));
         let one = if float { self.fixed.one_as_float } else { self.fixed.one };
@@ -110,22 +115,27 @@ impl Lowering<'_> {
             reference,
             class: StorageClass::Image,
             bytes: 4,
-            ..NOTHING
+            ..NO_EFFECT
         };
-        let memory = self.issue(MemoryOp { scope, visible, private, ..access }, address, NONE, NONE, to)?;
-        self.program.reads.push((address, memory));
+        let memory =
+            self.emit_memory_op(MemoryOp { scope, visible, private, ..access }, address, NONE, NONE, to)?;
+        self.program.load_pointers.push((address, memory));
         if let Some(format) = format {
             self.wait_for(to);
-            self.convert(Instruction::Unpack(format), (to, WORD), (to, texel_shape(float)));
+            self.emit_texel_conversion(
+                Instruction::Unpack(format),
+                (to, TEXEL_WORD),
+                (to, texel_shape(float)),
+            );
             return Ok(());
         }
         for (component, value) in [self.fixed.zero, self.fixed.zero, one].into_iter().enumerate() {
-            self.copy(to + 1 + component as Register, value, 1);
+            self.emit_copies(to + 1 + component as Register, value, 1);
         }
         Ok(())
     }
 
-    pub(super) fn write_texel(
+    pub(super) fn lower_texel_write(
         &mut self,
         placed: &LocatedInstruction,
         [image, coordinate, texel]: [u32; 3],
@@ -133,20 +143,27 @@ impl Lowering<'_> {
     ) -> Result<(), LoadError> {
         let (reference, dimensions, format) = self.image_of(placed, image)?;
         let address = self.texel_address(placed, (reference, dimensions), coordinate)?;
-        let to = self.texels.get(&placed.index).copied().unwrap_or(NONE);
+        let to = self.texel_addresses.get(&placed.index).copied().unwrap_or(NONE);
         if self.width_of(texel) != 4 {
-            return Err(placed.refuse(" of a vector without four components"));
+            return Err(placed.unsupported_error(" of a vector without four components"));
         }
         let value = match format {
             Some(format) => {
-                let (from, to) = (self.value(placed, texel)?, self.register());
+                let (from, to) = (self.awaited_register(placed, texel)?, self.new_register());
                 let ty = self.types.get(&texel).copied().unwrap_or(0);
-                let float =
-                    self.module.shapes(ty).first().is_some_and(|shape| shape.kind == NumberKind::Float);
-                self.convert(Instruction::Pack(format), (from, texel_shape(float)), (to, WORD));
+                let float = self
+                    .module
+                    .number_shapes(ty)
+                    .first()
+                    .is_some_and(|shape| shape.kind == NumberKind::Float);
+                self.emit_texel_conversion(
+                    Instruction::Pack(format),
+                    (from, texel_shape(float)),
+                    (to, TEXEL_WORD),
+                );
                 to
             }
-            None => self.late(placed, texel)?,
+            None => self.pending_register(placed, texel)?,
         };
         let (scope, available, private) =
             self.texel_access(placed, reference, operands.memory.available, operands)?;
@@ -156,22 +173,23 @@ impl Lowering<'_> {
             reference,
             class: StorageClass::Image,
             bytes: 4,
-            ..NOTHING
+            ..NO_EFFECT
         };
-        self.issue(MemoryOp { scope, available, private, ..access }, to, value, NONE, NONE)?;
+        self.emit_memory_op(MemoryOp { scope, available, private, ..access }, to, value, NONE, NONE)?;
         Ok(())
     }
 
     /// Converts a texel from or to its format.
-    fn convert(
+    fn emit_texel_conversion(
         &mut self,
         instruction: Instruction,
         from: (Register, NumberShape),
         to: (Register, NumberShape),
     ) {
-        let number = self.program.applications.len() as u32;
-        let application = Application { instruction, to: to.0, result: vec![to.1], operands: vec![from] };
-        self.program.applications.push(application);
+        let number = self.program.number_instructions.len() as u32;
+        let application =
+            NumberInstruction { instruction, to: to.0, result: vec![to.1], operands: vec![from] };
+        self.program.number_instructions.push(application);
         self.program.ops.push(Op::Apply { number });
     }
 
@@ -181,14 +199,14 @@ impl Lowering<'_> {
         &self,
         placed: &LocatedInstruction,
         reference: u16,
-        made: Option<u32>,
+        scope_id: Option<u32>,
         operands: &TexelOperands,
     ) -> Result<(u8, bool, bool), LoadError> {
         // Texels are as wide as shader numbers, so sign and zero extension have no effect.
         if !operands.has_only(ImageOperands::NONE) {
-            return Err(LoadError::Lacks(format!("these image operands of Op{:?}", placed.op)));
+            return Err(LoadError::Unsupported(format!("these image operands of Op{:?}", placed.op)));
         }
-        let scope = made.map(|scope| self.scope(placed, scope)).transpose()?;
+        let scope = scope_id.map(|scope| self.scope_level(placed, scope)).transpose()?;
         Ok(self.coherence(reference, false, scope, operands.memory.non_private))
     }
 }

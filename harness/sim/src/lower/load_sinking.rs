@@ -11,57 +11,59 @@ use crate::program::Register;
 
 impl<'m> Lowering<'m> {
     /// Lowers an instruction now, or defers it until its result is needed.
-    pub(super) fn in_turn(&mut self, placed: &'m LocatedInstruction) -> Result<(), LoadError> {
-        if self.constant_whatever_was_loaded(placed).is_none() {
-            if self.can_wait(placed) {
-                self.postponed.push(placed);
+    pub(super) fn lower_or_defer(&mut self, placed: &'m LocatedInstruction) -> Result<(), LoadError> {
+        if self.load_independent_constant(placed).is_none() {
+            if self.can_defer(placed) {
+                self.deferred.push(placed);
                 return Ok(());
             }
-            if self.module.operation(placed)?.is_terminator() {
-                while let Some(first) = self.postponed.first().copied() {
-                    self.compute_now(first)?;
+            if self.module.decode_instruction(placed)?.is_terminator() {
+                while let Some(first) = self.deferred.first().copied() {
+                    self.lower_deferred(first)?;
                 }
             }
-            self.compute_operands(placed)?;
+            self.lower_deferred_operands(placed)?;
         }
-        self.instruction(placed)?;
-        self.early_texels(placed)
+        self.lower_instruction(placed)?;
+        self.emit_early_texels(placed)
     }
 
     /// Lowers the deferred instructions.
-    fn compute_now(&mut self, placed: &'m LocatedInstruction) -> Result<(), LoadError> {
-        self.postponed.retain(|postponed| postponed.index != placed.index);
-        self.compute_operands(placed)?;
-        self.instruction(placed)?;
-        self.early_texels(placed)
+    fn lower_deferred(&mut self, placed: &'m LocatedInstruction) -> Result<(), LoadError> {
+        self.deferred.retain(|postponed| postponed.index != placed.index);
+        self.lower_deferred_operands(placed)?;
+        self.lower_instruction(placed)?;
+        self.emit_early_texels(placed)
     }
 
-    fn compute_operands(&mut self, placed: &'m LocatedInstruction) -> Result<(), LoadError> {
+    fn lower_deferred_operands(&mut self, placed: &'m LocatedInstruction) -> Result<(), LoadError> {
         for id in placed.ids() {
-            if let Some(needed) = self.is_postponed(id) {
-                self.compute_now(needed)?;
+            if let Some(needed) = self.find_deferred(id) {
+                self.lower_deferred(needed)?;
             }
         }
         Ok(())
     }
 
-    fn is_postponed(&self, id: u32) -> Option<&'m LocatedInstruction> {
-        self.postponed.iter().find(|placed| placed.result == id).copied()
+    fn find_deferred(&self, id: u32) -> Option<&'m LocatedInstruction> {
+        self.deferred.iter().find(|placed| placed.result == id).copied()
     }
 
     /// Returns true if it is arithmetic on a pending load or on a deferred result.
-    fn can_wait(&self, placed: &LocatedInstruction) -> bool {
-        let is_under_way = |id: u32| match self.late(placed, id) {
-            Ok(register) => self.loaded.contains(&register) && !self.awaited.contains(&register),
+    fn can_defer(&self, placed: &LocatedInstruction) -> bool {
+        let is_pending = |id: u32| match self.pending_register(placed, id) {
+            Ok(register) => {
+                self.loaded_registers.contains(&register) && !self.awaited_registers.contains(&register)
+            }
             Err(_) => false,
         };
         super::number::is_arithmetic(placed.op)
-            && placed.ids().any(|id| self.is_postponed(id).is_some() || is_under_way(id))
+            && placed.ids().any(|id| self.find_deferred(id).is_some() || is_pending(id))
     }
 
     /// Returns the constant register of arithmetic that does not depend on a loaded word: `a & 0`, `a * 0`,
     /// `a ^ a`, `a - a`, and `a + c - a`.
-    pub(super) fn constant_whatever_was_loaded(&self, placed: &LocatedInstruction) -> Option<Register> {
+    pub(super) fn load_independent_constant(&self, placed: &LocatedInstruction) -> Option<Register> {
         use SpirvOp::{BitwiseAnd, BitwiseXor, IAdd, IMul, ISub};
         if !matches!(placed.op, BitwiseAnd | BitwiseXor | IMul | ISub) {
             return None;
@@ -81,7 +83,7 @@ impl<'m> Lowering<'m> {
                     [other, same] | [same, other] if same == right => other,
                     _ => return None,
                 };
-                constant(other).and_then(|_| self.late(placed, other).ok())
+                constant(other).and_then(|_| self.pending_register(placed, other).ok())
             }
             _ => None,
         }

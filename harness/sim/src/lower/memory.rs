@@ -13,14 +13,14 @@ use crate::fault::Fault;
 use crate::instruction::{LoadError, LocatedInstruction, malformed_module};
 use crate::program::{
     Access, Binary, BuiltIn, INVOCATION, LaneMask, MemoryOp, MemoryOpKind, NONE, Op, QUEUE_FAMILY, Register,
-    Rmw, SUBGROUP, WORKGROUP, level_of,
+    Rmw, SUBGROUP, WORKGROUP, cache_level,
 };
 
 /// The maximal number of memory operations in a kernel.
-const MOST_ACCESSES: usize = 4096;
+const MAX_ACCESSES: usize = 4096;
 
 /// Returns true if an instruction's result may come from memory.
-pub(super) fn loads(operation: &SpirvOperation<'_>) -> bool {
+pub(super) fn reads_memory(operation: &SpirvOperation<'_>) -> bool {
     match operation.effect() {
         MemoryEffect::Access(accesses) => accesses.iter().flatten().any(|access| !access.writes),
         MemoryEffect::Texel { writes, .. } => !writes,
@@ -32,7 +32,7 @@ pub(super) fn loads(operation: &SpirvOperation<'_>) -> bool {
     }
 }
 
-pub(super) const NOTHING: MemoryOp = MemoryOp {
+pub(super) const NO_EFFECT: MemoryOp = MemoryOp {
     kind: MemoryOpKind::Fence,
     reference: 0,
     class: StorageClass::Buffer,
@@ -56,7 +56,7 @@ pub(super) const NOTHING: MemoryOp = MemoryOp {
 };
 
 /// Returns true if a fault removes all memory effects of half of a split barrier.
-fn is_forgotten(half: &MemoryOp, fault: Fault) -> bool {
+fn is_dropped(half: &MemoryOp, fault: Fault) -> bool {
     match fault {
         Fault::SplitArrivalRelaxed => half.kind == MemoryOpKind::Arrive,
         Fault::SplitWaitRelaxed => half.kind == MemoryOpKind::Leave,
@@ -67,25 +67,25 @@ fn is_forgotten(half: &MemoryOp, fault: Fault) -> bool {
 
 impl Lowering<'_> {
     /// Completes the halves of split barriers after the kernel is lowered, and removes operations that a fault drops.
-    pub(super) fn split_barriers(&mut self, fault: Fault) {
+    pub(super) fn complete_split_barriers(&mut self, fault: Fault) {
         let aliased =
             |(id, own): &(u32, u16)| self.indices.iter().any(|(other, of)| other == id && of != own);
         let among_aliases = self.indices.iter().any(aliased);
         for half in self.program.memory.iter_mut().filter(|op| op.split) {
             half.among_aliases = among_aliases;
-            if is_forgotten(half, fault) {
-                *half = MemoryOp { kind: half.kind, execution: half.execution, split: true, ..NOTHING };
+            if is_dropped(half, fault) {
+                *half = MemoryOp { kind: half.kind, execution: half.execution, split: true, ..NO_EFFECT };
             }
         }
     }
 
     /// Removes operations that a fault drops at the ends of interlocked sections.
-    pub(super) fn sections(&mut self, fault: Fault) {
+    pub(super) fn drop_section_effects(&mut self, fault: Fault) {
         for op in &mut self.program.memory {
             match (op.kind, fault) {
                 (MemoryOpKind::SectionBegin { .. }, Fault::SectionBeginAcquiresNothing)
                 | (MemoryOpKind::SectionEnd, Fault::SectionEndReleasesNothing) => {
-                    *op = MemoryOp { kind: op.kind, ..NOTHING };
+                    *op = MemoryOp { kind: op.kind, ..NO_EFFECT };
                 }
                 _ => {}
             }
@@ -94,150 +94,170 @@ impl Lowering<'_> {
 
     /// Lowers a memory barrier. Its halves order different operations: an older store may sink below a younger
     /// load.
-    pub(super) fn memory_barrier(
+    pub(super) fn lower_memory_barrier(
         &mut self,
         placed: &LocatedInstruction,
         scope: u32,
         semantics: u32,
     ) -> Result<(), LoadError> {
-        let op = MemoryOp { kind: MemoryOpKind::Fence, scope: self.scope(placed, scope)?, ..NOTHING };
-        let semantics = self.semantics(placed, semantics)?;
+        let op = MemoryOp { kind: MemoryOpKind::Fence, scope: self.scope_level(placed, scope)?, ..NO_EFFECT };
+        let semantics = self.semantics_operand(placed, semantics)?;
         if semantics.order.releases() {
-            self.issue_fence(releasing(with(op, semantics)), NONE)?;
+            self.emit_fence(release_half(with_semantics(op, semantics)), NONE)?;
         }
         if semantics.order.acquires() {
-            self.issue_fence(acquiring(with(op, semantics)), NONE)?;
+            self.emit_fence(acquire_half(with_semantics(op, semantics)), NONE)?;
         }
         Ok(())
     }
 
     /// Lowers a control barrier with these execution scope, memory scope and semantics, or half of one.
-    pub(super) fn control_barrier(
+    pub(super) fn lower_control_barrier(
         &mut self,
         placed: &LocatedInstruction,
         part: BarrierPart,
         [execution, scope, semantics]: [u32; 3],
     ) -> Result<(), LoadError> {
-        let execution = self.scope(placed, execution)?;
+        let execution = self.scope_level(placed, execution)?;
         if !matches!(execution, SUBGROUP | WORKGROUP) {
-            return Err(placed.refuse(" of this execution scope"));
+            return Err(placed.unsupported_error(" of this execution scope"));
         }
-        let semantics = self.semantics(placed, semantics)?;
-        let half = |kind| MemoryOp { kind, execution, ..NOTHING };
+        let semantics = self.semantics_operand(placed, semantics)?;
+        let half = |kind| MemoryOp { kind, execution, ..NO_EFFECT };
         let [mut arrive, mut leave] = [MemoryOpKind::Arrive, MemoryOpKind::Leave].map(half);
-        arrive.scope = self.scope(placed, scope)?;
+        arrive.scope = self.scope_level(placed, scope)?;
         leave.scope = arrive.scope;
         match part {
             BarrierPart::Arrive => {
-                self.issue_fence(with(MemoryOp { split: true, ..arrive }, semantics), NONE)?;
+                self.emit_fence(with_semantics(MemoryOp { split: true, ..arrive }, semantics), NONE)?;
             }
             BarrierPart::Wait => {
-                self.issue_fence(with(MemoryOp { split: true, ..leave }, semantics), NONE)?;
+                self.emit_fence(with_semantics(MemoryOp { split: true, ..leave }, semantics), NONE)?;
             }
             BarrierPart::Whole => {
-                let nested = self.program.nested.get(self.block as usize).copied().unwrap_or(false);
+                let nested = self.program.nested_blocks.get(self.block as usize).copied().unwrap_or(false);
                 let tangled = nested && execution == SUBGROUP;
-                let meeting = if tangled { self.comes_together() } else { NONE };
-                self.issue_fence(releasing(with(MemoryOp { tangled, ..arrive }, semantics)), meeting)?;
-                self.issue_fence(acquiring(with(MemoryOp { tangled, ..leave }, semantics)), meeting)?;
+                let meeting = if tangled { self.emit_reconvergence() } else { NONE };
+                self.emit_fence(
+                    release_half(with_semantics(MemoryOp { tangled, ..arrive }, semantics)),
+                    meeting,
+                )?;
+                self.emit_fence(
+                    acquire_half(with_semantics(MemoryOp { tangled, ..leave }, semantics)),
+                    meeting,
+                )?;
             }
         }
         Ok(())
     }
 
     /// Lowers the begin or end of an interlocked section.
-    pub(super) fn interlock(&mut self, placed: &LocatedInstruction, begins: bool) -> Result<(), LoadError> {
+    pub(super) fn lower_interlock(
+        &mut self,
+        placed: &LocatedInstruction,
+        begins: bool,
+    ) -> Result<(), LoadError> {
         let ordered = self
             .module
-            .sections
+            .interlock_is_ordered
             .ok_or_else(|| malformed_module(placed.word, "an interlock section without an execution mode"))?;
         let kind = if begins { MemoryOpKind::SectionBegin { ordered } } else { MemoryOpKind::SectionEnd };
         // The scope covers all fragments of the draw, on any subgroup or workgroup.
-        let end = MemoryOp { kind, scope: QUEUE_FAMILY, classes: StorageClassSet::GLOBAL, ..NOTHING };
-        self.issue_fence(MemoryOp { acquire: begins, release: !begins, ..end }, NONE)?;
+        let end = MemoryOp { kind, scope: QUEUE_FAMILY, classes: StorageClassSet::GLOBAL, ..NO_EFFECT };
+        self.emit_fence(MemoryOp { acquire: begins, release: !begins, ..end }, NONE)?;
         Ok(())
     }
 
-    pub(super) fn load(
+    pub(super) fn lower_load(
         &mut self,
         placed: &LocatedInstruction,
         pointer: u32,
         memory: MemoryOperands,
     ) -> Result<(), LoadError> {
         let (ty, result) = (placed.result_type_id()?, placed.result_id()?);
-        let source = self.meaning(placed, pointer)?;
+        let source = self.lowered_value(placed, pointer)?;
         if let LoweredValue::Image { .. } = source {
-            self.meanings.insert(result, source);
+            self.lowered_values.insert(result, source);
             return Ok(());
         }
-        let to = self.late(placed, result)?;
+        let to = self.pending_register(placed, result)?;
         let width = self.width_of(result);
         match source {
             LoweredValue::Variable(from) => {
                 self.wait_for(from);
-                self.copy(to, from, width);
+                self.emit_copies(to, from, width);
             }
             LoweredValue::Element { first, offset, index, words } => {
                 for word in 0..width {
                     let (to, offset) = (to + word, offset + word);
-                    self.program.ops.push(Op::Pick { to, from: first, offset, index, words });
+                    self.program.ops.push(Op::ReadIndexed { to, from: first, offset, index, words });
                 }
             }
-            LoweredValue::Handed => self.program.ops.push(Op::BuiltIn { to, built_in: BuiltIn::Handed }),
-            LoweredValue::Parameters => self.load_parameters((0, NONE), self.leaves_of(pointer, ty, to))?,
-            LoweredValue::Parameter { bytes, index } => {
-                self.load_parameters((bytes, index), self.leaves_of(pointer, ty, to))?;
+            LoweredValue::VertexWord => {
+                self.program.ops.push(Op::BuiltIn { to, built_in: BuiltIn::VertexWord })
+            }
+            LoweredValue::PushConstantBlock => {
+                self.load_parameters((0, NONE), self.pointee_leaves(pointer, ty, to))?
+            }
+            LoweredValue::PushConstant { bytes, index } => {
+                self.load_parameters((bytes, index), self.pointee_leaves(pointer, ty, to))?;
                 if width == 2 && index == NONE {
                     self.addresses.insert(result, bytes / 4);
                 }
             }
             LoweredValue::Input(built_in) => {
-                let known = components(built_in)
-                    .ok_or_else(|| LoadError::Lacks(format!("the built-in {built_in:?}")))?;
+                let known = built_in_components(built_in)
+                    .ok_or_else(|| LoadError::Unsupported(format!("the built-in {built_in:?}")))?;
                 for (to, built_in) in (to..to + width).zip(known) {
                     self.program.ops.push(Op::BuiltIn { to, built_in });
                 }
             }
-            LoweredValue::InputPart(built_in, part) => {
-                let known = components(built_in).and_then(|known| known.get(usize::from(part)).copied());
-                let built_in = known.ok_or_else(|| LoadError::Lacks(format!("the built-in {built_in:?}")))?;
+            LoweredValue::InputComponent(built_in, part) => {
+                let known =
+                    built_in_components(built_in).and_then(|known| known.get(usize::from(part)).copied());
+                let built_in =
+                    known.ok_or_else(|| LoadError::Unsupported(format!("the built-in {built_in:?}")))?;
                 self.program.ops.push(Op::BuiltIn { to, built_in });
             }
-            LoweredValue::Whole { .. } | LoweredValue::Pointer { .. } => {
-                let (reference, address) = self.address_of(source)?;
-                let coherence = self.plain(placed, pointer, reference, memory.visible, memory)?;
+            LoweredValue::MemoryVariable { .. } | LoweredValue::Pointer { .. } => {
+                let (reference, address) = self.memory_address(source)?;
+                let coherence =
+                    self.nonatomic_coherence(placed, pointer, reference, memory.visible, memory)?;
                 let (scope, visible, private) = coherence;
-                let class = self.class(reference);
+                let class = self.storage_class(reference);
                 let is_first =
                     self.program.memory.iter().all(|op| op.is_access() && !op.acquire && !op.release);
                 let streaming = memory.nontemporal && private && is_first;
-                let load = MemoryOp { kind: MemoryOpKind::PlainLoad, reference, class, streaming, ..NOTHING };
-                for leaf in self.leaves_of(pointer, ty, to) {
+                let load =
+                    MemoryOp { kind: MemoryOpKind::PlainLoad, reference, class, streaming, ..NO_EFFECT };
+                for leaf in self.pointee_leaves(pointer, ty, to) {
                     let op = MemoryOp { bytes: leaf.bytes, scope, visible, private, ..load };
-                    let address = self.address_behind(address, leaf.offset);
-                    let memory = self.issue(op, address, NONE, NONE, leaf.register)?;
+                    let address = self.emit_offset_address(address, leaf.offset);
+                    let memory = self.emit_memory_op(op, address, NONE, NONE, leaf.register)?;
                     if !streaming {
-                        self.program.reads.push((address, memory));
+                        self.program.load_pointers.push((address, memory));
                     }
                 }
             }
-            _ => return Err(placed.refuse(" of this variable")),
+            _ => return Err(placed.unsupported_error(" of this variable")),
         }
         Ok(())
     }
 
     /// Returns the reference and the address of a pointer into memory, or of a whole variable.
-    fn address_of(&mut self, pointer: LoweredValue) -> Result<(u16, Register), LoadError> {
+    fn memory_address(&mut self, pointer: LoweredValue) -> Result<(u16, Register), LoadError> {
         match pointer {
-            LoweredValue::Whole { reference, ty } => Ok((reference, self.whole_address(reference, ty))),
+            LoweredValue::MemoryVariable { reference, ty } => {
+                Ok((reference, self.emit_variable_address(reference, ty)))
+            }
             LoweredValue::Pointer { reference, address } => Ok((reference, address)),
-            _ => Err(LoadError::Lacks("an address of this variable".into())),
+            _ => Err(LoadError::Unsupported("an address of this variable".into())),
         }
     }
 
     /// Returns the numbers of a value at a pointer, in registers from `first` on.
-    fn leaves_of(&self, pointer: u32, ty: u32, first: Register) -> Vec<Leaf> {
-        self.leaves_at(ty, self.strided(pointer), first)
+    fn pointee_leaves(&self, pointer: u32, ty: u32, first: Register) -> Vec<Leaf> {
+        self.leaves_at(ty, self.matrix_layout_of(pointer), first)
     }
 
     /// Emits loads of whole and partial push constant words.
@@ -258,28 +278,29 @@ impl Lowering<'_> {
                 continue;
             }
             if index != NONE {
-                return Err(LoadError::Lacks(
+                return Err(LoadError::Unsupported(
                     "numbers of less than 32 bits in arrays of push constants".into(),
                 ));
             }
             let mask = if leaf.bytes == 1 { self.fixed.byte } else { self.fixed.half };
-            let (by, whole, shifted) = (self.fixed_word(at % 4 * 8), self.register(), self.register());
+            let (by, whole, shifted) =
+                (self.constant_register(at % 4 * 8), self.new_register(), self.new_register());
             self.program.ops.push(Op::Parameter { to: whole, word: at / 4, index });
             self.program.ops.push(Op::Binary { op: Binary::ShiftRight, to: shifted, left: whole, right: by });
-            let masked = self.register();
+            let masked = self.new_register();
             self.program.ops.push(Op::Binary { op: Binary::And, to: masked, left: shifted, right: mask });
-            self.copy(leaf.register, masked, 1);
+            self.emit_copies(leaf.register, masked, 1);
         }
         Ok(())
     }
 
     /// Emits the address `bytes` after another one.
-    fn address_behind(&mut self, address: Register, bytes: u32) -> Register {
+    fn emit_offset_address(&mut self, address: Register, bytes: u32) -> Register {
         if bytes == 0 {
             return address;
         }
-        let to = self.register();
-        self.program.ops.push(Op::Behind { to, from: address, bytes });
+        let to = self.new_register();
+        self.program.ops.push(Op::AddressOffset { to, from: address, bytes });
         to
     }
 
@@ -291,121 +312,122 @@ impl Lowering<'_> {
         }
         match self.module.type_of(ty) {
             Some(SpirvType::Integer { bits, .. } | SpirvType::Float { bits }) => Ok((bits / 8) as u8),
-            _ => Err(placed.refuse(" of this type")),
+            _ => Err(placed.unsupported_error(" of this type")),
         }
     }
 
-    pub(super) fn store(
+    pub(super) fn lower_store(
         &mut self,
         placed: &LocatedInstruction,
         pointer: u32,
         value: u32,
         memory: MemoryOperands,
     ) -> Result<(), LoadError> {
-        let target = self.meaning(placed, pointer)?;
+        let target = self.lowered_value(placed, pointer)?;
         match target {
             LoweredValue::Variable(to) => {
-                let from = self.value(placed, value)?;
-                self.assign(to, from, self.width_of(value));
+                let from = self.awaited_register(placed, value)?;
+                self.emit_assignments(to, from, self.width_of(value));
             }
             LoweredValue::Element { first, offset, index, words } => {
-                let from = self.value(placed, value)?;
+                let from = self.awaited_register(placed, value)?;
                 for word in 0..self.width_of(value) {
                     let (from, offset) = (from + word, offset + word);
-                    self.program.ops.push(Op::Put { to: first, offset, index, from, words });
+                    self.program.ops.push(Op::WriteIndexed { to: first, offset, index, from, words });
                 }
             }
-            LoweredValue::Whole { .. } | LoweredValue::Pointer { .. } => {
-                let (reference, address) = self.address_of(target)?;
-                let coherence = self.plain(placed, pointer, reference, memory.available, memory)?;
+            LoweredValue::MemoryVariable { .. } | LoweredValue::Pointer { .. } => {
+                let (reference, address) = self.memory_address(target)?;
+                let coherence =
+                    self.nonatomic_coherence(placed, pointer, reference, memory.available, memory)?;
                 let (scope, available, private) = coherence;
-                let (class, from) = (self.class(reference), self.late(placed, value)?);
+                let (class, from) = (self.storage_class(reference), self.pending_register(placed, value)?);
                 let ty = self.types.get(&value).copied().unwrap_or(0);
-                let store = MemoryOp { kind: MemoryOpKind::PlainStore, reference, class, ..NOTHING };
-                for leaf in self.leaves_of(pointer, ty, from) {
+                let store = MemoryOp { kind: MemoryOpKind::PlainStore, reference, class, ..NO_EFFECT };
+                for leaf in self.pointee_leaves(pointer, ty, from) {
                     let op = MemoryOp { bytes: leaf.bytes, scope, available, private, ..store };
-                    let address = self.address_behind(address, leaf.offset);
-                    self.issue(op, address, leaf.register, NONE, NONE)?;
+                    let address = self.emit_offset_address(address, leaf.offset);
+                    self.emit_memory_op(op, address, leaf.register, NONE, NONE)?;
                 }
             }
-            _ => return Err(placed.refuse(" to this variable")),
+            _ => return Err(placed.unsupported_error(" to this variable")),
         }
         Ok(())
     }
 
-    pub(super) fn atomic(
+    pub(super) fn lower_atomic(
         &mut self,
         placed: &LocatedInstruction,
         access: AtomicAccess,
     ) -> Result<(), LoadError> {
-        let LoweredValue::Pointer { reference, address } = self.meaning(placed, access.pointer)? else {
-            return Err(placed.refuse(" on this pointer"));
+        let LoweredValue::Pointer { reference, address } = self.lowered_value(placed, access.pointer)? else {
+            return Err(placed.unsupported_error(" on this pointer"));
         };
-        let (class, scope) = (self.class(reference), self.scope(placed, access.scope)?);
-        let semantics = self.semantics(placed, access.semantics)?;
+        let (class, scope) = (self.storage_class(reference), self.scope_level(placed, access.scope)?);
+        let semantics = self.semantics_operand(placed, access.semantics)?;
         let number = match access.kind {
             AtomicKind::Store { value } => value,
             _ => placed.result_id()?,
         };
         let bytes = self.bytes_of(placed, number)?;
         if bytes < 4 {
-            return Err(placed.refuse(&format!(" of {bytes} bytes")));
+            return Err(placed.unsupported_error(&format!(" of {bytes} bytes")));
         }
-        let op = MemoryOp { reference, class, scope, bytes, ..NOTHING };
+        let op = MemoryOp { reference, class, scope, bytes, ..NO_EFFECT };
         // The semantics of one half must not order the other half.
-        let bare = Semantics { classes: semantics.classes, ..Semantics::RELAXED };
+        let relaxed = Semantics { classes: semantics.classes, ..Semantics::RELAXED };
         let change = match access.kind {
             AtomicKind::Load => {
-                let to = self.late(placed, placed.result_id()?)?;
+                let to = self.pending_register(placed, placed.result_id()?)?;
                 let load = MemoryOp { kind: MemoryOpKind::AtomicLoad, ..op };
-                let own = if semantics.make_visible { bare } else { semantics };
-                let memory = self.issue(with(load, own), address, NONE, NONE, to)?;
-                self.program.reads.push((address, memory));
+                let own = if semantics.make_visible { relaxed } else { semantics };
+                let memory = self.emit_memory_op(with_semantics(load, own), address, NONE, NONE, to)?;
+                self.program.load_pointers.push((address, memory));
                 if semantics.make_visible {
                     let acquire = MemoryOp { kind: MemoryOpKind::AcquirePart, ..op };
-                    self.issue_fence(with(acquire, semantics), NONE)?;
+                    self.emit_fence(with_semantics(acquire, semantics), NONE)?;
                 }
                 return Ok(());
             }
             AtomicKind::Store { value } => {
-                let value = self.late(placed, value)?;
+                let value = self.pending_register(placed, value)?;
                 let store = MemoryOp { kind: MemoryOpKind::AtomicStore, ..op };
                 if semantics.make_available {
                     let release = MemoryOp { kind: MemoryOpKind::ReleasePart, ..op };
-                    self.issue_fence(with(release, semantics), NONE)?;
+                    self.emit_fence(with_semantics(release, semantics), NONE)?;
                 }
-                let own = if semantics.make_available { bare } else { semantics };
-                self.issue(with(store, own), address, value, NONE, NONE)?;
+                let own = if semantics.make_available { relaxed } else { semantics };
+                self.emit_memory_op(with_semantics(store, own), address, value, NONE, NONE)?;
                 return Ok(());
             }
             AtomicKind::Exchange { .. } => Rmw::Exchange,
             AtomicKind::CompareExchange { .. } => Rmw::CompareExchange,
             AtomicKind::Update { function, .. } => Rmw::Update(function),
         };
-        let to = self.late(placed, placed.result_id()?)?;
+        let to = self.pending_register(placed, placed.result_id()?)?;
         let compare = match access.kind {
-            AtomicKind::CompareExchange { comparator, .. } => self.value(placed, comparator)?,
+            AtomicKind::CompareExchange { comparator, .. } => self.awaited_register(placed, comparator)?,
             _ => NONE,
         };
         let value = match access.kind.value() {
-            Some(value) => self.late(placed, value)?,
+            Some(value) => self.pending_register(placed, value)?,
             None => {
-                let [low, high] = [self.register(), self.register()];
+                let [low, high] = [self.new_register(), self.new_register()];
                 self.program.constants.extend([(low, 1), (high, 0)]);
                 low
             }
         };
         let rmw = MemoryOp { kind: MemoryOpKind::Rmw(change), ..op };
-        self.issue(with(rmw, semantics), address, value, compare, to)?;
+        self.emit_memory_op(with_semantics(rmw, semantics), address, value, compare, to)?;
         Ok(())
     }
 
     /// Issues an operation without an address. The lanes of `meeting` execute it together.
-    fn issue_fence(&mut self, op: MemoryOp, meeting: Register) -> Result<(), LoadError> {
-        self.issue(op, NONE, NONE, meeting, NONE).map(|_| ())
+    fn emit_fence(&mut self, op: MemoryOp, meeting: Register) -> Result<(), LoadError> {
+        self.emit_memory_op(op, NONE, NONE, meeting, NONE).map(|_| ())
     }
 
-    pub(super) fn issue(
+    pub(super) fn emit_memory_op(
         &mut self,
         op: MemoryOp,
         address: Register,
@@ -415,37 +437,37 @@ impl Lowering<'_> {
     ) -> Result<u16, LoadError> {
         let memory = self.program.memory.len();
         // The wait conditions form a table over all pairs of operations.
-        if memory >= MOST_ACCESSES {
-            return Err(LoadError::Lacks(format!(
-                "more than {MOST_ACCESSES} accesses of numbers in a kernel"
+        if memory >= MAX_ACCESSES {
+            return Err(LoadError::Unsupported(format!(
+                "more than {MAX_ACCESSES} accesses of numbers in a kernel"
             )));
         }
         let memory = memory as u16;
         self.program.memory.push(op);
         self.program.ops.push(Op::Memory(Access { memory, address, value, compare, to }));
         // The register gets a new value, so later uses have to wait again.
-        self.awaited.retain(|register| *register != to);
+        self.awaited_registers.retain(|register| *register != to);
         Ok(memory)
     }
 
-    fn class(&self, reference: u16) -> StorageClass {
+    fn storage_class(&self, reference: u16) -> StorageClass {
         let known = self.program.references.get(usize::from(reference));
         known.map_or(StorageClass::Buffer, |reference| reference.class)
     }
 
     /// Returns the scope, availability or visibility, and privacy of a non-atomic access; `made` is the scope of its
     /// availability or visibility operation.
-    fn plain(
+    fn nonatomic_coherence(
         &self,
         placed: &LocatedInstruction,
         pointer: u32,
         reference: u16,
-        made: Option<u32>,
+        scope_id: Option<u32>,
         memory: MemoryOperands,
     ) -> Result<(u8, bool, bool), LoadError> {
-        let scope = made.map(|scope| self.scope(placed, scope)).transpose()?;
-        let coherent = self.into_coherent.contains(&pointer)
-            || matches!(self.meaning(placed, pointer)?, LoweredValue::Whole { ty, .. } if self.holds_coherent(ty));
+        let scope = scope_id.map(|scope| self.scope_level(placed, scope)).transpose()?;
+        let coherent = self.coherent_pointers.contains(&pointer)
+            || matches!(self.lowered_value(placed, pointer)?, LoweredValue::MemoryVariable { ty, .. } if self.has_coherent_member(ty));
         Ok(self.coherence(reference, coherent, scope, memory.non_private))
     }
 
@@ -458,31 +480,34 @@ impl Lowering<'_> {
         scope: Option<u8>,
         non_private: bool,
     ) -> (u8, bool, bool) {
-        let coherent = coherent || self.coherent.get(usize::from(reference)) == Some(&true);
+        let coherent = coherent || self.coherent_references.get(usize::from(reference)) == Some(&true);
         if !self.module.source().vulkan && coherent {
-            let level =
-                if self.class(reference) == StorageClass::Workgroup { WORKGROUP } else { QUEUE_FAMILY };
+            let level = if self.storage_class(reference) == StorageClass::Workgroup {
+                WORKGROUP
+            } else {
+                QUEUE_FAMILY
+            };
             return (level, true, false);
         }
         (scope.unwrap_or(INVOCATION), scope.is_some(), !non_private)
     }
 
     /// Returns the cache level of a scope operand.
-    pub(super) fn scope(&self, placed: &LocatedInstruction, scope: u32) -> Result<u8, LoadError> {
+    pub(super) fn scope_level(&self, placed: &LocatedInstruction, scope: u32) -> Result<u8, LoadError> {
         let vulkan = self.module.source().vulkan;
-        Ok(match scope_from_word(self.constant(placed, scope)?.into(), vulkan)? {
+        Ok(match scope_from_word(self.constant_operand(placed, scope)?.into(), vulkan)? {
             // Modules of the GLSL450 memory model do not distinguish devices from queue families.
             Scope::CrossDevice if !vulkan => QUEUE_FAMILY,
-            scope => level_of(scope),
+            scope => cache_level(scope),
         })
     }
 
-    fn semantics(&self, placed: &LocatedInstruction, semantics: u32) -> Result<Semantics, LoadError> {
-        Ok(semantics_from_word(self.constant(placed, semantics)?.into())?)
+    fn semantics_operand(&self, placed: &LocatedInstruction, semantics: u32) -> Result<Semantics, LoadError> {
+        Ok(semantics_from_word(self.constant_operand(placed, semantics)?.into())?)
     }
 }
 
-fn with(op: MemoryOp, semantics: Semantics) -> MemoryOp {
+fn with_semantics(op: MemoryOp, semantics: Semantics) -> MemoryOp {
     let Semantics { order, classes, make_available, make_visible, .. } = semantics;
     MemoryOp {
         acquire: order.acquires(),
@@ -495,28 +520,28 @@ fn with(op: MemoryOp, semantics: Semantics) -> MemoryOp {
 }
 
 /// Returns the half of the semantics that orders earlier operations.
-fn releasing(op: MemoryOp) -> MemoryOp {
+fn release_half(op: MemoryOp) -> MemoryOp {
     MemoryOp { acquire: false, make_visible: false, ..op }
 }
 
 /// Returns the half of the semantics that orders later operations.
-fn acquiring(op: MemoryOp) -> MemoryOp {
+fn acquire_half(op: MemoryOp) -> MemoryOp {
     MemoryOp { release: false, make_available: false, ..op }
 }
 
 /// Returns a built-in for each of the three axes.
-fn along(what: fn(u8) -> BuiltIn) -> Option<[BuiltIn; 4]> {
+fn built_in_axes(what: fn(u8) -> BuiltIn) -> Option<[BuiltIn; 4]> {
     Some([what(0), what(1), what(2), BuiltIn::Zero])
 }
 
 /// Returns the built-in of each component of an input.
-fn components(built_in: SpirvBuiltIn) -> Option<[BuiltIn; 4]> {
+fn built_in_components(built_in: SpirvBuiltIn) -> Option<[BuiltIn; 4]> {
     let first = match built_in {
-        SpirvBuiltIn::WorkgroupId => return along(BuiltIn::Workgroup),
-        SpirvBuiltIn::NumWorkgroups => return along(BuiltIn::Workgroups),
-        SpirvBuiltIn::LocalInvocationId => return along(BuiltIn::Local),
-        SpirvBuiltIn::GlobalInvocationId => return along(BuiltIn::Global),
-        SpirvBuiltIn::WorkgroupSize => return along(BuiltIn::Size),
+        SpirvBuiltIn::WorkgroupId => return built_in_axes(BuiltIn::Workgroup),
+        SpirvBuiltIn::NumWorkgroups => return built_in_axes(BuiltIn::Workgroups),
+        SpirvBuiltIn::LocalInvocationId => return built_in_axes(BuiltIn::Local),
+        SpirvBuiltIn::GlobalInvocationId => return built_in_axes(BuiltIn::Global),
+        SpirvBuiltIn::WorkgroupSize => return built_in_axes(BuiltIn::Size),
         SpirvBuiltIn::SubgroupSize => BuiltIn::SubgroupSize,
         SpirvBuiltIn::NumSubgroups => BuiltIn::Subgroups,
         SpirvBuiltIn::SubgroupEqMask => BuiltIn::Mask(LaneMask::Equal),

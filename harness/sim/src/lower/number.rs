@@ -9,67 +9,67 @@ use vocabulary::StorageClass;
 use super::{LoweredValue, Lowering};
 use crate::instruction::{LoadError, LocatedInstruction, malformed_module};
 use crate::module::LoadedModule;
-use crate::program::{Application, Binary, Op, ReferencePlace, Register};
+use crate::program::{Binary, NumberInstruction, Op, ReferencePlace, Register};
 
 impl Lowering<'_> {
-    pub(super) fn composite_extract(
+    pub(super) fn lower_composite_extract(
         &mut self,
         placed: &LocatedInstruction,
         composite: u32,
         path: &[u32],
     ) -> Result<(), LoadError> {
-        let to = self.late(placed, placed.result_id()?)?;
-        let first = self.value(placed, composite)?;
+        let to = self.pending_register(placed, placed.result_id()?)?;
+        let first = self.awaited_register(placed, composite)?;
         let ty = self.types.get(&composite).copied().unwrap_or(0);
-        let (part, before) = self.part(placed, ty, path)?;
-        self.copy(to, first + before, self.module.registers_of(part).unwrap_or(1));
+        let (part, before) = self.type_at_path(placed, ty, path)?;
+        self.emit_copies(to, first + before, self.module.registers_of(part).unwrap_or(1));
         Ok(())
     }
 
-    pub(super) fn composite_insert(
+    pub(super) fn lower_composite_insert(
         &mut self,
         placed: &LocatedInstruction,
         [value, composite]: [u32; 2],
         path: &[u32],
     ) -> Result<(), LoadError> {
-        let (ty, to) = (placed.result_type_id()?, self.late(placed, placed.result_id()?)?);
-        let from = self.value(placed, value)?;
-        let whole = self.value(placed, composite)?;
-        let (part, before) = self.part(placed, ty, path)?;
-        self.copy(to, whole, self.width_of(placed.result_id()?));
-        self.copy(to + before, from, self.module.registers_of(part).unwrap_or(1));
+        let (ty, to) = (placed.result_type_id()?, self.pending_register(placed, placed.result_id()?)?);
+        let from = self.awaited_register(placed, value)?;
+        let whole = self.awaited_register(placed, composite)?;
+        let (part, before) = self.type_at_path(placed, ty, path)?;
+        self.emit_copies(to, whole, self.width_of(placed.result_id()?));
+        self.emit_copies(to + before, from, self.module.registers_of(part).unwrap_or(1));
         Ok(())
     }
 
-    pub(super) fn composite_construct(
+    pub(super) fn lower_composite_construct(
         &mut self,
         placed: &LocatedInstruction,
         parts: &[u32],
     ) -> Result<(), LoadError> {
-        let to = self.late(placed, placed.result_id()?)?;
+        let to = self.pending_register(placed, placed.result_id()?)?;
         let mut next = 0;
         for id in parts {
-            let from = self.value(placed, *id)?;
+            let from = self.awaited_register(placed, *id)?;
             let count = self.width_of(*id);
             if next + count > self.width_of(placed.result_id()?) {
                 return Err(malformed_module(placed.word, "more members than the composite has"));
             }
-            self.copy(to + next, from, count);
+            self.emit_copies(to + next, from, count);
             next += count;
         }
         Ok(())
     }
 
-    pub(super) fn vector_shuffle(
+    pub(super) fn lower_vector_shuffle(
         &mut self,
         placed: &LocatedInstruction,
         [left, right]: [u32; 2],
         components: &[u32],
     ) -> Result<(), LoadError> {
-        let to = self.late(placed, placed.result_id()?)?;
-        let (first, second) = (self.value(placed, left)?, self.value(placed, right)?);
-        let (_, of_left) = self.bits_of_each(placed, left)?;
-        let (_, of_right) = self.bits_of_each(placed, right)?;
+        let to = self.pending_register(placed, placed.result_id()?)?;
+        let (first, second) = (self.awaited_register(placed, left)?, self.awaited_register(placed, right)?);
+        let (_, of_left) = self.component_layout(placed, left)?;
+        let (_, of_right) = self.component_layout(placed, right)?;
         let each = (self.width_of(left) / of_left.max(1)).max(1);
         for (component, index) in (0..).zip(components) {
             let from = match *index {
@@ -78,51 +78,52 @@ impl Lowering<'_> {
                 // A selected component that does not exist is undefined.
                 _ => first,
             };
-            self.copy(to + component * each, from, each);
+            self.emit_copies(to + component * each, from, each);
         }
         Ok(())
     }
 
-    pub(super) fn vector_extract(
+    pub(super) fn lower_vector_extract(
         &mut self,
         placed: &LocatedInstruction,
         vector: u32,
         index: u32,
     ) -> Result<(), LoadError> {
-        let (from, to) = (self.value(placed, vector)?, self.late(placed, placed.result_id()?)?);
+        let (from, to) =
+            (self.awaited_register(placed, vector)?, self.pending_register(placed, placed.result_id()?)?);
         let (each, words) = (self.width_of(placed.result_id()?), self.width_of(vector));
-        let index = self.place_of(placed, index, each)?;
+        let index = self.emit_word_index(placed, index, each)?;
         for offset in 0..each {
-            self.program.ops.push(Op::Pick { to: to + offset, from, offset, index, words });
+            self.program.ops.push(Op::ReadIndexed { to: to + offset, from, offset, index, words });
         }
         Ok(())
     }
 
-    pub(super) fn vector_insert(
+    pub(super) fn lower_vector_insert(
         &mut self,
         placed: &LocatedInstruction,
         [vector, component, index]: [u32; 3],
     ) -> Result<(), LoadError> {
-        let to = self.late(placed, placed.result_id()?)?;
-        let (all, from) = (self.value(placed, vector)?, self.value(placed, component)?);
+        let to = self.pending_register(placed, placed.result_id()?)?;
+        let (all, from) = (self.awaited_register(placed, vector)?, self.awaited_register(placed, component)?);
         let (each, words) = (self.width_of(component), self.width_of(vector));
-        let index = self.place_of(placed, index, each)?;
-        self.copy(to, all, words);
+        let index = self.emit_word_index(placed, index, each)?;
+        self.emit_copies(to, all, words);
         for offset in 0..each {
-            self.program.ops.push(Op::Put { to, offset, index, from: from + offset, words });
+            self.program.ops.push(Op::WriteIndexed { to, offset, index, from: from + offset, words });
         }
         Ok(())
     }
 
     /// Lowers the length of the last member of a block.
-    pub(super) fn array_length(
+    pub(super) fn lower_array_length(
         &mut self,
         placed: &LocatedInstruction,
         block: u32,
         member: u32,
     ) -> Result<(), LoadError> {
-        let LoweredValue::Whole { reference, ty } = self.meaning(placed, block)? else {
-            return Err(placed.refuse(" of this type"));
+        let LoweredValue::MemoryVariable { reference, ty } = self.lowered_value(placed, block)? else {
+            return Err(placed.unsupported_error(" of this type"));
         };
         let array = match self.module.type_of(ty) {
             Some(SpirvType::Struct { members }) => members.get(member as usize).copied(),
@@ -135,13 +136,14 @@ impl Lowering<'_> {
             return Err(malformed_module(placed.word, "the length of an operand that is not an array"));
         };
         let stride = self.module.stride_of(array, *element).max(1);
-        let (to, offset) = (self.late(placed, placed.result_id()?)?, self.module.offset_of(ty, member));
-        self.program.ops.push(Op::Length { to, reference, offset, stride });
+        let (to, offset) =
+            (self.pending_register(placed, placed.result_id()?)?, self.module.offset_of(ty, member));
+        self.program.ops.push(Op::ArrayLength { to, reference, offset, stride });
         Ok(())
     }
 
     /// Lowers a computation on numbers.
-    pub(super) fn compute(
+    pub(super) fn lower_arithmetic(
         &mut self,
         placed: &LocatedInstruction,
         instruction: Instruction,
@@ -151,70 +153,72 @@ impl Lowering<'_> {
             (Instruction::Core(SpirvOp::UConvert), [id])
                 if self.width_of(*id) == self.width_of(placed.result_id()?) =>
             {
-                self.convert_size(placed, *id)
+                self.lower_size_conversion(placed, *id)
             }
-            (Instruction::Core(op), [first, second]) if binary(op).is_some() => {
-                self.binary(placed, [*first, *second])
+            (Instruction::Core(op), [first, second]) if word_operation(op).is_some() => {
+                self.lower_binary(placed, [*first, *second])
             }
-            _ => self.apply(placed, instruction, operands),
+            _ => self.lower_per_number(placed, instruction, operands),
         }
     }
 
     /// Returns the register of a computed index, in words.
-    fn place_of(
+    fn emit_word_index(
         &mut self,
         placed: &LocatedInstruction,
         index: u32,
         each: u32,
     ) -> Result<Register, LoadError> {
-        let index = self.value(placed, index)?;
+        let index = self.awaited_register(placed, index)?;
         if each == 1 {
             return Ok(index);
         }
-        let (right, to) = (self.fixed_word(each), self.register());
+        let (right, to) = (self.constant_register(each), self.new_register());
         self.program.ops.push(Op::Binary { op: Binary::Multiply, to, left: index, right });
         Ok(to)
     }
 
     /// Returns the component width in bits and the number of components; 32 bits for a boolean.
-    fn bits_of_each(&self, placed: &LocatedInstruction, id: u32) -> Result<(u32, u32), LoadError> {
-        let shapes = self.types.get(&id).map(|ty| self.module.shapes(*ty)).unwrap_or_default();
+    fn component_layout(&self, placed: &LocatedInstruction, id: u32) -> Result<(u32, u32), LoadError> {
+        let shapes = self.types.get(&id).map(|ty| self.module.number_shapes(*ty)).unwrap_or_default();
         match shapes[..] {
             [NumberShape { bits, rows, columns: 1, .. }] => Ok((bits, rows)),
-            _ => Err(placed.refuse(" of this type")),
+            _ => Err(placed.unsupported_error(" of this type")),
         }
     }
 
-    pub(super) fn bitcast(&mut self, placed: &LocatedInstruction, id: u32) -> Result<(), LoadError> {
+    pub(super) fn lower_bitcast(&mut self, placed: &LocatedInstruction, id: u32) -> Result<(), LoadError> {
         let result = placed.result_id()?;
         if let Some(SpirvType::Pointer { to, .. }) = self.module.type_of(placed.result_type_id()?) {
             let word = self.addresses.get(&id).copied();
             let word = word.ok_or_else(|| {
-                LoadError::Lacks(
+                LoadError::Unsupported(
                     "OpBitcast to a pointer from a value that is not an address in the push constants".into(),
                 )
             })?;
-            let reference = self.reference(result, ReferencePlace::Address(word), StorageClass::Buffer);
-            self.meanings.insert(result, LoweredValue::Whole { reference, ty: *to });
+            let reference = self.add_reference(result, ReferencePlace::Address(word), StorageClass::Buffer);
+            self.lowered_values.insert(result, LoweredValue::MemoryVariable { reference, ty: *to });
             return Ok(());
         }
-        let ((before, _), (after, _)) = (self.bits_of_each(placed, id)?, self.bits_of_each(placed, result)?);
+        let ((before, _), (after, _)) =
+            (self.component_layout(placed, id)?, self.component_layout(placed, result)?);
         let width = self.width_of(result);
         if before.min(after) < 32 && before != after || width != self.width_of(id) {
-            return self.apply(placed, Instruction::Core(SpirvOp::Bitcast), &[id]);
+            return self.lower_per_number(placed, Instruction::Core(SpirvOp::Bitcast), &[id]);
         }
-        let from = self.value(placed, id)?;
-        let to = self.late(placed, result)?;
-        self.copy(to, from, width);
+        let from = self.awaited_register(placed, id)?;
+        let to = self.pending_register(placed, result)?;
+        self.emit_copies(to, from, width);
         Ok(())
     }
 
     /// Lowers a size conversion of integers.
-    fn convert_size(&mut self, placed: &LocatedInstruction, id: u32) -> Result<(), LoadError> {
+    fn lower_size_conversion(&mut self, placed: &LocatedInstruction, id: u32) -> Result<(), LoadError> {
         let result = placed.result_id()?;
-        let ((before, _), (after, _)) = (self.bits_of_each(placed, id)?, self.bits_of_each(placed, result)?);
-        let from = self.value(placed, id)?;
-        let to = self.late(placed, result)?;
+        let ((before, _), (after, _)) =
+            (self.component_layout(placed, id)?, self.component_layout(placed, result)?);
+        let from = self.awaited_register(placed, id)?;
+        let to = self.pending_register(placed, result)?;
         for word in 0..self.width_of(result) {
             let (to, left) = (to + word, from + word);
             match after {
@@ -222,38 +226,38 @@ impl Lowering<'_> {
                     let right = if after == 8 { self.fixed.byte } else { self.fixed.half };
                     self.program.ops.push(Op::Binary { op: Binary::And, to, left, right });
                 }
-                _ => self.copy(to, left, 1),
+                _ => self.emit_copies(to, left, 1),
             }
         }
         Ok(())
     }
 
-    fn binary(&mut self, placed: &LocatedInstruction, operands: [u32; 2]) -> Result<(), LoadError> {
-        if let Some(from) = self.constant_whatever_was_loaded(placed) {
-            let to = self.late(placed, placed.result_id()?)?;
-            self.copy(to, from, 1);
+    fn lower_binary(&mut self, placed: &LocatedInstruction, operands: [u32; 2]) -> Result<(), LoadError> {
+        if let Some(from) = self.load_independent_constant(placed) {
+            let to = self.pending_register(placed, placed.result_id()?)?;
+            self.emit_copies(to, from, 1);
             return Ok(());
         }
         let instruction = Instruction::Core(placed.op);
-        let Some((op, swapped)) = binary(placed.op) else {
-            return self.apply(placed, instruction, &operands);
+        let Some((op, swapped)) = word_operation(placed.op) else {
+            return self.lower_per_number(placed, instruction, &operands);
         };
         let [first, second] = if swapped { [operands[1], operands[0]] } else { operands };
-        let (bits, count) = self.bits_of_each(placed, first)?;
+        let (bits, count) = self.component_layout(placed, first)?;
         let shift = matches!(op, Binary::ShiftLeft | Binary::ShiftRight);
-        let (other, of_second) = self.bits_of_each(placed, second)?;
+        let (other, of_second) = self.component_layout(placed, second)?;
         if of_second != count || !shift && other != bits {
             return Err(malformed_module(placed.word, "operands of different sizes"));
         }
         if self.width_of(placed.result_id()?) < count {
-            return Err(placed.refuse(" of this type"));
+            return Err(placed.unsupported_error(" of this type"));
         }
         let by_bits = matches!(op, Binary::And | Binary::Or | Binary::Xor);
         if bits != 32 && !by_bits || shift && other != 32 {
-            return self.apply(placed, instruction, &operands);
+            return self.lower_per_number(placed, instruction, &operands);
         }
-        let (left, right) = (self.value(placed, first)?, self.value(placed, second)?);
-        let to = self.late(placed, placed.result_id()?)?;
+        let (left, right) = (self.awaited_register(placed, first)?, self.awaited_register(placed, second)?);
+        let to = self.pending_register(placed, placed.result_id()?)?;
         for word in 0..self.width_of(placed.result_id()?) {
             let (to, left, right) = (to + word, left + word, right + word);
             self.program.ops.push(Op::Binary { op, to, left, right });
@@ -262,7 +266,7 @@ impl Lowering<'_> {
     }
 
     /// Lowers an instruction that runs once per number.
-    fn apply(
+    fn lower_per_number(
         &mut self,
         placed: &LocatedInstruction,
         instruction: Instruction,
@@ -270,18 +274,18 @@ impl Lowering<'_> {
     ) -> Result<(), LoadError> {
         let mut operands = Vec::new();
         for id in ids {
-            let shapes = self.types.get(id).map(|ty| self.module.shapes(*ty)).unwrap_or_default();
-            let [shape] = shapes[..] else { return Err(lacks_of(placed, instruction)) };
-            operands.push((self.value(placed, *id)?, shape));
+            let shapes = self.types.get(id).map(|ty| self.module.number_shapes(*ty)).unwrap_or_default();
+            let [shape] = shapes[..] else { return Err(unsupported_instruction(placed, instruction)) };
+            operands.push((self.awaited_register(placed, *id)?, shape));
         }
-        let result = self.module.shapes(placed.result_type_id()?);
+        let result = self.module.number_shapes(placed.result_type_id()?);
         let shapes: Vec<NumberShape> = operands.iter().map(|(_, shape)| *shape).collect();
         if !instruction.is_known(&shapes, &result) {
-            return Err(lacks_of(placed, instruction));
+            return Err(unsupported_instruction(placed, instruction));
         }
-        let to = self.late(placed, placed.result_id()?)?;
-        let number = self.program.applications.len() as u32;
-        self.program.applications.push(Application { instruction, to, result, operands });
+        let to = self.pending_register(placed, placed.result_id()?)?;
+        let number = self.program.number_instructions.len() as u32;
+        self.program.number_instructions.push(NumberInstruction { instruction, to, result, operands });
         self.program.ops.push(Op::Apply { number });
         Ok(())
     }
@@ -289,7 +293,7 @@ impl Lowering<'_> {
 
 impl LoadedModule<'_> {
     /// Returns the shapes of a type: one, or one for each member of a structure.
-    pub fn shapes(&self, ty: u32) -> Vec<NumberShape> {
+    pub fn number_shapes(&self, ty: u32) -> Vec<NumberShape> {
         let (mut shape, element) = match self.type_of(ty) {
             Some(SpirvType::Bool) => {
                 (NumberShape { kind: NumberKind::Bool, bits: 32, rows: 1, columns: 1 }, None)
@@ -307,34 +311,34 @@ impl LoadedModule<'_> {
                 (NumberShape { kind: NumberKind::Bool, bits: 0, rows: 1, columns: *count }, Some(*column))
             }
             Some(SpirvType::Struct { members }) => {
-                return members.iter().flat_map(|member| self.shapes(*member)).collect();
+                return members.iter().flat_map(|member| self.number_shapes(*member)).collect();
             }
             _ => return Vec::new(),
         };
         if let Some(element) = element {
-            let [inner] = self.shapes(element)[..] else { return Vec::new() };
+            let [inner] = self.number_shapes(element)[..] else { return Vec::new() };
             (shape.kind, shape.bits, shape.rows) = (inner.kind, inner.bits, shape.rows * inner.rows);
         }
         vec![shape]
     }
 }
 
-fn lacks_of(placed: &LocatedInstruction, instruction: Instruction) -> LoadError {
+fn unsupported_instruction(placed: &LocatedInstruction, instruction: Instruction) -> LoadError {
     match instruction {
-        Instruction::Extended(op) => LoadError::Lacks(format!("OpExtInst {op:?} of this type")),
+        Instruction::Extended(op) => LoadError::Unsupported(format!("OpExtInst {op:?} of this type")),
         Instruction::Core(_) | Instruction::Unpack(_) | Instruction::Pack(_) => {
-            placed.refuse(" of this type")
+            placed.unsupported_error(" of this type")
         }
     }
 }
 
 /// Returns true if the instruction is an operation on two numbers.
 pub(super) fn is_arithmetic(op: SpirvOp) -> bool {
-    binary(op).is_some()
+    word_operation(op).is_some()
 }
 
 /// Returns the operation, and true if its operands are swapped.
-fn binary(op: SpirvOp) -> Option<(Binary, bool)> {
+fn word_operation(op: SpirvOp) -> Option<(Binary, bool)> {
     use Binary as B;
     Some(match op {
         SpirvOp::IAdd => (B::Add, false),

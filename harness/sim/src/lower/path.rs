@@ -8,7 +8,7 @@ use crate::instruction::{LoadError, LocatedInstruction, malformed_module};
 use crate::program::{Binary, NONE, Op, Register};
 
 /// The matrix stride in bytes, and true for row-major; `None` without an explicit layout.
-pub(super) type Strided = Option<(u32, bool)>;
+pub(super) type MatrixLayout = Option<(u32, bool)>;
 
 /// A number inside a value: its register, and its offset and size in memory.
 #[derive(Clone, Copy, Debug)]
@@ -22,31 +22,38 @@ pub(super) struct Leaf {
 #[derive(Clone, Debug, Default)]
 struct AccessPath {
     ty: u32,
-    strided: Strided,
+    matrix_layout: MatrixLayout,
     /// True if a member on the path is coherent.
     coherent: bool,
     bytes: u32,
     words: u32,
     /// Dynamic indices: id, and the element stride in bytes and in words.
-    computed: Vec<(u32, u32, u32)>,
+    dynamic_indices: Vec<(u32, u32, u32)>,
 }
 
 impl Lowering<'_> {
     /// Returns the numbers of a value of a type.
-    pub(super) fn leaves(&self, ty: u32, first: Register) -> Vec<Leaf> {
+    pub(super) fn value_leaves(&self, ty: u32, first: Register) -> Vec<Leaf> {
         let mut all = Vec::new();
         self.add_leaves(ty, None, first, 0, &mut all);
         all
     }
 
     /// Returns the numbers of a value of a type, with their memory offsets.
-    pub(super) fn leaves_at(&self, ty: u32, strided: Strided, first: Register) -> Vec<Leaf> {
+    pub(super) fn leaves_at(&self, ty: u32, strided: MatrixLayout, first: Register) -> Vec<Leaf> {
         let mut all = Vec::new();
         self.add_leaves(ty, strided, first, 0, &mut all);
         all
     }
 
-    fn add_leaves(&self, ty: u32, strided: Strided, register: Register, offset: u32, all: &mut Vec<Leaf>) {
+    fn add_leaves(
+        &self,
+        ty: u32,
+        strided: MatrixLayout,
+        register: Register,
+        offset: u32,
+        all: &mut Vec<Leaf>,
+    ) {
         let module = self.module;
         let words = |ty: &u32| module.registers_of(*ty).unwrap_or(1);
         match module.type_of(ty) {
@@ -59,7 +66,7 @@ impl Lowering<'_> {
             }
             Some(SpirvType::Matrix { column, count }) => {
                 for number in 0..*count {
-                    let (bytes, inner) = self.column(*column, strided);
+                    let (bytes, inner) = self.column_layout(*column, strided);
                     let register = register + number * words(column);
                     self.add_leaves(*column, inner, register, offset.wrapping_add(number * bytes), all);
                 }
@@ -86,7 +93,7 @@ impl Lowering<'_> {
     }
 
     /// Returns the stride between matrix columns, and the layout within a column.
-    fn column(&self, column: u32, strided: Strided) -> (u32, Strided) {
+    fn column_layout(&self, column: u32, strided: MatrixLayout) -> (u32, MatrixLayout) {
         let Some(SpirvType::Vector { element, .. }) = self.module.type_of(column) else {
             return (self.module.bytes_of(column), None);
         };
@@ -98,20 +105,20 @@ impl Lowering<'_> {
     }
 
     /// Returns true if a structure contains a coherent member, which makes accesses of all of it coherent.
-    pub(super) fn holds_coherent(&self, ty: u32) -> bool {
+    pub(super) fn has_coherent_member(&self, ty: u32) -> bool {
         match self.module.type_of(ty) {
             Some(SpirvType::Struct { members }) => (0..).zip(members).any(|(member, inner)| {
-                self.module.is_coherent_member(ty, member) || self.holds_coherent(*inner)
+                self.module.is_coherent_member(ty, member) || self.has_coherent_member(*inner)
             }),
             Some(SpirvType::Array { element, .. } | SpirvType::RuntimeArray { element }) => {
-                self.holds_coherent(*element)
+                self.has_coherent_member(*element)
             }
             _ => false,
         }
     }
 
     /// Returns the explicit layout of a pointer's target, if that is a matrix or a row of one.
-    pub(super) fn strided(&self, pointer: u32) -> Strided {
+    pub(super) fn matrix_layout_of(&self, pointer: u32) -> MatrixLayout {
         self.strides.get(&pointer).copied()
     }
 
@@ -126,7 +133,7 @@ impl Lowering<'_> {
     }
 
     /// Returns the type at literal indices, and its offset in words.
-    pub(super) fn part(
+    pub(super) fn type_at_path(
         &self,
         placed: &LocatedInstruction,
         mut ty: u32,
@@ -134,14 +141,14 @@ impl Lowering<'_> {
     ) -> Result<(u32, u32), LoadError> {
         let mut words = 0;
         for index in path {
-            let (inner, before) = self.inner(placed, ty, *index)?;
+            let (inner, before) = self.member_type(placed, ty, *index)?;
             words += before;
             ty = inner;
         }
         Ok((ty, words))
     }
 
-    fn inner(&self, placed: &LocatedInstruction, ty: u32, index: u32) -> Result<(u32, u32), LoadError> {
+    fn member_type(&self, placed: &LocatedInstruction, ty: u32, index: u32) -> Result<(u32, u32), LoadError> {
         let none = || malformed_module(placed.word, "no such part");
         let words = |ty: u32| self.module.registers_of(ty).unwrap_or(1);
         let part =
@@ -162,53 +169,59 @@ impl Lowering<'_> {
         }
     }
 
-    fn way(&self, placed: &LocatedInstruction, base: u32, indices: &[u32]) -> Result<AccessPath, LoadError> {
+    fn resolve_path(
+        &self,
+        placed: &LocatedInstruction,
+        base: u32,
+        indices: &[u32],
+    ) -> Result<AccessPath, LoadError> {
         let module = self.module;
-        let mut way = AccessPath { ty: base, ..AccessPath::default() };
+        let mut path = AccessPath { ty: base, ..AccessPath::default() };
         for id in indices.iter().copied() {
             let known = module.constants.get(&id).map(|(_, index)| *index as u32);
-            let (inner, bytes) = match module.type_of(way.ty) {
+            let (inner, bytes) = match module.type_of(path.ty) {
                 Some(SpirvType::Struct { members }) => {
-                    let member = self.constant(placed, id)?;
-                    way.bytes = way.bytes.wrapping_add(module.offset_of(way.ty, member));
-                    way.strided = module.matrix_layout(way.ty, member);
-                    way.coherent |= module.is_coherent_member(way.ty, member);
+                    let member = self.constant_operand(placed, id)?;
+                    path.bytes = path.bytes.wrapping_add(module.offset_of(path.ty, member));
+                    path.matrix_layout = module.matrix_layout(path.ty, member);
+                    path.coherent |= module.is_coherent_member(path.ty, member);
                     let before = members.iter().take(member as usize);
-                    way.words += before.map(|ty| module.registers_of(*ty).unwrap_or(0)).sum::<u32>();
+                    path.words += before.map(|ty| module.registers_of(*ty).unwrap_or(0)).sum::<u32>();
                     let inner = members.get(member as usize).copied();
-                    way.ty = inner.ok_or_else(|| malformed_module(placed.word, "no such member"))?;
+                    path.ty = inner.ok_or_else(|| malformed_module(placed.word, "no such member"))?;
                     continue;
                 }
                 Some(SpirvType::Array { element, .. } | SpirvType::RuntimeArray { element }) => {
-                    (*element, module.stride_of(way.ty, *element))
+                    (*element, module.stride_of(path.ty, *element))
                 }
                 Some(SpirvType::Matrix { column, .. }) => {
-                    let (bytes, inner) = self.column(*column, way.strided);
-                    way.strided = inner;
+                    let (bytes, inner) = self.column_layout(*column, path.matrix_layout);
+                    path.matrix_layout = inner;
                     (*column, bytes)
                 }
                 Some(SpirvType::Vector { element, .. }) => {
-                    let bytes = way.strided.map_or_else(|| module.bytes_of(*element), |(stride, _)| stride);
-                    way.strided = None;
+                    let bytes =
+                        path.matrix_layout.map_or_else(|| module.bytes_of(*element), |(stride, _)| stride);
+                    path.matrix_layout = None;
                     (*element, bytes)
                 }
-                _ => return Err(LoadError::Lacks("OpAccessChain into this type".into())),
+                _ => return Err(LoadError::Unsupported("OpAccessChain into this type".into())),
             };
             let words = module.registers_of(inner).unwrap_or(0);
             match known {
                 Some(index) => {
-                    way.bytes = way.bytes.wrapping_add(index.wrapping_mul(bytes));
-                    way.words = way.words.wrapping_add(index.wrapping_mul(words));
+                    path.bytes = path.bytes.wrapping_add(index.wrapping_mul(bytes));
+                    path.words = path.words.wrapping_add(index.wrapping_mul(words));
                 }
-                None => way.computed.push((id, bytes, words)),
+                None => path.dynamic_indices.push((id, bytes, words)),
             }
-            way.ty = inner;
+            path.ty = inner;
         }
-        Ok(way)
+        Ok(path)
     }
 
     /// Returns the register of the sum of dynamic indices, each scaled by the selected stride.
-    fn sum_of(
+    fn emit_index_sum(
         &mut self,
         placed: &LocatedInstruction,
         computed: &[(u32, u32, u32)],
@@ -216,15 +229,15 @@ impl Lowering<'_> {
     ) -> Result<Register, LoadError> {
         let mut sum = NONE;
         for index in computed {
-            let from = self.value(placed, index.0)?;
-            let by = self.fixed_word(each(index));
-            let product = self.register();
+            let from = self.awaited_register(placed, index.0)?;
+            let by = self.constant_register(each(index));
+            let product = self.new_register();
             self.program.ops.push(Op::Binary { op: Binary::Multiply, to: product, left: from, right: by });
             if sum == NONE {
                 sum = product;
                 continue;
             }
-            let to = self.register();
+            let to = self.new_register();
             self.program.ops.push(Op::Binary { op: Binary::Add, to, left: sum, right: product });
             sum = to;
         }
@@ -232,52 +245,52 @@ impl Lowering<'_> {
     }
 
     /// Returns a constant register with a word.
-    pub(super) fn fixed_word(&mut self, word: u32) -> Register {
+    pub(super) fn constant_register(&mut self, word: u32) -> Register {
         if let Some((known, _)) = self.program.constants.iter().find(|(_, value)| *value == word) {
             return *known;
         }
-        let register = self.register();
+        let register = self.new_register();
         self.program.constants.push((register, word));
         register
     }
 
-    pub(super) fn access_chain(
+    pub(super) fn lower_access_chain(
         &mut self,
         placed: &LocatedInstruction,
         base: u32,
         indices: &[u32],
     ) -> Result<(), LoadError> {
         let result = placed.result_id()?;
-        let whole = match self.meaning(placed, base)? {
-            LoweredValue::Whole { ty, .. } => ty,
+        let base_type = match self.lowered_value(placed, base)? {
+            LoweredValue::MemoryVariable { ty, .. } => ty,
             _ => self.pointee(placed, base)?,
         };
-        let way = self.way(placed, whole, indices)?;
-        if way.coherent || self.holds_coherent(way.ty) {
-            self.into_coherent.insert(result);
+        let path = self.resolve_path(placed, base_type, indices)?;
+        if path.coherent || self.has_coherent_member(path.ty) {
+            self.coherent_pointers.insert(result);
         }
-        if let Some(strided) = way.strided {
+        if let Some(strided) = path.matrix_layout {
             self.strides.insert(result, strided);
         }
-        let meaning = match self.meaning(placed, base)? {
-            LoweredValue::Parameters => {
-                let index = self.sum_of(placed, &way.computed, |(_, bytes, _)| *bytes)?;
-                LoweredValue::Parameter { bytes: way.bytes, index }
+        let meaning = match self.lowered_value(placed, base)? {
+            LoweredValue::PushConstantBlock => {
+                let index = self.emit_index_sum(placed, &path.dynamic_indices, |(_, bytes, _)| *bytes)?;
+                LoweredValue::PushConstant { bytes: path.bytes, index }
             }
-            LoweredValue::Input(built_in) if way.computed.is_empty() => {
-                LoweredValue::InputPart(built_in, way.words as u8)
+            LoweredValue::Input(built_in) if path.dynamic_indices.is_empty() => {
+                LoweredValue::InputComponent(built_in, path.words as u8)
             }
-            LoweredValue::Variable(first) if way.computed.is_empty() => {
-                LoweredValue::Variable(first + way.words)
+            LoweredValue::Variable(first) if path.dynamic_indices.is_empty() => {
+                LoweredValue::Variable(first + path.words)
             }
             LoweredValue::Variable(first) => {
-                let index = self.sum_of(placed, &way.computed, |(_, _, words)| *words)?;
-                let all = self.module.registers_of(whole).unwrap_or(0);
-                LoweredValue::Element { first, offset: way.words, index, words: all }
+                let index = self.emit_index_sum(placed, &path.dynamic_indices, |(_, _, words)| *words)?;
+                let all = self.module.registers_of(base_type).unwrap_or(0);
+                LoweredValue::Element { first, offset: path.words, index, words: all }
             }
-            LoweredValue::Whole { reference, .. } => {
+            LoweredValue::MemoryVariable { reference, .. } => {
                 let number = matches!(
-                    self.module.type_of(way.ty),
+                    self.module.type_of(path.ty),
                     Some(
                         SpirvType::Integer { .. }
                             | SpirvType::Float { .. }
@@ -285,36 +298,38 @@ impl Lowering<'_> {
                             | SpirvType::Bool
                     )
                 );
-                let address = match self.meanings.get(&result) {
-                    Some(LoweredValue::Pointer { address, .. }) if way.computed.len() < 2 && number => {
+                let address = match self.lowered_values.get(&result) {
+                    Some(LoweredValue::Pointer { address, .. })
+                        if path.dynamic_indices.len() < 2 && number =>
+                    {
                         *address
                     }
                     _ => NONE,
                 };
-                let (index, scale) = match way.computed[..] {
+                let (index, scale) = match path.dynamic_indices[..] {
                     [] => (NONE, 0),
                     [(id, bytes, _)] => {
-                        let index = self.value(placed, id)?;
+                        let index = self.awaited_register(placed, id)?;
                         self.indices.push((id, reference));
                         (index, bytes)
                     }
-                    _ => (self.sum_of(placed, &way.computed, |(_, bytes, _)| *bytes)?, 1),
+                    _ => (self.emit_index_sum(placed, &path.dynamic_indices, |(_, bytes, _)| *bytes)?, 1),
                 };
-                let to = if address == NONE { self.register() } else { address };
-                let leaves = self.leaves_at(way.ty, way.strided, 0);
+                let to = if address == NONE { self.new_register() } else { address };
+                let leaves = self.leaves_at(path.ty, path.matrix_layout, 0);
                 let bytes = leaves.iter().map(|leaf| leaf.offset + u32::from(leaf.bytes)).max().unwrap_or(0);
-                self.program.ops.push(Op::Address { to, reference, index, scale, offset: way.bytes, bytes });
+                self.program.ops.push(Op::Address { to, reference, index, scale, offset: path.bytes, bytes });
                 LoweredValue::Pointer { reference, address: to }
             }
-            _ => return Err(LoadError::Lacks("OpAccessChain into this variable".into())),
+            _ => return Err(LoadError::Unsupported("OpAccessChain into this variable".into())),
         };
-        self.meanings.insert(result, meaning);
+        self.lowered_values.insert(result, meaning);
         Ok(())
     }
 
     /// Emits the address of a whole variable in memory.
-    pub(super) fn whole_address(&mut self, reference: u16, ty: u32) -> Register {
-        let (to, bytes) = (self.register(), self.module.bytes_of(ty));
+    pub(super) fn emit_variable_address(&mut self, reference: u16, ty: u32) -> Register {
+        let (to, bytes) = (self.new_register(), self.module.bytes_of(ty));
         self.program.ops.push(Op::Address { to, reference, index: NONE, scale: 0, offset: 0, bytes });
         to
     }

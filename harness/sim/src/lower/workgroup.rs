@@ -3,7 +3,7 @@
 use spirv_reader::SpirvType;
 use vocabulary::StorageClass;
 
-use super::memory::NOTHING;
+use super::memory::NO_EFFECT;
 use super::{LoweredValue, Lowering};
 use crate::fault::Fault;
 use crate::instruction::LoadError;
@@ -11,14 +11,15 @@ use crate::program::{MemoryOp, MemoryOpKind, NONE, Op, Reference, ReferencePlace
 
 impl Lowering<'_> {
     /// Adds a variable in workgroup memory.
-    pub(super) fn workgroup_variable(&mut self, id: u32, ty: u32) -> LoweredValue {
+    pub(super) fn add_workgroup_variable(&mut self, id: u32, ty: u32) -> LoweredValue {
         let (first, words) = (self.program.workgroup_words, self.module.bytes_of(ty).div_ceil(4));
         self.program.workgroup_words = first.saturating_add(words);
-        let reference = self.reference(id, ReferencePlace::Workgroup(first, words), StorageClass::Workgroup);
+        let reference =
+            self.add_reference(id, ReferencePlace::Workgroup(first, words), StorageClass::Workgroup);
         if !matches!(self.module.type_of(ty), Some(SpirvType::Integer { .. } | SpirvType::Float { .. })) {
-            return LoweredValue::Whole { reference, ty };
+            return LoweredValue::MemoryVariable { reference, ty };
         }
-        let address = self.register();
+        let address = self.new_register();
         let bytes = self.module.bytes_of(ty);
         self.program.ops.push(Op::Address {
             to: address,
@@ -32,13 +33,15 @@ impl Lowering<'_> {
     }
 
     /// Zero-initializes a workgroup variable. With a fault, each invocation zeroes it and no barrier follows.
-    pub(super) fn begin_as_zero(&mut self, variable: &LoweredValue, fault: Fault) -> Result<(), LoadError> {
-        let (LoweredValue::Whole { reference, .. } | LoweredValue::Pointer { reference, .. }) = *variable
+    pub(super) fn zero_initialize(&mut self, variable: &LoweredValue, fault: Fault) -> Result<(), LoadError> {
+        let (LoweredValue::MemoryVariable { reference, .. } | LoweredValue::Pointer { reference, .. }) =
+            *variable
         else {
             return Ok(());
         };
-        let Some(Reference { place: ReferencePlace::Workgroup(_, words), zeroed, .. }) =
-            self.program.references.get_mut(usize::from(reference))
+        let Some(Reference {
+            place: ReferencePlace::Workgroup(_, words), is_zero_initialized: zeroed, ..
+        }) = self.program.references.get_mut(usize::from(reference))
         else {
             return Ok(());
         };
@@ -47,7 +50,7 @@ impl Lowering<'_> {
             return Ok(());
         }
         for word in 0..*words {
-            let to = self.register();
+            let to = self.new_register();
             self.program.ops.push(Op::Address {
                 to,
                 reference,
@@ -62,15 +65,15 @@ impl Lowering<'_> {
                 class: StorageClass::Workgroup,
                 scope: WORKGROUP,
                 available: true,
-                ..NOTHING
+                ..NO_EFFECT
             };
-            self.issue(store, to, self.fixed.zero, NONE, NONE)?;
+            self.emit_memory_op(store, to, self.fixed.zero, NONE, NONE)?;
         }
         Ok(())
     }
 
     /// Adds a workgroup memory block: all blocks alias at offset 0 and share one reference.
-    pub(super) fn workgroup_block(&mut self, id: u32, words: u32) -> u16 {
+    pub(super) fn add_workgroup_block(&mut self, id: u32, words: u32) -> u16 {
         self.program.workgroup_words = self.program.workgroup_words.max(words);
         let known =
             self.program.references.iter_mut().enumerate().find_map(
@@ -83,7 +86,7 @@ impl Lowering<'_> {
                 },
             );
         known.unwrap_or_else(|| {
-            self.reference(id, ReferencePlace::Workgroup(0, words), StorageClass::Workgroup)
+            self.add_reference(id, ReferencePlace::Workgroup(0, words), StorageClass::Workgroup)
         })
     }
 }

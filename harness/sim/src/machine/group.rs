@@ -3,8 +3,8 @@
 
 use super::{BarrierArrivals, Machine};
 use crate::fault::Fault;
-use crate::program::{GroupKind, Program};
-use crate::wave::{LaneOperand, LaneStatus, group_result};
+use crate::program::{Program, SubgroupOpKind};
+use crate::wave::{LaneOperand, LaneStatus, compute_group_result};
 
 impl Machine {
     /// Executes the subgroup operation at a wave's program counter, once no lane of its subgroups can still
@@ -17,7 +17,7 @@ impl Machine {
         let mut subgroups: Vec<u32> = own.arrived_lanes().map(|lane| own.paths[lane][1]).collect();
         subgroups.sort_unstable();
         subgroups.dedup();
-        let mut there: Vec<(usize, usize)> = Vec::new();
+        let mut arrived: Vec<(usize, usize)> = Vec::new();
         let mut next = 0;
         // Each subgroup may extend to other waves, whose subgroups must also have arrived.
         while let Some(subgroup) = subgroups.get(next).copied() {
@@ -32,10 +32,10 @@ impl Machine {
                     }
                     match wave.lane_status(lane, &self.waves[number], program) {
                         // Some lane may still arrive.
-                        LaneStatus::Before => return false,
-                        LaneStatus::Past => {}
-                        LaneStatus::There => {
-                            there.push((other, lane));
+                        LaneStatus::MayArrive => return false,
+                        LaneStatus::Passed => {}
+                        LaneStatus::Arrived => {
+                            arrived.push((other, lane));
                             for also in wave.arrived_lanes().map(|lane| wave.paths[lane][1]) {
                                 if !subgroups.contains(&also) {
                                     subgroups.push(also);
@@ -46,17 +46,17 @@ impl Machine {
                 }
             }
         }
-        let mut given = Vec::with_capacity(there.len());
+        let mut results = Vec::with_capacity(arrived.len());
         for subgroup in subgroups {
-            let mut here: Vec<LaneRef> = there
+            let mut arrived_here: Vec<LaneRef> = arrived
                 .iter()
                 .filter(|(wave, lane)| self.waves[*wave].paths[*lane][1] == subgroup)
                 .map(|(wave, lane)| (self.waves[*wave].places[*lane][3], *wave, *lane))
                 .collect();
             // By lane number, which decides election and the first lane of a broadcast.
-            here.sort_unstable();
-            for tangle in self.split_into_tangles(here) {
-                let brought: Vec<LaneOperand> = tangle
+            arrived_here.sort_unstable();
+            for tangle in self.split_into_tangles(arrived_here) {
+                let operands: Vec<LaneOperand> = tangle
                     .iter()
                     .map(|(number, wave, lane)| LaneOperand {
                         lane: *number,
@@ -64,36 +64,36 @@ impl Machine {
                     })
                     .collect();
                 // A barrier in divergent control flow: the lanes of this tangle will meet there.
-                if group.kind == GroupKind::Meet {
-                    let meeting = self.tangled.len() as u32;
-                    self.tangled
+                if group.kind == SubgroupOpKind::Reconverge {
+                    let meeting = self.tangle_arrivals.len() as u32;
+                    self.tangle_arrivals
                         .push(BarrierArrivals { size: tangle.len() as u32, ..BarrierArrivals::default() });
-                    given.extend(tangle.iter().map(|(_, wave, lane)| (*wave, *lane, [meeting, 0, 0, 0])));
+                    results.extend(tangle.iter().map(|(_, wave, lane)| (*wave, *lane, [meeting, 0, 0, 0])));
                     continue;
                 }
                 for (number, wave, lane) in &tangle {
                     let argument = self.waves[*wave].register_value(group.argument, *lane);
                     let words = match self.fault {
-                        Fault::SubgroupActiveLanesIgnored => group_result(
+                        Fault::SubgroupActiveLanesIgnored => compute_group_result(
                             &group,
                             *number,
                             argument,
-                            &with_all_lanes(&brought),
+                            &add_inactive_lanes(&operands),
                             &mut self.random,
                         ),
-                        _ => group_result(&group, *number, argument, &brought, &mut self.random),
+                        _ => compute_group_result(&group, *number, argument, &operands, &mut self.random),
                     };
-                    given.push((*wave, *lane, words));
+                    results.push((*wave, *lane, words));
                 }
             }
         }
         let width = group.width();
-        for (wave, lane, words) in given {
+        for (wave, lane, words) in results {
             self.waves[wave].write_result(group.to, lane, words.get(..width).unwrap_or_default());
         }
-        there.sort_unstable();
-        there.dedup_by_key(|(wave, _)| *wave);
-        for (wave, _) in there {
+        arrived.sort_unstable();
+        arrived.dedup_by_key(|(wave, _)| *wave);
+        for (wave, _) in arrived {
             self.waves[wave].finish_group_op();
         }
         true
@@ -104,29 +104,30 @@ impl Machine {
     /// diverge here. In non-uniform control flow the specification leaves reconvergence of other lanes open:
     /// they reconverge at random. A complete subgroup forms one tangle.
     fn split_into_tangles(&mut self, here: Vec<LaneRef>) -> Vec<Vec<LaneRef>> {
-        let way_of = |(_, wave, lane): &LaneRef| self.waves[*wave].branch_history(*lane);
-        let mut ways: Vec<u64> = here.iter().map(way_of).collect();
-        ways.sort_unstable();
-        ways.dedup();
-        if ways.len() < 2 || self.is_whole_subgroup(&here) {
+        let history_of = |(_, wave, lane): &LaneRef| self.waves[*wave].branch_history(*lane);
+        let mut histories: Vec<u64> = here.iter().map(history_of).collect();
+        histories.sort_unstable();
+        histories.dedup();
+        if histories.len() < 2 || self.is_whole_subgroup(&here) {
             return vec![here];
         }
         // By random group: the branch history that its lanes continue with, and the lanes.
         let mut groups: Vec<(usize, u64, Vec<LaneRef>)> = Vec::new();
-        for way in &ways {
-            let own: Vec<LaneRef> = here.iter().filter(|lane| way_of(lane) == *way).copied().collect();
+        for history in &histories {
+            let own: Vec<LaneRef> =
+                here.iter().filter(|lane| history_of(lane) == *history).copied().collect();
             // Histories that draw the same number form one tangle.
-            let drawn = self.random.below(ways.len());
+            let drawn = self.random.below(histories.len());
             match groups.iter_mut().find(|(number, ..)| *number == drawn) {
                 Some((.., lanes)) => lanes.extend(own),
-                None => groups.push((drawn, *way, own)),
+                None => groups.push((drawn, *history, own)),
             }
         }
         let mut tangles = Vec::with_capacity(groups.len());
-        for (_, way, mut lanes) in groups {
+        for (_, history, mut lanes) in groups {
             lanes.sort_unstable();
             for (_, wave, lane) in &lanes {
-                self.waves[*wave].reconverge_lane(*lane, way);
+                self.waves[*wave].reconverge_lane(*lane, history);
             }
             tangles.push(lanes);
         }
@@ -137,8 +138,8 @@ impl Machine {
     fn is_whole_subgroup(&self, here: &[LaneRef]) -> bool {
         let Some((_, wave, lane)) = here.first() else { return true };
         let (dispatch, subgroup) = (self.waves[*wave].dispatch, self.waves[*wave].paths[*lane][1]);
-        let beside = self.waves.iter().filter(|wave| wave.dispatch == dispatch);
-        let all = beside.flat_map(|wave| &wave.paths).filter(|path| path[1] == subgroup);
+        let same_dispatch = self.waves.iter().filter(|wave| wave.dispatch == dispatch);
+        let all = same_dispatch.flat_map(|wave| &wave.paths).filter(|path| path[1] == subgroup);
         all.count() == here.len()
     }
 }
@@ -147,7 +148,7 @@ impl Machine {
 type LaneRef = (u32, usize, usize);
 
 /// Adds the inactive lanes with operand 1; for a fault.
-fn with_all_lanes(brought: &[LaneOperand]) -> Vec<LaneOperand> {
-    let value = |lane: u32| brought.iter().find(|known| known.lane == lane).map_or(1, |known| known.value);
+fn add_inactive_lanes(operands: &[LaneOperand]) -> Vec<LaneOperand> {
+    let value = |lane: u32| operands.iter().find(|known| known.lane == lane).map_or(1, |known| known.value);
     (0..crate::limits::SUBGROUP_SIZE).map(|lane| LaneOperand { lane, value: value(lane) }).collect()
 }

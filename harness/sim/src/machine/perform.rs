@@ -5,9 +5,9 @@ use vocabulary::{StorageClass, StorageClassSet};
 
 use super::{HalfPerformedRmw, Machine, ReusedLoad};
 use crate::fault::Fault;
-use crate::memory::{Path, WHOLE};
+use crate::memory::{ALL_BYTES, CachePath};
 use crate::program::{INVOCATION, MemoryOp, MemoryOpKind, Program, QUEUE_FAMILY, Rmw, SUBGROUP, WORKGROUP};
-use crate::random::lanes;
+use crate::random::lanes_in_mask;
 use crate::wave::DispatchState;
 
 impl Machine {
@@ -37,27 +37,34 @@ impl Machine {
                 let available = (op.available && self.fault != Fault::AvailableDropped)
                     .then(|| self.effective_scope(&op));
                 let wave = &self.waves[number];
-                for lane in lanes(mask) {
+                for lane in lanes_in_mask(mask) {
                     let (address, value, _) = wave.word_operands(slot, lane);
                     if address != 0 {
                         let path = &wave.paths[lane];
-                        self.memory.store(path, reference, address, (value, WHOLE), op.private, available);
+                        self.memory.store(
+                            path,
+                            reference,
+                            address,
+                            (value, ALL_BYTES),
+                            op.private,
+                            available,
+                        );
                     }
                 }
             }
             MemoryOpKind::AtomicLoad => {
                 let level = self.atomic_scope(&op);
-                let (buffers, group) = (self.weights.buffered > 0, self.store_buffer_of(number));
+                let (buffers, group) = (self.weights.buffered_store_rate > 0, self.store_buffer_of(number));
                 let ahead = self.memory.reads_ahead();
                 let wave = &mut self.waves[number];
-                for lane in lanes(mask) {
+                for lane in lanes_in_mask(mask) {
                     let (address, ..) = wave.word_operands(slot, lane);
                     let path = &wave.paths[lane];
                     // The store buffer of the group is checked first; without store buffers, a value that a
                     // cache has prefetched.
                     let early = match buffers {
-                        true => self.memory.forwarded(group, path, reference, address, level),
-                        false => self.memory.found_ahead(path, reference, address),
+                        true => self.memory.forwarded_value(group, path, reference, address, level),
+                        false => self.memory.read_ahead_value(path, reference, address),
                     };
                     // Address 0 is out of bounds and reads as zero.
                     let value = match (address, early) {
@@ -75,7 +82,7 @@ impl Machine {
                     // A prefetched value is dropped eventually, so that a polling loop does not read it for
                     // ever.
                     if ahead && (early.is_none() || self.random.chance(128)) {
-                        self.memory.forget_ahead(path, reference, address);
+                        self.memory.discard_read_ahead(path, reference, address);
                     }
                     wave.write_loaded(slot, lane, value);
                 }
@@ -83,16 +90,25 @@ impl Machine {
             MemoryOpKind::AtomicStore => {
                 self.idle_budget = self.limits.idle;
                 let level = self.atomic_scope(&op);
-                let kept =
-                    if self.weights.buffered > 0 { self.random.mask(self.weights.buffered) } else { 0 };
+                let buffered_lanes = if self.weights.buffered_store_rate > 0 {
+                    self.random.mask(self.weights.buffered_store_rate)
+                } else {
+                    0
+                };
                 let group = self.store_buffer_of(number);
                 let wave = &self.waves[number];
-                for lane in lanes(mask) {
+                for lane in lanes_in_mask(mask) {
                     let (address, value, _) = wave.word_operands(slot, lane);
-                    if address != 0 && (kept >> lane) & 1 != 0 {
-                        self.memory.buffer(group, &wave.paths[lane], reference, address, (level, value));
+                    if address != 0 && (buffered_lanes >> lane) & 1 != 0 {
+                        self.memory.buffer_store(
+                            group,
+                            &wave.paths[lane],
+                            reference,
+                            address,
+                            (level, value),
+                        );
                     } else if address != 0 {
-                        self.memory.forget_ahead(&wave.paths[lane], reference, address);
+                        self.memory.discard_read_ahead(&wave.paths[lane], reference, address);
                         self.memory.atomic_store(&wave.paths[lane], reference, address, level, value);
                     }
                 }
@@ -135,8 +151,8 @@ impl Machine {
             return mask;
         }
         if op.is_read() {
-            for lane in lanes(helpers) {
-                let undefined = self.random.word();
+            for lane in lanes_in_mask(helpers) {
+                let undefined = self.random.next_word();
                 self.waves[number].write_loaded_wide(slot, lane, undefined, op.bytes);
             }
         }
@@ -146,19 +162,21 @@ impl Machine {
 
     fn load_nonatomic(&mut self, number: usize, slot: u8, mask: u64, op: &MemoryOp, reference: usize) {
         let visible = (op.visible && self.fault != Fault::VisibleDropped).then(|| self.effective_scope(op));
-        let bypass = if self.weights.bypass > 0 { self.random.mask(self.weights.bypass) } else { 0 };
+        let bypass =
+            if self.weights.bypass_rate > 0 { self.random.mask(self.weights.bypass_rate) } else { 0 };
         let wave = &mut self.waves[number];
-        for lane in lanes(mask) {
+        for lane in lanes_in_mask(mask) {
             let (address, ..) = wave.word_operands(slot, lane);
             let value = match address {
                 0 => 0,
                 _ if self.fault == Fault::ConstantCacheStale && op.read_only => {
-                    self.memory.constant(&wave.paths[lane], reference, address)
+                    self.memory.read_constant_cache(&wave.paths[lane], reference, address)
                 }
                 _ => {
                     let path = &wave.paths[lane];
-                    let past = op.streaming || (bypass >> lane) & 1 != 0;
-                    let value = self.memory.load(path, reference, address, op.private, visible, past);
+                    let bypasses_cache = op.streaming || (bypass >> lane) & 1 != 0;
+                    let value =
+                        self.memory.load(path, reference, address, op.private, visible, bypasses_cache);
                     if op.reused {
                         let (round, source) = (wave.rounds, op.reference);
                         let load = ReusedLoad { wave: number, lane, round, source, address };
@@ -176,17 +194,17 @@ impl Machine {
     /// its location; a release drains the buffer. If all invocations in its scope share that buffer, stores
     /// to locations that only they access may stay.
     fn drain_store_buffers(&mut self, number: usize, slot: u8, mask: u64, op: &MemoryOp, reference: usize) {
-        if self.weights.buffered == 0 {
+        if self.weights.buffered_store_rate == 0 {
             return;
         }
         let group = self.store_buffer_of(number);
         if op.release && self.fault != Fault::AtomicStoreSinksBelowRelease {
-            let reached = self.alone.get(number).is_some_and(|alone| op.scope <= *alone);
+            let reached = self.isolation.get(number).is_some_and(|alone| op.scope <= *alone);
             self.memory.drain_group(group, reached);
         }
-        let loads = op.kind == MemoryOpKind::AtomicLoad && op.bytes == 4;
-        if op.is_access() && !loads {
-            for lane in lanes(mask) {
+        let is_word_load = op.kind == MemoryOpKind::AtomicLoad && op.bytes == 4;
+        if op.is_access() && !is_word_load {
+            for lane in lanes_in_mask(mask) {
                 let (address, ..) = self.waves[number].word_operands(slot, lane);
                 self.memory.drain_location(group, reference, address);
                 if op.bytes > 4 {
@@ -202,12 +220,13 @@ impl Machine {
         let visible = (op.visible && self.fault != Fault::VisibleDropped).then(|| self.effective_scope(op));
         let available =
             (op.available && self.fault != Fault::AvailableDropped).then(|| self.effective_scope(op));
-        let bypass = if self.weights.bypass > 0 { self.random.mask(self.weights.bypass) } else { 0 };
+        let bypass =
+            if self.weights.bypass_rate > 0 { self.random.mask(self.weights.bypass_rate) } else { 0 };
         if op.is_atomic() {
             self.idle_budget = self.limits.idle;
         }
         let mut done = mask;
-        for lane in lanes(mask) {
+        for lane in lanes_in_mask(mask) {
             let (byte, value, compare) = self.waves[number].wide_operands(slot, lane);
             let path = self.waves[number].paths[lane];
             let (word, shift) = (byte >> 2, byte % 4);
@@ -223,35 +242,35 @@ impl Machine {
             let torn = self.fault == Fault::Tearing && op.kind == MemoryOpKind::AtomicStore;
             match op.kind {
                 MemoryOpKind::PlainLoad => {
-                    let past = op.streaming || (bypass >> lane) & 1 != 0;
-                    let mut whole = 0;
+                    let bypasses_cache = op.streaming || (bypass >> lane) & 1 != 0;
+                    let mut loaded = 0;
                     for (word, at) in words {
-                        let part = memory.load(&path, reference, word, op.private, visible, past);
-                        whole |= u64::from(part) << at;
+                        let part = memory.load(&path, reference, word, op.private, visible, bypasses_cache);
+                        loaded |= u64::from(part) << at;
                     }
                     if op.bytes < 4 {
-                        whole = (whole >> (8 * shift)) & ((1 << (8 * op.bytes)) - 1);
+                        loaded = (loaded >> (8 * shift)) & ((1 << (8 * op.bytes)) - 1);
                     }
-                    self.waves[number].write_loaded_wide(slot, lane, whole, op.bytes);
+                    self.waves[number].write_loaded_wide(slot, lane, loaded, op.bytes);
                 }
                 MemoryOpKind::PlainStore if op.bytes < 4 => {
                     // One bit for each written byte of the word.
                     let bytes = ((1 << op.bytes) - 1) << shift;
                     let value = (value as u32) << (8 * shift);
-                    memory.store(&path, reference, word, (value, bytes & WHOLE), op.private, available);
+                    memory.store(&path, reference, word, (value, bytes & ALL_BYTES), op.private, available);
                 }
                 MemoryOpKind::PlainStore => {
                     for (word, at) in words {
-                        let part = ((value >> at) as u32, WHOLE);
+                        let part = ((value >> at) as u32, ALL_BYTES);
                         memory.store(&path, reference, word, part, op.private, available);
                     }
                 }
                 MemoryOpKind::AtomicStore if torn => {
-                    let second = self.take_second_half(number, slot, lane).is_some();
+                    let second = self.take_first_half(number, slot, lane).is_some();
                     let (word, at) = if second { (word + 1, 32) } else { (word, 0) };
                     self.memory.atomic_store(&path, reference, word, level, (value >> at) as u32);
                     if !second {
-                        self.halves.push(HalfPerformedRmw {
+                        self.half_performed.push(HalfPerformedRmw {
                             wave: number,
                             slot,
                             lane,
@@ -269,7 +288,7 @@ impl Machine {
                 MemoryOpKind::AtomicLoad | MemoryOpKind::Rmw(_) => {
                     let second = match (self.fault, op.kind) {
                         (fault, MemoryOpKind::Rmw(change)) if is_split_rmw(fault, change) => {
-                            Some(self.take_second_half(number, slot, lane))
+                            Some(self.take_first_half(number, slot, lane))
                         }
                         _ => None,
                     };
@@ -288,7 +307,13 @@ impl Machine {
                         _ => self.atomic_load_wide(&path, reference, word, level),
                     };
                     if let Some(None) = second {
-                        self.halves.push(HalfPerformedRmw { wave: number, slot, lane, address: word, old });
+                        self.half_performed.push(HalfPerformedRmw {
+                            wave: number,
+                            slot,
+                            lane,
+                            address: word,
+                            old,
+                        });
                         // The operation stays pending until its second half.
                         done &= !(1 << lane);
                         continue;
@@ -309,16 +334,16 @@ impl Machine {
     }
 
     /// Reads two words in one atomic step.
-    fn atomic_load_wide(&mut self, path: &Path, reference: usize, word: u32, level: u8) -> u64 {
+    fn atomic_load_wide(&mut self, path: &CachePath, reference: usize, word: u32, level: u8) -> u64 {
         let low = self.memory.atomic_load(path, reference, word, level);
         let high = self.memory.atomic_load(path, reference, word + 1, level);
         u64::from(high) << 32 | u64::from(low)
     }
 
     /// Removes and returns the first half of a lane's operation, if it was performed; for a fault.
-    fn take_second_half(&mut self, wave: usize, slot: u8, lane: usize) -> Option<HalfPerformedRmw> {
+    fn take_first_half(&mut self, wave: usize, slot: u8, lane: usize) -> Option<HalfPerformedRmw> {
         let mine = |half: &HalfPerformedRmw| half.wave == wave && half.slot == slot && half.lane == lane;
-        self.halves.iter().position(mine).map(|position| self.halves.swap_remove(position))
+        self.half_performed.iter().position(mine).map(|position| self.half_performed.swap_remove(position))
     }
 
     /// Performs read-modify-writes; returns the lanes that are done.
@@ -333,7 +358,7 @@ impl Machine {
         self.idle_budget = self.limits.idle;
         let level = self.atomic_scope(op);
         let mut done = mask;
-        for lane in lanes(mask) {
+        for lane in lanes_in_mask(mask) {
             let (address, value, compare) = self.waves[number].word_operands(slot, lane);
             if address == 0 {
                 self.waves[number].write_loaded(slot, lane, 0);
@@ -344,20 +369,20 @@ impl Machine {
                 rmw_result(change, numbers, 32).map(|new| new as u32)
             };
             let path = self.waves[number].paths[lane];
-            self.memory.forget_ahead(&path, reference, address);
+            self.memory.discard_read_ahead(&path, reference, address);
             if is_split_rmw(self.fault, change) {
-                match self.take_second_half(number, slot, lane) {
+                match self.take_first_half(number, slot, lane) {
                     None => {
                         // The first half reads; the lane performs the operation again to write.
                         done &= !(1 << lane);
                         let excludes = self.fault == Fault::RmwAmongThemselves;
                         // Here only read-modify-writes exclude each other; stores may still come
                         // between the halves.
-                        if excludes && self.halves.iter().any(|half| half.address == address) {
+                        if excludes && self.half_performed.iter().any(|half| half.address == address) {
                             continue;
                         }
                         let old = self.memory.atomic_load(&path, reference, address, level).into();
-                        self.halves.push(HalfPerformedRmw { wave: number, slot, lane, address, old });
+                        self.half_performed.push(HalfPerformedRmw { wave: number, slot, lane, address, old });
                     }
                     Some(half) => {
                         // The fault: a write of another invocation between the halves is lost.
@@ -389,7 +414,7 @@ impl Machine {
         found: u32,
     ) -> u32 {
         let wave = &self.waves[number];
-        if self.fault != Fault::VertexShadedTwice || !wave.is_of_vertices {
+        if self.fault != Fault::VertexShadedTwice || !wave.is_vertex_wave {
             return found;
         }
         let vertex = wave.places.get(lane).map_or(0, |place| place[0]);
@@ -399,14 +424,14 @@ impl Machine {
 
     /// Performs the release and acquire of a barrier, or of an atomic with semantics.
     fn synchronize(&mut self, number: usize, mask: u64, op: &MemoryOp) {
-        for lane in lanes(mask) {
+        for lane in lanes_in_mask(mask) {
             let path = self.waves[number].paths[lane];
             self.release_memory(&path, op);
             self.acquire_memory(&path, op);
         }
     }
 
-    fn release_memory(&mut self, path: &Path, op: &MemoryOp) {
+    fn release_memory(&mut self, path: &CachePath, op: &MemoryOp) {
         if !(op.release && op.make_available) || self.skips_memory(op) || self.fault == Fault::ReleaseNoFlush
         {
             return;
@@ -428,15 +453,15 @@ impl Machine {
     fn acquire_ahead(&mut self, number: usize, mask: u64, op: &MemoryOp) {
         if self.memory.reads_ahead() {
             let level = self.effective_scope(op);
-            for lane in lanes(mask) {
-                self.memory.acquire_ahead(&self.waves[number].paths[lane], level);
+            for lane in lanes_in_mask(mask) {
+                self.memory.acquire_read_ahead(&self.waves[number].paths[lane], level);
             }
         }
     }
 
-    fn acquire_memory(&mut self, path: &Path, op: &MemoryOp) {
+    fn acquire_memory(&mut self, path: &CachePath, op: &MemoryOp) {
         if op.acquire {
-            self.memory.acquire_ahead(path, self.effective_scope(op));
+            self.memory.acquire_read_ahead(path, self.effective_scope(op));
         }
         if !(op.acquire && op.make_visible)
             || self.skips_memory(op)
@@ -459,14 +484,14 @@ impl Machine {
     fn skips_memory(&self, op: &MemoryOp) -> bool {
         match self.fault {
             Fault::FenceWaitOnly => op.kind == MemoryOpKind::Fence,
-            Fault::BarrierWithoutMemory => op.is_whole(),
+            Fault::BarrierWithoutMemory => op.is_unsplit_barrier(),
             _ => false,
         }
     }
 
     /// Returns the level of an operation's semantics, with the fault applied.
     fn effective_scope(&self, op: &MemoryOp) -> u8 {
-        let control = op.is_whole();
+        let control = op.is_unsplit_barrier();
         match (self.fault, op.scope) {
             (Fault::SyncScopeDemoted, scope) => scope.min(WORKGROUP),
             (Fault::DeviceScopeIsQueueFamily, scope) => scope.min(QUEUE_FAMILY),

@@ -18,56 +18,56 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::{Machine, PhaseStatus, SchedulerWeights};
-use crate::program::{Application, MemoryOp, MemoryOpKind, NONE, Op, Program, Register, Switch};
+use crate::program::{MemoryOp, MemoryOpKind, NONE, NumberInstruction, Op, Program, Register, Switch};
 use crate::progress::{ProgressModel, Schedulability};
-use crate::random::lanes;
+use crate::random::lanes_in_mask;
 use crate::wave::DispatchState;
 
 /// The maximal number of steps of a search.
-const MOST_STEPS: usize = 50_000;
+const MAX_STEPS: usize = 50_000;
 /// Front-end runs without a step after which an invocation counts as spinning.
-const LOCAL_TURNS: u32 = 256;
+const MAX_RUNS_WITHOUT_STEP: u32 = 256;
 /// Replays of a cycle per call.
-const ROUNDS: usize = 2;
+const REPLAYS_PER_CALL: usize = 2;
 /// One step in this many, on average, redraws the preferred invocations.
-const FICKLE: usize = 12;
+const REDRAW_PERIOD: usize = 12;
 /// The number of window slots.
 const SLOTS: usize = 32;
 
 /// The scheduler state of one phase.
 #[derive(Debug)]
 pub(super) struct ProgressScheduler {
-    promises: ProgressModel,
-    who: Vec<InvocationProgress>,
+    model: ProgressModel,
+    invocations: Vec<InvocationProgress>,
     /// Queue family, workgroup, subgroup and lane of each invocation with a role, sorted.
     places: Vec<[u32; 4]>,
     /// The waves in the order of `places`.
-    players: Vec<usize>,
+    scheduled_waves: Vec<usize>,
     /// By program: registers that affect control flow or shared state.
     deciding: Vec<Vec<Register>>,
     /// By dispatch and reference: true if the host shares it.
     shared: Vec<Vec<bool>>,
     /// The step at which each state was first visited.
-    seen: HashMap<u64, usize>,
+    first_visits: HashMap<u64, usize>,
     steps: Vec<SchedulerStep>,
     /// The cycle that is replayed, and the position in it.
-    round: Option<(usize, usize)>,
+    cycle: Option<(usize, usize)>,
     /// The rate, of 256, of out-of-order steps.
-    disorder: u32,
+    reorder_rate: u32,
     released: bool,
 }
 
 /// The scheduler state of an invocation.
 #[derive(Clone, Debug)]
 struct InvocationProgress {
-    plays: bool,
+    has_role: bool,
     /// True once it has run up to its first step.
-    begun: bool,
+    has_begun: bool,
     started: bool,
     /// True if it loops without taking a step.
-    spins: bool,
+    is_spinning: bool,
     /// One more than the number of its last step.
-    last: usize,
+    last_step: usize,
     /// The weight with which it is chosen.
     weight: usize,
     /// The step at which the operation in each slot was issued; `None` for an empty slot.
@@ -82,18 +82,18 @@ struct SchedulerStep {
 }
 
 impl ProgressScheduler {
-    pub fn new(promises: ProgressModel, shared: Vec<Vec<bool>>, disorder: u32) -> ProgressScheduler {
+    pub fn new(model: ProgressModel, shared: Vec<Vec<bool>>, disorder: u32) -> ProgressScheduler {
         ProgressScheduler {
-            promises,
-            who: Vec::new(),
+            model,
+            invocations: Vec::new(),
             places: Vec::new(),
-            players: Vec::new(),
+            scheduled_waves: Vec::new(),
             deciding: Vec::new(),
             shared,
-            seen: HashMap::new(),
+            first_visits: HashMap::new(),
             steps: Vec::new(),
-            round: None,
-            disorder,
+            cycle: None,
+            reorder_rate: disorder,
             released: false,
         }
     }
@@ -118,34 +118,34 @@ impl Machine {
     /// Starts scheduling the phase that was just started. Each wave is one invocation.
     pub fn begin_scheduled_phase(
         &mut self,
-        promises: ProgressModel,
+        model: ProgressModel,
         shared: Vec<Vec<bool>>,
         programs: &[Program],
         dispatches: &[DispatchState],
     ) {
-        // Fully ordered and fully reordered schedules find cycles that mixtures rarely do.
+        // Fully ordered and fully reordered schedules find cycles that mixtures rarely find.
         let disorder = [0, 128, 256][self.random.below(3)];
-        let mut walk = ProgressScheduler::new(promises, shared, disorder);
-        self.weights = SchedulerWeights::STILL;
-        self.memory.begin_ahead(None);
+        let mut scheduler = ProgressScheduler::new(model, shared, disorder);
+        self.weights = SchedulerWeights::NO_EVENTS;
+        self.memory.start_read_ahead(None);
         // No wave waits for the round of another one.
         self.last_round = u32::MAX;
-        walk.deciding = (0..programs.len())
-            .map(|program| deciding_registers(programs, program, dispatches, &walk))
+        scheduler.deciding = (0..programs.len())
+            .map(|program| deciding_registers(programs, program, dispatches, &scheduler))
             .collect();
         for wave in 0..self.waves.len() {
-            let plays = self.takes_part(wave, programs, dispatches);
-            walk.who.push(InvocationProgress {
-                plays,
-                begun: !plays,
+            let has_role = self.has_role(wave, programs, dispatches);
+            scheduler.invocations.push(InvocationProgress {
+                has_role,
+                has_begun: !has_role,
                 started: false,
-                spins: false,
-                last: 0,
+                is_spinning: false,
+                last_step: 0,
                 weight: 1,
                 issued: [None; SLOTS],
             });
-            if plays {
-                walk.players.push(wave);
+            if has_role {
+                scheduler.scheduled_waves.push(wave);
             }
         }
         let place = |wave: &usize| {
@@ -155,46 +155,46 @@ impl Machine {
             let first = dispatches.get(wave.dispatch).map_or(0, |dispatch| dispatch.first_workgroup);
             [family, first + workgroup, subgroup, lane]
         };
-        walk.players.sort_by_key(place);
-        walk.places = walk.players.iter().map(place).collect();
+        scheduler.scheduled_waves.sort_by_key(place);
+        scheduler.places = scheduler.scheduled_waves.iter().map(place).collect();
         // Only invocations without a role run here; those with one run up to their first step when they are
         // scheduled.
         for wave in 0..self.waves.len() {
-            if !walk.who[wave].plays {
-                self.run_to_next_step(&mut walk, wave, programs, dispatches);
+            if !scheduler.invocations[wave].has_role {
+                self.run_to_next_step(&mut scheduler, wave, programs, dispatches);
             }
         }
-        self.walk = Some(Box::new(walk));
+        self.progress_scheduler = Some(Box::new(scheduler));
     }
 
     /// Returns true if an infinite schedule was found.
-    pub fn goes_round(&self) -> bool {
-        self.walk.as_ref().is_some_and(|walk| walk.round.is_some())
+    pub fn has_infinite_schedule(&self) -> bool {
+        self.progress_scheduler.as_ref().is_some_and(|walk| walk.cycle.is_some())
     }
 
-    /// Lets all invocations continue: the host has written.
-    pub fn let_go(&mut self) {
-        if let Some(walk) = &mut self.walk {
+    /// Releases all invocations, because the host has written.
+    pub fn release_all(&mut self) {
+        if let Some(walk) = &mut self.progress_scheduler {
             walk.released = true;
-            walk.round = None;
+            walk.cycle = None;
         }
     }
 
     /// Returns true if an invocation has a role: a selector of its first block matches a case of its
     /// switches.
-    fn takes_part(&mut self, wave: usize, programs: &[Program], dispatches: &[DispatchState]) -> bool {
+    fn has_role(&mut self, wave: usize, programs: &[Program], dispatches: &[DispatchState]) -> bool {
         let Some(dispatch) = dispatches.get(self.waves[wave].dispatch) else { return true };
         let Some(program) = programs.get(dispatch.program) else { return true };
-        if program.keys.is_empty() {
+        if program.role_selectors.is_empty() {
             return true;
         }
-        let mut look = self.waves[wave].clone();
-        let keys = look.collect_role_keys(&mut self.wave_context(program, dispatch));
+        let mut lookahead = self.waves[wave].clone();
+        let keys = lookahead.collect_role_keys(&mut self.wave_context(program, dispatch));
         let keys = keys.first().cloned().unwrap_or_default();
         program.ops.iter().any(|op| match op {
             Op::Switch(Switch { selector, cases, .. }) => {
                 let cases = program.cases.get(cases.0 as usize..cases.1 as usize).unwrap_or_default();
-                let key = program.keys.iter().position(|key| key == selector);
+                let key = program.role_selectors.iter().position(|key| key == selector);
                 let value = key.and_then(|key| keys.get(key));
                 value.is_some_and(|value| cases.iter().any(|(literal, _)| *literal == u64::from(*value)))
             }
@@ -209,127 +209,127 @@ impl Machine {
         programs: &[Program],
         dispatches: &[DispatchState],
     ) -> PhaseStatus {
-        let Some(mut walk) = self.walk.take() else { return PhaseStatus::Ended };
+        let Some(mut scheduler) = self.progress_scheduler.take() else { return PhaseStatus::Ended };
         let state = loop {
             if self.waves.iter().all(|wave| wave.ended && !wave.is_busy()) {
                 break PhaseStatus::Ended;
             }
-            if let Some((from, _)) = walk.round {
-                let length = walk.steps.len() - from;
-                for _ in 0..length * ROUNDS {
-                    self.replay_cycle(&mut walk, programs, dispatches);
+            if let Some((from, _)) = scheduler.cycle {
+                let length = scheduler.steps.len() - from;
+                for _ in 0..length * REPLAYS_PER_CALL {
+                    self.replay_cycle(&mut scheduler, programs, dispatches);
                 }
                 break PhaseStatus::Running;
             }
-            if walk.steps.len() >= MOST_STEPS || !self.choose_step(&mut walk, programs, dispatches) {
+            if scheduler.steps.len() >= MAX_STEPS || !self.choose_step(&mut scheduler, programs, dispatches) {
                 break PhaseStatus::OutOfBudget;
             }
         };
-        self.walk = Some(walk);
+        self.progress_scheduler = Some(scheduler);
         state
     }
 
     /// Takes one step of a random invocation; returns false if none can take one.
     fn choose_step(
         &mut self,
-        walk: &mut ProgressScheduler,
+        scheduler: &mut ProgressScheduler,
         programs: &[Program],
         dispatches: &[DispatchState],
     ) -> bool {
         // After the release the program is to end, so cycles are of no interest any more.
-        if !walk.released {
-            self.detect_cycle(walk, programs, dispatches);
-            if walk.round.is_some() {
+        if !scheduler.released {
+            self.detect_cycle(scheduler, programs, dispatches);
+            if scheduler.cycle.is_some() {
                 return true;
             }
-            if self.random.below(FICKLE) == 0 {
-                for who in &mut walk.who {
+            if self.random.below(REDRAW_PERIOD) == 0 {
+                for who in &mut scheduler.invocations {
                     // Some invocations starve for a while, which fair choices would rarely show.
                     who.weight = [0, 1, 1, 4][self.random.below(4)];
                 }
             }
         }
-        let able: Vec<usize> = walk
-            .players
+        let eligible: Vec<usize> = scheduler
+            .scheduled_waves
             .iter()
             .copied()
-            .filter(|wave| self.can_step(walk, *wave, programs, dispatches))
+            .filter(|wave| self.can_step(scheduler, *wave, programs, dispatches))
             .collect();
-        let weight = |wave: &usize| if walk.released { 1 } else { walk.who[*wave].weight };
-        let mut whole: usize = able.iter().map(weight).sum();
+        let weight = |wave: &usize| if scheduler.released { 1 } else { scheduler.invocations[*wave].weight };
+        let mut total_weight: usize = eligible.iter().map(weight).sum();
         // All eligible invocations may have weight 0; then they are equally likely.
-        let all_alike = whole == 0;
+        let all_alike = total_weight == 0;
         if all_alike {
-            whole = able.len();
+            total_weight = eligible.len();
         }
-        let mut at = self.random.below(whole);
-        let chosen = able.iter().find(|wave| {
+        let mut at = self.random.below(total_weight);
+        let chosen = eligible.iter().find(|wave| {
             let own = if all_alike { 1 } else { weight(wave) };
             let found = at < own;
             at = at.saturating_sub(own);
             found
         });
         let Some(wave) = chosen.copied() else { return false };
-        if !walk.who[wave].begun {
-            walk.who[wave].begun = true;
-            self.run_to_next_step(walk, wave, programs, dispatches);
+        if !scheduler.invocations[wave].has_begun {
+            scheduler.invocations[wave].has_begun = true;
+            self.run_to_next_step(scheduler, wave, programs, dispatches);
         }
-        let ready = self.available_steps(walk, wave, programs, dispatches).len();
-        let choices = ready + usize::from(walk.who[wave].spins);
+        let ready = self.available_steps(scheduler, wave, programs, dispatches).len();
+        let choices = ready + usize::from(scheduler.invocations[wave].is_spinning);
         // Step 0 is the oldest one, so it keeps program order.
-        let pick = if self.random.chance(walk.disorder) { self.random.below(choices) } else { 0 };
+        let pick = if self.random.chance(scheduler.reorder_rate) { self.random.below(choices) } else { 0 };
         let step = SchedulerStep { wave, pick: (pick < ready).then_some(pick) };
-        self.take_step(walk, step, programs, dispatches);
-        walk.steps.push(step);
+        self.take_step(scheduler, step, programs, dispatches);
+        scheduler.steps.push(step);
         true
     }
 
     /// Takes the next step of the replayed cycle.
     fn replay_cycle(
         &mut self,
-        walk: &mut ProgressScheduler,
+        scheduler: &mut ProgressScheduler,
         programs: &[Program],
         dispatches: &[DispatchState],
     ) {
-        let Some((from, at)) = walk.round else { return };
-        let length = walk.steps.len() - from;
-        if let Some(step) = walk.steps.get(from + at).copied() {
-            self.take_step(walk, step, programs, dispatches);
+        let Some((from, at)) = scheduler.cycle else { return };
+        let length = scheduler.steps.len() - from;
+        if let Some(step) = scheduler.steps.get(from + at).copied() {
+            self.take_step(scheduler, step, programs, dispatches);
         }
-        walk.round = Some((from, (at + 1) % length.max(1)));
+        scheduler.cycle = Some((from, (at + 1) % length.max(1)));
     }
 
     fn take_step(
         &mut self,
-        walk: &mut ProgressScheduler,
+        scheduler: &mut ProgressScheduler,
         step: SchedulerStep,
         programs: &[Program],
         dispatches: &[DispatchState],
     ) {
         let wave = step.wave;
-        let now = walk.steps.len();
+        let now = scheduler.steps.len();
         if let Some(pick) = step.pick {
-            let ready = self.available_steps(walk, wave, programs, dispatches);
+            let ready = self.available_steps(scheduler, wave, programs, dispatches);
             let Some((slot, mask)) = ready.get(pick).copied() else { return };
-            walk.who[wave].issued[usize::from(slot)] = None;
-            self.perform_one(wave, slot, mask, programs, dispatches);
+            scheduler.invocations[wave].issued[usize::from(slot)] = None;
+            self.perform_in_slot(wave, slot, mask, programs, dispatches);
         }
-        let who = &mut walk.who[wave];
+        let who = &mut scheduler.invocations[wave];
         who.started = true;
-        who.last = now + 1;
-        if step.pick.is_none() && !walk.released {
+        who.last_step = now + 1;
+        if step.pick.is_none() && !scheduler.released {
             self.run_front_end(wave, programs, dispatches);
-            self.perform_invisible(walk, wave, programs, dispatches);
+            self.perform_non_steps(scheduler, wave, programs, dispatches);
             return;
         }
-        self.run_to_next_step(walk, wave, programs, dispatches);
+        self.run_to_next_step(scheduler, wave, programs, dispatches);
         // The step may have completed a barrier for other invocations.
         for other in 0..self.waves.len() {
             if other != wave
-                && walk.who[other].begun
-                && self.perform_invisible(walk, other, programs, dispatches)
+                && scheduler.invocations[other].has_begun
+                && self.perform_non_steps(scheduler, other, programs, dispatches)
             {
-                self.run_to_next_step(walk, other, programs, dispatches);
+                self.run_to_next_step(scheduler, other, programs, dispatches);
             }
         }
     }
@@ -337,19 +337,21 @@ impl Machine {
     /// Returns true if an invocation can take a step.
     fn can_step(
         &mut self,
-        walk: &ProgressScheduler,
+        scheduler: &ProgressScheduler,
         wave: usize,
         programs: &[Program],
         dispatches: &[DispatchState],
     ) -> bool {
-        let who = &walk.who[wave];
-        !who.begun || who.spins || !self.available_steps(walk, wave, programs, dispatches).is_empty()
+        let who = &scheduler.invocations[wave];
+        !who.has_begun
+            || who.is_spinning
+            || !self.available_steps(scheduler, wave, programs, dispatches).is_empty()
     }
 
     /// Returns the steps that an invocation can take now.
     fn available_steps(
         &mut self,
-        walk: &ProgressScheduler,
+        scheduler: &ProgressScheduler,
         wave: usize,
         programs: &[Program],
         dispatches: &[DispatchState],
@@ -360,7 +362,8 @@ impl Machine {
             return Vec::new();
         };
         let own = &self.waves[wave];
-        let is_step = |slot: u8| own.operation(slot, program).is_some_and(|op| walk.is_step(dispatch, op));
+        let is_step =
+            |slot: u8| own.operation(slot, program).is_some_and(|op| scheduler.is_step(dispatch, op));
         self.ready.iter().copied().filter(|(slot, _)| is_step(*slot)).collect()
     }
 
@@ -375,7 +378,7 @@ impl Machine {
         }
     }
 
-    fn perform_one(
+    fn perform_in_slot(
         &mut self,
         wave: usize,
         slot: u8,
@@ -399,9 +402,9 @@ impl Machine {
     }
 
     /// Performs all pending operations that are not steps; returns true if there was any.
-    fn perform_invisible(
+    fn perform_non_steps(
         &mut self,
-        walk: &mut ProgressScheduler,
+        scheduler: &mut ProgressScheduler,
         wave: usize,
         programs: &[Program],
         dispatches: &[DispatchState],
@@ -413,15 +416,15 @@ impl Machine {
             let Some(program) = dispatches.get(dispatch).and_then(|d| programs.get(d.program)) else {
                 return any;
             };
-            let (own, plays) = (&self.waves[wave], walk.who[wave].plays);
+            let (own, has_role) = (&self.waves[wave], scheduler.invocations[wave].has_role);
             let is_eager = |slot: u8| {
-                own.operation(slot, program).is_some_and(|op| !plays || !walk.is_step(dispatch, op))
+                own.operation(slot, program).is_some_and(|op| !has_role || !scheduler.is_step(dispatch, op))
             };
             let Some((slot, mask)) = self.ready.iter().copied().find(|(slot, _)| is_eager(*slot)) else {
                 return any;
             };
-            walk.who[wave].issued[usize::from(slot)] = None;
-            self.perform_one(wave, slot, mask, programs, dispatches);
+            scheduler.invocations[wave].issued[usize::from(slot)] = None;
+            self.perform_in_slot(wave, slot, mask, programs, dispatches);
             any = true;
         }
     }
@@ -429,36 +432,36 @@ impl Machine {
     /// Runs an invocation until it reaches a step, waits, ends, or spins without a step.
     fn run_to_next_step(
         &mut self,
-        walk: &mut ProgressScheduler,
+        scheduler: &mut ProgressScheduler,
         wave: usize,
         programs: &[Program],
         dispatches: &[DispatchState],
     ) {
-        walk.who[wave].spins = false;
+        scheduler.invocations[wave].is_spinning = false;
         let mut turns = 0;
-        let mut steps_under_way = self.count_in_flight(walk, wave, programs, dispatches);
+        let mut steps_in_flight = self.count_in_flight(scheduler, wave, programs, dispatches);
         loop {
             let ran = self.run_front_end(wave, programs, dispatches);
-            let performed = self.perform_invisible(walk, wave, programs, dispatches);
+            let performed = self.perform_non_steps(scheduler, wave, programs, dispatches);
             if !ran && !performed {
                 break;
             }
-            let now = self.count_in_flight(walk, wave, programs, dispatches);
+            let now = self.count_in_flight(scheduler, wave, programs, dispatches);
             // A new operation in flight is progress; only iterations without one count as spinning.
-            if now != steps_under_way {
-                steps_under_way = now;
+            if now != steps_in_flight {
+                steps_in_flight = now;
                 turns = 0;
             }
             turns += 1;
-            if turns > LOCAL_TURNS {
-                walk.who[wave].spins = true;
+            if turns > MAX_RUNS_WITHOUT_STEP {
+                scheduler.invocations[wave].is_spinning = true;
                 break;
             }
         }
-        let now = walk.steps.len();
+        let now = scheduler.steps.len();
         let slots = self.waves[wave].occupied_slots();
         // An operation keeps the step at which it was first seen in flight.
-        for (slot, issued) in walk.who[wave].issued.iter_mut().enumerate() {
+        for (slot, issued) in scheduler.invocations[wave].issued.iter_mut().enumerate() {
             *issued = match slots >> slot & 1 {
                 0 => None,
                 _ => issued.or(Some(now)),
@@ -469,7 +472,7 @@ impl Machine {
     /// Returns the number of steps that an invocation has issued but not performed.
     fn count_in_flight(
         &self,
-        walk: &ProgressScheduler,
+        scheduler: &ProgressScheduler,
         wave: usize,
         programs: &[Program],
         dispatches: &[DispatchState],
@@ -478,59 +481,60 @@ impl Machine {
         let Some(program) = dispatches.get(own.dispatch).and_then(|d| programs.get(d.program)) else {
             return 0;
         };
-        let is_step =
-            |slot: usize| own.operation(slot as u8, program).is_some_and(|op| walk.is_step(own.dispatch, op));
-        lanes(own.occupied_slots().into()).filter(|slot| is_step(*slot)).count()
+        let is_step = |slot: usize| {
+            own.operation(slot as u8, program).is_some_and(|op| scheduler.is_step(own.dispatch, op))
+        };
+        lanes_in_mask(own.occupied_slots().into()).filter(|slot| is_step(*slot)).count()
     }
 
     /// Checks if the current state was visited before and the cycle since then is legal.
     fn detect_cycle(
         &mut self,
-        walk: &mut ProgressScheduler,
+        scheduler: &mut ProgressScheduler,
         programs: &[Program],
         dispatches: &[DispatchState],
     ) {
-        let now = walk.steps.len();
-        let state = self.state_fingerprint(walk, programs, dispatches);
-        let first = *walk.seen.entry(state).or_insert(now);
+        let now = scheduler.steps.len();
+        let state = self.state_fingerprint(scheduler, programs, dispatches);
+        let first = *scheduler.first_visits.entry(state).or_insert(now);
         // A state that was seen before closes a cycle, which can repeat forever.
         if first == now {
             return;
         }
-        let mut standings = Vec::with_capacity(walk.players.len());
-        for wave in walk.players.clone() {
-            let ready = self.can_step(walk, wave, programs, dispatches);
-            let who = &walk.who[wave];
-            let stepped = who.last > first;
+        let mut states = Vec::with_capacity(scheduler.scheduled_waves.len());
+        for wave in scheduler.scheduled_waves.clone() {
+            let ready = self.can_step(scheduler, wave, programs, dispatches);
+            let who = &scheduler.invocations[wave];
+            let stepped = who.last_step > first;
             // Writes become visible eventually: an invocation that takes steps must not delay one for ever.
-            let kept_back = stepped && who.issued.iter().flatten().any(|issued| *issued < first);
-            if kept_back {
+            let delays_operation = stepped && who.issued.iter().flatten().any(|issued| *issued < first);
+            if delays_operation {
                 return;
             }
-            standings.push(Schedulability { started: who.started, ready: ready || stepped, served: stepped });
+            states.push(Schedulability { started: who.started, ready: ready || stepped, served: stepped });
         }
-        if walk.promises.is_satisfied(&walk.places, &standings) {
-            walk.round = Some((first, 0));
+        if scheduler.model.is_satisfied(&scheduler.places, &states) {
+            scheduler.cycle = Some((first, 0));
         }
     }
 
     /// Hashes everything that determines the possible continuations.
     fn state_fingerprint(
         &self,
-        walk: &ProgressScheduler,
+        scheduler: &ProgressScheduler,
         programs: &[Program],
         dispatches: &[DispatchState],
     ) -> u64 {
         let mut hasher = DefaultHasher::new();
-        for wave in &walk.players {
+        for wave in &scheduler.scheduled_waves {
             let own = &self.waves[*wave];
             let Some(dispatch) = dispatches.get(own.dispatch) else { continue };
-            let (who, deciding) = (&walk.who[*wave], walk.deciding.get(dispatch.program));
-            (who.begun, who.started, who.spins).hash(&mut hasher);
+            let (who, deciding) = (&scheduler.invocations[*wave], scheduler.deciding.get(dispatch.program));
+            (who.has_begun, who.started, who.is_spinning).hash(&mut hasher);
             own.fingerprint(deciding.map_or(&[][..], Vec::as_slice), &mut hasher);
             if let Some(program) = programs.get(dispatch.program) {
                 for (reference, bound) in dispatch.bindings.iter().enumerate() {
-                    let shared = walk.shared.get(own.dispatch).and_then(|shared| shared.get(reference));
+                    let shared = scheduler.shared.get(own.dispatch).and_then(|shared| shared.get(reference));
                     // Memory that only records results would make every state new.
                     if shared.copied().unwrap_or(false) || program.references.get(reference).is_none() {
                         continue;
@@ -552,7 +556,7 @@ fn deciding_registers(
     programs: &[Program],
     number: usize,
     dispatches: &[DispatchState],
-    walk: &ProgressScheduler,
+    scheduler: &ProgressScheduler,
 ) -> Vec<Register> {
     let Some(program) = programs.get(number) else { return Vec::new() };
     let mut decides = vec![false; program.registers];
@@ -563,7 +567,8 @@ fn deciding_registers(
     let shared = |reference: u16| {
         let mut users = dispatches.iter().enumerate().filter(|(_, dispatch)| dispatch.program == number);
         let is_shared = |index: usize| {
-            walk.shared
+            scheduler
+                .shared
                 .get(index)
                 .and_then(|shared| shared.get(usize::from(reference)))
                 .copied()
@@ -605,12 +610,12 @@ fn deciding_registers(
     }
     // Backward data flow to a fixpoint: an operand decides if its result does.
     loop {
-        let mut more = false;
+        let mut has_changed = false;
         let known = decides.clone();
         let is_known = |register: Register| known.get(register as usize).copied().unwrap_or(false);
         let mut mark = |register: Register| {
             if let Some(place) = decides.get_mut(register as usize) {
-                more |= !std::mem::replace(place, true);
+                has_changed |= !std::mem::replace(place, true);
             }
         };
         for op in &program.ops {
@@ -626,25 +631,28 @@ fn deciding_registers(
                 }
                 Op::Assign { to, from } | Op::Copy { to, from } if is_known(to) => mark(from),
                 Op::Address { to, index, .. } if is_known(to) => mark(index),
-                Op::Behind { to, from, .. } if is_known(to) => mark(from),
+                Op::AddressOffset { to, from, .. } if is_known(to) => mark(from),
                 Op::Texel { to, column, row, .. } if is_known(to) => {
                     mark(column);
                     mark(row);
                 }
                 Op::Apply { number } => {
-                    let Some(application) = program.applications.get(number as usize) else { continue };
-                    let words = application.result.iter().map(Application::words).sum::<Register>();
+                    let Some(application) = program.number_instructions.get(number as usize) else {
+                        continue;
+                    };
+                    let words =
+                        application.result.iter().map(NumberInstruction::register_count).sum::<Register>();
                     if (application.to..application.to + words).any(is_known) {
                         for (first, shape) in &application.operands {
-                            (*first..first + Application::words(shape)).for_each(&mut mark);
+                            (*first..first + NumberInstruction::register_count(shape)).for_each(&mut mark);
                         }
                     }
                 }
-                Op::Pick { to, from, index, words, .. } if is_known(to) => {
+                Op::ReadIndexed { to, from, index, words, .. } if is_known(to) => {
                     mark(index);
                     (from..from + words).for_each(&mut mark);
                 }
-                Op::Put { to, index, from, words, .. } if (to..to + words).any(is_known) => {
+                Op::WriteIndexed { to, index, from, words, .. } if (to..to + words).any(is_known) => {
                     mark(index);
                     mark(from);
                 }
@@ -662,7 +670,7 @@ fn deciding_registers(
                 mark(*from);
             }
         }
-        if !more {
+        if !has_changed {
             break;
         }
     }

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use super::Machine;
 use crate::fault::Fault;
 use crate::program::{MemoryOpKind, Program};
-use crate::random::lanes;
+use crate::random::lanes_in_mask;
 
 /// The interlock state of the draws of a submission.
 #[derive(Clone, Debug, Default)]
@@ -69,7 +69,7 @@ impl InterlockQueue {
 impl Machine {
     /// Removes the lanes whose section may not begin yet.
     pub(super) fn wait_for_sections(&mut self, number: usize, program: &Program) {
-        if program.sections.is_none() {
+        if program.interlock_is_ordered.is_none() {
             return;
         }
         let wave = &self.waves[number];
@@ -83,10 +83,10 @@ impl Machine {
             if self.fault == Fault::SectionNotExclusive {
                 continue;
             }
-            let may = |lane: &usize| {
+            let can_enter = |lane: &usize| {
                 wave.paths.get(*lane).is_none_or(|path| self.sections.can_enter(path[0], ordered))
             };
-            let open = lanes(*mask).filter(may).fold(0, |all, lane| all | 1 << lane);
+            let open = lanes_in_mask(*mask).filter(can_enter).fold(0, |all, lane| all | 1 << lane);
             let together = open == wave.pending_lanes(*slot);
             *mask = if ordered || together { open } else { 0 };
         }
@@ -95,7 +95,7 @@ impl Machine {
 
     /// Begins or ends the sections of some lanes.
     pub(super) fn perform_section(&mut self, number: usize, mask: u64, begins: bool) {
-        for lane in lanes(mask) {
+        for lane in lanes_in_mask(mask) {
             let Some(path) = self.waves[number].paths.get(lane) else { continue };
             match begins {
                 true => self.sections.enter_section(path[0]),

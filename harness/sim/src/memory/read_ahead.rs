@@ -15,7 +15,7 @@
 //! Only locations with a *uniform atomic scope* are recorded: all accesses are atomic, of one word and of one
 //! scope, through one reference. No atomic store stays in a store buffer in such a round.
 
-use super::{Memory, Path};
+use super::{CachePath, Memory};
 
 const SLOTS: usize = 1 << 11;
 
@@ -32,7 +32,7 @@ struct ReadAheadEntry {
 
 /// The read-ahead entries of all caches of one level.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Ahead {
+pub(crate) struct ReadAheadTable {
     /// The level of the caches that read ahead; `None` disables reading ahead.
     level: Option<u8>,
     slots: Vec<ReadAheadEntry>,
@@ -40,83 +40,85 @@ pub(crate) struct Ahead {
     epochs: Vec<u32>,
 }
 
-impl Ahead {
-    fn slot(cache: u32, reference: usize, address: u32) -> usize {
+impl ReadAheadTable {
+    fn slot_index(cache: u32, reference: usize, address: u32) -> usize {
         // Fibonacci hashing spreads neighbouring addresses over the slots.
         let mixed = (address ^ (reference as u32) << 21 ^ cache << 9).wrapping_mul(0x9e37_79b1);
         (mixed >> 21) as usize % SLOTS
     }
 
-    fn find(&mut self, path: &Path, reference: usize, address: u32) -> Option<&mut ReadAheadEntry> {
+    fn find(&mut self, path: &CachePath, reference: usize, address: u32) -> Option<&mut ReadAheadEntry> {
         let cache = path[usize::from(self.level?)];
         let epoch = self.epochs.get(cache as usize)?;
-        let kept = self.slots.get_mut(Ahead::slot(cache, reference, address))?;
-        let same = kept.address == address && kept.reference as usize == reference && kept.cache == cache;
-        (same && address != 0 && kept.epoch == *epoch).then_some(kept)
+        let entry = self.slots.get_mut(ReadAheadTable::slot_index(cache, reference, address))?;
+        let same = entry.address == address && entry.reference as usize == reference && entry.cache == cache;
+        (same && address != 0 && entry.epoch == *epoch).then_some(entry)
     }
 }
 
 impl Memory {
     /// Forgets all entries and makes the caches of this level read ahead from now on.
-    pub fn begin_ahead(&mut self, level: Option<u8>) {
-        let was_active = self.ahead.level.is_some();
-        self.ahead.level = level;
+    pub fn start_read_ahead(&mut self, level: Option<u8>) {
+        let was_active = self.read_ahead_values.level.is_some();
+        self.read_ahead_values.level = level;
         if let Some(level) = level {
-            self.ahead.epochs.clear();
-            self.ahead.epochs.resize(self.caches_of(level), 0);
+            self.read_ahead_values.epochs.clear();
+            self.read_ahead_values.epochs.resize(self.cache_count(level), 0);
         }
         if level.is_some() || was_active {
-            self.ahead.slots.clear();
+            self.read_ahead_values.slots.clear();
         }
         if level.is_some() {
-            self.ahead.slots.resize(SLOTS, ReadAheadEntry::default());
+            self.read_ahead_values.slots.resize(SLOTS, ReadAheadEntry::default());
         }
     }
 
     /// Returns true if some level reads ahead.
     #[inline]
     pub fn reads_ahead(&self) -> bool {
-        self.ahead.level.is_some()
+        self.read_ahead_values.level.is_some()
     }
 
     /// Records the value that an atomic load of this scope would read.
-    pub fn read_ahead(&mut self, path: &Path, reference: usize, address: u32, scope: u8) {
-        let Some(level) = self.ahead.level else { return };
+    pub fn record_read_ahead(&mut self, path: &CachePath, reference: usize, address: u32, scope: u8) {
+        let Some(level) = self.read_ahead_values.level else { return };
         // A load whose scope ends at or below the cache may see values that the cache does not.
-        if address == 0 || scope <= level || !self.is_calm(reference) {
+        if address == 0 || scope <= level || !self.has_uniform_atomic_scope(reference) {
             return;
         }
         let value = self.atomic_load(path, reference, address, scope);
         let cache = path[usize::from(level)];
-        let epoch = self.ahead.epochs.get(cache as usize).copied().unwrap_or(0);
-        if let Some(kept) = self.ahead.slots.get_mut(Ahead::slot(cache, reference, address)) {
-            *kept = ReadAheadEntry { address, reference: reference as u32, cache, epoch, value };
+        let epoch = self.read_ahead_values.epochs.get(cache as usize).copied().unwrap_or(0);
+        if let Some(entry) =
+            self.read_ahead_values.slots.get_mut(ReadAheadTable::slot_index(cache, reference, address))
+        {
+            *entry = ReadAheadEntry { address, reference: reference as u32, cache, epoch, value };
         }
     }
 
     /// Returns the value that was read ahead for an atomic load.
     #[inline]
-    pub fn found_ahead(&mut self, path: &Path, reference: usize, address: u32) -> Option<u32> {
-        self.ahead.level?;
-        self.ahead.find(path, reference, address).map(|kept| kept.value)
+    pub fn read_ahead_value(&mut self, path: &CachePath, reference: usize, address: u32) -> Option<u32> {
+        self.read_ahead_values.level?;
+        self.read_ahead_values.find(path, reference, address).map(|entry| entry.value)
     }
 
     /// Forgets the recorded value of a location.
     #[inline]
-    pub fn forget_ahead(&mut self, path: &Path, reference: usize, address: u32) {
-        if self.ahead.level.is_some()
-            && let Some(kept) = self.ahead.find(path, reference, address)
+    pub fn discard_read_ahead(&mut self, path: &CachePath, reference: usize, address: u32) {
+        if self.read_ahead_values.level.is_some()
+            && let Some(entry) = self.read_ahead_values.find(path, reference, address)
         {
-            kept.address = 0;
+            entry.address = 0;
         }
     }
 
     /// Drops the entries that an acquire of this scope invalidates.
     #[inline]
-    pub fn acquire_ahead(&mut self, path: &Path, scope: u8) {
+    pub fn acquire_read_ahead(&mut self, path: &CachePath, scope: u8) {
         // An acquire whose scope ends below this cache orders nothing that the cache could not see.
-        let Some(level) = self.ahead.level.filter(|level| scope > *level) else { return };
-        if let Some(epoch) = self.ahead.epochs.get_mut(path[usize::from(level)] as usize) {
+        let Some(level) = self.read_ahead_values.level.filter(|level| scope > *level) else { return };
+        if let Some(epoch) = self.read_ahead_values.epochs.get_mut(path[usize::from(level)] as usize) {
             // A new epoch invalidates all entries of the cache without a scan.
             *epoch = epoch.wrapping_add(1);
         }

@@ -2,7 +2,7 @@
 
 use super::{Wave, WaveContext, register_lanes};
 use crate::program::{LANES, Register};
-use crate::random::lanes;
+use crate::random::lanes_in_mask;
 
 impl Wave {
     pub(super) fn compute_address(
@@ -11,9 +11,9 @@ impl Wave {
         reference: u16,
         index: Register,
         (scale, offset, bytes): (u32, u32, u32),
-        surroundings: &mut WaveContext<'_>,
+        context: &mut WaveContext<'_>,
     ) {
-        let Some(bound) = surroundings.dispatch.bindings.get(usize::from(reference)).copied() else { return };
+        let Some(bound) = context.dispatch.bindings.get(usize::from(reference)).copied() else { return };
         let places = std::mem::take(&mut self.places);
         if let Some((sources, to)) = self.split_destination(register) {
             let zeros = [0; LANES];
@@ -25,14 +25,14 @@ impl Wave {
                 let within = limit.is_some_and(|limit| byte <= limit);
                 to[lane] = if within { base.wrapping_add(byte) } else { 0 };
             }
-            if bound.each_workgroup > 0 {
+            if bound.workgroup_stride > 0 {
                 for (to, place) in to.iter_mut().zip(&places).filter(|(to, _)| **to != 0) {
-                    *to = to.wrapping_add(place[0].wrapping_mul(bound.each_workgroup).wrapping_mul(4));
+                    *to = to.wrapping_add(place[0].wrapping_mul(bound.workgroup_stride).wrapping_mul(4));
                 }
             }
         }
         self.places = places;
-        self.prefetch_pointer(register, surroundings);
+        self.prefetch_pointer(register, context);
     }
 
     /// Offsets addresses to another component; out-of-bounds addresses stay so.
@@ -41,7 +41,7 @@ impl Wave {
         register: Register,
         from: Register,
         bytes: u32,
-        surroundings: &mut WaveContext<'_>,
+        context: &mut WaveContext<'_>,
     ) {
         if let Some((sources, to)) = self.split_destination(register) {
             let Some(from) = register_lanes(sources, from) else { return };
@@ -49,7 +49,7 @@ impl Wave {
                 *to = if *from == 0 { 0 } else { from.wrapping_add(bytes) };
             }
         }
-        self.prefetch_pointer(register, surroundings);
+        self.prefetch_pointer(register, context);
     }
 
     /// Computes texel addresses; 0 outside the image.
@@ -59,9 +59,9 @@ impl Wave {
         reference: u16,
         column: Register,
         row: Register,
-        surroundings: &mut WaveContext<'_>,
+        context: &mut WaveContext<'_>,
     ) {
-        let Some(bound) = surroundings.dispatch.bindings.get(usize::from(reference)).copied() else { return };
+        let Some(bound) = context.dispatch.bindings.get(usize::from(reference)).copied() else { return };
         if let Some((sources, to)) = self.split_destination(register) {
             let zeros = [0; LANES];
             let (Some(columns), rows) =
@@ -78,22 +78,22 @@ impl Wave {
                 to[lane] = if within { (bound.base + texel as u32).wrapping_mul(4) } else { 0 };
             }
         }
-        self.prefetch_pointer(register, surroundings);
+        self.prefetch_pointer(register, context);
     }
 
     /// Prefetches lines in some lanes as soon as their addresses are known.
-    pub(super) fn prefetch_pointer(&mut self, register: Register, surroundings: &mut WaveContext<'_>) {
-        if surroundings.warm_up > 0 {
-            for (pointer, memory) in &surroundings.program.reads {
-                if *pointer == register && surroundings.can_prefetch(*memory) {
-                    let mask = surroundings.random.mask(surroundings.warm_up) & self.execution_mask;
-                    let level = match surroundings.random.below(8) {
+    pub(super) fn prefetch_pointer(&mut self, register: Register, context: &mut WaveContext<'_>) {
+        if context.prefetch_rate > 0 {
+            for (pointer, memory) in &context.program.load_pointers {
+                if *pointer == register && context.can_prefetch(*memory) {
+                    let mask = context.random.mask(context.prefetch_rate) & self.execution_mask;
+                    let level = match context.random.below(8) {
                         0 => 1,
                         1 => 2,
                         2 => 3,
                         _ => 0,
                     };
-                    self.prefetch_slot(*pointer, *memory, mask, level, surroundings);
+                    self.prefetch_slot(*pointer, *memory, mask, level, context);
                 }
             }
         }
@@ -106,22 +106,22 @@ impl Wave {
         memory: u16,
         mask: u64,
         level: u8,
-        surroundings: &mut WaveContext<'_>,
+        context: &mut WaveContext<'_>,
     ) {
-        let Some(op) = surroundings.program.memory.get(usize::from(memory)) else { return };
-        let Some(bound) = surroundings.dispatch.bindings.get(usize::from(op.reference)) else { return };
+        let Some(op) = context.program.memory.get(usize::from(memory)) else { return };
+        let Some(bound) = context.dispatch.bindings.get(usize::from(op.reference)) else { return };
         let Some(addresses) = self.registers.get(pointer as usize) else { return };
-        for lane in lanes(mask & self.lanes) {
+        for lane in lanes_in_mask(mask & self.lanes) {
             let Some(path) = self.paths.get(lane) else { return };
             let word = addresses[lane] >> 2;
             if op.is_atomic() {
-                surroundings.memory.read_ahead(path, bound.reference, word, op.scope);
+                context.memory.record_read_ahead(path, bound.reference, word, op.scope);
                 continue;
             }
-            surroundings.memory.prefetch(path, bound.reference, word, op.private, level);
+            context.memory.prefetch(path, bound.reference, word, op.private, level);
             // A wide access occupies two words.
             if op.bytes > 4 && word != 0 {
-                surroundings.memory.prefetch(path, bound.reference, word + 1, op.private, level);
+                context.memory.prefetch(path, bound.reference, word + 1, op.private, level);
             }
         }
     }

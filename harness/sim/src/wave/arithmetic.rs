@@ -3,30 +3,30 @@
 use arithmetic::{NumberShape, Operand};
 
 use super::{Wave, WaveContext, join_halves, register_lanes};
-use crate::program::{Application, BallotKind, Binary, LANES, Lanes, Op, Register};
-use crate::random::lanes;
+use crate::program::{BallotKind, Binary, LANES, LaneValues, NumberInstruction, Op, Register};
+use crate::random::lanes_in_mask;
 
 impl Wave {
-    pub(super) fn split_destination(&mut self, to: Register) -> Option<(&[Lanes], &mut Lanes)> {
+    pub(super) fn split_destination(&mut self, to: Register) -> Option<(&[LaneValues], &mut LaneValues)> {
         let (sources, rest) = self.registers.split_at_mut_checked(to as usize)?;
         Some((sources, rest.first_mut()?))
     }
 
     /// Executes an instruction once per number.
-    pub(super) fn apply_instruction(&mut self, application: &Application) {
-        let Application { instruction, to, result, operands } = application;
+    pub(super) fn apply_instruction(&mut self, application: &NumberInstruction) {
+        let NumberInstruction { instruction, to, result, operands } = application;
         let mut numbers: Vec<Vec<u64>> = vec![Vec::new(); operands.len()];
-        for lane in lanes(self.execution_mask) {
+        for lane in lanes_in_mask(self.execution_mask) {
             for (numbers, (register, shape)) in numbers.iter_mut().zip(operands) {
                 numbers.clear();
                 numbers.extend(
                     (0..shape.count() as u32).map(|at| self.read_number(*register, *shape, at, lane)),
                 );
             }
-            let given: Vec<Operand<'_>> = (numbers.iter().zip(operands))
+            let inputs: Vec<Operand<'_>> = (numbers.iter().zip(operands))
                 .map(|(numbers, (_, shape))| Operand { numbers, shape: *shape })
                 .collect();
-            let all = instruction.compute(&given, result).unwrap_or_default();
+            let all = instruction.compute(&inputs, result).unwrap_or_default();
             let mut register = *to;
             let bits = result.iter().flat_map(|shape| (0..shape.count()).map(|_| shape.bits));
             for (number, bits) in all.into_iter().zip(bits) {
@@ -59,14 +59,14 @@ impl Wave {
         let word = |wave: &Wave, register: Register, lane: usize| {
             register_lanes(&wave.registers, register).map_or(0, |values| values[lane])
         };
-        for lane in lanes(self.execution_mask) {
+        for lane in lanes_in_mask(self.execution_mask) {
             match op {
-                Op::Pick { to, from, offset, index, words } => {
+                Op::ReadIndexed { to, from, offset, index, words } => {
                     let at = word(self, index, lane).saturating_add(offset);
                     let value = if at < words { word(self, from + at, lane) } else { 0 };
                     self.write_word(to, lane, value);
                 }
-                Op::Put { to, offset, index, from, words } => {
+                Op::WriteIndexed { to, offset, index, from, words } => {
                     let at = word(self, index, lane).saturating_add(offset);
                     if at < words {
                         let value = word(self, from, lane);
@@ -84,10 +84,10 @@ impl Wave {
         to: Register,
         word: u32,
         index: Register,
-        surroundings: &WaveContext<'_>,
+        context: &WaveContext<'_>,
     ) {
         let index = register_lanes(&self.registers, index).copied().unwrap_or([0; LANES]);
-        let parameters = &surroundings.dispatch.parameters;
+        let parameters = &context.dispatch.parameters;
         if let Some(to) = self.registers.get_mut(to as usize) {
             for (to, index) in to.iter_mut().zip(index) {
                 // The computed index is a byte offset.
@@ -107,9 +107,9 @@ impl Wave {
         let word = |wave: &Wave, register: Register, lane: usize| {
             register_lanes(&wave.registers, register).map_or(0, |values| values[lane])
         };
-        for lane in lanes(self.execution_mask) {
+        for lane in lanes_in_mask(self.execution_mask) {
             // No subgroup has more lanes than a word has bits.
-            let bits = word(self, ballot, lane) & BallotKind::LANES;
+            let bits = word(self, ballot, lane) & BallotKind::SUBGROUP_MASK;
             let own = self.places.get(lane).map_or(0, |place| place[3]);
             let value = match kind {
                 BallotKind::Inverse => bits >> own & 1,
@@ -160,7 +160,7 @@ impl Wave {
     }
 }
 
-fn divide_lanes(to: &mut Lanes, left: &Lanes, right: &Lanes, by: impl Fn(u32, u32) -> u32) {
+fn divide_lanes(to: &mut LaneValues, left: &LaneValues, right: &LaneValues, by: impl Fn(u32, u32) -> u32) {
     // Most divisors are uniform, and often powers of two; the processor's division is slow.
     for lane in 0..LANES {
         to[lane] = if right[lane] == 0 { 0 } else { by(left[lane], right[lane]) };

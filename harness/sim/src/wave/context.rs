@@ -12,7 +12,7 @@ pub(crate) struct WaveContext<'a> {
     pub memory: &'a mut Memory,
     pub random: &'a mut Random,
     /// The rate, of 256, of prefetches as soon as a pointer is known.
-    pub warm_up: u32,
+    pub prefetch_rate: u32,
     /// The last round that waves may run.
     pub last_round: u32,
     /// Blocks left of the budget.
@@ -22,7 +22,7 @@ pub(crate) struct WaveContext<'a> {
     /// The number of loop iterations after which a loop silently ends; for a fault.
     pub loop_limit: u32,
     /// True if some results are wrong; for a fault.
-    pub garbage: bool,
+    pub corrupts_results: bool,
 }
 
 impl<'a> WaveContext<'a> {
@@ -37,12 +37,12 @@ impl<'a> WaveContext<'a> {
             dispatch,
             memory,
             random,
-            warm_up: 0,
+            prefetch_rate: 0,
             last_round: 0,
             budget,
             stored,
             loop_limit: u32::MAX,
-            garbage: false,
+            corrupts_results: false,
         }
     }
 

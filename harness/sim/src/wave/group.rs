@@ -6,8 +6,8 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::{Wave, join_halves};
-use crate::program::{Group, GroupKind, GroupSpan, LANES, Op, Program, Register};
-use crate::random::{Random, lanes};
+use crate::program::{LANES, Op, Program, ReductionSpan, Register, SubgroupOp, SubgroupOpKind};
+use crate::random::{Random, lanes_in_mask};
 
 /// The operand of a lane in a subgroup operation.
 #[derive(Clone, Copy, Debug)]
@@ -20,17 +20,17 @@ pub(crate) struct LaneOperand {
 /// The position of a lane relative to an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LaneStatus {
-    /// It may still arrive.
-    Before,
-    /// It has arrived.
-    There,
+    /// The lane may still arrive.
+    MayArrive,
+    /// The lane has arrived.
+    Arrived,
     /// It has passed the operation, or has ended.
-    Past,
+    Passed,
 }
 
 impl Wave {
     /// Returns the subgroup operation at the program counter.
-    pub fn current_group_op(&self, program: &Program) -> Option<Group> {
+    pub fn current_group_op(&self, program: &Program) -> Option<SubgroupOp> {
         match program.ops.get(self.program_counter as usize) {
             Some(Op::Group(group)) if !self.ended => Some(*group),
             _ => None,
@@ -50,20 +50,22 @@ impl Wave {
             parked.map(|(block, _)| program.blocks.get(*block as usize).copied().unwrap_or(0))
         };
         match place {
-            None => LaneStatus::Past,
-            Some(at) if program.alone => self.lane_status_unsynchronized(at, other, program),
+            None => LaneStatus::Passed,
+            Some(at) if program.independent_invocations => {
+                self.lane_status_unsynchronized(at, other, program)
+            }
             // Rounds count loop back edges of the whole wave, so they order positions before block
             // numbers do.
             Some(_) if self.rounds != other.rounds => {
                 if self.rounds > other.rounds {
-                    LaneStatus::Past
+                    LaneStatus::Passed
                 } else {
-                    LaneStatus::Before
+                    LaneStatus::MayArrive
                 }
             }
-            Some(at) if at > other.program_counter => LaneStatus::Past,
-            Some(at) if at == other.program_counter && self.execution_mask & bit != 0 => LaneStatus::There,
-            Some(_) => LaneStatus::Before,
+            Some(at) if at > other.program_counter => LaneStatus::Passed,
+            Some(at) if at == other.program_counter && self.execution_mask & bit != 0 => LaneStatus::Arrived,
+            Some(_) => LaneStatus::MayArrive,
         }
     }
 
@@ -76,22 +78,22 @@ impl Wave {
             if inside(at) && inside(other.program_counter) {
                 // In a common loop, the iteration decides before the position does.
                 match self.iterations.get(number).cmp(&other.iterations.get(number)) {
-                    std::cmp::Ordering::Less => return LaneStatus::Before,
-                    std::cmp::Ordering::Greater => return LaneStatus::Past,
+                    std::cmp::Ordering::Less => return LaneStatus::MayArrive,
+                    std::cmp::Ordering::Greater => return LaneStatus::Passed,
                     std::cmp::Ordering::Equal => {}
                 }
             }
         }
         match at.cmp(&other.program_counter) {
-            std::cmp::Ordering::Less => LaneStatus::Before,
-            std::cmp::Ordering::Equal => LaneStatus::There,
-            std::cmp::Ordering::Greater => LaneStatus::Past,
+            std::cmp::Ordering::Less => LaneStatus::MayArrive,
+            std::cmp::Ordering::Equal => LaneStatus::Arrived,
+            std::cmp::Ordering::Greater => LaneStatus::Passed,
         }
     }
 
     /// Iterates over the lanes that have arrived.
     pub fn arrived_lanes(&self) -> impl Iterator<Item = usize> + use<> {
-        lanes(self.execution_mask)
+        lanes_in_mask(self.execution_mask)
     }
 
     /// Records that lanes enter a block. A branch diverges lanes inside a selection; outside of all
@@ -100,15 +102,15 @@ impl Wave {
         if self.branch_histories.is_empty() {
             return;
         }
-        let nested = program.nested.get(to as usize).copied().unwrap_or(false);
-        for lane in lanes(mask) {
-            let Some(way) = self.branch_histories.get_mut(lane) else { continue };
+        let nested = program.nested_blocks.get(to as usize).copied().unwrap_or(false);
+        for lane in lanes_in_mask(mask) {
+            let Some(history) = self.branch_histories.get_mut(lane) else { continue };
             if !nested {
-                *way = 0;
+                *history = 0;
             } else if branches {
                 let mut hasher = DefaultHasher::new();
-                (*way, to).hash(&mut hasher);
-                *way = hasher.finish();
+                (*history, to).hash(&mut hasher);
+                *history = hasher.finish();
             }
         }
     }
@@ -119,14 +121,14 @@ impl Wave {
     }
 
     /// Makes a lane reconverge with the lanes of a branch history.
-    pub fn reconverge_lane(&mut self, lane: usize, with: u64) {
-        if let Some(way) = self.branch_histories.get_mut(lane) {
-            *way = with;
+    pub fn reconverge_lane(&mut self, lane: usize, history: u64) {
+        if let Some(own_history) = self.branch_histories.get_mut(lane) {
+            *own_history = history;
         }
     }
 
     /// Returns the operand of a lane.
-    pub fn lane_operand(&self, group: &Group, lane: usize) -> u64 {
+    pub fn lane_operand(&self, group: &SubgroupOp, lane: usize) -> u64 {
         let low = self.register_value(group.value, lane);
         if group.is_wide() {
             join_halves(low, self.register_value(group.value + 1, lane))
@@ -150,7 +152,7 @@ impl Wave {
     }
 
     /// Returns the id of the barrier group of a lane.
-    pub fn participant_mask(&self, slot: u8, lane: usize) -> u32 {
+    pub fn barrier_group_id(&self, slot: u8, lane: usize) -> u32 {
         self.word_operands(slot, lane).2
     }
 
@@ -162,27 +164,27 @@ impl Wave {
 
 /// Returns the result for a lane: one word, two for a 64-bit number, or four for a ballot. Undefined results
 /// vary randomly.
-pub(crate) fn group_result(
-    group: &Group,
+pub(crate) fn compute_group_result(
+    group: &SubgroupOp,
     lane: u32,
     argument: u32,
     tangle: &[LaneOperand],
     random: &mut Random,
 ) -> [u32; 4] {
     let from = |source: Option<u32>, random: &mut Random| {
-        let found = source.and_then(|source| tangle.iter().find(|brought| brought.lane == source));
-        found.map_or_else(|| random.word() as u32, |brought| brought.value as u32)
+        let found = source.and_then(|source| tangle.iter().find(|operand| operand.lane == source));
+        found.map_or_else(|| random.next_word() as u32, |operand| operand.value as u32)
     };
-    let first = tangle.first().map_or(0, |brought| brought.value);
+    let first = tangle.first().map_or(0, |operand| operand.value);
     let all = |holds: &dyn Fn(u64) -> bool| u32::from(tangle.iter().all(|brought| holds(brought.value)));
     let word = match group.kind {
         // The machine numbers barrier groups itself.
-        GroupKind::Meet => 0,
-        GroupKind::Elect => u32::from(tangle.first().is_some_and(|lowest| lowest.lane == lane)),
-        GroupKind::All => all(&|value| value != 0),
-        GroupKind::Any => 1 - all(&|value| value == 0),
-        GroupKind::AllEqual => all(&|value| value == first),
-        GroupKind::Ballot => {
+        SubgroupOpKind::Reconverge => 0,
+        SubgroupOpKind::Elect => u32::from(tangle.first().is_some_and(|lowest| lowest.lane == lane)),
+        SubgroupOpKind::All => all(&|value| value != 0),
+        SubgroupOpKind::Any => 1 - all(&|value| value == 0),
+        SubgroupOpKind::AllEqual => all(&|value| value == first),
+        SubgroupOpKind::Ballot => {
             let mut words = [0; 4];
             for brought in tangle.iter().filter(|brought| brought.value != 0) {
                 if let Some(word) = words.get_mut(brought.lane as usize / 32) {
@@ -191,32 +193,32 @@ pub(crate) fn group_result(
             }
             return words;
         }
-        GroupKind::BroadcastFirst => first as u32,
-        GroupKind::Broadcast | GroupKind::Shuffle => from(Some(argument), random),
-        GroupKind::ShuffleXor => from(Some(lane ^ argument), random),
-        GroupKind::ShuffleUp => from(lane.checked_sub(argument), random),
-        GroupKind::ShuffleDown => from(lane.checked_add(argument), random),
-        GroupKind::Rotate { cluster } => {
+        SubgroupOpKind::BroadcastFirst => first as u32,
+        SubgroupOpKind::Broadcast | SubgroupOpKind::Shuffle => from(Some(argument), random),
+        SubgroupOpKind::ShuffleXor => from(Some(lane ^ argument), random),
+        SubgroupOpKind::ShuffleUp => from(lane.checked_sub(argument), random),
+        SubgroupOpKind::ShuffleDown => from(lane.checked_add(argument), random),
+        SubgroupOpKind::Rotate { cluster } => {
             // The size of a cluster is a power of two.
             let within = cluster.wrapping_sub(1);
             from(Some((lane & !within) | (lane.wrapping_add(argument) & within)), random)
         }
-        GroupKind::QuadBroadcast => from(Some((lane & !3) | (argument & 3)), random),
+        SubgroupOpKind::QuadBroadcast => from(Some((lane & !3) | (argument & 3)), random),
         // Directions 0, 1, 2 swap horizontally, vertically and diagonally: they flip bit 0, bit 1
         // or both.
-        GroupKind::QuadSwap => from(Some(lane ^ (argument + 1)), random),
-        GroupKind::Scan(span, operation) => {
+        SubgroupOpKind::QuadSwap => from(Some(lane ^ (argument + 1)), random),
+        SubgroupOpKind::Scan(span, operation) => {
             let counts = |other: u32| match span {
-                GroupSpan::Reduce => true,
-                GroupSpan::Inclusive => other <= lane,
-                GroupSpan::Exclusive => other < lane,
-                GroupSpan::Clustered(size) => other / size.max(1) == lane / size.max(1),
+                ReductionSpan::Reduce => true,
+                ReductionSpan::Inclusive => other <= lane,
+                ReductionSpan::Exclusive => other < lane,
+                ReductionSpan::Clustered(size) => other / size.max(1) == lane / size.max(1),
             };
             let counted = tangle.iter().filter(|brought| counts(brought.lane));
-            let values = counted.map(|brought| brought.value);
+            let values = counted.map(|operand| operand.value);
             // Only the first lane of an exclusive scan combines nothing.
             let all = values.reduce(|all, value| operation.apply(all, value));
-            let all = all.unwrap_or_else(|| operation.neutral());
+            let all = all.unwrap_or_else(|| operation.identity_element());
             return [all as u32, (all >> 32) as u32, 0, 0];
         }
     };

@@ -5,13 +5,13 @@ use std::ops::ControlFlow;
 
 use litmus::{Observation, Race, Test};
 use plan::Device;
-use runner::{Join, Known, RunBudget, RunError, RunSettings, RunVariant};
+use runner::{Join, RunBudget, RunError, RunMetadata, RunSettings, RunVariant};
 use sim::{Fault, SimDevice};
 
-use crate::common::{exceptions, instances, prediction, stress};
+use crate::common::{complete_prediction, disallowed_outcomes, instance_count, stress};
 
 /// Returns the race-free tests of the folders, with their texts.
-fn tests() -> Vec<(String, &'static str, Test)> {
+fn api_tests() -> Vec<(String, &'static str, Test)> {
     let folders = ["families/", "transfer/", "host/"];
     let own = litmus::corpus::tests()
         .into_iter()
@@ -24,42 +24,58 @@ fn tests() -> Vec<(String, &'static str, Test)> {
 }
 
 /// Runs a test in all variants; `None` if it has no kernels.
-fn run(device: &SimDevice, test: &Test, count: u64, seed: u64) -> Option<Result<Observation, RunError>> {
-    let runnable = runner::told(test, RunVariant::default(), &stress(device), device.capabilities()).ok()?;
+fn run_all_mechanisms(
+    device: &SimDevice,
+    test: &Test,
+    count: u64,
+    seed: u64,
+) -> Option<Result<Observation, RunError>> {
+    let runnable =
+        runner::compile_for_device(test, RunVariant::default(), &stress(device), device.capabilities())
+            .ok()?;
     let settings = RunSettings::new(stress(device), RunBudget::instances(count), seed);
-    let go_on = &mut |_: &dyn Fn() -> runner::PartialRun| ControlFlow::Continue(());
-    let (program, way) = (&runnable.program, runnable.way());
-    Some(runner::run_ways(device, program, &way, test, &settings, &mut Known::default(), go_on))
+    let on_progress = &mut |_: &dyn Fn() -> runner::PartialRun| ControlFlow::Continue(());
+    let (program, mechanisms) = (&runnable.program, runnable.mechanisms());
+    Some(runner::run_mechanisms(
+        device,
+        program,
+        &mechanisms,
+        test,
+        &settings,
+        &mut RunMetadata::default(),
+        on_progress,
+    ))
 }
 
 /// Runs every test, with its calls if it has any, and checks that no forbidden outcome occurs.
 #[test]
 fn calls_order_their_accesses() {
     let device = SimDevice::new(Fault::None);
-    let (mut wrong, mut as_they_stand) = (Vec::new(), 0);
-    for (id, _, test) in tests() {
+    let (mut wrong, mut placeable_calls) = (Vec::new(), 0);
+    for (id, _, test) in api_tests() {
         let calls = RunVariant { join: Some(Join::Calls), ..RunVariant::default() };
-        let told = runner::told(&test, calls, &stress(&device), device.capabilities());
-        assert!(told.is_ok() || test.schedule().is_none(), "{id}: {told:?}");
-        as_they_stand += u32::from(told.is_ok());
-        let seen = run(&device, &test, instances(4_000), 7).unwrap_or_else(|| panic!("{id} does not run"));
+        let runnable = runner::compile_for_device(&test, calls, &stress(&device), device.capabilities());
+        assert!(runnable.is_ok() || test.schedule().is_none(), "{id}: {runnable:?}");
+        placeable_calls += u32::from(runnable.is_ok());
+        let seen = run_all_mechanisms(&device, &test, instance_count(4_000), 7)
+            .unwrap_or_else(|| panic!("{id} does not run"));
         let seen = seen.unwrap_or_else(|error| panic!("{id}: {error}"));
-        let Some(prediction) = prediction(&test) else { continue };
-        wrong.extend(exceptions(&test, &prediction, &seen));
+        let Some(prediction) = complete_prediction(&test) else { continue };
+        wrong.extend(disallowed_outcomes(&test, &prediction, &seen));
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
-    assert!(as_they_stand >= 70, "{as_they_stand}");
+    assert!(placeable_calls >= 70, "{placeable_calls}");
 }
 
 /// Calls that a test does not need, or whose removal no run detects, each with the reason.
-const UNSEEN: [(&str, &str, &str); 3] = [
+const UNDETECTED_REMOVALS: [(&str, &str, &str); 3] = [
     (
         "families/MP+timeline.steps",
         "wait t 1",
-        "two queues would signal one timeline in no order, which no device is given",
+        "two queues would signal one timeline without an order, which is invalid",
     ),
-    ("families/PingPong+host.timeline", "wait t 1", "a queue and the host would do so"),
-    ("families/PingPong+host.timeline", "wait t 2", "a queue and the host would do so"),
+    ("families/PingPong+host.timeline", "wait t 1", "a queue and the host would signal without an order"),
+    ("families/PingPong+host.timeline", "wait t 2", "a queue and the host would signal without an order"),
 ];
 
 /// Memory is zeroed at the start of a dispatch only, so a round without that counts no instances.
@@ -70,11 +86,20 @@ fn every_round_needs_zeroed_memory() {
     let test = litmus::parse(entry.text, &entry.path).unwrap();
     let rounds = |word: &str| {
         let runnable =
-            runner::told(&test, word.parse().unwrap(), &stress(&device), device.capabilities()).unwrap();
+            runner::compile_for_device(&test, word.parse().unwrap(), &stress(&device), device.capabilities())
+                .unwrap();
         let settings = RunSettings::new(stress(&device), RunBudget::instances(20_000), 3);
-        let go_on = &mut |_: &dyn Fn() -> runner::PartialRun| ControlFlow::Continue(());
-        let (program, way) = (&runnable.program, runnable.way());
-        let seen = runner::run_ways(&device, program, &way, &test, &settings, &mut Known::default(), go_on);
+        let on_progress = &mut |_: &dyn Fn() -> runner::PartialRun| ControlFlow::Continue(());
+        let (program, mechanisms) = (&runnable.program, runnable.mechanisms());
+        let seen = runner::run_mechanisms(
+            &device,
+            program,
+            &mechanisms,
+            &test,
+            &settings,
+            &mut RunMetadata::default(),
+            on_progress,
+        );
         let seen = seen.unwrap();
         (seen.batches.unwrap().total, seen.dispatches)
     };
@@ -85,7 +110,7 @@ fn every_round_needs_zeroed_memory() {
 }
 
 /// The first words of calls that may be removed.
-const DROPPED: [&str; 8] =
+const REMOVABLE_CALLS: [&str; 8] =
     ["flush", "invalidate", "submit", "wait", "barrier", "await", "avdevice", "visdevice"];
 
 /// Without one call, a test shows its forbidden outcome, if the model then allows that.
@@ -93,13 +118,15 @@ const DROPPED: [&str; 8] =
 fn each_removed_call_is_detected() {
     let device = SimDevice::new(Fault::None);
     let (mut seen, mut refused, mut needless, mut unseen) = (0, 0, Vec::new(), Vec::new());
-    for (id, text, test) in tests() {
-        let Some(judged) = prediction(&test).filter(|judged| judged.race == Race::Free) else { continue };
+    for (id, text, test) in api_tests() {
+        let Some(judged) = complete_prediction(&test).filter(|judged| judged.race == Race::Free) else {
+            continue;
+        };
         for (line, row) in text.lines().enumerate().skip_while(|(_, row)| !row.starts_with("P0@")).skip(1) {
             for (column, cell) in row.trim_end_matches(';').split('|').enumerate() {
                 let call = cell.trim();
                 if !row.ends_with(';')
-                    || !DROPPED.iter().any(|word| call.split(['.', ' ']).next() == Some(*word))
+                    || !REMOVABLE_CALLS.iter().any(|word| call.split(['.', ' ']).next() == Some(*word))
                 {
                     continue;
                 }
@@ -120,26 +147,31 @@ fn each_removed_call_is_detected() {
                     refused += 1;
                     continue;
                 };
-                let Some(said) = prediction(&less) else { continue };
+                let Some(prediction_without_call) = complete_prediction(&less) else { continue };
                 let allowed = |of: &litmus::Prediction| {
                     let allowed = of.outcomes.iter().filter(|(_, says)| says.allowed);
                     allowed.map(|(outcome, _)| outcome.clone()).collect::<Vec<_>>()
                 };
                 let name = format!("{id} without `{call}`");
-                if said.race == Race::Free && allowed(&said) == allowed(&judged) {
+                if prediction_without_call.race == Race::Free
+                    && allowed(&prediction_without_call) == allowed(&judged)
+                {
                     needless.push(name);
                     continue;
                 }
                 let shows = [1, 2, 3].into_iter().any(|seed| {
-                    let ran = run(&device, &less, instances(20_000), seed);
-                    ran.is_some_and(|ran| ran.is_ok_and(|ran| !exceptions(&test, &judged, &ran).is_empty()))
+                    let ran = run_all_mechanisms(&device, &less, instance_count(20_000), seed);
+                    ran.is_some_and(|ran| {
+                        ran.is_ok_and(|ran| !disallowed_outcomes(&test, &judged, &ran).is_empty())
+                    })
                 });
                 if shows { seen += 1 } else { unseen.push(name) }
             }
         }
     }
     println!("{seen} seen, {refused} refused, needless: {needless:#?}, unseen: {unseen:#?}");
-    let told: Vec<String> = UNSEEN.iter().map(|(id, call, _)| format!("{id} without `{call}`")).collect();
-    assert_eq!(unseen, told);
+    let expected: Vec<String> =
+        UNDETECTED_REMOVALS.iter().map(|(id, call, _)| format!("{id} without `{call}`")).collect();
+    assert_eq!(unseen, expected);
     assert!(seen >= 30, "{seen}");
 }

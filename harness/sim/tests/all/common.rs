@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use litmus::{Observation, Prediction, Race, Test};
-use model::{Model, Options, predict};
+use model::{Model, PredictOptions, predict};
 use plan::{Device, DeviceError};
 use runner::{Cause, Join, RunBudget, RunError, RunSettings, Stress};
 use shaders::{KernelConfig, Pipelines, Variant};
@@ -15,7 +15,7 @@ use sim::SimDevice;
 pub static VULKAN: LazyLock<Model> = LazyLock::new(|| Model::shipped("vulkan").unwrap().unwrap());
 
 /// Returns a number of cases: small by default, larger if the environment requests a soak.
-pub fn cases(usual: u64) -> u64 {
+pub fn case_count(usual: u64) -> u64 {
     match std::env::var("VK_LITMUS_SOAK_CASES").ok().and_then(|cases| cases.parse::<u64>().ok()) {
         Some(cases) => cases.max(usual),
         None => usual,
@@ -23,7 +23,7 @@ pub fn cases(usual: u64) -> u64 {
 }
 
 /// Returns the number of instances of each test; a soak has more.
-pub fn instances(usual: u64) -> u64 {
+pub fn instance_count(usual: u64) -> u64 {
     if std::env::var_os("VK_LITMUS_SOAK").is_some() { usual * 40 } else { usual }
 }
 
@@ -65,45 +65,50 @@ pub fn run_under(
     join: Join,
 ) -> Option<Result<Observation, RunError>> {
     let config = KernelConfig { variant, ..stress.kernel_config(device.capabilities()) };
-    let program = shaders::program(test, &config, Pipelines::Merged).ok()?;
+    let program = shaders::compile_program(test, &config, Pipelines::Merged).ok()?;
     let needs = &test.metadata.needs;
-    let lacking = runner::RunVariant::default().lacking(&program, needs, device.capabilities());
+    let lacking = runner::RunVariant::default().missing_capability(&program, needs, device.capabilities());
     assert!(lacking.is_none(), "{}: {lacking:?}", test.name);
     // The step budget of the device ends hangs, independent of the load of this host.
-    let patience = Duration::from_secs(3600);
+    let submission_timeout = Duration::from_secs(3600);
     let settings =
-        RunSettings { patience, ..RunSettings::new(stress, RunBudget::instances(instances), seed) };
+        RunSettings { submission_timeout, ..RunSettings::new(stress, RunBudget::instances(instances), seed) };
     // If a barrier cannot order the dispatches, as between queues, the first join that can is used.
     let join = match join {
-        Join::Barrier if join.refused(&program).is_some() => {
-            Join::ALL.into_iter().find(|way| way.refused(&program).is_none()).unwrap_or(join)
+        Join::Barrier if join.refusal_reason(&program).is_some() => {
+            Join::ALL.into_iter().find(|way| way.refusal_reason(&program).is_none()).unwrap_or(join)
         }
         join => join,
     };
-    if join != Join::Barrier && join.refused(&program).is_some() {
+    if join != Join::Barrier && join.refusal_reason(&program).is_some() {
         return None;
     }
     // Memory types that the host cannot map behave the same.
-    let memory = match runner::RunVariant::default().memory(&program) {
+    let memory = match runner::RunVariant::default().location_memory(&program) {
         memory @ plan::BufferMemory::Mapped(_) => memory,
         _ => plan::BufferMemory::Device,
     };
-    let way = (join, memory);
-    let ran = runner::run_program(device, &program, way, test, &settings, &mut |_| ControlFlow::Continue(()));
+    let mechanism = (join, memory);
+    let ran =
+        runner::run_program(device, &program, mechanism, test, &settings, &mut |_| ControlFlow::Continue(()));
     let lacks = |error: &RunError| matches!(error.cause, Cause::Device(DeviceError::Unsupported(_)));
     assert!(!ran.as_ref().is_err_and(lacks), "{}: {ran:?}", test.name);
     Some(ran)
 }
 
 /// Returns the model's prediction; `None` if it is incomplete.
-pub fn prediction(test: &Test) -> Option<Prediction> {
-    let prediction =
-        predict(test, &VULKAN, &Options { budget: model::Budget::UNLIMITED, ..Options::default() }).ok()?;
+pub fn complete_prediction(test: &Test) -> Option<Prediction> {
+    let prediction = predict(
+        test,
+        &VULKAN,
+        &PredictOptions { budget: model::Budget::UNLIMITED, ..PredictOptions::default() },
+    )
+    .ok()?;
     prediction.complete.then_some(prediction)
 }
 
 /// Returns the forbidden outcomes of a race-free test, and raw values that no execution produces.
-pub fn exceptions(test: &Test, prediction: &Prediction, seen: &Observation) -> Vec<String> {
+pub fn disallowed_outcomes(test: &Test, prediction: &Prediction, seen: &Observation) -> Vec<String> {
     if prediction.race != Race::Free {
         return Vec::new();
     }

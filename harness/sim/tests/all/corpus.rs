@@ -6,7 +6,7 @@ use std::sync::{LazyLock, OnceLock};
 use litmus::{Prediction, Race, Test};
 use sim::{Fault, SimDevice};
 
-use crate::common::{exceptions, instances, prediction, run, run_variant};
+use crate::common::{complete_prediction, disallowed_outcomes, instance_count, run, run_variant};
 
 /// A test of the corpus that can run.
 struct Entry {
@@ -18,7 +18,7 @@ struct Entry {
 impl Entry {
     /// Returns the model's prediction, computed once per test binary.
     fn prediction(&self) -> Option<&Prediction> {
-        self.prediction.get_or_init(|| prediction(&self.test)).as_ref()
+        self.prediction.get_or_init(|| complete_prediction(&self.test)).as_ref()
     }
 }
 
@@ -52,12 +52,12 @@ fn no_forbidden_outcome_and_most_weak_outcomes_occur() {
         let Entry { id, test, .. } = entry;
         let folder = folders.entry(id.split('/').next().unwrap_or_default().to_owned()).or_default();
         folder.1 += 1;
-        let Some(seen) = run(&device, test, instances(5_000), 11) else { continue };
+        let Some(seen) = run(&device, test, instance_count(5_000), 11) else { continue };
         folder.0 += 1;
         let seen = seen.unwrap_or_else(|error| panic!("{id}: {error}"));
         let Some(prediction) = entry.prediction() else { continue };
         total += seen.accounted_instances();
-        wrong.extend(exceptions(test, prediction, &seen));
+        wrong.extend(disallowed_outcomes(test, prediction, &seen));
         if prediction.race != Race::Free {
             continue;
         }
@@ -95,15 +95,15 @@ fn no_variant_shows_a_forbidden_outcome() {
             if !(index + number).is_multiple_of(share) {
                 continue;
             }
-            let Ok(meaning) = shaders::meaning(test, variant) else { continue };
-            let Some(seen) = run_variant(&device, test, instances(600), 3, variant) else { continue };
+            let Ok(meaning) = shaders::effective_test(test, variant) else { continue };
+            let Some(seen) = run_variant(&device, test, instance_count(600), 3, variant) else { continue };
             let seen = seen.unwrap_or_else(|error| panic!("{id} {name}: {error}"));
             let prediction = if meaning == *test {
                 entry.prediction()
             } else {
                 let known = predicted.iter().position(|(known, _)| *known == meaning);
                 let index = known.unwrap_or_else(|| {
-                    let prediction = prediction(&meaning);
+                    let prediction = complete_prediction(&meaning);
                     predicted.push((meaning, prediction));
                     predicted.len() - 1
                 });
@@ -111,7 +111,9 @@ fn no_variant_shows_a_forbidden_outcome() {
             };
             let Some(prediction) = prediction else { continue };
             *ran.entry(name).or_insert(0) += 1;
-            wrong.extend(exceptions(test, prediction, &seen).into_iter().map(|w| format!("{name} {w}")));
+            wrong.extend(
+                disallowed_outcomes(test, prediction, &seen).into_iter().map(|w| format!("{name} {w}")),
+            );
         }
     }
     println!("{ran:?}");
@@ -154,7 +156,7 @@ fn the_weak_shapes_show() {
             missing.push(format!("{id} is no test"));
             continue;
         };
-        let seen = run(&device, test, instances(60_000), 5).unwrap().unwrap();
+        let seen = run(&device, test, instance_count(60_000), 5).unwrap().unwrap();
         let meets = |outcome: &litmus::Outcome| {
             test.question
                 .as_ref()

@@ -73,17 +73,17 @@ fn rounds_are_counted_as_batches() {
 fn a_malformed_module_is_reported_with_its_word() {
     let device = SimDevice::new(Fault::None);
     let good = words(SB);
-    let told = |words: Vec<u32>| match device.prepare(&plan(words, 4)) {
+    let prepare_error = |words: Vec<u32>| match device.prepare(&plan(words, 4)) {
         Err(DeviceError::InvalidPlan(why)) => why,
         other => panic!("{:?}", other.err()),
     };
     let mut cut = good.clone();
     cut.truncate(good.len() - 3);
-    let why = told(cut);
+    let why = prepare_error(cut);
     assert!(why.starts_with("kernel 0: malformed SPIR-V at word "), "{why}");
     let mut zero = good.clone();
     zero[5] = 17;
-    let why = told(zero);
+    let why = prepare_error(zero);
     assert!(why.contains("at word 5: an instruction of 0 words"), "{why}");
 }
 

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use litmus::suite::Suite;
 use litmus::{Observation, Prediction, Race, Test};
 use plan::Device;
-use runner::{Known, RunBudget, RunError, RunSettings, RunVariant, Runnable};
-use sim::{Expect, FAULTS, Fault, SimDevice};
+use runner::{RunBudget, RunError, RunMetadata, RunSettings, RunVariant, Runnable};
+use sim::{ExpectedEffect, FAULTS, Fault, SimDevice};
 
-use crate::common::{exceptions, prediction, stress};
+use crate::common::{complete_prediction, disallowed_outcomes, stress};
 
 /// A test of the suite.
 struct Case {
@@ -23,14 +23,22 @@ struct Case {
 impl Case {
     fn run(&self, device: &SimDevice, instances: u64, seed: u64) -> Result<Observation, RunError> {
         let settings = RunSettings::new(stress(device), RunBudget::instances(instances), seed);
-        let (program, way) = (&self.runnable.program, self.runnable.way());
-        let go_on = &mut |_: &dyn Fn() -> runner::PartialRun| ControlFlow::Continue(());
-        runner::run_ways(device, program, &way, &self.test, &settings, &mut Known::default(), go_on)
+        let (program, mechanisms) = (&self.runnable.program, self.runnable.mechanisms());
+        let on_progress = &mut |_: &dyn Fn() -> runner::PartialRun| ControlFlow::Continue(());
+        runner::run_mechanisms(
+            device,
+            program,
+            &mechanisms,
+            &self.test,
+            &settings,
+            &mut RunMetadata::default(),
+            on_progress,
+        )
     }
 }
 
 /// Returns the race-free tests of the suite.
-fn suite() -> Vec<Case> {
+fn race_free_cases() -> Vec<Case> {
     let suites = litmus::corpus::suites();
     let entry = suites.iter().find(|suite| suite.id == "faults").unwrap();
     let suite = Suite::parse(entry.text, &entry.path).unwrap();
@@ -42,8 +50,9 @@ fn suite() -> Vec<Case> {
         let entry = tests.iter().find(|test| test.id == name)?;
         let variant: RunVariant = variant.parse().unwrap();
         let test = litmus::parse(entry.text, &entry.path).unwrap();
-        let runnable = runner::told(&test, variant, &stress(&device), device.capabilities()).ok()?;
-        let prediction = prediction(&shaders::meaning(&test, variant.shader).ok()?)?;
+        let runnable =
+            runner::compile_for_device(&test, variant, &stress(&device), device.capabilities()).ok()?;
+        let prediction = complete_prediction(&shaders::effective_test(&test, variant.shader).ok()?)?;
         (prediction.race == Race::Free).then_some(Case { id, test, prediction, runnable })
     });
     cases.collect()
@@ -67,7 +76,7 @@ fn known_finders() -> HashMap<String, Vec<String>> {
 /// Returns the effect of a fault on the suite: `expected` if some test has it, else the first effect.
 ///
 /// The suite starts with the tests that are known to detect the fault.
-fn find(fault: Fault, suite: &[Case], expected: &str, limit: Duration) -> (&'static str, String) {
+fn find_effect(fault: Fault, suite: &[Case], expected: &str, limit: Duration) -> (&'static str, String) {
     let device = SimDevice::new(fault);
     let since = Instant::now();
     let mut inconclusive = None;
@@ -77,7 +86,7 @@ fn find(fault: Fault, suite: &[Case], expected: &str, limit: Duration) -> (&'sta
                 Err(error) => error.to_string(),
                 Ok(seen) if seen.discarded_dispatches * 100 > seen.dispatches => "not executed".into(),
                 Ok(seen) => {
-                    if let Some(wrong) = exceptions(&case.test, &case.prediction, &seen).first() {
+                    if let Some(wrong) = disallowed_outcomes(&case.test, &case.prediction, &seen).first() {
                         return ("violates", format!("{}: {wrong}, {instances} instances a test", case.id));
                     }
                     String::new()
@@ -100,7 +109,7 @@ fn find(fault: Fault, suite: &[Case], expected: &str, limit: Duration) -> (&'sta
 
 #[test]
 fn the_suite_detects_every_visible_fault() {
-    let mut suite = suite();
+    let mut suite = race_free_cases();
     assert!(suite.len() > 10);
     let finders = known_finders();
     let mut wrong = Vec::new();
@@ -108,11 +117,11 @@ fn the_suite_detects_every_visible_fault() {
         // A matrix without this fault changes only the order.
         let known = finders.get(row.name);
         suite.sort_by_key(|case| !known.is_some_and(|tests| tests.contains(&case.id)));
-        let invisible = matches!(row.expect, Expect::Invisible(_));
+        let invisible = matches!(row.expect, ExpectedEffect::Invisible(_));
         // The search for a fault that is declared invisible is short.
         let limit = if invisible { Duration::from_millis(300) } else { Duration::from_secs(60) };
         let since = Instant::now();
-        let (found, by) = find(row.fault, &suite, row.expect.word(), limit);
+        let (found, by) = find_effect(row.fault, &suite, row.expect.word(), limit);
         println!("{:32} {found:12} {:>6} ms  {by}", row.name, since.elapsed().as_millis());
         if found != row.expect.word() {
             wrong.push(format!("{}: {found}, not {}: {by}", row.name, row.expect.word()));

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use litmus::Race;
 use sim::{Fault, SimDevice};
 
-use crate::common::{exceptions, instances, prediction, run};
+use crate::common::{complete_prediction, disallowed_outcomes, instance_count, run};
 
 #[test]
 fn tests_of_other_tools_show_no_forbidden_outcome() {
@@ -24,7 +24,7 @@ fn tests_of_other_tools_show_no_forbidden_outcome() {
         let Ok(mut test) = litmus::parse(&text, &name) else { continue };
         // Devices do not apply the filter, so only the whole program can be judged.
         (test.filter, test.khronos) = (None, None);
-        let Some(seen) = run(&device, &test, instances(1_000), 17) else { continue };
+        let Some(seen) = run(&device, &test, instance_count(1_000), 17) else { continue };
         let seen = match seen {
             Ok(seen) => seen,
             // The test documents a barrier that is never complete.
@@ -35,10 +35,11 @@ fn tests_of_other_tools_show_no_forbidden_outcome() {
         };
         ran += 1;
         total += seen.accounted_instances();
-        let Some(prediction) = prediction(&test) else { continue };
+        let Some(prediction) = complete_prediction(&test) else { continue };
         free += u32::from(prediction.race == Race::Free);
-        wrong
-            .extend(exceptions(&test, &prediction, &seen).into_iter().map(|wrong| format!("{name} {wrong}")));
+        wrong.extend(
+            disallowed_outcomes(&test, &prediction, &seen).into_iter().map(|wrong| format!("{name} {wrong}")),
+        );
     }
     println!(
         "{ran} of {} files ran, {free} of them race-free, {total} instances; ended early: {ended:#?}",

@@ -9,7 +9,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use shaders::{Pipelines, Program};
 use sim::{Fault, SimDevice};
 
-use crate::common::{cases, exceptions, prediction, run, stress};
+use crate::common::{case_count, complete_prediction, disallowed_outcomes, run, stress};
 
 const MASKS: [&str; 10] = [
     ".shader_write",
@@ -38,14 +38,14 @@ const ACCESSES: [&str; 8] = [
 type Thread = (Vec<(bool, usize)>, Vec<usize>, Vec<(bool, usize)>);
 
 /// The threads of each phase, and pairs of threads that are unordered although their phases are ordered.
-type Phased = (Vec<Vec<Thread>>, u8);
+type PhasedProgram = (Vec<Vec<Thread>>, u8);
 
-fn phased() -> impl Strategy<Value = Phased> {
+fn phased_program() -> impl Strategy<Value = PhasedProgram> {
     let half = || (any::<bool>(), 0..MASKS.len());
     let halves = move || proptest::collection::vec(half(), 0..2);
     let thread = move || (halves(), proptest::collection::vec(0..ACCESSES.len(), 1..3), halves());
     // Prefers choices that complete the intended order.
-    let right = move || {
+    let completing_thread = move || {
         let mask = |range: std::ops::Range<usize>| (range, Just(0)).prop_map(|(index, _)| index);
         (mask(0..8), proptest::collection::vec(0..ACCESSES.len(), 1..3), mask(0..8)).prop_map(
             |(to, accesses, from)| {
@@ -55,12 +55,12 @@ fn phased() -> impl Strategy<Value = Phased> {
             },
         )
     };
-    let phase = proptest::collection::vec(prop_oneof![1 => thread(), 2 => right()], 1..3);
+    let phase = proptest::collection::vec(prop_oneof![1 => thread(), 2 => completing_thread()], 1..3);
     (proptest::collection::vec(phase, 2..4), prop_oneof![2 => Just(0u8), 1 => any::<u8>()])
 }
 
 /// Returns the litmus text; `y` is another name of `x`.
-fn text((phases, missing): &Phased) -> String {
+fn litmus_text((phases, missing): &PhasedProgram) -> String {
     let (mut columns, mut phase_of, mut value) = (Vec::new(), Vec::new(), 0);
     for (phase, threads) in phases.iter().enumerate() {
         for (before, accesses, after) in threads {
@@ -102,18 +102,18 @@ fn text((phases, missing): &Phased) -> String {
 
 /// Returns the test as recorded for the device. Every thread of a phase follows all threads of earlier
 /// phases, and begins with the dependency before its phase.
-fn recorded(test: &Test, program: &Program) -> Test {
+fn recorded_test(test: &Test, program: &Program) -> Test {
     let mut recorded = test.clone();
     recorded.system_sync.clear();
     let mut earlier: Vec<ThreadId> = Vec::new();
     for phase in &program.phases {
-        let own: Vec<ThreadId> = phase.parts.iter().flat_map(|part| part.threads.clone()).collect();
+        let own: Vec<ThreadId> = phase.kernels.iter().flat_map(|part| part.threads.clone()).collect();
         for thread in &own {
             let code = &mut recorded.threads[usize::from(thread.0)].instructions;
             code.retain(|instruction| !matches!(instruction.kind, InstructionKind::System(_)));
             let halves = [
-                SystemOperation::Available(phase.before.available),
-                SystemOperation::Visible(phase.before.visible),
+                SystemOperation::Available(phase.dependency.available),
+                SystemOperation::Visible(phase.dependency.visible),
             ];
             for half in halves.into_iter().rev() {
                 let kind = InstructionKind::System(half);
@@ -133,31 +133,33 @@ fn recorded(test: &Test, program: &Program) -> Test {
 
 #[test]
 fn the_recorded_program_is_the_judged_one() {
-    let wanted = cases(25);
+    let wanted = case_count(25);
     let device = SimDevice::new(Fault::None);
     let mut runner =
         TestRunner::new_with_rng(Config::default(), TestRng::from_seed(RngAlgorithm::ChaCha, &[9; 32]));
     let (mut tried, mut ran, mut same, mut racy, mut total) = (0, 0, 0_u64, 0_u64, 0);
     let mut wrong = Vec::new();
     let config = stress(&device).kernel_config(device.capabilities());
-    let strategy = phased();
+    let strategy = phased_program();
     while ran < wanted && tried < wanted * 40 {
         tried += 1;
         let drawn = strategy.new_tree(&mut runner).unwrap().current();
-        let text = text(&drawn);
+        let text = litmus_text(&drawn);
         let test = litmus::parse(&text, "R").unwrap_or_else(|errors| panic!("{text}\n{errors}"));
-        let Ok(program) = shaders::program(&test, &config, Pipelines::Merged) else { continue };
-        let (Some(judged), Some(as_run)) = (prediction(&test), prediction(&recorded(&test, &program))) else {
+        let Ok(program) = shaders::compile_program(&test, &config, Pipelines::Merged) else { continue };
+        let (Some(judged), Some(as_run)) =
+            (complete_prediction(&test), complete_prediction(&recorded_test(&test, &program)))
+        else {
             continue;
         };
-        let allowed = |of: &litmus::Prediction| -> Vec<Outcome> {
+        let allowed_outcomes = |of: &litmus::Prediction| -> Vec<Outcome> {
             of.outcomes.iter().filter(|(_, says)| says.allowed).map(|(outcome, _)| outcome.clone()).collect()
         };
-        let (own, run_as) = (allowed(&judged), allowed(&as_run));
+        let (own, run_as) = (allowed_outcomes(&judged), allowed_outcomes(&as_run));
         // If the original is race-free, the recorded program must be, and must allow no additional outcome.
         if judged.race == Race::Free && (as_run.race != Race::Free || run_as.iter().any(|o| !own.contains(o)))
         {
-            wrong.push(format!("less is asked of devices:\n{text}"));
+            wrong.push(format!("the recorded program is weaker:\n{text}"));
         }
         let named = text.contains("device.");
         if named && drawn.1 == 0 {
@@ -165,7 +167,7 @@ fn the_recorded_program_is_the_judged_one() {
             racy += u64::from(judged.race != Race::Free);
             // If every pair of threads is ordered, both have the same outcomes.
             if (judged.race, &own) != (as_run.race, &run_as) {
-                wrong.push(format!("something else is asked of devices:\n{text}\n{own:?}\n{run_as:?}"));
+                wrong.push(format!("the recorded program differs:\n{text}\n{own:?}\n{run_as:?}"));
             }
         }
         if judged.race == Race::Free {
@@ -173,7 +175,7 @@ fn the_recorded_program_is_the_judged_one() {
             let seen = seen.unwrap_or_else(|error| panic!("{text}\n{error}"));
             ran += 1;
             total += seen.accounted_instances();
-            let bad = exceptions(&test, &judged, &seen);
+            let bad = disallowed_outcomes(&test, &judged, &seen);
             if !bad.is_empty() {
                 wrong.push(format!("{text}\n{bad:#?}"));
             }

@@ -25,11 +25,11 @@ const MODELS: [&str; 12] = [
     "sg=unfair",
 ];
 /// Maximum number of submissions in which an expected hang must occur; the first hang ends the search.
-const WALKS: u32 = 2_000;
-/// Number of submissions without a hang if none is expected.
-const WALKS_WHERE_ALL_ENDS: u32 = 25;
+const MAX_SUBMISSIONS: u32 = 2_000;
+/// Number of submissions if no hang is expected.
+const SUBMISSIONS_WITHOUT_HANG: u32 = 25;
 /// Kernels have no divergent control barriers, and only buffer memory.
-const RULES: [&str; 3] = [
+const REFUSED_BY_RULE: [&str; 3] = [
     "control barrier under a branch",
     "control barrier not reached by every thread",
     "split barrier in a progress test",
@@ -39,8 +39,8 @@ fn settings(runs: u32) -> ProgressSettings {
     ProgressSettings {
         placement: UnitAssignment::Plain,
         runs,
-        enough: 1,
-        longest: Duration::from_millis(1),
+        max_hangs: 1,
+        dispatch_timeout: Duration::from_millis(1),
         seed: 1,
     }
 }
@@ -49,7 +49,7 @@ fn settings(runs: u32) -> ProgressSettings {
 fn hangs_are_those_of_the_checker() {
     let vulkan = Model::shipped("vulkan").unwrap().unwrap();
     let models: Vec<ProgressModel> = MODELS.iter().map(|name| name.parse().unwrap()).collect();
-    let (mut wrong, mut asked, mut skipped) = (Vec::new(), 0, 0);
+    let (mut wrong, mut compared, mut skipped) = (Vec::new(), 0, 0);
     for entry in litmus::corpus::progress_tests() {
         let test = litmus::parse(entry.text, &entry.id).unwrap();
         let answers =
@@ -57,19 +57,23 @@ fn hangs_are_those_of_the_checker() {
                 .unwrap();
         for (name, answer) in MODELS.iter().zip(answers) {
             let ends = answer.terminates.unwrap();
-            let device = SimDevice::scheduled(name.parse().unwrap());
-            let (seen, failure) =
-                run(&device, &test, &settings(if ends { WALKS_WHERE_ALL_ENDS } else { WALKS }), &mut |_| {});
+            let device = SimDevice::with_progress_model(name.parse().unwrap());
+            let (seen, failure) = run(
+                &device,
+                &test,
+                &settings(if ends { SUBMISSIONS_WITHOUT_HANG } else { MAX_SUBMISSIONS }),
+                &mut |_| {},
+            );
             if let Some(failure) = failure {
                 assert!(
-                    RULES.contains(&failure.to_string().as_str()),
+                    REFUSED_BY_RULE.contains(&failure.to_string().as_str()),
                     "{} under {name}: {failure}",
                     entry.id
                 );
                 skipped += 1;
                 continue;
             }
-            asked += 1;
+            compared += 1;
             if ends == seen.hangs.is_empty() {
                 continue;
             }
@@ -82,7 +86,7 @@ fn hangs_are_those_of_the_checker() {
             ));
         }
     }
-    println!("{asked} compared; {skipped} skipped: no kernel");
-    assert!(asked >= 400, "{asked}");
-    assert!(wrong.is_empty(), "{} of {asked}:\n{}", wrong.len(), wrong.join("\n"));
+    println!("{compared} compared; {skipped} skipped: no kernel");
+    assert!(compared >= 400, "{compared}");
+    assert!(wrong.is_empty(), "{} of {compared}:\n{}", wrong.len(), wrong.join("\n"));
 }

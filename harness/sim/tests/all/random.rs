@@ -6,7 +6,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use sim::{Fault, SimDevice};
 
-use crate::common::{cases, exceptions, prediction, run};
+use crate::common::{case_count, complete_prediction, disallowed_outcomes, run};
 
 /// An instruction as text; `r` selects registers and `v` values.
 #[derive(Clone, Debug)]
@@ -32,20 +32,20 @@ fn line() -> impl Strategy<Value = Line> {
 }
 
 #[derive(Clone, Debug)]
-struct Random {
+struct RandomTest {
     threads: Vec<Vec<Line>>,
     /// 0: a workgroup each; 1: one workgroup, separate subgroups; 2: one subgroup; 3: mixed.
     placement: u8,
     /// Strength of most accesses: 0 any, 1 all atomic, 2 mostly correct.
     style: u8,
-    /// The kind of the locations: an index into [`DRESSES`].
-    dress: usize,
+    /// The kind of the locations: an index into [`DECLARATIONS`].
+    declarations: usize,
     /// Number of rounds of a split barrier in each thread, all in one workgroup.
     rounds: usize,
 }
 
 /// Declarations of the locations, and the storage classes of `x` and `y`, and of `f` and `g`.
-const DRESSES: [(&str, &str, [&str; 2]); 9] = [
+const DECLARATIONS: [(&str, &str, [&str; 2]); 9] = [
     ("x = 0; y = 0; f = 0; g = 0;", "", ["sc0", "sc0"]),
     ("x = 0; y = 0; f = 0; g = 0;", "", ["sc0", "sc0"]),
     ("image u32 x = 0; image u32 y = 0; f = 0; g = 0;", ".semsc2", ["sc2", "sc0"]),
@@ -59,26 +59,26 @@ const DRESSES: [(&str, &str, [&str; 2]); 9] = [
 /// The index of the vector declarations.
 const VECTORS: usize = 8;
 
-fn program() -> impl Strategy<Value = Random> {
+fn program() -> impl Strategy<Value = RandomTest> {
     (
         proptest::collection::vec(proptest::collection::vec(line(), 1..5), 2..4),
         0u8..4,
         0u8..3,
-        0..DRESSES.len(),
+        0..DECLARATIONS.len(),
     )
-        .prop_map(|(threads, placement, style, dress)| Random {
+        .prop_map(|(threads, placement, style, dress)| RandomTest {
             threads,
             placement,
             style,
-            dress,
+            declarations: dress,
             rounds: 0,
         })
 }
 
 /// Generates programs of one workgroup whose threads arrive and wait once or twice, in one subgroup or
 /// several.
-fn with_split_barriers() -> impl Strategy<Value = Random> {
-    (program(), 1u8..3, 1usize..3).prop_map(|(random, placement, rounds)| Random {
+fn with_split_barriers() -> impl Strategy<Value = RandomTest> {
+    (program(), 1u8..3, 1usize..3).prop_map(|(random, placement, rounds)| RandomTest {
         placement,
         rounds,
         ..random
@@ -87,7 +87,7 @@ fn with_split_barriers() -> impl Strategy<Value = Random> {
 
 /// Returns the halves of the split barriers of a thread, each with the line number before which it is
 /// inserted.
-fn halves(lines: &[Line], rounds: usize, classes: &str) -> Vec<(usize, String)> {
+fn barrier_halves(lines: &[Line], rounds: usize, classes: &str) -> Vec<(usize, String)> {
     let of = |half: usize| &lines[half % lines.len()];
     let mut places: Vec<usize> =
         (0..2 * rounds).map(|half| (usize::from(of(half).extra) + half) % (lines.len() + 1)).collect();
@@ -112,8 +112,8 @@ fn halves(lines: &[Line], rounds: usize, classes: &str) -> Vec<(usize, String)> 
 
 /// Returns the litmus text. Non-atomic accesses use `x` and `y` in the mostly correct style; atomics use `f`
 /// and `g`.
-fn text(random: &Random) -> String {
-    let (declarations, classes, sc) = DRESSES[random.dress];
+fn litmus_text(random: &RandomTest) -> String {
+    let (declarations, classes, sc) = DECLARATIONS[random.declarations];
     let mut columns = Vec::new();
     let mut value = 0;
     for (number, lines) in random.threads.iter().enumerate() {
@@ -126,7 +126,7 @@ fn text(random: &Random) -> String {
         let mut column = vec![format!("P{number}@sg {sg}, wg {wg}, qf 0")];
         // Jumps do not skip barriers.
         let (mut register, mut guard) = (0, random.rounds > 0);
-        let halves = halves(lines, random.rounds, classes);
+        let halves = barrier_halves(lines, random.rounds, classes);
         let before =
             |at: usize| halves.iter().filter(move |(place, _)| *place == at).map(|(_, text)| text.clone());
         for (at, Line { kind, location, scope, order, extra }) in lines.iter().enumerate() {
@@ -170,7 +170,7 @@ fn text(random: &Random) -> String {
             let semantics = semantics.as_str();
             // A non-atomic access of a vector uses all components, two of them or one; an atomic uses the
             // first.
-            let vector = random.dress == VECTORS && matches!(location, "x" | "y");
+            let vector = random.declarations == VECTORS && matches!(location, "x" | "y");
             let whole = if location == "x" { 2 } else { 3 };
             let (count, first) = match (vector, order) {
                 (false, _) => (1, 0),
@@ -278,7 +278,7 @@ fn an_acquire_of_two_words_invalidates() {
             );
             let test = litmus::parse(&text, "MP").unwrap();
             let seen = run(&device, &test, 100_000, 3).unwrap().unwrap();
-            let wrong = exceptions(&test, &prediction(&test).unwrap(), &seen);
+            let wrong = disallowed_outcomes(&test, &complete_prediction(&test).unwrap(), &seen);
             assert!(wrong.is_empty(), "{text}{wrong:#?}");
         }
     }
@@ -286,16 +286,16 @@ fn an_acquire_of_two_words_invalidates() {
 
 #[test]
 fn race_free_programs_show_no_forbidden_outcome() {
-    compare(&program(), cases(100));
+    compare_with_model(&program(), case_count(100));
 }
 
 #[test]
 fn race_free_split_barrier_programs_show_no_forbidden_outcome() {
-    compare(&with_split_barriers(), cases(100));
+    compare_with_model(&with_split_barriers(), case_count(100));
 }
 
 #[expect(clippy::panic, reason = "a test fails by panicking")]
-fn compare(strategy: &impl Strategy<Value = Random>, wanted: u64) {
+fn compare_with_model(strategy: &impl Strategy<Value = RandomTest>, wanted: u64) {
     let device = SimDevice::new(Fault::None);
     let seed = std::env::var("PROPTEST_RNG_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1u64);
     let mut bytes = [7; 32];
@@ -306,12 +306,13 @@ fn compare(strategy: &impl Strategy<Value = Random>, wanted: u64) {
     let mut wrong = Vec::new();
     while ran < wanted && tried < wanted * 20 {
         tried += 1;
-        let text = text(&strategy.new_tree(&mut runner).unwrap().current());
+        let text = litmus_text(&strategy.new_tree(&mut runner).unwrap().current());
         let test = match litmus::parse(&text, "R") {
             Ok(test) => test,
             Err(errors) => panic!("{text}\n{errors}"),
         };
-        let Some(prediction) = prediction(&test).filter(|prediction| prediction.race == Race::Free) else {
+        let Some(prediction) = complete_prediction(&test).filter(|prediction| prediction.race == Race::Free)
+        else {
             continue;
         };
         let Some(seen) = run(&device, &test, 2_000, tried) else { continue };
@@ -320,7 +321,7 @@ fn compare(strategy: &impl Strategy<Value = Random>, wanted: u64) {
         total += seen.accounted_instances();
         outcomes += seen.histogram.counts.len();
         possible += prediction.outcomes.values().filter(|says| says.allowed).count();
-        let bad = exceptions(&test, &prediction, &seen);
+        let bad = disallowed_outcomes(&test, &prediction, &seen);
         if !bad.is_empty() {
             wrong.push(format!("{text}\n{bad:#?}"));
         }

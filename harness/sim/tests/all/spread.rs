@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use litmus::{Observation, Outcome, Value};
 use plan::Device;
-use runner::{Known, RunBudget, RunSettings, RunVariant, SpreadPart};
+use runner::{RunBudget, RunMetadata, RunSettings, RunVariant, SpreadPart};
 use sim::{Fault, SimDevice};
 
 use crate::common::stress;
@@ -13,7 +13,7 @@ const INSTANCES: u64 = 20_000;
 
 /// Runs a corpus test with an expected outcome.
 fn run(id: &str, expected: Vec<Outcome>, seed: u64) -> (Observation, Option<SpreadPart>) {
-    let (seen, known) = run_with(id, seed, Known::default(), |settings| settings.expected = expected);
+    let (seen, known) = run_with(id, seed, RunMetadata::default(), |settings| settings.expected = expected);
     (seen, known.spread)
 }
 
@@ -21,20 +21,30 @@ fn run(id: &str, expected: Vec<Outcome>, seed: u64) -> (Observation, Option<Spre
 fn run_with(
     id: &str,
     seed: u64,
-    mut known: Known,
+    mut metadata: RunMetadata,
     change: impl FnOnce(&mut RunSettings),
-) -> (Observation, Known) {
+) -> (Observation, RunMetadata) {
     let all = litmus::corpus::tests();
     let entry = all.iter().find(|entry| entry.id == id).unwrap();
     let test = litmus::parse(entry.text, &entry.path).unwrap();
     let device = SimDevice::new(Fault::None);
-    let told = runner::told(&test, RunVariant::default(), &stress(&device), device.capabilities()).unwrap();
+    let runnable =
+        runner::compile_for_device(&test, RunVariant::default(), &stress(&device), device.capabilities())
+            .unwrap();
     let budget = RunBudget::instances(INSTANCES);
     let mut settings = RunSettings::new(stress(&device), budget, seed);
     change(&mut settings);
-    let go_on = &mut |_: &dyn Fn() -> runner::PartialRun| ControlFlow::Continue(());
-    let ran = runner::run_ways(&device, &told.program, &told.way(), &test, &settings, &mut known, go_on);
-    (ran.unwrap(), known)
+    let on_progress = &mut |_: &dyn Fn() -> runner::PartialRun| ControlFlow::Continue(());
+    let ran = runner::run_mechanisms(
+        &device,
+        &runnable.program,
+        &runnable.mechanisms(),
+        &test,
+        &settings,
+        &mut metadata,
+        on_progress,
+    );
+    (ran.unwrap(), metadata)
 }
 
 fn outcome(values: &[u64]) -> Outcome {
@@ -72,17 +82,17 @@ fn a_run_without_the_expected_outcome_changes_its_layout() {
 #[test]
 fn a_calibrated_run_changes_its_layout_on_a_weak_device() {
     let barren = |settings: &mut RunSettings| settings.calibrated = vec![outcome(&[7, 7])];
-    let (seen, known) = run_with("sb/SB+rlx-rlx", 1, Known::default(), barren);
+    let (seen, known) = run_with("sb/SB+rlx-rlx", 1, RunMetadata::default(), barren);
     let spread = known.spread.unwrap();
     assert_eq!(known.store_buffering, Some(true));
     assert_eq!(seen.accounted_instances(), spread.first + spread.second);
-    let strong = Known { store_buffering: Some(false), ..Known::default() };
+    let strong = RunMetadata { store_buffering: Some(false), ..RunMetadata::default() };
     let (seen, known) = run_with("sb/SB+rlx-rlx", 1, strong, barren);
     assert_eq!((known.spread, known.store_buffering), (None, Some(false)));
     assert!(seen.accounted_instances() >= INSTANCES);
     // No test that shows its weak outcome is calibrated.
     let weak = |settings: &mut RunSettings| settings.calibrated = vec![outcome(&[0, 0])];
-    let (_, known) = run_with("sb/SB+rlx-rlx", 1, Known::default(), weak);
+    let (_, known) = run_with("sb/SB+rlx-rlx", 1, RunMetadata::default(), weak);
     assert_eq!((known.spread, known.store_buffering), (None, None));
 }
 

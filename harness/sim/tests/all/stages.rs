@@ -8,7 +8,7 @@ use shaders::variant::CarrierStage;
 use shaders::{KernelConfig, Pipelines, Variant};
 use sim::{Fault, SimDevice};
 
-use crate::common::{exceptions, instances, prediction, run_variant, stress};
+use crate::common::{complete_prediction, disallowed_outcomes, instance_count, run_variant, stress};
 
 /// Stages whose invocations may be shaded repeatedly.
 const STAGES: [CarrierStage; 5] = [
@@ -21,7 +21,7 @@ const STAGES: [CarrierStage; 5] = [
 /// Stages with workgroups, whose invocations run once.
 const WORKGROUPS: [CarrierStage; 2] = [CarrierStage::Mesh, CarrierStage::Task];
 
-fn of_corpus(id: &str) -> litmus::Test {
+fn corpus_test(id: &str) -> litmus::Test {
     let entry = litmus::corpus::tests().into_iter().find(|entry| entry.id == id).unwrap();
     litmus::parse(entry.text, &entry.path).unwrap()
 }
@@ -36,9 +36,10 @@ fn the_weak_shapes_show_in_every_stage() {
     let mut missing = Vec::new();
     for id in ["mp/MP+rlx-rlx", "sb/SB+relacq-relacq", "lb/LB+rlx-rlx", "2+2w/2+2W+rlx-rlx", "iriw/IRIW+rlx"]
     {
-        let test = of_corpus(id);
+        let test = corpus_test(id);
         for stage in STAGES.into_iter().chain(WORKGROUPS) {
-            let seen = run_variant(&device, &test, instances(60_000), 5, in_stage(stage)).unwrap().unwrap();
+            let seen =
+                run_variant(&device, &test, instance_count(60_000), 5, in_stage(stage)).unwrap().unwrap();
             let meets = |outcome: &litmus::Outcome| {
                 let question = test.question.as_ref();
                 question.is_some_and(|q| outcome.meets_condition(&test, &test.observables(), &q.condition))
@@ -55,25 +56,25 @@ fn the_weak_shapes_show_in_every_stage() {
 
 #[test]
 fn repeated_invocations_follow_the_seed_and_count_once() {
-    let test = of_corpus("rmw/RMW+add-add");
-    let prediction = prediction(&test).unwrap();
+    let test = corpus_test("rmw/RMW+add-add");
+    let prediction = complete_prediction(&test).unwrap();
     for stage in STAGES {
         let seen = |seed| {
             let device = SimDevice::new(Fault::None);
-            run_variant(&device, &test, instances(5_000), seed, in_stage(stage)).unwrap().unwrap()
+            run_variant(&device, &test, instance_count(5_000), seed, in_stage(stage)).unwrap().unwrap()
         };
         let (one, again, other) = (seen(7), seen(7), seen(8));
         assert_eq!((&one.histogram, one.repeated), (&again.histogram, again.repeated));
         assert_ne!(one.histogram, other.histogram);
         assert!(one.repeated > 0, "{stage:?}");
-        assert_eq!(exceptions(&test, &prediction, &one), Vec::<String>::new());
+        assert_eq!(disallowed_outcomes(&test, &prediction, &one), Vec::<String>::new());
     }
 }
 
 /// The simulated GPU with other stages in the dependencies of its plans.
-struct Renamed(SimDevice, StageMask);
+struct StageOverride(SimDevice, StageMask);
 
-impl Device for Renamed {
+impl Device for StageOverride {
     fn identity(&self) -> &Identity {
         self.0.identity()
     }
@@ -105,14 +106,14 @@ fn sections_of_one_pixel_exclude_each_other() {
     let tests = litmus::corpus::tests();
     for entry in tests.iter().filter(|entry| entry.id.starts_with("interlock/")) {
         let test = litmus::parse(entry.text, &entry.path).unwrap();
-        let prediction = prediction(&test).unwrap();
+        let prediction = complete_prediction(&test).unwrap();
         for words in ["fragment", "fragment.sample-interlock", "fragment-helpers"] {
             let variant: Variant = words.parse().unwrap();
-            let seen = run_variant(&device, &test, instances(3_000), 3, variant).unwrap().unwrap();
+            let seen = run_variant(&device, &test, instance_count(3_000), 3, variant).unwrap().unwrap();
             assert_eq!(seen.not_executed, 0, "{} {words}", entry.id);
             if prediction.race == litmus::Race::Free {
                 assert_eq!(
-                    exceptions(&test, &prediction, &seen),
+                    disallowed_outcomes(&test, &prediction, &seen),
                     Vec::<String>::new(),
                     "{} {words}",
                     entry.id
@@ -128,8 +129,8 @@ fn sections_of_one_pixel_exclude_each_other() {
 
 #[test]
 fn a_dependency_orders_the_stages_that_it_names() {
-    let test = of_corpus("ssw/MP+ssw");
-    let prediction = prediction(&test).unwrap();
+    let test = corpus_test("ssw/MP+ssw");
+    let prediction = complete_prediction(&test).unwrap();
     let stages = [
         (CarrierStage::Vertex, StageMask::VERTEX),
         (CarrierStage::Fragment, StageMask::FRAGMENT),
@@ -143,16 +144,21 @@ fn a_dependency_orders_the_stages_that_it_names() {
             (StageMask::ALL, true),
             (StageMask::COMPUTE, false),
         ] {
-            let device = Renamed(SimDevice::new(Fault::None), named);
+            let device = StageOverride(SimDevice::new(Fault::None), named);
             let stress = stress(&device.0);
             let config =
                 KernelConfig { variant: in_stage(stage), ..stress.kernel_config(device.capabilities()) };
-            let program = shaders::program(&test, &config, Pipelines::Merged).unwrap();
-            let settings = RunSettings::new(stress, RunBudget::instances(instances(3_000)), 3);
-            let way = (Join::Barrier, plan::BufferMemory::Device);
-            let go_on = &mut |_: &runner::RunProgress<'_>| std::ops::ControlFlow::Continue(());
-            let seen = runner::run_program(&device, &program, way, &test, &settings, go_on).unwrap();
-            assert_eq!(exceptions(&test, &prediction, &seen).is_empty(), ordered, "{stage:?} {named:?}");
+            let program = shaders::compile_program(&test, &config, Pipelines::Merged).unwrap();
+            let settings = RunSettings::new(stress, RunBudget::instances(instance_count(3_000)), 3);
+            let mechanism = (Join::Barrier, plan::BufferMemory::Device);
+            let on_progress = &mut |_: &runner::RunProgress<'_>| std::ops::ControlFlow::Continue(());
+            let seen =
+                runner::run_program(&device, &program, mechanism, &test, &settings, on_progress).unwrap();
+            assert_eq!(
+                disallowed_outcomes(&test, &prediction, &seen).is_empty(),
+                ordered,
+                "{stage:?} {named:?}"
+            );
         }
     }
 }
@@ -162,12 +168,12 @@ fn a_dependency_orders_the_stages_that_it_names() {
 #[test]
 fn workgroups_of_mesh_and_task_shaders_meet() {
     let run = |fault, id: &str, stage| {
-        let test = of_corpus(id);
-        let told = prediction(&test).unwrap();
+        let test = corpus_test(id);
+        let prediction = complete_prediction(&test).unwrap();
         let device = SimDevice::new(fault);
-        let seen = run_variant(&device, &test, instances(20_000), 5, in_stage(stage)).unwrap().unwrap();
+        let seen = run_variant(&device, &test, instance_count(20_000), 5, in_stage(stage)).unwrap().unwrap();
         assert_eq!((seen.repeated, seen.not_executed), (0, 0), "{id} {stage:?}");
-        exceptions(&test, &told, &seen)
+        disallowed_outcomes(&test, &prediction, &seen)
     };
     for (id, stage) in ["barrier/MP+cbar", "classes/MP+cbar.sc1", "mp/MP+rel-acq.wg"]
         .into_iter()
@@ -184,7 +190,7 @@ fn workgroups_of_mesh_and_task_shaders_meet() {
 fn plan_of(device: &SimDevice, stage: CarrierStage) -> Plan {
     let config =
         KernelConfig { variant: in_stage(stage), ..stress(device).kernel_config(device.capabilities()) };
-    let kernel = shaders::compile(&of_corpus("mp/MP+rlx-rlx"), &config).unwrap();
+    let kernel = shaders::compile(&corpus_test("mp/MP+rlx-rlx"), &config).unwrap();
     let buffer = plan::Buffer { words: 64, memory: plan::BufferMemory::Device, name: "memory" };
     let bindings = kernel.bindings.len() as u32;
     Plan {
@@ -205,7 +211,7 @@ fn plan_of(device: &SimDevice, stage: CarrierStage) -> Plan {
 #[test]
 fn outputs_of_mesh_and_task_shaders_are_refused() {
     let device = SimDevice::new(Fault::None);
-    for (stage, op, told) in [
+    for (stage, op, message) in [
         (CarrierStage::Mesh, Op::SetMeshOutputsEXT, "OpSetMeshOutputsEXT of an operand"),
         (CarrierStage::Task, Op::EmitMeshTasksEXT, "OpEmitMeshTasksEXT of an operand"),
     ] {
@@ -216,7 +222,7 @@ fn outputs_of_mesh_and_task_shaders_are_refused() {
         let one = words.windows(4).find(is_constant).unwrap()[2];
         words[given + 1] = one;
         let error = device.prepare(&plan).err().unwrap().to_string();
-        assert!(error.contains(told), "{error}");
+        assert!(error.contains(message), "{error}");
     }
 }
 

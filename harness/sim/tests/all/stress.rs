@@ -2,14 +2,14 @@
 //! seed.
 
 use litmus::{Observation, Test};
-use runner::{Classify, MemoryStress, Stress};
+use runner::{CountingPlace, MemoryStress, Stress};
 use shaders::Variant;
 use sim::{Fault, SimDevice};
 
-use crate::common::{exceptions, instances, prediction, run_under, stress};
+use crate::common::{complete_prediction, disallowed_outcomes, instance_count, run_under, stress};
 
 /// Returns memory stress of every kind, also on other queues, with outcomes counted by host and device.
-fn stressed(device: &SimDevice) -> Stress {
+fn stressed_layout(device: &SimDevice) -> Stress {
     let memory_stress = Some(MemoryStress {
         workgroups: (0, 4),
         iterations: (0, 4),
@@ -22,7 +22,7 @@ fn stressed(device: &SimDevice) -> Stress {
         queue_iterations: (0, 3),
         ..MemoryStress::default()
     });
-    Stress { memory_stress, spin: (0, 8), classify: Classify::Both, ..stress(device) }
+    Stress { memory_stress, spin: (0, 8), classify: CountingPlace::Both, ..stress(device) }
 }
 
 fn tests_of(suite: &str) -> Vec<Test> {
@@ -36,15 +36,21 @@ fn tests_of(suite: &str) -> Vec<Test> {
 }
 
 fn run(device: &SimDevice, test: &Test, count: u64, seed: u64) -> Option<Observation> {
-    let ran =
-        run_under(device, test, (count, seed), Variant::default(), stressed(device), runner::Join::Barrier)?;
+    let ran = run_under(
+        device,
+        test,
+        (count, seed),
+        Variant::default(),
+        stressed_layout(device),
+        runner::Join::Barrier,
+    )?;
     Some(ran.map_err(|error| format!("{}: {error}", test.name)).unwrap())
 }
 
 #[test]
 fn no_forbidden_outcome_occurs_under_stress() {
     let device = SimDevice::new(Fault::None);
-    assert_sound(1, |test| run(&device, test, instances(400), 5));
+    assert_sound(1, |test| run(&device, test, instance_count(400), 5));
 }
 
 /// Checks that one in `share` tests of the quick suite completes without forbidden outcomes under `run`.
@@ -52,9 +58,9 @@ fn assert_sound(share: usize, run: impl Fn(&Test) -> Option<Observation>) {
     let (mut ran, mut wrong) = (0, Vec::new());
     for test in tests_of("quick").into_iter().step_by(share) {
         let Some(seen) = run(&test) else { continue };
-        let Some(prediction) = prediction(&test) else { continue };
+        let Some(prediction) = complete_prediction(&test) else { continue };
         ran += 1;
-        wrong.extend(exceptions(&test, &prediction, &seen));
+        wrong.extend(disallowed_outcomes(&test, &prediction, &seen));
     }
     assert!(ran > 90 / share, "{ran}");
     assert!(wrong.is_empty(), "{wrong:#?}");
@@ -80,8 +86,8 @@ fn thousands_of_waves_end() {
     for seed in 0..2 {
         let (stress, join) = (stress(&device), runner::Join::Barrier);
         let seen = run_under(&device, &test, (1, seed), variant, stress, join).unwrap().unwrap();
-        let prediction = prediction(&test).unwrap();
-        assert_eq!(exceptions(&test, &prediction, &seen), [""; 0]);
+        let prediction = complete_prediction(&test).unwrap();
+        assert_eq!(disallowed_outcomes(&test, &prediction, &seen), [""; 0]);
     }
 }
 
@@ -91,9 +97,9 @@ fn a_fault_is_found_under_stress() {
     for name in ["acquire-no-invalidate", "release-no-flush"] {
         let device = SimDevice::new(name.parse().unwrap());
         let found = tests.iter().any(|test| {
-            let Some(prediction) = prediction(test) else { return false };
+            let Some(prediction) = complete_prediction(test) else { return false };
             let seen = run(&device, test, 2_000, 1);
-            seen.is_some_and(|seen| !exceptions(test, &prediction, &seen).is_empty())
+            seen.is_some_and(|seen| !disallowed_outcomes(test, &prediction, &seen).is_empty())
         });
         assert!(found, "{name}");
     }

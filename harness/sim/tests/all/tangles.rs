@@ -4,31 +4,31 @@
 use std::collections::BTreeSet;
 
 use litmus::{Outcome, Race, Test};
-use model::{Model, Options};
+use model::{Model, PredictOptions};
 use sim::{Fault, SimDevice};
 
-use crate::common::{exceptions, instances, prediction, run};
+use crate::common::{complete_prediction, disallowed_outcomes, instance_count, run};
 
 /// Returns the race-free tests with such operations or barriers.
-fn guarded() -> Vec<Test> {
+fn divergent_tests() -> Vec<Test> {
     let tests = litmus::corpus::tests().into_iter().filter(|entry| entry.id.starts_with("subgroup/"));
     let parsed = tests.map(|entry| litmus::parse(entry.text, &entry.path).unwrap());
     let guarded = parsed.filter(Test::has_blocks);
-    guarded.filter(|test| prediction(test).unwrap().race == Race::Free).collect()
+    guarded.filter(|test| complete_prediction(test).unwrap().race == Race::Free).collect()
 }
 
 /// Returns the outcomes that a reading allows.
-fn allowed(test: &Test, reading: &str) -> BTreeSet<Outcome> {
+fn allowed_outcomes(test: &Test, reading: &str) -> BTreeSet<Outcome> {
     let model = Model::shipped(reading).unwrap().unwrap();
-    let said = model::predict(test, &model, &Options::default()).unwrap();
-    assert!(said.complete, "{}", test.name);
-    said.outcomes.into_iter().filter(|(_, says)| says.allowed).map(|(outcome, _)| outcome).collect()
+    let prediction = model::predict(test, &model, &PredictOptions::default()).unwrap();
+    assert!(prediction.complete, "{}", test.name);
+    prediction.outcomes.into_iter().filter(|(_, says)| says.allowed).map(|(outcome, _)| outcome).collect()
 }
 
-fn seen(device: &SimDevice, test: &Test) -> BTreeSet<Outcome> {
-    let seen = run(device, test, instances(5_000), 7).unwrap().unwrap();
+fn observed_outcomes(device: &SimDevice, test: &Test) -> BTreeSet<Outcome> {
+    let seen = run(device, test, instance_count(5_000), 7).unwrap().unwrap();
     if device.fault() == Fault::None {
-        let wrong = exceptions(test, &prediction(test).unwrap(), &seen);
+        let wrong = disallowed_outcomes(test, &complete_prediction(test).unwrap(), &seen);
         assert!(wrong.is_empty(), "{wrong:#?}");
     }
     seen.histogram.counts.into_keys().collect()
@@ -37,34 +37,34 @@ fn seen(device: &SimDevice, test: &Test) -> BTreeSet<Outcome> {
 #[test]
 fn tangles_split_and_join_by_each_reading() {
     let device = SimDevice::new(Fault::None);
-    let tests = guarded();
+    let tests = divergent_tests();
     assert!(tests.len() >= 13, "{}", tests.len());
-    let mut told_apart = 0;
+    let mut distinguished = 0;
     for test in tests {
-        let seen = seen(&device, &test);
+        let seen = observed_outcomes(&device, &test);
         let [any, apart, together] =
-            ["vulkan", "vulkan-apart", "vulkan-together"].map(|reading| allowed(&test, reading));
+            ["vulkan", "vulkan-apart", "vulkan-together"].map(|reading| allowed_outcomes(&test, reading));
         println!("{}: {} of {} outcomes seen", test.name, seen.len(), any.len());
         assert!(seen.is_subset(&any), "{}: {seen:?} are not all in {any:?}", test.name);
         if apart != together {
-            told_apart += 1;
+            distinguished += 1;
             assert!(apart.is_subset(&seen), "{}: of {apart:?} only {seen:?}", test.name);
             assert!(together.is_subset(&seen), "{}: of {together:?} only {seen:?}", test.name);
         }
         // If the readings agree on every lane, no choice is random.
         assert_eq!(seen, any, "{}", test.name);
     }
-    assert!(told_apart >= 4, "{told_apart}");
+    assert!(distinguished >= 4, "{distinguished}");
 }
 
 #[test]
 fn ignored_maximal_reconvergence_is_detected() {
     let device = SimDevice::new(Fault::MaximalReconvergenceIgnored);
     let mut found = Vec::new();
-    for test in guarded() {
+    for test in divergent_tests() {
         let outside: Vec<Outcome> = {
-            let any = allowed(&test, "vulkan");
-            seen(&device, &test).into_iter().filter(|outcome| !any.contains(outcome)).collect()
+            let any = allowed_outcomes(&test, "vulkan");
+            observed_outcomes(&device, &test).into_iter().filter(|outcome| !any.contains(outcome)).collect()
         };
         if !outside.is_empty() {
             found.push(test.name.clone());
@@ -78,7 +78,7 @@ fn ignored_maximal_reconvergence_is_detected() {
 /// Barriers in divergent control flow order accesses: a fault without waiting or memory effects is detected.
 #[test]
 fn ineffective_tangle_barriers_are_detected() {
-    let promises = [
+    let expected = [
         "MP+cbar.branch",
         "MP+cbar.nested-merge.maximal",
         "MP+cbar.read-guard.atomic",
@@ -86,12 +86,12 @@ fn ineffective_tangle_barriers_are_detected() {
     ];
     for fault in [Fault::BarrierDoesNotWait, Fault::BarrierOrdersNothing] {
         let device = SimDevice::new(fault);
-        let broken: Vec<String> = guarded()
+        let broken: Vec<String> = divergent_tests()
             .into_iter()
-            .filter(|test| promises.contains(&test.name.as_str()))
-            .filter(|test| !seen(&device, test).is_subset(&allowed(test, "vulkan")))
+            .filter(|test| expected.contains(&test.name.as_str()))
+            .filter(|test| !observed_outcomes(&device, test).is_subset(&allowed_outcomes(test, "vulkan")))
             .map(|test| test.name)
             .collect();
-        assert_eq!(broken, promises, "{fault:?}");
+        assert_eq!(broken, expected, "{fault:?}");
     }
 }

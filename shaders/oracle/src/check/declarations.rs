@@ -21,30 +21,30 @@ const STAGES: [ExecutionModel; 5] = [
     ExecutionModel::TaskEXT,
 ];
 /// The stages with workgroups.
-const OF_WORKGROUPS: [ExecutionModel; 3] =
+const WORKGROUP_STAGES: [ExecutionModel; 3] =
     [ExecutionModel::GLCompute, ExecutionModel::MeshEXT, ExecutionModel::TaskEXT];
 
 impl Checker<'_> {
     /// Checks a declaration, or the capabilities that an instruction requires.
-    pub(super) fn declaration(&self, instruction: &Instruction, report: &mut impl FnMut(ModuleFault)) {
+    pub(super) fn check_declaration(&self, instruction: &Instruction, report: &mut impl FnMut(ModuleFault)) {
         let op = instruction.class.opcode;
-        if !shaders::OPCODES.contains(&op) && !shaders::STAGE_OPCODES.contains(&op) {
-            report(ModuleFault::Foreign);
+        if !shaders::COMPUTE_OPCODES.contains(&op) && !shaders::STAGE_OPCODES.contains(&op) {
+            report(ModuleFault::UnlistedInstruction);
         }
         if let Some(capability) = required_capability(op) {
-            self.need(capability, report);
+            self.require_capability(capability, report);
         }
         match (op, &instruction.operands[..]) {
-            (Op::Capability, [Operand::Capability(capability)]) => self.capability(*capability, report),
+            (Op::Capability, [Operand::Capability(capability)]) => self.check_capability(*capability, report),
             (Op::MemoryModel, [Operand::AddressingModel(addressing), Operand::MemoryModel(model)]) => {
                 match addressing {
                     AddressingModel::Logical => {}
                     AddressingModel::PhysicalStorageBuffer64 => {
-                        self.need(Capability::PhysicalStorageBufferAddresses, report);
+                        self.require_capability(Capability::PhysicalStorageBufferAddresses, report);
                     }
                     _ => report(ModuleFault::Addressing),
                 }
-                if *model == MemoryModel::Vulkan && !self.has(Capability::VulkanMemoryModel) {
+                if *model == MemoryModel::Vulkan && !self.has_capability(Capability::VulkanMemoryModel) {
                     report(ModuleFault::ModelWithoutCapability);
                 }
             }
@@ -52,8 +52,8 @@ impl Checker<'_> {
                 if !STAGES.contains(model) {
                     report(ModuleFault::ExecutionModel(*model));
                 }
-                self.modes(instruction, *model, report);
-                self.interface(instruction, report);
+                self.check_execution_modes(instruction, *model, report);
+                self.check_interface(instruction, report);
             }
             (Op::ExecutionMode, [_, _, sizes @ ..]) if sizes.contains(&Operand::LiteralBit32(0)) => {
                 report(ModuleFault::EmptyWorkgroup);
@@ -61,42 +61,50 @@ impl Checker<'_> {
             (
                 Op::Decorate | Op::MemberDecorate,
                 [.., Operand::Decoration(Decoration::Coherent | Decoration::Volatile)],
-            ) if self.vulkan => {
+            ) if self.is_vulkan_model => {
                 report(ModuleFault::DeprecatedDecoration);
             }
             (Op::TypeInt, [Operand::LiteralBit32(width), ..]) => match width {
-                8 => self.need(Capability::Int8, report),
-                16 => self.need(Capability::Int16, report),
-                64 => self.need(Capability::Int64, report),
+                8 => self.require_capability(Capability::Int8, report),
+                16 => self.require_capability(Capability::Int16, report),
+                64 => self.require_capability(Capability::Int64, report),
                 _ => {}
             },
-            (Op::TypeFloat, [Operand::LiteralBit32(64), ..]) => self.need(Capability::Float64, report),
+            (Op::TypeFloat, [Operand::LiteralBit32(64), ..]) => {
+                self.require_capability(Capability::Float64, report)
+            }
             (Op::TypeImage, operands) if operands.contains(&Operand::ImageFormat(ImageFormat::Unknown)) => {
                 report(ModuleFault::ImageFormat);
             }
             (Op::TypeImage, [_, Operand::Dim(dimension), ..]) => match dimension {
-                rspirv::spirv::Dim::Dim1D => self.need(Capability::Image1D, report),
-                rspirv::spirv::Dim::DimBuffer => self.need(Capability::ImageBuffer, report),
+                rspirv::spirv::Dim::Dim1D => self.require_capability(Capability::Image1D, report),
+                rspirv::spirv::Dim::DimBuffer => self.require_capability(Capability::ImageBuffer, report),
                 _ => {}
             },
             (Op::TypePointer, [Operand::StorageClass(class), Operand::IdRef(to)]) => {
-                self.small_numbers(*class, *to, report);
+                self.check_small_types(*class, *to, report);
             }
-            (Op::Variable, [Operand::StorageClass(class), ..]) => self.variable(instruction, *class, report),
+            (Op::Variable, [Operand::StorageClass(class), ..]) => {
+                self.check_variable(instruction, *class, report)
+            }
             (Op::Select | Op::Phi, _) => {
-                let class = instruction.result_type.and_then(|ty| self.reader.maker(ty)).and_then(|ty| {
-                    match ty.operands.first() {
+                let class =
+                    instruction.result_type.and_then(|ty| self.reader.definition(ty)).and_then(|ty| match ty
+                        .operands
+                        .first()
+                    {
                         Some(Operand::StorageClass(class)) if ty.class.opcode == Op::TypePointer => {
                             Some(*class)
                         }
                         _ => None,
-                    }
-                });
+                    });
                 match class {
                     Some(StorageClass::StorageBuffer) => {
-                        self.need(Capability::VariablePointersStorageBuffer, report);
+                        self.require_capability(Capability::VariablePointersStorageBuffer, report);
                     }
-                    Some(StorageClass::Workgroup) => self.need(Capability::VariablePointers, report),
+                    Some(StorageClass::Workgroup) => {
+                        self.require_capability(Capability::VariablePointers, report)
+                    }
                     _ => {}
                 }
             }
@@ -106,12 +114,17 @@ impl Checker<'_> {
 
     /// Checks the execution modes: only stages with workgroups have a size, only mesh shaders have outputs,
     /// and only fragment shaders have an origin.
-    fn modes(&self, entry_point: &Instruction, model: ExecutionModel, report: &mut impl FnMut(ModuleFault)) {
+    fn check_execution_modes(
+        &self,
+        entry_point: &Instruction,
+        model: ExecutionModel,
+        report: &mut impl FnMut(ModuleFault),
+    ) {
         let own = |mode: &&Instruction| mode.operands.first() == entry_point.operands.get(1);
         let modes = self.reader.module.execution_modes.iter().filter(own);
         let modes: Vec<_> = modes.filter_map(|mode| mode.operands.get(1)).collect();
         let has = |mode| modes.contains(&&Operand::ExecutionMode(mode));
-        let sized = has(ExecutionMode::LocalSize) && !OF_WORKGROUPS.contains(&model);
+        let sized = has(ExecutionMode::LocalSize) && !WORKGROUP_STAGES.contains(&model);
         let mesh = has(ExecutionMode::OutputPrimitivesEXT) != (model == ExecutionModel::MeshEXT);
         let placed = has(ExecutionMode::OriginUpperLeft) != (model == ExecutionModel::Fragment);
         if STAGES.contains(&model) && (sized || placed || mesh) {
@@ -119,8 +132,8 @@ impl Checker<'_> {
         }
     }
 
-    fn need(&self, capability: Capability, report: &mut impl FnMut(ModuleFault)) {
-        if !self.has(capability) {
+    fn require_capability(&self, capability: Capability, report: &mut impl FnMut(ModuleFault)) {
+        if !self.has_capability(capability) {
             report(ModuleFault::MissingCapability(capability));
         }
     }
@@ -129,7 +142,7 @@ impl Checker<'_> {
         self.reader.module.header.as_ref().map_or((1, 0), |header| header.version())
     }
 
-    fn capability(&self, capability: Capability, report: &mut impl FnMut(ModuleFault)) {
+    fn check_capability(&self, capability: Capability, report: &mut impl FnMut(ModuleFault)) {
         let from = match capability {
             Capability::VulkanMemoryModel if self.version() < (1, 5) => "SPV_KHR_vulkan_memory_model",
             Capability::PhysicalStorageBufferAddresses if self.version() < (1, 5) => {
@@ -155,14 +168,14 @@ impl Checker<'_> {
             report(ModuleFault::MissingExtension(capability));
         }
         let of_model = [Capability::VulkanMemoryModel, Capability::VulkanMemoryModelDeviceScope];
-        if of_model.contains(&capability) && !self.vulkan {
+        if of_model.contains(&capability) && !self.is_vulkan_model {
             report(ModuleFault::CapabilityWithoutModel);
         }
     }
 
     /// Checks the interface: since SPIR-V 1.4, entry points list all global variables; before, only inputs
     /// and outputs.
-    fn interface(&self, entry_point: &Instruction, report: &mut impl FnMut(ModuleFault)) {
+    fn check_interface(&self, entry_point: &Instruction, report: &mut impl FnMut(ModuleFault)) {
         let listed: BTreeSet<_> = ids(entry_point).into_iter().skip(1).collect();
         let all = self.version() >= (1, 4);
         for variable in
@@ -181,20 +194,27 @@ impl Checker<'_> {
     }
 
     /// Checks the capabilities of 8-bit and 16-bit types in buffers.
-    fn small_numbers(&self, class: StorageClass, to: u32, report: &mut impl FnMut(ModuleFault)) {
+    fn check_small_types(&self, class: StorageClass, to: u32, report: &mut impl FnMut(ModuleFault)) {
         let buffer = matches!(class, StorageClass::StorageBuffer | StorageClass::PhysicalStorageBuffer);
-        match self.number_of(to) {
-            Some(NumericType::Integer(8)) if buffer => self.need(Capability::StorageBuffer8BitAccess, report),
+        match self.numeric_type(to) {
+            Some(NumericType::Integer(8)) if buffer => {
+                self.require_capability(Capability::StorageBuffer8BitAccess, report)
+            }
             Some(NumericType::Integer(16)) if buffer => {
-                self.need(Capability::StorageBuffer16BitAccess, report)
+                self.require_capability(Capability::StorageBuffer16BitAccess, report)
             }
             _ => {}
         }
     }
 
-    fn variable(&self, variable: &Instruction, class: StorageClass, report: &mut impl FnMut(ModuleFault)) {
+    fn check_variable(
+        &self,
+        variable: &Instruction,
+        class: StorageClass,
+        report: &mut impl FnMut(ModuleFault),
+    ) {
         let Some(id) = variable.result_id else { return };
-        let pointer = variable.result_type.and_then(|ty| self.reader.maker(ty));
+        let pointer = variable.result_type.and_then(|ty| self.reader.definition(ty));
         let pointee = pointer.and_then(|pointer| ids(pointer).first().copied());
         if matches!(class, StorageClass::StorageBuffer | StorageClass::UniformConstant)
             && !(self.is_decorated(id, Decoration::Binding)
@@ -205,7 +225,7 @@ impl Checker<'_> {
         if !matches!(class, StorageClass::StorageBuffer | StorageClass::PushConstant) {
             return;
         }
-        let Some(block) = pointee.and_then(|id| self.reader.maker(id)) else { return };
+        let Some(block) = pointee.and_then(|id| self.reader.definition(id)) else { return };
         let Some(block_id) = block.result_id else { return };
         if block.class.opcode != Op::TypeStruct || !self.is_decorated(block_id, Decoration::Block) {
             report(ModuleFault::NoBlock);
@@ -218,7 +238,7 @@ impl Checker<'_> {
 
     /// Returns true if a block type has explicit offsets of all members and strides of all arrays.
     fn is_laid_out(&self, ty: u32) -> bool {
-        let Some(maker) = self.reader.maker(ty) else { return false };
+        let Some(maker) = self.reader.definition(ty) else { return false };
         let has_offset = |member: u32| {
             self.reader.module.annotations.iter().any(|annotation| {
                 annotation.class.opcode == Op::MemberDecorate
@@ -272,7 +292,7 @@ pub(super) fn divergent_barriers(reader: &Reader) -> BTreeSet<usize> {
     let mut divergent = BTreeSet::new();
     let mut number = 0;
     for function in &reader.module.functions {
-        let owners = crate::lift::owners(&function.blocks).unwrap_or_default();
+        let owners = crate::lift::block_threads(&function.blocks).unwrap_or_default();
         for block in &function.blocks {
             let owned = block.label_id().is_some_and(|label| owners.contains_key(&label));
             for _ in block.instructions.iter().filter(|i| is_control_barrier(i.class.opcode)) {
@@ -292,7 +312,7 @@ fn is_control_barrier(op: Op) -> bool {
 
 /// Returns the indices of split-barrier halves that do not alternate. The order of the module is that of
 /// execution, because all invocations execute these barriers once per round.
-pub(super) fn out_of_turn(reader: &Reader) -> BTreeSet<usize> {
+pub(super) fn non_alternating_barriers(reader: &Reader) -> BTreeSet<usize> {
     let blocks = reader.module.functions.iter().flat_map(|function| &function.blocks);
     let barriers: Vec<&Instruction> = blocks
         .flat_map(|block| &block.instructions)

@@ -131,8 +131,8 @@ pub enum ModuleFault {
     /// A wait without an earlier arrival of its execution scope, two of either in sequence, or a last arrival
     /// without a wait in its round (VUID-RuntimeSpirv-OpControlBarrierWaitEXT-13559 to 13561).
     #[error("arrivals and waits that do not alternate")]
-    SplitTurns,
-    /// An instruction that kernels do not use ([`OPCODES`](shaders::OPCODES)).
+    SplitAlternation,
+    /// An instruction that kernels do not use ([opcodes](shaders::COMPUTE_OPCODES)).
     #[error("instruction that kernels do not contain")]
-    Foreign,
+    UnlistedInstruction,
 }

@@ -17,7 +17,7 @@ pub(super) fn is_operation(op: Op) -> bool {
 }
 
 /// Returns the event of a subgroup operation.
-pub(super) fn event(reader: &Reader, instruction: &Instruction) -> Result<KernelEvent, LiftError> {
+pub(super) fn lift_operation(reader: &Reader, instruction: &Instruction) -> Result<KernelEvent, LiftError> {
     let op = instruction.class.opcode;
     let (mut span, mut numbers) = (None, Vec::new());
     for (position, operand) in instruction.operands.iter().enumerate() {
@@ -41,12 +41,12 @@ pub(super) fn event(reader: &Reader, instruction: &Instruction) -> Result<Kernel
 
 /// Returns the threads that reach each conditional block, each with the number of branches around it.
 /// Conditions name the threads, possibly combined with another condition.
-pub(super) fn members(
+pub(super) fn block_members(
     reader: &Reader,
     blocks: &[Block],
 ) -> Result<BTreeMap<Word, BTreeMap<ThreadId, usize>>, LiftError> {
     let mut members: BTreeMap<Word, BTreeMap<ThreadId, usize>> = BTreeMap::new();
-    let (selector, successors) = (selector(blocks), super::successors(blocks));
+    let (selector, successors) = (thread_selector(blocks), super::successors(blocks));
     for block in blocks {
         let [.., merge, branch] = &block.instructions[..] else { continue };
         if (merge.class.opcode, branch.class.opcode) != (Op::SelectionMerge, Op::BranchConditional) {
@@ -54,19 +54,19 @@ pub(super) fn members(
         }
         let end = *ids(merge).first().ok_or(LiftError::Malformed(merge.class.opcode))?;
         let [condition, yes, no] = ids(branch)[..] else { continue };
-        let named = named(reader, selector, condition);
+        let named = threads_in_condition(reader, selector, condition);
         if no != end || named.is_empty() {
             continue;
         }
         for label in super::blocks_until(&successors, yes, end) {
-            let both = |known: &BTreeMap<ThreadId, usize>| {
+            let intersection = |known: &BTreeMap<ThreadId, usize>| {
                 let both = known.iter().filter_map(|(thread, branches)| {
                     named.get(thread).map(|guarded| (*thread, branches + usize::from(*guarded)))
                 });
                 both.collect()
             };
             let first = || named.iter().map(|(thread, guarded)| (*thread, usize::from(*guarded))).collect();
-            let of_block = members.get(&label).map_or_else(first, both);
+            let of_block = members.get(&label).map_or_else(first, intersection);
             members.insert(label, of_block);
         }
     }
@@ -74,16 +74,20 @@ pub(super) fn members(
 }
 
 /// Returns the selector of the switches that separate threads.
-fn selector(blocks: &[Block]) -> Option<Word> {
+fn thread_selector(blocks: &[Block]) -> Option<Word> {
     let mut last = blocks.iter().filter_map(|block| block.instructions.last());
     last.find(|last| last.class.opcode == Op::Switch).and_then(|switch| ids(switch).first().copied())
 }
 
 /// Returns the threads in a condition: comparisons of the selector with their indices, combined by "or". Each
 /// comparison may be combined with another condition by "and".
-fn named(reader: &Reader, selector: Option<Word>, condition: Word) -> BTreeMap<ThreadId, bool> {
+fn threads_in_condition(
+    reader: &Reader,
+    selector: Option<Word>,
+    condition: Word,
+) -> BTreeMap<ThreadId, bool> {
     let number = |id: Word| {
-        let made = reader.maker(id).filter(|made| made.class.opcode == Op::IEqual)?;
+        let made = reader.definition(id).filter(|made| made.class.opcode == Op::IEqual)?;
         match ids(made)[..] {
             [role, number] if Some(role) == selector => reader.constant(number),
             _ => None,
@@ -93,7 +97,7 @@ fn named(reader: &Reader, selector: Option<Word>, condition: Word) -> BTreeMap<T
     let (mut seen, mut open) = (BTreeSet::new(), vec![condition]);
     let mut found = BTreeMap::new();
     while let Some(id) = open.pop() {
-        let Some(made) = reader.maker(id).filter(|_| seen.insert(id)) else { continue };
+        let Some(made) = reader.definition(id).filter(|_| seen.insert(id)) else { continue };
         match (made.class.opcode, &ids(made)[..]) {
             (Op::LogicalOr, [left, right]) => open.extend([*left, *right]),
             (Op::LogicalAnd, [plays, _]) => {

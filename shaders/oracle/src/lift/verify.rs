@@ -9,9 +9,9 @@ use litmus::{
 };
 use rspirv::spirv::{GroupOperation, Op};
 
-use super::{KernelEvent, KernelMemory, LiftError, Site, Written, lift};
+use super::{KernelEvent, KernelMemory, LiftError, Site, ValueOperand, lift};
 use shaders::kernel::{CompiledKernel, ResultSlot};
-use shaders::variant::{MemoryModel, Variant, WorkgroupMemory};
+use shaders::variant::{MemoryModel, Variant, WorkgroupInitialization};
 
 /// Checks that the kernel contains exactly the events of the test, thread by thread and in order.
 ///
@@ -25,15 +25,14 @@ use shaders::variant::{MemoryModel, Variant, WorkgroupMemory};
 /// # Errors
 /// [`LiftError::Differs`] with the first difference; other errors if the kernel cannot be read.
 pub fn verify(test: &Test, kernel: &CompiledKernel) -> Result<(), LiftError> {
-    let said =
-        shaders::meaning(test, kernel.variant).map_err(|rule| LiftError::Unsayable(rule.to_string()))?;
-    let test = &said;
-    let sites = Sites::of(test, kernel);
+    let effective = shaders::effective_test(test, kernel.variant)
+        .map_err(|rule| LiftError::Inexpressible(rule.to_string()))?;
+    let test = &effective;
+    let sites = ExpectedSites::new(test, kernel);
     let lifted = lift(&kernel.words, &kernel.bindings)?;
-    let zeroed = kernel.variant.workgroup_memory == WorkgroupMemory::Zeroed;
+    let zeroed = kernel.variant.workgroup_memory == WorkgroupInitialization::Zeroed;
     if lifted.zeroed.is_some_and(|found| found != zeroed) {
-        let words =
-            |zeroed| if zeroed { "memory that begins as zero" } else { "memory that begins as anything" };
+        let words = |zeroed| if zeroed { "zeroed memory" } else { "uninitialized memory" };
         return Err(LiftError::Outside {
             expected: words(zeroed).to_owned(),
             found: words(!zeroed).to_owned(),
@@ -57,17 +56,18 @@ pub fn verify(test: &Test, kernel: &CompiledKernel) -> Result<(), LiftError> {
         let id = ThreadId(index as u16);
         let mut found = lifted.threads.get(&id).map(Vec::as_slice).unwrap_or_default();
         if !sites.workgroup.is_empty() {
-            found = within_meetings(id, found, kernel.variant)?;
+            found = between_barriers(id, found, kernel.variant)?;
         }
         let reports = kernel.results.iter().filter(|slot| slot.thread() == Some(id)).count();
-        KernelComparison { thread: id, found, position: 0 }.run(test, thread, &sites, kernel, reports)?;
+        KernelComparison { thread: id, found, position: 0 }
+            .compare_thread(test, thread, &sites, kernel, reports)?;
     }
-    let turn = [Op::AtomicLoad, Op::AtomicStore, Op::AtomicLoad, Op::AtomicStore];
-    let stress = if kernel.is_stressed() { &turn[..] } else { &[] };
+    let iteration = [Op::AtomicLoad, Op::AtomicStore, Op::AtomicLoad, Op::AtomicStore];
+    let stress = if kernel.is_stressed() { &iteration[..] } else { &[] };
     if lifted.stress != stress {
         return Err(LiftError::StressDiffers(lifted.stress));
     }
-    if !sites.are_salted(&lifted.salts, kernel) {
+    if !sites.has_all_salts(&lifted.salts, kernel) {
         return Err(LiftError::Salts(lifted.salts));
     }
     verify_outside(test, kernel, &sites, &lifted.outside)
@@ -79,13 +79,13 @@ fn difference_error(thread: ThreadId, position: usize, expected: &str, found: &K
 
 /// Returns the events between the barrier after the initialization of workgroup memory and the one before it
 /// is read. If the driver initializes it, the initialization for the next round comes after the reading.
-fn within_meetings(
+fn between_barriers(
     id: ThreadId,
     found: &[KernelEvent],
     variant: Variant,
 ) -> Result<&[KernelEvent], LiftError> {
     let domains = variant.model == MemoryModel::Vulkan;
-    let meeting = KernelEvent::ControlBarrier {
+    let barrier = KernelEvent::ControlBarrier {
         execution: Scope::Workgroup,
         memory: Scope::Workgroup,
         semantics: Semantics {
@@ -98,17 +98,21 @@ fn within_meetings(
         branches: 0,
     };
     match (found, variant.workgroup_memory) {
-        ([first, inner @ .., last], WorkgroupMemory::Stored) if *first == meeting && *last == meeting => {
+        ([first, inner @ .., last], WorkgroupInitialization::Stored)
+            if *first == barrier && *last == barrier =>
+        {
             Ok(inner)
         }
-        ([inner @ .., first, last], WorkgroupMemory::Zeroed) if *first == meeting && *last == meeting => {
+        ([inner @ .., first, last], WorkgroupInitialization::Zeroed)
+            if *first == barrier && *last == barrier =>
+        {
             Ok(inner)
         }
         _ => Err(difference_error(
             id,
             0,
-            "meetings of the workgroup around it",
-            found.first().unwrap_or(&meeting),
+            "barriers of the workgroup around it",
+            found.first().unwrap_or(&barrier),
         )),
     }
 }
@@ -117,28 +121,28 @@ fn within_meetings(
 fn verify_outside(
     test: &Test,
     kernel: &CompiledKernel,
-    sites: &Sites,
+    sites: &ExpectedSites,
     outside: &[KernelEvent],
 ) -> Result<(), LiftError> {
     let mut stores = Vec::new();
     let mut finals = Vec::new();
-    let mut mine: Vec<&WorkgroupStorage> = sites.workgroup.iter().collect();
+    let mut storages: Vec<&WorkgroupStorage> = sites.workgroup.iter().collect();
     // Each owner initializes its own memory, in the order of the storages.
     let mut owners: Vec<ThreadId> = Vec::new();
-    for storage in &mine {
+    for storage in &storages {
         if !owners.contains(&storage.owner) {
             owners.push(storage.owner);
         }
     }
-    mine.sort_by_key(|storage| owners.iter().position(|owner| *owner == storage.owner));
+    storages.sort_by_key(|storage| owners.iter().position(|owner| *owner == storage.owner));
     let access = match kernel.variant.model {
         MemoryModel::Vulkan => Access::NonPrivate,
         MemoryModel::Glsl450 => Access::Coherent { scope: Scope::Workgroup },
     };
-    for storage in mine {
+    for storage in storages {
         let initial = |component: u32| {
             let value = test.initial_value(storage.location, component as u8);
-            Written::Constant(bits(storage.site.element, value.0))
+            ValueOperand::Constant(value_bits(storage.site.element, value.0))
         };
         let values = (0..storage.site.components).map(initial).collect();
         stores.push(KernelEvent::Store { site: storage.site, volatile: false, access, values });
@@ -154,8 +158,8 @@ fn verify_outside(
         }
     }
     let expected = match kernel.variant.workgroup_memory {
-        WorkgroupMemory::Stored => [stores, finals].concat(),
-        WorkgroupMemory::Zeroed => [finals, stores].concat(),
+        WorkgroupInitialization::Stored => [stores, finals].concat(),
+        WorkgroupInitialization::Zeroed => [finals, stores].concat(),
     };
     if expected == outside {
         return Ok(());
@@ -177,21 +181,21 @@ struct WorkgroupStorage {
 }
 
 /// The expected position of each access, derived only from the test and the contract.
-struct Sites {
+struct ExpectedSites {
     /// By location, type, offset and number of components.
     sites: BTreeMap<(LocationId, ScalarType, u32, u32), Site>,
     workgroup: Vec<WorkgroupStorage>,
 }
 
-impl Sites {
-    fn of(test: &Test, kernel: &CompiledKernel) -> Sites {
+impl ExpectedSites {
+    fn new(test: &Test, kernel: &CompiledKernel) -> ExpectedSites {
         // By location, width, offset and number of components, in the order of the kernel's declarations.
         let mut paths: BTreeMap<PathKey, StorageClass> = BTreeMap::new();
         let mut users: BTreeMap<LocationId, usize> = BTreeMap::new();
         let mut private: BTreeMap<LocationId, BTreeSet<ThreadId>> = BTreeMap::new();
         for (index, thread) in test.threads.iter().enumerate() {
             for instruction in &thread.instructions {
-                let Some((location, scalar, offset, class)) = accessed(test, &instruction.kind) else {
+                let Some((location, scalar, offset, class)) = memory_access(test, &instruction.kind) else {
                     continue;
                 };
                 let float = matches!(scalar, ScalarType::F32 | ScalarType::F64);
@@ -242,7 +246,7 @@ impl Sites {
         let (mut images, mut variables) = (kernel.bindings.len() as u32, 0);
         let mut sites = BTreeMap::new();
         for ((location, width, float, offset, components), class) in &paths {
-            let element = element(*width, *float);
+            let element = element_type(*width, *float);
             let storage = number(*location);
             let at = |memory: KernelMemory, storage: Option<u32>| Site {
                 memory,
@@ -281,16 +285,16 @@ impl Sites {
         let workgroup = homes
             .iter()
             .filter_map(|(storage, (location, width, float, offset, components))| {
-                let site = sites.get(&(*location, element(*width, *float), *offset, *components))?;
+                let site = sites.get(&(*location, element_type(*width, *float), *offset, *components))?;
                 Some(WorkgroupStorage { location: *storage, site: *site, owner: owner_of(*storage) })
             })
             .collect();
-        Sites { sites, workgroup }
+        ExpectedSites { sites, workgroup }
     }
 
     /// Returns true if the kernel reads one salt through each binding of the test's memory, and one by address
     /// if it uses addresses. Kernels of one fixed dispatch read none.
-    fn are_salted(&self, salts: &[Site], kernel: &CompiledKernel) -> bool {
+    fn has_all_salts(&self, salts: &[Site], kernel: &CompiledKernel) -> bool {
         let memories = |sites: &mut dyn Iterator<Item = &Site>| {
             let of_test = sites.map(|site| site.memory);
             of_test.filter(|memory| !matches!(memory, KernelMemory::Workgroup(_))).collect::<BTreeSet<_>>()
@@ -308,7 +312,7 @@ impl Sites {
 
     fn site(&self, location: LocationId, scalar: ScalarType, offset: u32, components: u32) -> Option<Site> {
         let float = matches!(scalar, ScalarType::F32 | ScalarType::F64);
-        self.sites.get(&(location, element(scalar.bits(), float), offset, components)).copied()
+        self.sites.get(&(location, element_type(scalar.bits(), float), offset, components)).copied()
     }
 }
 
@@ -316,12 +320,12 @@ impl Sites {
 type PathKey = (LocationId, u32, bool, u32, u32);
 
 /// Returns location, type, offset and class of an access; for a vector, those of its first component.
-fn accessed(test: &Test, kind: &InstructionKind) -> Option<(LocationId, ScalarType, u32, StorageClass)> {
+fn memory_access(test: &Test, kind: &InstructionKind) -> Option<(LocationId, ScalarType, u32, StorageClass)> {
     let place = kind.access()?.place;
     Some((place.location, place.scalar_type(test), place.offset, place.class))
 }
 
-fn element(width: u32, float: bool) -> ScalarType {
+fn element_type(width: u32, float: bool) -> ScalarType {
     match (width, float) {
         (8, _) => ScalarType::U8,
         (16, _) => ScalarType::U16,
@@ -333,7 +337,7 @@ fn element(width: u32, float: bool) -> ScalarType {
 }
 
 /// Returns the bits of a number in memory.
-fn bits(element: ScalarType, number: u64) -> u64 {
+fn value_bits(element: ScalarType, number: u64) -> u64 {
     match element {
         ScalarType::F32 => (number as f32).to_bits().into(),
         ScalarType::F64 => (number as f64).to_bits(),
@@ -375,11 +379,11 @@ struct KernelComparison<'a> {
 }
 
 impl KernelComparison<'_> {
-    fn run(
+    fn compare_thread(
         &mut self,
         test: &Test,
         thread: &Thread,
-        sites: &Sites,
+        sites: &ExpectedSites,
         kernel: &CompiledKernel,
         reports: usize,
     ) -> Result<(), LiftError> {
@@ -389,36 +393,36 @@ impl KernelComparison<'_> {
                 continue;
             }
             if let InstructionKind::ControlBarrier(barrier) = &instruction.kind {
-                let meets = KernelEvent::ControlBarrier {
+                let barrier_event = KernelEvent::ControlBarrier {
                     execution: barrier.execution_scope,
                     memory: barrier.memory_scope,
                     semantics: barrier.semantics.unwrap_or(Semantics::RELAXED),
                     branches: branches_over(thread, place),
                 };
-                self.barrier(&meets)?;
+                self.compare_barrier(&barrier_event)?;
             } else if let InstructionKind::SplitBarrier(barrier) = &instruction.kind {
-                let meets = KernelEvent::SplitBarrier {
+                let barrier_event = KernelEvent::SplitBarrier {
                     half: barrier.half,
                     execution: barrier.execution_scope,
                     memory: barrier.memory_scope,
                     semantics: barrier.semantics.unwrap_or(Semantics::RELAXED),
                 };
-                self.barrier(&meets)?;
+                self.compare_barrier(&barrier_event)?;
             } else if let InstructionKind::Interlock(interlock) = &instruction.kind {
-                self.expect(&KernelEvent::Interlock(interlock.end))?;
+                self.expect_event(&KernelEvent::Interlock(interlock.end))?;
             } else if let InstructionKind::Subgroup(operation) = &instruction.kind {
-                self.expect(&subgroup_event(operation, branches_over(thread, place)))?;
-            } else if let Some(expected) = expected(test, sites, kernel, &instruction.kind) {
+                self.expect_event(&subgroup_event(operation, branches_over(thread, place)))?;
+            } else if let Some(expected) = expected_event(test, sites, kernel, &instruction.kind) {
                 match self.found.get(self.position) {
                     Some(found) if events_agree(&expected, found) => self.position += 1,
-                    _ => return Err(self.differs(format!("{expected:?}"))),
+                    _ => return Err(self.difference(format!("{expected:?}"))),
                 }
             }
         }
         for _ in 0..reports {
             match self.found.get(self.position) {
                 Some(KernelEvent::Report) => self.position += 1,
-                _ => return Err(self.differs("a result".to_owned())),
+                _ => return Err(self.difference("a result".to_owned())),
             }
         }
         // A thread without a section executes the ends of the others' section.
@@ -426,26 +430,28 @@ impl KernelComparison<'_> {
         if !own && test.interlock_order().is_some() {
             [InterlockEnd::Begin, InterlockEnd::End]
                 .into_iter()
-                .try_for_each(|end| self.expect(&KernelEvent::Interlock(end)))?;
+                .try_for_each(|end| self.expect_event(&KernelEvent::Interlock(end)))?;
         }
-        while self.found.get(self.position).and_then(meeting).is_some() {
+        while self.found.get(self.position).and_then(unguarded_barrier).is_some() {
             self.position += 1;
         }
         if self.position < self.found.len() {
-            return Err(self.differs("its end".to_owned()));
+            return Err(self.difference("its end".to_owned()));
         }
         Ok(())
     }
 
-    fn differs(&self, expected: String) -> LiftError {
+    fn difference(&self, expected: String) -> LiftError {
         let found = self.found.get(self.position).map_or("its end".to_owned(), |event| format!("{event:?}"));
         LiftError::Differs { thread: self.thread, position: self.position, expected, found }
     }
 
     /// Compares a control barrier or half of a split one: as in the test, or bare between memory barriers.
-    fn barrier(&mut self, whole: &KernelEvent) -> Result<(), LiftError> {
+    fn compare_barrier(&mut self, whole: &KernelEvent) -> Result<(), LiftError> {
         // Under a branch, it must be as in the test.
-        let Some((half, execution, memory, wanted)) = meeting(whole) else { return self.expect(whole) };
+        let Some((half, execution, memory, semantics)) = unguarded_barrier(whole) else {
+            return self.expect_event(whole);
+        };
         if self.found.get(self.position) == Some(whole) {
             self.position += 1;
             return Ok(());
@@ -458,29 +464,29 @@ impl KernelComparison<'_> {
             }
         }
         let fence = |semantics| KernelEvent::Fence { scope: memory, semantics };
-        if wanted.order.releases() {
-            let release = Semantics { order: litmus::Order::Release, make_visible: false, ..wanted };
-            self.expect(&fence(release))?;
+        if semantics.order.releases() {
+            let release = Semantics { order: litmus::Order::Release, make_visible: false, ..semantics };
+            self.expect_event(&fence(release))?;
         }
         if execution == Scope::Workgroup {
             self.skip_foreign_subgroup_barriers();
         }
-        match self.found.get(self.position).and_then(meeting) {
+        match self.found.get(self.position).and_then(unguarded_barrier) {
             Some((found, of, _, Semantics::RELAXED)) if (found, of) == (half, execution) => {
                 self.position += 1;
             }
-            _ => return Err(self.differs(format!("{whole:?}"))),
+            _ => return Err(self.difference(format!("{whole:?}"))),
         }
-        if wanted.order.acquires() {
-            let acquire = Semantics { order: litmus::Order::Acquire, make_available: false, ..wanted };
-            self.expect(&fence(acquire))?;
+        if semantics.order.acquires() {
+            let acquire = Semantics { order: litmus::Order::Acquire, make_available: false, ..semantics };
+            self.expect_event(&fence(acquire))?;
         }
         Ok(())
     }
 
-    fn expect(&mut self, expected: &KernelEvent) -> Result<(), LiftError> {
+    fn expect_event(&mut self, expected: &KernelEvent) -> Result<(), LiftError> {
         if self.found.get(self.position) != Some(expected) {
-            return Err(self.differs(format!("{expected:?}")));
+            return Err(self.difference(format!("{expected:?}")));
         }
         self.position += 1;
         Ok(())
@@ -488,7 +494,7 @@ impl KernelComparison<'_> {
 
     fn skip_foreign_subgroup_barriers(&mut self) {
         while let Some((_, Scope::Subgroup, _, Semantics::RELAXED)) =
-            self.found.get(self.position).and_then(meeting)
+            self.found.get(self.position).and_then(unguarded_barrier)
         {
             self.position += 1;
         }
@@ -549,7 +555,7 @@ fn subgroup_event(operation: &SubgroupOperation, branches: usize) -> KernelEvent
 }
 
 /// Returns half, execution scope, memory scope and semantics of a barrier that is not under a branch.
-fn meeting(event: &KernelEvent) -> Option<(Option<SplitHalf>, Scope, Scope, Semantics)> {
+fn unguarded_barrier(event: &KernelEvent) -> Option<(Option<SplitHalf>, Scope, Scope, Semantics)> {
     match event {
         KernelEvent::ControlBarrier { execution, memory, semantics, branches: 0 } => {
             Some((None, *execution, *memory, *semantics))
@@ -562,30 +568,34 @@ fn meeting(event: &KernelEvent) -> Option<(Option<SplitHalf>, Scope, Scope, Sema
 }
 
 /// Returns the event of an instruction of the test. A computed value may be a constant in the kernel.
-fn expected(
+fn expected_event(
     test: &Test,
-    sites: &Sites,
+    sites: &ExpectedSites,
     kernel: &CompiledKernel,
     kind: &InstructionKind,
 ) -> Option<KernelEvent> {
     if let InstructionKind::Fence { scope, semantics } = kind {
         return Some(KernelEvent::Fence { scope: *scope, semantics: *semantics });
     }
-    let (location, scalar, offset, class) = accessed(test, kind)?;
+    let (location, scalar, offset, class) = memory_access(test, kind)?;
     let access = kind.access()?;
     let site = sites.site(location, scalar, offset, access.components().into())?;
     let written = |operand: &litmus::Operand| match operand {
-        litmus::Operand::Constant(constant) => Written::Constant(bits(site.element, *constant as u64)),
-        litmus::Operand::Register(_) => Written::Computed,
+        litmus::Operand::Constant(constant) => {
+            ValueOperand::Constant(value_bits(site.element, *constant as u64))
+        }
+        litmus::Operand::Register(_) => ValueOperand::Computed,
     };
     // Variants with volatile accesses: all except private ones, and atomics only without the Vulkan memory
     // model.
     let vulkan = kernel.variant.model == MemoryModel::Vulkan;
-    let asked = kernel.variant.volatile;
+    let is_variant_volatile = kernel.variant.volatile;
     let is_volatile = |access: &Access| match access {
         Access::Private => false,
-        Access::Atomic { .. } => asked && vulkan,
-        Access::NonPrivate | Access::Coherent { .. } => asked && (vulkan || class != StorageClass::Image),
+        Access::Atomic { .. } => is_variant_volatile && vulkan,
+        Access::NonPrivate | Access::Coherent { .. } => {
+            is_variant_volatile && (vulkan || class != StorageClass::Image)
+        }
     };
     let (volatile, strength) = (is_volatile(&access.strength), access.strength);
     Some(match &access.kind {
@@ -599,7 +609,7 @@ fn expected(
             let (instruction, unequal, values) = match operation {
                 RmwOperation::Exchange(value) => (Op::AtomicExchange, None, vec![written(value)]),
                 RmwOperation::Fetch(arithmetic, value) => {
-                    (fetch(*arithmetic, scalar)?, None, vec![written(value)])
+                    (rmw_opcode(*arithmetic, scalar)?, None, vec![written(value)])
                 }
                 RmwOperation::CompareExchange { compare, value, unequal } => {
                     (Op::AtomicCompareExchange, Some(*unequal), vec![written(value), written(compare)])
@@ -607,7 +617,7 @@ fn expected(
             };
             KernelEvent::Rmw {
                 site,
-                volatile: asked && vulkan,
+                volatile: is_variant_volatile && vulkan,
                 instruction,
                 scope,
                 semantics,
@@ -619,7 +629,7 @@ fn expected(
     })
 }
 
-fn fetch(arithmetic: ArithmeticOperation, scalar: ScalarType) -> Option<Op> {
+fn rmw_opcode(arithmetic: ArithmeticOperation, scalar: ScalarType) -> Option<Op> {
     let signed = matches!(scalar, ScalarType::I8 | ScalarType::I16 | ScalarType::I32 | ScalarType::I64);
     if matches!(scalar, ScalarType::F32 | ScalarType::F64) {
         return match arithmetic {
@@ -645,7 +655,8 @@ fn fetch(arithmetic: ArithmeticOperation, scalar: ScalarType) -> Option<Op> {
 
 /// Returns true if the events match. A register with its initial value is a constant in the kernel.
 fn events_agree(expected: &KernelEvent, found: &KernelEvent) -> bool {
-    let same_value = |left: &Written, right: &Written| *left == Written::Computed || left == right;
+    let same_value =
+        |left: &ValueOperand, right: &ValueOperand| *left == ValueOperand::Computed || left == right;
     match (expected, found) {
         (KernelEvent::Store { values, .. }, KernelEvent::Store { values: found_values, .. }) => {
             let mut with = found.clone();

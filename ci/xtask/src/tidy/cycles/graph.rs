@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Returns the components of more than one node, in the order of their first node.
-pub fn components<'n>(edges: &BTreeSet<(&'n str, &'n str)>) -> Vec<BTreeSet<&'n str>> {
+pub fn find_components<'n>(edges: &BTreeSet<(&'n str, &'n str)>) -> Vec<BTreeSet<&'n str>> {
     let mut successors: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (from, to) in edges {
         successors.entry(from).or_default().push(to);
@@ -79,12 +79,15 @@ mod tests {
     fn components_are_the_nodes_that_reach_each_other() {
         let edges =
             [("a", "b"), ("b", "c"), ("c", "a"), ("c", "d"), ("d", "e"), ("e", "d"), ("e", "f"), ("x", "a")];
-        assert_eq!(components(&edges.into()), [BTreeSet::from(["a", "b", "c"]), BTreeSet::from(["d", "e"])]);
+        assert_eq!(
+            find_components(&edges.into()),
+            [BTreeSet::from(["a", "b", "c"]), BTreeSet::from(["d", "e"])]
+        );
     }
 
     #[test]
     fn two_paths_to_one_node_are_not_a_cycle() {
         let edges = [("a", "b"), ("a", "c"), ("b", "d"), ("c", "d"), ("b", "c")];
-        assert_eq!(components(&edges.into()), Vec::<BTreeSet<&str>>::new());
+        assert_eq!(find_components(&edges.into()), Vec::<BTreeSet<&str>>::new());
     }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::tidy::code::masked;
+use crate::tidy::code::blank_literals;
 use crate::tidy::source::SourceFile;
 
 /// A reference from one file to an item that another file defines.
@@ -20,9 +20,9 @@ pub struct ItemReference {
 }
 
 /// Returns the references between the files of the crate whose root is `path`, sorted.
-pub fn references(files: &BTreeMap<&str, &SourceFile>, path: &str) -> Vec<ItemReference> {
+pub fn find_references(files: &BTreeMap<&str, &SourceFile>, path: &str) -> Vec<ItemReference> {
     let mut tree = ModuleTree { files, modules: Vec::new() };
-    tree.read_file(path, &path_of_children(path, true), None);
+    tree.read_file(path, &child_folder(path, true), None);
     let mut found: BTreeMap<(String, String, String), usize> = BTreeMap::new();
     for (index, module) in tree.modules.iter().enumerate() {
         let imports = module.imports.iter().filter(|import| !import.is_facade);
@@ -42,7 +42,7 @@ pub fn references(files: &BTreeMap<&str, &SourceFile>, path: &str) -> Vec<ItemRe
 }
 
 /// Returns the folder of a file's child modules.
-fn path_of_children(path: &str, is_root: bool) -> String {
+fn child_folder(path: &str, is_root: bool) -> String {
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
     if is_root || path.ends_with("/mod.rs") {
         folder.to_owned()
@@ -90,14 +90,14 @@ impl ModuleTree<'_> {
     /// Adds the module in the file at `path`, and its descendants.
     fn read_file(&mut self, path: &str, folder: &str, parent: Option<usize>) -> Option<usize> {
         let file = self.files.get(path)?;
-        let text = masked(&file.text);
-        let tokens = tokens(&text);
-        let module = self.add(path, parent);
+        let text = blank_literals(&file.text);
+        let tokens = tokenize(&text);
+        let module = self.add_module(path, parent);
         self.read_items(&tokens, folder, module);
         Some(module)
     }
 
-    fn add(&mut self, file: &str, parent: Option<usize>) -> usize {
+    fn add_module(&mut self, file: &str, parent: Option<usize>) -> usize {
         self.modules.push(RustModule { file: file.to_owned(), parent, ..RustModule::default() });
         self.modules.len() - 1
     }
@@ -119,11 +119,11 @@ impl ModuleTree<'_> {
                     continue;
                 }
                 "mod" => {
-                    let opened = tokens.get(at + 2).is_some_and(|token| token.text == "{");
-                    let end = after_item(tokens, at, opened);
+                    let is_inline = tokens.get(at + 2).is_some_and(|token| token.text == "{");
+                    let end = after_item(tokens, at, is_inline);
                     let inner = format!("{folder}/{next}");
-                    let child = if opened {
-                        let child = self.add(&self.modules[module].file.clone(), Some(module));
+                    let child = if is_inline {
+                        let child = self.add_module(&self.modules[module].file.clone(), Some(module));
                         self.read_items(&tokens[at + 3..end.saturating_sub(1).max(at + 3)], &inner, child);
                         Some(child)
                     } else {
@@ -255,12 +255,12 @@ impl ModuleTree<'_> {
             "crate" => PathTarget::Module(0),
             "self" => PathTarget::Module(module),
             "super" => PathTarget::Module(self.modules[module].parent?),
-            name => self.lookup(module, name, rest.is_empty(), visited)?,
+            name => self.resolve_name(module, name, rest.is_empty(), visited)?,
         };
         while let (PathTarget::Module(inner), Some((name, after))) = (&target, rest.split_first()) {
             target = match name.as_str() {
                 "super" => PathTarget::Module(self.modules[*inner].parent?),
-                name => self.lookup(*inner, name, after.is_empty(), visited)?,
+                name => self.resolve_name(*inner, name, after.is_empty(), visited)?,
             };
             rest = after;
         }
@@ -269,7 +269,7 @@ impl ModuleTree<'_> {
 
     /// Returns the meaning of a name in a module. A module and an item may share it: the last segment of a
     /// path is the item.
-    fn lookup(
+    fn resolve_name(
         &self,
         module: usize,
         name: &str,
@@ -293,7 +293,7 @@ impl ModuleTree<'_> {
             imports.iter().filter(|import| import.name == "*").find_map(|import| {
                 match self.resolve(module, &import.segments, visited)? {
                     PathTarget::Module(inner) if inner != module => {
-                        self.lookup(inner, name, is_last, visited)
+                        self.resolve_name(inner, name, is_last, visited)
                     }
                     PathTarget::Module(_) | PathTarget::Item(_) => None,
                 }
@@ -314,7 +314,7 @@ struct SourceToken<'t> {
 }
 
 /// Cuts text without comments and literals into tokens.
-fn tokens(text: &str) -> Vec<SourceToken<'_>> {
+fn tokenize(text: &str) -> Vec<SourceToken<'_>> {
     let mut found = Vec::new();
     for (index, line) in text.lines().enumerate() {
         let mut rest = line.trim_start();
@@ -387,17 +387,26 @@ fn after_attribute(tokens: &[SourceToken<'_>], at: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tidy::source::file;
+    use crate::tidy::source::test_file;
 
     /// The references between these files, as `from:line to name`. Paths are below `src`.
-    fn found(sources: &[(&str, &str)]) -> Vec<String> {
-        let files: Vec<_> = sources.iter().map(|(path, text)| file(&format!("src/{path}"), text)).collect();
+    fn list_references(sources: &[(&str, &str)]) -> Vec<String> {
+        let files: Vec<_> =
+            sources.iter().map(|(path, text)| test_file(&format!("src/{path}"), text)).collect();
         let files = files.iter().map(|file| (file.path.as_str(), file)).collect();
-        let found = references(&files, "src/lib.rs");
-        let below = |path: &str| path.trim_start_matches("src/").to_owned();
+        let found = find_references(&files, "src/lib.rs");
+        let below_source = |path: &str| path.trim_start_matches("src/").to_owned();
         found
             .iter()
-            .map(|found| format!("{}:{} {} {}", below(&found.from), found.line, below(&found.to), found.name))
+            .map(|found| {
+                format!(
+                    "{}:{} {} {}",
+                    below_source(&found.from),
+                    found.line,
+                    below_source(&found.to),
+                    found.name
+                )
+            })
             .collect()
     }
 
@@ -417,7 +426,11 @@ mod tests {
             ("mod inner { fn g() { super::super::a::f() } }\n", "b.rs:1 a.rs f"),
             ("pub use super::a::A;\nfn g(_: A) {}\n", "b.rs:2 a.rs A"),
         ] {
-            assert_eq!(found(&[("lib.rs", "mod a;\nmod b;\n"), A, ("b.rs", text)]), [expected], "{text}");
+            assert_eq!(
+                list_references(&[("lib.rs", "mod a;\nmod b;\n"), A, ("b.rs", text)]),
+                [expected],
+                "{text}"
+            );
         }
     }
 
@@ -435,7 +448,7 @@ mod tests {
             "fn g(x: X) { x.f(); std::a::f(); }\n",
         ] {
             assert_eq!(
-                found(&[("lib.rs", "mod a;\nmod b;\n"), A, ("b.rs", text)]),
+                list_references(&[("lib.rs", "mod a;\nmod b;\n"), A, ("b.rs", text)]),
                 Vec::<String>::new(),
                 "{text}"
             );
@@ -450,7 +463,7 @@ mod tests {
             ("facade/inner.rs", "pub struct A;\n"),
             ("b.rs", "use crate::A;\nfn g() -> crate::facade::A { A }\n"),
         ];
-        assert_eq!(found(&sources), ["b.rs:1 facade/inner.rs A"]);
+        assert_eq!(list_references(&sources), ["b.rs:1 facade/inner.rs A"]);
     }
 
     #[test]
@@ -460,6 +473,6 @@ mod tests {
             ("a.rs", "pub use crate::b::*;\n"),
             ("b.rs", "pub use crate::a::*;\nfn g() { x() }\n"),
         ];
-        assert_eq!(found(&sources), Vec::<String>::new());
+        assert_eq!(list_references(&sources), Vec::<String>::new());
     }
 }

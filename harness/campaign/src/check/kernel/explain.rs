@@ -9,7 +9,7 @@ use frontend::{AnalysisOptions, FindingKind, InputGrid, InputMode, ModelQuery, U
 use litmus::Race;
 use model::Budget;
 use results::wire::{FindingPlace, FindingRecord, MendRecord};
-use results::write::race::{places, text as race_text};
+use results::write::race::{format_places, format_race as race_text};
 
 use super::LiftedEntryPoint;
 use crate::check::walked::{ExplainedWalk, WalkedEntryPoint, has_walk};
@@ -144,18 +144,18 @@ fn explain_module(
         if needs.inputs.is_empty() || ended == CommandOutcome::RuleBroken && !needs.decide_findings {
             all.text += &said;
             all.answers.push(page);
-            all.outcome.note(ended);
+            all.outcome.escalate_to(ended);
             continue;
         }
         all.text += &format!("{file} `{entry}`: needs-inputs under {}\n", model.name());
         (page.verdict, page.findings) = ("needs-inputs".to_owned(), Vec::new());
         for needed in needs.inputs {
-            let sentence = needed_record(needed).sentence();
+            let sentence = needed_record(needed).to_sentence();
             all.text += &format!("  {sentence}\n");
             page.notes.push(sentence);
         }
         all.answers.push(page);
-        all.outcome.note(CommandOutcome::Environment);
+        all.outcome.escalate_to(CommandOutcome::Environment);
     }
     Ok(())
 }
@@ -210,8 +210,8 @@ impl LiftedEntryPoint<'_> {
             wrong = self.beside_races(model);
         }
         for record in &wrong {
-            outcome.note(CommandOutcome::RuleBroken);
-            text += &format!("\n{}: {}\n{}", record.kind, record.message, places(&record.at));
+            outcome.escalate_to(CommandOutcome::RuleBroken);
+            text += &format!("\n{}: {}\n{}", record.kind, record.message, format_places(&record.at));
         }
         let divergent = answer.findings.iter().any(|finding| finding.kind == FindingKind::DivergentBarrier);
         let unplaced = answer.race == Race::Racy && answer.race_found.is_none();
@@ -221,11 +221,11 @@ impl LiftedEntryPoint<'_> {
         let broken =
             answer.race == Race::Racy || self.options.assertion.is_some() && answer.holds == Some(false);
         if broken {
-            outcome.note(CommandOutcome::RuleBroken);
+            outcome.escalate_to(CommandOutcome::RuleBroken);
         }
         let is_unanswered = lifted.question.is_some() && answer.holds.is_none();
         if answer.race == Race::Unknown || is_unanswered {
-            outcome.note(CommandOutcome::Environment);
+            outcome.escalate_to(CommandOutcome::Environment);
         }
         let headline = match answer.race {
             Race::Racy => race,
@@ -238,7 +238,7 @@ impl LiftedEntryPoint<'_> {
         let mut reason = None;
         if let Some(found) = &answer.race_found {
             let message = found.describe(&lifted.invocations);
-            text += &format!("\n{message}\n{}", places(&self.places(&found.at)));
+            text += &format!("\n{message}\n{}", format_places(&self.places(&found.at)));
             wrong.insert(0, FindingRecord::new(FindingKind::Race.name(), message, self.places(&found.at)));
             let lack = frontend::find_missing_sync(lifted, model, &asking).map_err(failed)?;
             let why = format!("Why: {}.", lack.description());
@@ -265,7 +265,7 @@ impl LiftedEntryPoint<'_> {
             for change in &mended.changes {
                 let FindingPlace { file, line, .. } = self.place(&change.at);
                 let record = MendRecord { file, line, text: change.text.clone(), edits: Vec::new() };
-                text += &format!("    {}\n", record.placed());
+                text += &format!("    {}\n", record.format_with_position());
                 if let Some(finding) = wrong.first_mut() {
                     finding.mend.push(record);
                 }

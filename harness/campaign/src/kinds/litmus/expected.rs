@@ -5,10 +5,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use litmus::{Outcome, Prediction};
-use model::{Budget, Options, predict};
+use model::{Budget, PredictOptions, predict};
 use results::read::Results;
 use results::wire::RunLine;
-use results::{again, baseline, read};
+use results::{baseline, read, rejudge};
 
 use super::plan::LitmusPlan;
 use crate::patience::patience;
@@ -31,7 +31,7 @@ impl LitmusPlan {
         for target in 0..self.targets.len() {
             let path = folder.join(baseline::file_name(&device_record(&self.targets[target])?));
             if path.is_file() {
-                match read::results(&path) {
+                match read::read_results(&path) {
                     Ok(found) => {
                         self.expect_outcomes(target, &found);
                         continue;
@@ -59,7 +59,7 @@ impl LitmusPlan {
             if weak.is_empty() {
                 continue;
             }
-            let options = Options { budget: Budget::until(&stop), ..Options::default() };
+            let options = PredictOptions { budget: Budget::until(&stop), ..PredictOptions::default() };
             let of_buffers =
                 known.entry(cell.item).or_insert_with(|| predict(&item.judged, &tso.model, &options).ok());
             let allows = |outcome: &&Outcome| {
@@ -82,8 +82,9 @@ impl LitmusPlan {
                 prediction.outcomes.get(outcome).is_some_and(|says| says.allowed && says.weak)
             };
             let seen = line.outcomes.iter().filter(|row| row.count > 0);
-            let seen =
-                seen.filter_map(|row| again::outcome(&row.state, &item.judged, &prediction.observables));
+            let seen = seen.filter_map(|row| {
+                rejudge::outcome_from_state(&row.state, &item.judged, &prediction.observables)
+            });
             cell.expected = seen.filter(is_expected).collect();
         }
     }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use litmus::{Dialect, Prediction, Test};
-use model::{Model, Options, predict};
+use model::{Model, PredictOptions, predict};
 use plan::Capabilities;
-use results::portability::{HsaComparison, beside};
+use results::portability::{HsaComparison, compare_predictions};
 use results::wire::{ModelRecord, PLAN_SCHEMA, PlanRecord, TestRecord};
 use runner::RunVariant;
 use shaders::variant::{MemoryModel, SpirvVersion as Version};
@@ -252,14 +252,15 @@ fn besides(
                 let model = models.named(Model::default_for(Dialect::Hsa))?;
                 let left = time.map_or(PREDICTION_PATIENCE, |time| time.saturating_sub(started.elapsed()));
                 let stop = patience(left.min(PREDICTION_PATIENCE));
-                let options = Options { budget: model::Budget::until(&stop), ..Options::default() };
+                let options =
+                    PredictOptions { budget: model::Budget::until(&stop), ..PredictOptions::default() };
                 let hsa = predict(test, &model.model, &options).ok();
                 answers.insert(*index, hsa.clone());
                 hsa
             }
         };
         let Some(hsa) = hsa else { continue };
-        let beside = beside(test, lowered, hsa, vulkan);
+        let beside = compare_predictions(test, lowered, hsa, vulkan);
         // Models of the user need not be weaker than HSA.
         if let Some(fault) = beside.fault.as_ref().filter(|_| name.starts_with(VULKAN)) {
             return Err(Failure::environment_message(format!("{}: {fault}", item.loaded.source.file)));
@@ -281,7 +282,7 @@ fn compute_predictions(
     let answers = map(&questions, |(item, model)| {
         let left = time.map_or(PREDICTION_PATIENCE, |time| time.saturating_sub(started.elapsed()));
         let stop = patience(left.min(PREDICTION_PATIENCE));
-        let options = Options { budget: model::Budget::until(&stop), ..Options::default() };
+        let options = PredictOptions { budget: model::Budget::until(&stop), ..PredictOptions::default() };
         let ask = |test: &Test| predict(test, model, &options).map_err(|error| error.to_string());
         // An uninitialised read may return anything, which no table of outcomes can list.
         if let Some(test) = &item.undefined

@@ -49,7 +49,8 @@ impl PlannedTest {
         let hsa = (loaded.test.dialect == Dialect::Hsa).then(|| lower_from_hsa(&mut loaded));
         // The variant may change the meaning: GLSL450 has no scopes. If the variant cannot express the test,
         // there is no kernel, and the test is skipped for that reason.
-        let said = shaders::meaning(&loaded.test, variant.shader).unwrap_or_else(|_| loaded.test.clone());
+        let said =
+            shaders::effective_test(&loaded.test, variant.shader).unwrap_or_else(|_| loaded.test.clone());
         let named = match &hsa {
             Some(FromHsa { test, lowered: Ok(lowered), .. }) => {
                 Lowered { test: said, meaning: lowered.meaning.clone() }.with_names_of(test)

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use litmus::{Dialect, Outcome, Prediction};
-use model::{Budget, Model, Options, predict, settle};
+use model::{Budget, Model, PredictOptions, complete_prediction, predict};
 use results::portability::{self, HsaComparison};
 use results::wire::RunLine;
-use results::{Reason, again};
+use results::{Reason, rejudge};
 
 use super::planned::{FromHsa, PlannedTest, mark_filtered};
 use crate::choice::{self, Chosen};
@@ -28,14 +28,14 @@ pub fn predict_again(
 ) -> Result<Prediction, String> {
     let test = &planned.judged;
     let stop = patience(time);
-    let options = Options { budget: Budget::until(&stop), ..Options::default() };
+    let options = PredictOptions { budget: Budget::until(&stop), ..PredictOptions::default() };
     let mut prediction = predict(test, &chosen.model, &options).map_err(|error| error.to_string())?;
     if !prediction.complete {
-        let rows = |line: &&RunLine| again::listed(line, test, &prediction.observables);
+        let rows = |line: &&RunLine| rejudge::listed_outcomes(line, test, &prediction.observables);
         let listed: BTreeSet<Outcome> = lines.iter().flat_map(rows).collect();
         let stop = patience(time);
-        let options = Options { budget: Budget::until(&stop), ..Options::default() };
-        let settled = settle(&prediction, test, &chosen.model, listed.iter(), &options);
+        let options = PredictOptions { budget: Budget::until(&stop), ..PredictOptions::default() };
+        let settled = complete_prediction(&prediction, test, &chosen.model, listed.iter(), &options);
         // A prediction that was cut short proves nothing: a missing outcome may still be allowed.
         prediction = settled
             .map_err(|error| error.to_string())?
@@ -54,8 +54,13 @@ pub fn compare_with_hsa(
     let Some(FromHsa { test, lowered: Ok(lowered), .. }) = &planned.hsa else { return None };
     let chosen = choice::load_shipped(Model::default_for(Dialect::Hsa))?;
     let stop = patience(time);
-    let options = Options { budget: Budget::until(&stop), ..Options::default() };
-    Some(portability::beside(test, lowered, predict(test, &chosen.model, &options).ok()?, prediction))
+    let options = PredictOptions { budget: Budget::until(&stop), ..PredictOptions::default() };
+    Some(portability::compare_predictions(
+        test,
+        lowered,
+        predict(test, &chosen.model, &options).ok()?,
+        prediction,
+    ))
 }
 
 /// Recomputes one recorded line. Without an answer of the model within `time`, its verdict is dropped.
@@ -69,7 +74,7 @@ pub fn recompute_alone(
     time: Duration,
 ) -> Result<RunLine, String> {
     match predict_again(planned, chosen, &[line], time) {
-        Ok(prediction) => again::recompute(line, &planned.judged, &prediction, &chosen.hash),
-        Err(why) => Ok(again::distrust(line, Reason::TimedOut, &why)),
+        Ok(prediction) => rejudge::verify_record(line, &planned.judged, &prediction, &chosen.hash),
+        Err(why) => Ok(rejudge::withdraw_verdict(line, Reason::TimedOut, &why)),
     }
 }

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use litmus::{Observation, Outcome, Overlap, Prediction, Test};
-use model::{Budget, Options, settle};
-use results::again::{compare_with_hsa, recompute};
-use results::read::{MOST_INSTANCES_OF_DISPATCH, MOST_INSTANCES_OF_SECOND};
+use model::{Budget, PredictOptions, complete_prediction};
+use results::read::{MAX_INSTANCES_PER_DISPATCH, MAX_INSTANCES_PER_SECOND};
+use results::rejudge::{compare_with_hsa, verify_record};
 use results::wire::{Hashes, RunContext, RunLine, SpreadRun};
 use results::{Ending, Evidence, Judgement, Reason, Twin, Verdict, judge};
 use runner::SpreadPart;
-use runner::pool::{Attempt, End, JobReport};
+use runner::pool::{Attempt, AttemptEnd, JobReport};
 use runner::wire::{JobResult, Snapshot, WireObservation};
 
 use super::plan::LitmusPlan;
@@ -65,7 +65,7 @@ impl Attempts {
 
     fn add(&mut self, attempt: &Attempt<Snapshot, JobResult>) {
         match (&attempt.end, &attempt.snapshot) {
-            (End::Answered(answer), _) => {
+            (AttemptEnd::Answered(answer), _) => {
                 self.add_seen(&answer.observation, answer.twin.as_ref());
                 self.memory.clone_from(&answer.memory);
                 self.counted_by_host.clone_from(&answer.counted_by_host);
@@ -106,7 +106,7 @@ fn early_reads(test: &Test, cell: &DeviceTest, seen: &Observation) -> u64 {
     }
     let Some(twin) = runner::twin::with_early_reads(test) else { return 0 };
     let stop = patience(TWIN_PATIENCE);
-    let options = Options { budget: Budget::until(&stop), ..Options::default() };
+    let options = PredictOptions { budget: Budget::until(&stop), ..PredictOptions::default() };
     let Ok(prediction) = model::predict(&twin, &cell.model.model, &options) else { return 0 };
     if !prediction.complete {
         return 0;
@@ -137,8 +137,8 @@ fn settle_prediction(
     let twin = ran.twin.as_ref().filter(|_| test.thread_overlap() == Overlap::ControlBarrier);
     let seen = seen.chain(twin.iter().flat_map(|twin| twin.histogram.counts.keys()));
     let stop = patience(SETTLING_PATIENCE);
-    let options = Options { budget: Budget::until(&stop), ..Options::default() };
-    let mut settled = settle(prediction, test, &cell.model.model, seen, &options).ok()??;
+    let options = PredictOptions { budget: Budget::until(&stop), ..PredictOptions::default() };
+    let mut settled = complete_prediction(prediction, test, &cell.model.model, seen, &options).ok()??;
     mark_filtered(&plan.items[cell.item].loaded.test, &mut settled);
     Some(settled)
 }
@@ -173,7 +173,7 @@ pub fn recorded(run: &Litmus<'_>, cell: &DeviceTest, line: &RunLine) -> Result<R
     let Ok(prediction) = &cell.ready else { return Ok(line.clone()) };
     let planned = &run.plan.items[cell.item];
     let line = match prediction.complete {
-        true => recompute(line, &planned.judged, prediction, &cell.model.hash)?,
+        true => verify_record(line, &planned.judged, prediction, &cell.model.hash)?,
         false => recompute_alone(line, planned, &cell.model, RECORD_PATIENCE)?,
     };
     let line = RunLine { mutants: cell.mutants.clone(), ..line };
@@ -187,9 +187,9 @@ pub fn recorded(run: &Litmus<'_>, cell: &DeviceTest, line: &RunLine) -> Result<R
 fn most_instances(run: &Litmus<'_>) -> u64 {
     match run.budget {
         // Dispatches in flight may exceed the budget.
-        TestBudget::Instances(instances) => instances.saturating_add(MOST_INSTANCES_OF_DISPATCH),
+        TestBudget::Instances(instances) => instances.saturating_add(MAX_INSTANCES_PER_DISPATCH),
         TestBudget::Time(time) => {
-            MOST_INSTANCES_OF_DISPATCH.saturating_add((time.as_secs_f64() * MOST_INSTANCES_OF_SECOND) as u64)
+            MAX_INSTANCES_PER_DISPATCH.saturating_add((time.as_secs_f64() * MAX_INSTANCES_PER_SECOND) as u64)
         }
     }
 }
@@ -233,8 +233,8 @@ fn line_of(run: &Litmus<'_>, cell: &DeviceTest, ran: &Attempts) -> RunLine {
         observation,
         ending,
         twin,
-        bound: bound.as_deref(),
-        serial_stage: ran.serial_stage,
+        explaining_limit: bound.as_deref(),
+        is_stage_serial: ran.serial_stage,
     });
     if run.options.certified && judgement.verdict == Verdict::Violates {
         demand_certificate(test, cell, prediction, observation, &mut judgement);
@@ -313,7 +313,7 @@ fn line(
             },
             tool: env!("CARGO_PKG_VERSION").to_owned(),
             driver: Some(driver_record(identity)),
-            beside: cell.beside.clone().map(|beside| (*beside).clone()),
+            hsa_comparison: cell.beside.clone().map(|beside| (*beside).clone()),
             mutants: cell.mutants.clone(),
         },
     )

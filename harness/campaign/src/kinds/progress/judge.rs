@@ -15,10 +15,10 @@ use results::wire::{
     HangRecord, Hashes, ProgressRun, RUN_SCHEMA, RunLine, RunOutcome, ThreadRecord, ThreadState, VerdictWord,
 };
 use results::{Ending, Reason, state::State};
-use runner::pool::{Attempt, End, JobReport};
+use runner::pool::{Attempt, AttemptEnd, JobReport};
 use runner::progress::{Answer, Hang, PlacementObservations, StoppedThread};
 use runner::wire::IncompleteReason;
-use shaders::progress::{Level, ProgressKernel};
+use shaders::progress::{ProgressKernel, SeparationLevel};
 
 use super::{ProgressCell, ProgressKind};
 use crate::kinds::{copyable, driver_record, quoted};
@@ -31,13 +31,13 @@ pub struct KernelFacts {
     pub hash: String,
     /// Units of a copy.
     pub units: u32,
-    level: Level,
+    level: SeparationLevel,
 }
 
 impl KernelFacts {
     /// Extracts the facts from a kernel.
     pub fn of(kernel: &ProgressKernel) -> KernelFacts {
-        KernelFacts { hash: runner::hash(&kernel.words), units: kernel.units, level: kernel.level }
+        KernelFacts { hash: runner::hash_kernels(&kernel.words), units: kernel.units, level: kernel.level }
     }
 }
 
@@ -97,9 +97,9 @@ pub fn judged(
         }
     };
     let (seen, validation) = match end {
-        End::Answered(answer) => (answer.seen, answer.validation),
-        End::Failed(_) => (snapshot.unwrap_or_default(), Vec::new()),
-        End::NotRun(why) => {
+        AttemptEnd::Answered(answer) => (answer.seen, answer.validation),
+        AttemptEnd::Failed(_) => (snapshot.unwrap_or_default(), Vec::new()),
+        AttemptEnd::NotRun(why) => {
             let says =
                 failed.unwrap_or_else(|| VerdictFields::inconclusive(Reason::Crashed, why.to_string()));
             let line = line(whole, cell, says, &PlacementObservations::default(), None);
@@ -146,7 +146,11 @@ fn says(
         let why = match seen.outside_grid {
             0 => format!("{} dispatches left records unwritten", seen.not_executed),
             outside => {
-                format!("{} dispatches are not counted; {}", seen.not_executed, results::excess(outside))
+                format!(
+                    "{} dispatches are not counted; {}",
+                    seen.not_executed,
+                    results::describe_excess(outside)
+                )
             }
         };
         return VerdictFields::inconclusive(Reason::NotExecuted, why);
@@ -195,7 +199,7 @@ fn progress(whole: &ProgressKind<'_>, cell: &ProgressCell, seen: &PlacementObser
             .filter(|(_, ends)| **ends == Some(true))
             .map(|(promise, _)| promise)
     };
-    let level = cell.kernel.as_ref().map_or(Level::Workgroups, |kernel| kernel.level);
+    let level = cell.kernel.as_ref().map_or(SeparationLevel::Workgroups, |kernel| kernel.level);
     let refuted = |promise: ProgressGuarantee| {
         seen.hangs
             .iter()
@@ -299,19 +303,25 @@ fn watched(test: &Test, threads: &[StoppedThread]) -> Vec<ObservedThread> {
 ///
 /// With several copies, the lowest unfinished thread is the lowest of the whole dispatch. A guarantee for it
 /// is checked there and not in each copy.
-fn breaks_guarantee(test: &Test, model: &ProgressModel, level: Level, copies: u32, hang: &Hang) -> bool {
+fn breaks_guarantee(
+    test: &Test,
+    model: &ProgressModel,
+    level: SeparationLevel,
+    copies: u32,
+    hang: &Hang,
+) -> bool {
     let mut own = *model;
     let mut beside = None;
     if copies > 1 {
         beside = Some(match level {
-            Level::Workgroups => CopyLevel::Workgroups,
-            Level::Subgroups => CopyLevel::Subgroups,
-            Level::Invocations => CopyLevel::Invocations,
+            SeparationLevel::Workgroups => CopyLevel::Workgroups,
+            SeparationLevel::Subgroups => CopyLevel::Subgroups,
+            SeparationLevel::Invocations => CopyLevel::Invocations,
         });
         let spread = match level {
-            Level::Workgroups => &mut own.queue_family,
-            Level::Subgroups => &mut own.workgroup,
-            Level::Invocations => &mut own.subgroup,
+            SeparationLevel::Workgroups => &mut own.queue_family,
+            SeparationLevel::Subgroups => &mut own.workgroup,
+            SeparationLevel::Invocations => &mut own.subgroup,
         };
         let owes_lowest = matches!(spread, ProgressGuarantee::Hsa | ProgressGuarantee::HsaObe);
         // Only the lowest thread has a guarantee, and another thread of the dispatch may have moved.
@@ -319,7 +329,7 @@ fn breaks_guarantee(test: &Test, model: &ProgressModel, level: Level, copies: u3
         if *spread == ProgressGuarantee::HsaObe {
             *spread = ProgressGuarantee::Obe;
         }
-        let left_out = |lowest: &runner::progress::Lowest| {
+        let left_out = |lowest: &runner::progress::LowestUnfinishedThread| {
             !lowest.stood.moved && reached_barrier(test, lowest.thread as usize, &lowest.stood).is_none()
         };
         if owes_lowest && hang.lowest.as_ref().is_some_and(left_out) {
@@ -342,7 +352,7 @@ fn breaks_claim(
 ) -> bool {
     let tested = &whole.plan.devices[cell.device];
     let ends = tested.ends_under_claim.get(cell.item).copied().flatten() == Some(true);
-    let level = cell.kernel.as_ref().map_or(Level::Workgroups, |kernel| kernel.level);
+    let level = cell.kernel.as_ref().map_or(SeparationLevel::Workgroups, |kernel| kernel.level);
     let test = &whole.plan.items[cell.item].loaded.test;
     ends && seen.hangs.iter().any(|hang| breaks_guarantee(test, claim, level, seen.copies, hang))
 }

@@ -12,7 +12,7 @@ use results::wire::{
     UnexpectedValues, VerdictWord,
 };
 use results::{Ending, EvidenceCheck, Reason, Verdict, weigh_violation};
-use runner::pool::{Attempt, End, JobReport};
+use runner::pool::{Attempt, AttemptEnd, JobReport};
 use runner::shader::{Answer, Content, ShaderObservations};
 
 use super::{AnalyzedShader, ExpectedContents, FinalNumber, Shaders, words_of};
@@ -80,11 +80,11 @@ pub(super) fn judged(
     let (target, shader, _) = run.plan.place(cell);
     for attempt in attempts {
         let own = match attempt.end {
-            End::Answered(answer) => {
+            AttemptEnd::Answered(answer) => {
                 validation.extend(answer.validation);
                 answer.seen
             }
-            End::Failed(_) | End::NotRun(_) => attempt.snapshot.unwrap_or_default(),
+            AttemptEnd::Failed(_) | AttemptEnd::NotRun(_) => attempt.snapshot.unwrap_or_default(),
         };
         not_executed += own.not_executed;
         left_out += own.left_out;
@@ -151,7 +151,7 @@ fn says(
                     .to_owned()
             })),
         };
-        let (verdict, detail) = weigh_violation(&what, missing.as_deref(), EvidenceCheck::ByNeighbours);
+        let (verdict, detail) = weigh_violation(&what, missing.as_deref(), EvidenceCheck::NeighbourReceipts);
         return match verdict {
             Verdict::Inconclusive(reason) => LineVerdict::inconclusive(reason, detail),
             _ => LineVerdict { verdict: VerdictWord::Violates, reason: None, detail: Some(detail) },
@@ -208,7 +208,7 @@ fn describe_left_out(seen: &ShaderObservations) -> Option<String> {
     match (seen.outside_grid, seen.misread) {
         (0, 0) => None,
         (0, misread) => Some(results::describe_misread("submissions", misread)),
-        (outside, _) => Some(results::excess(outside)),
+        (outside, _) => Some(results::describe_excess(outside)),
     }
 }
 
@@ -265,7 +265,7 @@ fn found(shader: &AnalyzedShader, seen: &ShaderObservations) -> EvaluatedContent
                 if !allowed {
                     found.forbidden.0 += content.count;
                     if content.count > most.0 {
-                        let text = results::state::text(&state(cells, &values));
+                        let text = results::state::format_state(&state(cells, &values));
                         let elsewhere =
                             if content.elsewhere { " and words that no invocation writes" } else { "" };
                         most = (content.count, Some(format!("{text}{elsewhere}")));
@@ -367,7 +367,7 @@ fn line(
         ExpectedContents::Unknown { race_free: true, why } => (RaceWord::Free, Some(why.clone())),
         ExpectedContents::Unknown { race_free: false, why } => (RaceWord::Unknown, Some(why.clone())),
     };
-    let buffer = |(input, name): (&runner::shader::Input, &String)| {
+    let buffer = |(input, name): (&runner::shader::ShaderInput, &String)| {
         let [set, binding, element] = input.at;
         let words = input.words();
         let is_array = shader.shader.buffers.iter().any(|other| other.at == [set, binding, 1]);
@@ -375,7 +375,7 @@ fn line(
             at: if is_array { format!("{set}.{binding}[{element}]") } else { format!("{set}.{binding}") },
             name: name.clone(),
             bytes: 4 * words.len() as u64,
-            hash: runner::hash(&words),
+            hash: runner::hash_kernels(&words),
         }
     };
     let listed: u64 = found.contents.iter().map(|content| content.count).sum();
@@ -428,7 +428,7 @@ fn line(
         hashes: Hashes {
             test: hash.to_owned(),
             model: run.plan.chosen.hash.clone(),
-            kernel: runner::hash(&shader.shader.words),
+            kernel: runner::hash_kernels(&shader.shader.words),
         },
         question: shader.claim.as_ref().map(|claim| format!("forall ({})", claim.text)),
         tool: env!("CARGO_PKG_VERSION").to_owned(),

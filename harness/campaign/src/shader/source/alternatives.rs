@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use frontend::{OverrideRole, OverrideValue, UnsetOverride};
 
-use super::scan::{directive, is_word, words};
+use super::scan::{directive_argument, is_identifier_character, words};
 
 /// The parts of a condition so far.
 struct ConditionalParts {
@@ -21,28 +21,33 @@ struct ConditionalParts {
 pub fn missing_definitions(text: &str, defines: &[String]) -> Vec<UnsetOverride> {
     let mut defined: BTreeSet<&str> = defines.iter().filter_map(|define| words(define).next()).collect();
     for line in text.lines() {
-        defined.extend(directive(line, "define").and_then(|name| words(name).next()));
+        defined.extend(directive_argument(line, "define").and_then(|name| words(name).next()));
         // A kernel of Unity may define any of the words after its name.
         defined.extend(
-            directive(line, "pragma").filter(|line| line.starts_with("kernel")).into_iter().flat_map(words),
+            directive_argument(line, "pragma")
+                .filter(|line| line.starts_with("kernel"))
+                .into_iter()
+                .flat_map(words),
         );
     }
     let mut found: Vec<UnsetOverride> = Vec::new();
     let mut open: Vec<ConditionalParts> = Vec::new();
     for line in text.lines() {
-        let opened = directive(line, "if").map(required_name);
-        let opened = opened.or_else(|| directive(line, "ifdef").map(|name| Some(name.to_owned())));
-        if let Some(name) = opened.or_else(|| directive(line, "ifndef").map(|_| None)) {
+        let opened = directive_argument(line, "if").map(required_name);
+        let opened = opened.or_else(|| directive_argument(line, "ifdef").map(|name| Some(name.to_owned())));
+        if let Some(name) = opened.or_else(|| directive_argument(line, "ifndef").map(|_| None)) {
             let names = name.map(|name| vec![name]);
             open.push(ConditionalParts { names, assigned: vec![BTreeSet::new()] });
-        } else if let Some(condition) = directive(line, "elif").or_else(|| directive(line, "else")) {
+        } else if let Some(condition) =
+            directive_argument(line, "elif").or_else(|| directive_argument(line, "else"))
+        {
             let Some(parts) = open.last_mut() else { continue };
             parts.names = parts.names.take().zip(required_name(condition)).map(|(mut names, name)| {
                 names.push(name);
                 names
             });
             parts.assigned.push(BTreeSet::new());
-        } else if directive(line, "endif").is_some() {
+        } else if directive_argument(line, "endif").is_some() {
             let Some(ConditionalParts { names: Some(names), assigned }) = open.pop() else { continue };
             let everywhere = assigned.into_iter().reduce(|one, other| &one & &other).unwrap_or_default();
             let is_open = names.len() > 1 && !names.iter().any(|name| defined.contains(name.as_str()));
@@ -67,14 +72,14 @@ pub fn missing_definitions(text: &str, defines: &[String]) -> Vec<UnsetOverride>
 fn required_name(condition: &str) -> Option<String> {
     let name = condition.trim().strip_prefix("defined")?.trim();
     let name = name.strip_prefix('(').and_then(|name| name.strip_suffix(')')).unwrap_or(name).trim();
-    (!name.is_empty() && name.chars().all(is_word)).then(|| name.to_owned())
+    (!name.is_empty() && name.chars().all(is_identifier_character)).then(|| name.to_owned())
 }
 
 /// Returns the variable that a line assigns to as a whole: `name = …`.
 fn assigned_variable(line: &str) -> Option<&str> {
     let (variable, value) = line.split_once('=')?;
     let variable = variable.trim();
-    let is_name = !variable.is_empty() && variable.chars().all(is_word);
+    let is_name = !variable.is_empty() && variable.chars().all(is_identifier_character);
     (is_name && !value.starts_with('=')).then_some(variable)
 }
 

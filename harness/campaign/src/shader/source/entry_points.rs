@@ -3,7 +3,7 @@
 //! The scan ignores conditional compilation, so it may find functions that the definitions leave out. The
 //! compiler decides about these.
 
-use super::scan::{directive, has_function, has_word, is_word, words};
+use super::scan::{directive_argument, has_call, has_word, is_identifier_character, words};
 use super::stage::{COMPUTE, SourceStage, of_extension, of_name};
 
 /// An entry point of a source.
@@ -30,7 +30,7 @@ pub fn annotated(text: &str) -> Vec<EntryPoint> {
         }
         at = text.len() - rest.len();
         let names_stage = attributes.iter().any(|attribute| attribute.trim_start().starts_with("shader"));
-        if !names_stage && !attributes.iter().any(|attribute| has_function(attribute, "numthreads")) {
+        if !names_stage && !attributes.iter().any(|attribute| has_call(attribute, "numthreads")) {
             continue;
         }
         let Some(open) = rest.find(['(', ';', '{', '}', '=']).filter(|end| rest[*end..].starts_with('('))
@@ -100,7 +100,7 @@ fn stage(attributes: &[&str], body: &str) -> &'static SourceStage {
         of_name(name.strip_prefix('(')?.strip_suffix(')')?.trim().trim_matches('"'))
     });
     let mesh = || {
-        let topology = attributes.iter().any(|attribute| has_function(attribute, "outputtopology"));
+        let topology = attributes.iter().any(|attribute| has_call(attribute, "outputtopology"));
         topology.then(|| of_extension("mesh")).flatten()
     };
     let task = || has_word(body, "DispatchMesh").then(|| of_extension("task")).flatten();
@@ -110,7 +110,7 @@ fn stage(attributes: &[&str], body: &str) -> &'static SourceStage {
 /// Returns the kernels of a Unity compute shader: `#pragma kernel NAME DEFINITION…`.
 pub fn kernels(text: &str) -> Vec<EntryPoint> {
     let kernel = |line: &str| {
-        let mut words = directive(line, "pragma")?.strip_prefix("kernel")?.split_whitespace();
+        let mut words = directive_argument(line, "pragma")?.strip_prefix("kernel")?.split_whitespace();
         let name = words.next()?.to_owned();
         Some(EntryPoint { name, stage: COMPUTE, defines: words.map(str::to_owned).collect() })
     };
@@ -130,17 +130,18 @@ pub fn conventional(text: &str, file_stage: Option<&'static SourceStage>) -> Vec
         ("PS", "frag"),
     ];
     let entry = |name: &str, stage| EntryPoint { name: name.to_owned(), stage, defines: Vec::new() };
-    if has_function(text, "main") {
+    if has_call(text, "main") {
         let implied = || if is_pixel_shader(text) { of_extension("frag") } else { of_extension("vert") };
         return file_stage.or_else(implied).map(|stage| entry("main", stage)).into_iter().collect();
     }
-    let found = NAMES.iter().filter(|(name, _)| has_function(text, name));
+    let found = NAMES.iter().filter(|(name, _)| has_call(text, name));
     found.filter_map(|(name, stage)| Some(entry(name, of_extension(stage)?))).collect()
 }
 
 /// Returns true if a text uses the output semantics of pixel shaders.
 fn is_pixel_shader(text: &str) -> bool {
-    text.split(|c| !is_word(c)).any(|word| word.starts_with("SV_Target") || word.starts_with("SV_TARGET"))
+    text.split(|c| !is_identifier_character(c))
+        .any(|word| word.starts_with("SV_Target") || word.starts_with("SV_TARGET"))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use walkdir::WalkDir;
 
-use super::scan::{directive, without_comments};
+use super::scan::{blank_comments, directive_argument};
 
 /// The maximum number of included files.
 const MAX_FILES: usize = 2_000;
@@ -58,7 +58,7 @@ impl IncludeTree {
         let mut seen = BTreeSet::from([source.to_owned()]);
         let mut open = vec![(source.to_owned(), text.to_owned())];
         while let Some((includer, text)) = open.pop() {
-            for (line, argument) in directives(&without_comments(&text)) {
+            for (line, argument) in directives(&blank_comments(&text)) {
                 let Some(header) = header(&argument) else {
                     tree.has_macro = true;
                     continue;
@@ -102,13 +102,14 @@ pub fn folder_of(file: &Path) -> PathBuf {
 
 /// Returns true if a text without comments has an include directive.
 pub fn has_include(text: &str) -> bool {
-    text.lines().any(|line| directive(line, "include").is_some())
+    text.lines().any(|line| directive_argument(line, "include").is_some())
 }
 
 /// Returns the lines and arguments of include directives in a text without comments.
 fn directives(text: &str) -> Vec<(u32, String)> {
     let numbered = text.lines().zip(1..);
-    let found = numbered.filter_map(|(line, number)| Some((number, directive(line, "include")?.to_owned())));
+    let found =
+        numbered.filter_map(|(line, number)| Some((number, directive_argument(line, "include")?.to_owned())));
     found.collect()
 }
 

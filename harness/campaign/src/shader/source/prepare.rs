@@ -4,7 +4,7 @@
 //! includes that glslc enables, and sections of one file for several stages. (`answers::wgsl` has WGSL.)
 
 use super::includes::has_include;
-use super::scan::directive;
+use super::scan::directive_argument;
 use super::stage::{SourceStage, of_name};
 
 /// The version of GLSL for sources without one.
@@ -13,9 +13,9 @@ const VERSION: &str = "460";
 /// Returns the text of GLSL that compilers accept, or `None` if the text needs no change. `plain` is the text
 /// without comments.
 pub fn prepare_glsl(text: &str, plain: &str) -> Option<String> {
-    let version = plain.lines().position(|line| directive(line, "version").is_some());
+    let version = plain.lines().position(|line| directive_argument(line, "version").is_some());
     let symbolic = plain.lines().position(|line| line.trim_start().starts_with("#VERSION"));
-    let given = version.and_then(|line| directive(plain.lines().nth(line)?, "version"));
+    let given = version.and_then(|line| directive_argument(plain.lines().nth(line)?, "version"));
     let known = given.filter(|given| given.starts_with(|c: char| c.is_ascii_digit()));
     let has_earlier =
         version.is_some_and(|line| plain.lines().take(line).any(|line| !line.trim().is_empty()));

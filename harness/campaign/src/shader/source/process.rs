@@ -75,7 +75,7 @@ fn wait(command: &mut Command, folder: &Path) -> Result<Option<ExitStatus>, Stri
 /// Describes the limit on memory or output that a program exceeds.
 fn exceeded_limit(child: &Child, folder: &Path) -> Option<String> {
     let limit = memory_limit::limit();
-    if let Some(used) = memory_limit::exceeded(child, limit) {
+    if let Some(used) = memory_limit::usage_above_limit(child, limit) {
         let (used, limit) = (used >> 20, limit >> 20);
         return Some(format!(
             "used {used} MiB of memory; the limit is {limit} MiB: raise it with `--max-memory`"
@@ -163,7 +163,7 @@ fn plain(said: &str) -> String {
                 _ => {}
             },
             '\n' | '\t' => plain.push(next),
-            other if results::show::acts(other) => {}
+            other if results::escape::needs_escape(other) => {}
             other => plain.push(other),
         }
     }

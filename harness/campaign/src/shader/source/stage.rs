@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use super::scan::{directive, has_function, has_word};
+use super::scan::{directive_argument, has_call, has_word};
 
 /// A source language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,12 +82,12 @@ pub fn language(extension: &str) -> Option<ShaderLanguage> {
 /// Returns true if a text without comments is HLSL, independent of the extension of its file: engines use the
 /// extensions of GLSL stages for both.
 pub fn is_hlsl(text: &str) -> bool {
-    let has_version = text.lines().any(|line| directive(line, "version").is_some());
+    let has_version = text.lines().any(|line| directive_argument(line, "version").is_some());
     let semantics = |part: &str| {
         let part = part.trim_start();
         part.starts_with("register") || part.starts_with("SV_")
     };
-    !has_version && (has_function(text, "numthreads") || text.split(':').skip(1).any(semantics))
+    !has_version && (has_call(text, "numthreads") || text.split(':').skip(1).any(semantics))
 }
 
 /// Returns the stage of an extension of GLSL.
@@ -120,7 +120,7 @@ pub fn of_file(file: &str, text: &str) -> Option<&'static SourceStage> {
 /// Returns the stage of `#pragma shader_stage(NAME)`.
 fn of_pragma(text: &str) -> Option<&'static SourceStage> {
     text.lines().find_map(|line| {
-        let name = directive(line, "pragma")?.strip_prefix("shader_stage")?.trim();
+        let name = directive_argument(line, "pragma")?.strip_prefix("shader_stage")?.trim();
         of_name(name.strip_prefix('(')?.strip_suffix(')')?.trim())
     })
 }

@@ -15,7 +15,7 @@ use campaign::source::TestSource;
 
 use crate::arguments::Check;
 use crate::exit::{Failure, Outcome};
-use crate::output::{Data, make_folder, reject, say, write_file};
+use crate::output::{StandardOutput, create_folder, print_message, report_rejected, write_file};
 
 /// The largest certificate that is read.
 const MAX_BYTES: u64 = 1 << 30;
@@ -52,7 +52,7 @@ pub fn certify(arguments: &Check, folder: &Path) -> Result<Outcome, Failure> {
     if let Some(named) = models.asked.as_ref().filter(|_| arguments.tests.is_empty()) {
         sources.retain(|source| source.suits(&named.model));
     }
-    make_folder(folder)?;
+    create_folder(folder)?;
     let mut names = BTreeSet::new();
     let with_path = |source: TestSource| {
         let path = folder.join(file_name(&source.id, &mut names));
@@ -63,7 +63,7 @@ pub fn certify(arguments: &Check, folder: &Path) -> Result<Outcome, Failure> {
         let made = certify_source(source.clone(), &models, arguments.timeout, arguments.unroll);
         (source.id.clone(), path.clone(), made)
     };
-    let (mut outcome, mut data) = (Outcome::Success, Data::new());
+    let (mut outcome, mut data) = (Outcome::Success, StandardOutput::new());
     let (mut certified, mut bytes, mut steps, mut structures) = (0_usize, 0_usize, 0_usize, 0_usize);
     in_order(&named, work, |(id, path, made)| {
         match made {
@@ -75,10 +75,10 @@ pub fn certify(arguments: &Check, folder: &Path) -> Result<Outcome, Failure> {
                 structures += verified.structures;
             }
             Certification::NotCertified(reason) => {
-                outcome.note(Outcome::Environment);
+                outcome.escalate_to(Outcome::Environment);
                 data.print(&format!("{id}: not certified: {reason}\n"))?;
             }
-            Certification::Rejected(rejected) => reject(&mut outcome, &rejected.failure),
+            Certification::Rejected(rejected) => report_rejected(&mut outcome, &rejected.failure),
         }
         Ok::<(), Failure>(())
     })?;
@@ -87,7 +87,7 @@ pub fn certify(arguments: &Check, folder: &Path) -> Result<Outcome, Failure> {
         "{certified} of {all} tests certified: {structures} event structures, {steps} steps, {bytes} bytes\n"
     ))?;
     if certified < all {
-        say("some answers have no certificate; a longer --timeout may help");
+        print_message("some answers have no certificate; a longer --timeout may help");
     }
     Ok(outcome)
 }
@@ -142,19 +142,19 @@ pub fn verify(path: &Path, timeout: Duration) -> Result<Outcome, Failure> {
             Err(error) => Err(Unverified::Rejected(error.to_string())),
         }
     };
-    let (mut outcome, mut data, mut verified) = (Outcome::Success, Data::new(), 0_usize);
+    let (mut outcome, mut data, mut verified) = (Outcome::Success, StandardOutput::new(), 0_usize);
     let mut all = files.iter();
     in_order(&files, work, |result| {
         let file = all.next().map_or(path, PathBuf::as_path);
         match result {
             Ok(()) => verified += 1,
-            Err(Unverified::Unreadable(failure)) => reject(&mut outcome, &failure),
+            Err(Unverified::Unreadable(failure)) => report_rejected(&mut outcome, &failure),
             Err(Unverified::Rejected(reason)) => {
-                outcome.note(Outcome::RuleBroken);
+                outcome.escalate_to(Outcome::RuleBroken);
                 data.print(&format!("{}: rejected: {reason}\n", file.display()))?;
             }
             Err(Unverified::NotVerified(reason)) => {
-                outcome.note(Outcome::Environment);
+                outcome.escalate_to(Outcome::Environment);
                 data.print(&format!("{}: not verified: {reason}\n", file.display()))?;
             }
         }
@@ -162,7 +162,7 @@ pub fn verify(path: &Path, timeout: Duration) -> Result<Outcome, Failure> {
     })?;
     data.print(&format!("{verified} of {} certificates verified\n", files.len()))?;
     if outcome == Outcome::Environment {
-        say("some certificates were not verified; a longer --timeout may help");
+        print_message("some certificates were not verified; a longer --timeout may help");
     }
     Ok(outcome)
 }

@@ -4,25 +4,25 @@ use campaign::check::CheckModels;
 use campaign::inputs;
 use campaign::patience::patience;
 use campaign::shader::source::is_shader;
-use explanation::ShownExecutions;
+use explanation::ExecutionReport;
 use model::{Budget, ExplainOptions, list_consistent_executions};
-use results::write::Format;
+use results::write::OutputFormat;
 
 use crate::arguments::{Check, CheckFormat};
 use crate::exit::{Failure, Outcome};
-use crate::output::{Data, complain, say};
+use crate::output::{StandardOutput, print_diagnostic, print_message};
 
-/// Prints up to `most` executions of each test.
+/// Prints up to `max_executions` executions of each test.
 ///
 /// # Errors
 /// Returns an error if the command line is invalid or the output cannot be written.
-pub fn show(arguments: &Check, most: usize) -> Result<Outcome, Failure> {
+pub fn print_executions(arguments: &Check, most: usize) -> Result<Outcome, Failure> {
     if arguments.tests.iter().any(|argument| is_shader(argument)) || !arguments.kernel.is_empty() {
         return Err(Failure::not_available("executions of shaders"));
     }
     if !matches!(
         arguments.format,
-        CheckFormat::Answers(Format::Text) | CheckFormat::Dot | CheckFormat::Svg | CheckFormat::Html
+        CheckFormat::Answers(OutputFormat::Text) | CheckFormat::Dot | CheckFormat::Svg | CheckFormat::Html
     ) {
         return Err(Failure::input_message("`--executions` needs `--format text`, `dot`, `svg` or `html`"));
     }
@@ -35,11 +35,11 @@ pub fn show(arguments: &Check, most: usize) -> Result<Outcome, Failure> {
         )));
     }
     let models = CheckModels::load(arguments.model.as_deref())?;
-    let mut out = Data::new();
+    let mut out = StandardOutput::new();
     let mut outcome = Outcome::Success;
     let mut reject = |failure: Failure| {
-        outcome.note(Outcome::from(&failure));
-        complain(failure.report());
+        outcome.escalate_to(Outcome::from(&failure));
+        print_diagnostic(failure.report());
     };
     let mut unfinished = 0_usize;
     for (index, source) in sources.into_iter().enumerate() {
@@ -70,26 +70,28 @@ pub fn show(arguments: &Check, most: usize) -> Result<Outcome, Failure> {
             }
         };
         if let Some(bound) = found.loop_bound {
-            say(&format!("{file}: warning: loops were cut off after {bound} iterations (raise --unroll)"));
+            print_message(&format!(
+                "{file}: warning: loops were cut off after {bound} iterations (raise --unroll)"
+            ));
         }
         if !found.complete && found.found.len() < most {
             unfinished += 1;
-            say(&format!(
+            print_message(&format!(
                 "{file}: warning: the time limit was reached before all executions were found (raise --timeout)"
             ));
         }
-        let shown = ShownExecutions { test: &loaded.test, executions: &found };
+        let shown = ExecutionReport { test: &loaded.test, executions: &found };
         let written = match arguments.format {
-            CheckFormat::Dot => shown.dot(),
-            CheckFormat::Svg => shown.svg(),
-            CheckFormat::Html => shown.html(&loaded.text),
-            CheckFormat::Answers(_) if index > 0 => format!("\n{}", shown.text()),
-            CheckFormat::Answers(_) => shown.text(),
+            CheckFormat::Dot => shown.to_dot(),
+            CheckFormat::Svg => shown.to_svg(),
+            CheckFormat::Html => shown.to_html(&loaded.text),
+            CheckFormat::Answers(_) if index > 0 => format!("\n{}", shown.to_text()),
+            CheckFormat::Answers(_) => shown.to_text(),
         };
         out.print(&written)?;
     }
     if unfinished > 0 {
-        outcome.note(Outcome::Environment);
+        outcome.escalate_to(Outcome::Environment);
     }
     Ok(outcome)
 }

@@ -7,13 +7,13 @@ use vk_litmus::{CheckAnswer, Checker, ShaderModule, program};
 
 use crate::arguments::Check;
 use crate::exit::{Failure, Outcome};
-use crate::output::{Data, command_line, reject};
+use crate::output::{StandardOutput, command_line, report_rejected};
 
 /// Prints one page with the answers for all shaders.
 ///
 /// # Errors
 /// Returns an error if the page cannot be written; a mistake in a single shader is shown on the page.
-pub fn page(arguments: &Check, checker: &Checker) -> Result<Outcome, Failure> {
+pub fn print_page(arguments: &Check, checker: &Checker) -> Result<Outcome, Failure> {
     let (mut answers, mut outcome) = (Vec::new(), Outcome::Success);
     let inputs = arguments.kernel.shader_inputs(arguments.unroll)?;
     let compilation = program::compile_options(arguments.kernel.compilation()?);
@@ -26,22 +26,22 @@ pub fn page(arguments: &Check, checker: &Checker) -> Result<Outcome, Failure> {
         for answer in checked {
             answers.push(match answer {
                 Ok(CheckAnswer { line, notes, status, .. }) => {
-                    outcome.note(program::conclusion(status));
-                    answered(&line, notes)
+                    outcome.escalate_to(program::outcome_of_status(status));
+                    shader_answer(&line, notes)
                 }
                 Err(error) => {
                     let line = error.record().clone();
-                    reject(&mut outcome, &program::failure(error));
+                    report_rejected(&mut outcome, &program::into_failure(error));
                     shown(line.file, "refused".to_owned(), vec![line.error], &[], file)
                 }
             });
         }
     }
-    Data::new().print(&explanation::shaders(&answers, &command_line()))?;
+    StandardOutput::new().print(&explanation::shaders(&answers, &command_line()))?;
     Ok(outcome)
 }
 
-fn answered(line: &CheckLine, notes: Vec<String>) -> ShaderAnswer {
+fn shader_answer(line: &CheckLine, notes: Vec<String>) -> ShaderAnswer {
     let findings = line.findings.as_deref().unwrap_or_default();
     let verdict = match line.race {
         RaceWord::Racy => "racy",

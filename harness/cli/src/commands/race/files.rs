@@ -21,7 +21,7 @@ pub struct ShaderFile {
 ///
 /// # Errors
 /// If a folder has no shaders or cannot be read.
-pub fn expand(arguments: &[String]) -> Result<Vec<ShaderFile>, Failure> {
+pub fn collect_shader_files(arguments: &[String]) -> Result<Vec<ShaderFile>, Failure> {
     let mut files = Vec::new();
     for argument in arguments {
         if !Path::new(argument).is_dir() {

@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use results::show::line as shown;
+use results::escape::escape_line as shown;
 use results::wire::{RaceLine, RaceVerdict};
 
 /// A progress bar over files; hidden if standard error is not a terminal.
@@ -13,8 +13,8 @@ pub struct FileBar(ProgressBar);
 
 impl FileBar {
     /// Creates a bar over `files` files.
-    pub fn new(files: usize, wanted: bool) -> FileBar {
-        if !wanted || !std::io::stderr().is_terminal() {
+    pub fn new(files: usize, is_enabled: bool) -> FileBar {
+        if !is_enabled || !std::io::stderr().is_terminal() {
             return FileBar(ProgressBar::hidden());
         }
         let bar = ProgressBar::new(files as u64);
@@ -45,7 +45,7 @@ impl FileBar {
 
 /// Counts of answers.
 #[derive(Debug, Default)]
-pub struct Summary {
+pub struct RaceSummary {
     files: BTreeSet<String>,
     skipped: usize,
     verdicts: BTreeMap<String, usize>,
@@ -53,7 +53,7 @@ pub struct Summary {
     lines: usize,
 }
 
-impl Summary {
+impl RaceSummary {
     /// Counts an answer; `is_skipped` if the file has no entry point.
     pub fn add(&mut self, line: &RaceLine, is_skipped: bool) {
         if is_skipped {
@@ -69,7 +69,7 @@ impl Summary {
     }
 
     /// Formats the counts as a table.
-    pub fn text(&self) -> String {
+    pub fn to_text(&self) -> String {
         let mut text = format!("{} entry points in {} files\n", self.lines, self.files.len());
         let mut verdicts: Vec<_> = self.verdicts.iter().collect();
         verdicts.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
@@ -103,14 +103,14 @@ mod tests {
             });
             serde_json::from_value::<RaceLine>(line)
         };
-        let mut summary = Summary::default();
+        let mut summary = RaceSummary::default();
         summary.add(&line("a", "clean", None)?, false);
         summary.add(&line("a", "refused", Some("does not compile"))?, false);
         summary.add(&line("b", "clean", None)?, false);
         summary.add(&line("c", "refused", None)?, true);
         let expected = "3 entry points in 2 files\n       2  clean\n       1  refused\n               1  does not compile\n       \
                         1  files without an entry point, skipped";
-        assert_eq!(summary.text(), expected);
+        assert_eq!(summary.to_text(), expected);
         Ok(())
     }
 }

@@ -6,11 +6,11 @@ use std::path::Path;
 use campaign::expect::Expected;
 use results::Reason;
 use results::wire::{RunLine, VerdictWord};
-use results::write::{Format, number};
+use results::write::{OutputFormat, number};
 
 use crate::arguments::Run;
 use crate::exit::Outcome;
-use crate::output::say;
+use crate::output::print_message;
 
 /// Returns the exit code for `git bisect`, from each verdict with true if its test was exercised, and from
 /// the outcome of the run.
@@ -18,8 +18,9 @@ pub(super) fn bisect_exit_code(verdicts: &[(VerdictWord, bool)], ended: Outcome)
     if verdicts.iter().any(|(verdict, _)| *verdict == VerdictWord::Violates) {
         return Outcome::RuleBroken;
     }
-    let good = |(verdict, exercised): &(VerdictWord, bool)| *verdict == VerdictWord::Conforms && *exercised;
-    let all_good = !verdicts.is_empty() && verdicts.iter().all(good);
+    let is_good =
+        |(verdict, exercised): &(VerdictWord, bool)| *verdict == VerdictWord::Conforms && *exercised;
+    let all_good = !verdicts.is_empty() && verdicts.iter().all(is_good);
     if all_good && ended == Outcome::Success { Outcome::Success } else { Outcome::Untested }
 }
 
@@ -39,20 +40,22 @@ pub(super) fn judgement_outcome(
     let is_named = arguments.gtest_filter.is_some();
     let is_listed = lines.iter().all(|line| expected.standing(line).is_excused());
     // A Google Test runner runs one test per process and reports a skipped one as such.
-    let is_meant = if arguments.strict { is_named && is_listed } else { is_named || is_listed };
-    if lines.iter().all(is_skipped) && !is_meant {
+    let is_intended = if arguments.strict { is_named && is_listed } else { is_named || is_listed };
+    if lines.iter().all(is_skipped) && !is_intended {
         let reason = |line: &RunLine| line.detail.clone().or_else(|| line.reason.clone());
         let reasons: BTreeSet<String> = lines.iter().filter_map(reason).collect();
         let reasons = reasons.into_iter().collect::<Vec<_>>().join("; ");
-        say(&format!("error: every test was skipped: {reasons}; `vk-litmus devices` lists other devices"));
-        outcome.note(Outcome::Environment);
+        print_message(&format!(
+            "error: every test was skipped: {reasons}; `vk-litmus devices` lists other devices"
+        ));
+        outcome.escalate_to(Outcome::Environment);
     }
     for line in lines.iter().filter(|line| !expected.standing(line).is_excused()) {
         match line.verdict {
             VerdictWord::Violates => {
                 violating += 1;
                 weak += usize::from(results::is_weak_violation(line));
-                outcome.note(Outcome::RuleBroken);
+                outcome.escalate_to(Outcome::RuleBroken);
             }
             VerdictWord::Inconclusive if line.reason.as_deref() == Some(Reason::NotExercised.word()) => {
                 unexercised += 1;
@@ -65,29 +68,29 @@ pub(super) fn judgement_outcome(
             VerdictWord::Inconclusive => {
                 *undecided.entry(line.reason.as_deref().unwrap_or("inconclusive")).or_default() += 1;
                 // Google Test distinguishes only failed tests and crashed programs.
-                let is_gtest = arguments.format == Format::Gtest;
-                outcome.note(if is_gtest { Outcome::RuleBroken } else { Outcome::Environment });
+                let is_gtest = arguments.format == OutputFormat::Gtest;
+                outcome.escalate_to(if is_gtest { Outcome::RuleBroken } else { Outcome::Environment });
             }
             VerdictWord::Conforms | VerdictWord::Undefined | VerdictWord::Skipped => {}
         }
     }
     if unfinished > 0 && !quiet {
         let tests = number::plural(unfinished as u64, "test");
-        say(&format!("warning: {tests} had no time and did not run (`--time` gives more)"));
+        print_message(&format!("warning: {tests} had no time and did not run (`--time` gives more)"));
     }
     if unexercised > 0 {
-        if !quiet || (arguments.strict && arguments.format != Format::Gtest) {
-            say(&not_exercised_warning(unexercised as u64, arguments.strict));
+        if !quiet || (arguments.strict && arguments.format != OutputFormat::Gtest) {
+            print_message(&not_exercised_warning(unexercised as u64, arguments.strict));
         }
         if arguments.strict {
-            outcome.note(Outcome::RuleBroken);
+            outcome.escalate_to(Outcome::RuleBroken);
         }
     }
     if !undecided.is_empty() {
-        say(&undecided_summary(&undecided, folder));
+        print_message(&undecided_summary(&undecided, folder));
     }
-    if violating > 0 && arguments.format != Format::Gtest {
-        say(&violation_summary(violating, weak, folder));
+    if violating > 0 && arguments.format != OutputFormat::Gtest {
+        print_message(&violation_summary(violating, weak, folder));
     }
     outcome
 }

@@ -11,27 +11,27 @@ use campaign::shader::read::{Given, name_apart, read};
 use campaign::shader::source::is_shader;
 use campaign::shard;
 use results::wire::VerdictWord;
-use results::write::{Format, number, run_writer};
+use results::write::{OutputFormat, new_run_writer, number};
 
-use super::progress::Bar;
-use super::{DEFAULT_TIME, PREDICTION_PART, result_output};
+use super::progress::RunProgressBar;
+use super::{DEFAULT_TIME, PREDICTION_TIME_DIVISOR, result_output};
 use crate::arguments::Run;
 use crate::exit::{Failure, Outcome};
-use crate::output::{layout, reject, say};
+use crate::output::{print_message, report_rejected, text_layout};
 
 /// Time limit for predicting the contents of a shader, as for `check`.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PREDICTION_TIME: Duration = Duration::from_secs(5);
 
 /// Runs shaders.
 ///
 /// # Errors
 /// Returns the error that ended it before any dispatch, or that stopped it.
-pub fn shaders(
+pub fn run_shaders(
     arguments: &Run,
     quiet: bool,
     verdicts: &mut Vec<(VerdictWord, bool)>,
 ) -> Result<Outcome, Failure> {
-    super::refuse_flags(
+    super::reject_flags(
         "shaders",
         &[
             ("--suite", arguments.suite.is_some()),
@@ -39,7 +39,7 @@ pub fn shaders(
             ("--cts-name", arguments.cts_name.is_some()),
             ("--save-baseline", arguments.save_baseline),
             ("--certified", arguments.certified),
-            ("--format gtest", arguments.format == Format::Gtest),
+            ("--format gtest", arguments.format == OutputFormat::Gtest),
             ("--gtest_list_tests", arguments.gtest_list_tests),
             ("--gtest_filter", arguments.gtest_filter.is_some()),
             ("--gtest_output", arguments.gtest_output.is_some()),
@@ -51,29 +51,37 @@ pub fn shaders(
     let arguments = &super::complete_arguments(arguments)?;
     let started = Instant::now();
     let misbehaviour = Misbehaviour::parse(&arguments.misbehave)?;
-    let mut writer =
-        run_writer(arguments.format, result_output(arguments.format, quiet), layout(arguments.table))
-            .map_err(Failure::input_error)?;
-    let place = super::place(arguments, quiet);
-    place.check()?;
+    let mut writer = new_run_writer(
+        arguments.format,
+        result_output(arguments.format, quiet),
+        text_layout(arguments.table),
+    )
+    .map_err(Failure::input_error)?;
+    let run_place = super::run_place(arguments, quiet);
+    run_place.check()?;
     let chosen = shader::model(arguments.model.as_deref())?;
     let mut outcome = Outcome::Success;
     let budget = match (arguments.instances, arguments.time) {
         (Some(instances), _) => TestBudget::Instances(instances),
         (None, time) => TestBudget::Time(time.unwrap_or(DEFAULT_TIME)),
     };
-    let longest = budget.time().map_or(PATIENCE, |time| PATIENCE.min(time / PREDICTION_PART));
+    let prediction_time =
+        budget.time().map_or(PREDICTION_TIME, |time| PREDICTION_TIME.min(time / PREDICTION_TIME_DIVISOR));
     let mut all = Vec::new();
     for file in &arguments.tests {
-        let options = arguments.kernel.options(None);
+        let options = arguments.kernel.to_options(None);
         let shaders = options.and_then(|options| {
-            let (flags, compilation) = (&arguments.kernel.words(), arguments.kernel.compilation()?);
-            let inputs = arguments.kernel.inputs();
-            read(&Given { file, flags, compilation, inputs, options: &options }, &chosen.model, longest)
+            let (flags, compilation) = (&arguments.kernel.to_words(), arguments.kernel.compilation()?);
+            let inputs = arguments.kernel.input_mode();
+            read(
+                &Given { file, flags, compilation, inputs, options: &options },
+                &chosen.model,
+                prediction_time,
+            )
         });
         match shaders {
             Ok(some) => all.extend(some),
-            Err(failure) => reject(&mut outcome, &failure),
+            Err(failure) => report_rejected(&mut outcome, &failure),
         }
     }
     name_apart(&mut all);
@@ -87,42 +95,46 @@ pub fn shaders(
         let compiled = shader.compiler.iter().map(|compiler| format!("compiled by {compiler}"));
         compiled
             .chain(shader.notes.iter().cloned())
-            .for_each(|note| say(&format!("{}: {note}", shader.file)));
+            .for_each(|note| print_message(&format!("{}: {note}", shader.file)));
     }
     let ids: Vec<String> = all.iter().map(|shader| shader.id.clone()).collect();
     let all = shard::part(all, arguments.shard);
     if all.is_empty() {
         if let Some(part) = arguments.shard {
-            super::say_empty_part(part, ids.len() as u64, "shader");
+            super::report_empty_shard(part, ids.len() as u64, "shader");
         }
         return Ok(outcome);
     }
-    let targets = super::devices(arguments, false)?;
+    let targets = super::open_devices(arguments, false)?;
     let mut plan = shader::ShaderPlan::new(targets, all, chosen);
     let devices = plan.devices()?;
-    let expectations = super::expectations(arguments, &devices)?;
+    let expectations = super::load_expectations(arguments, &devices)?;
     let excused = Excused::new(expectations, &ids, devices);
     plan.skip(&|device, id| excused.skips(device, id).map(|place| expect::reason(&place)));
 
     // Signals are handled from the moment the journal exists, so that an interruption leaves a valid one.
-    let interrupted = super::interrupt_flag()?;
-    let options = &super::options(arguments);
-    let (folder, seed, done) = place.open(plan.record(options, budget)?, &say)?;
+    let interrupted = super::interrupt::interrupt_flag()?;
+    let options = &super::run_options(arguments);
+    let (folder, seed, done) = run_place.open(plan.record(options, budget)?, &print_message)?;
     let kind = Shaders { plan: &plan, options, budget, seed, misbehaviour: &misbehaviour };
-    super::keep_command(arguments, folder.path())?;
+    super::write_command(arguments, folder.path())?;
     let stop = arguments.bisect.then(|| interrupted.clone());
-    let bar = Bar::new(plan.len(), super::shows_progress(arguments, quiet), budget.time(), stop);
+    let bar =
+        RunProgressBar::new(plan.len(), super::is_progress_shown(arguments, quiet), budget.time(), stop);
     let ended = super::execute_run(&kind, folder, done, &Done::new(), writer.as_mut(), &bar, &interrupted)?;
-    super::note_verdicts(&ended, verdicts);
-    let took = format!("{}, ", number::seconds(started.elapsed().as_secs_f64()));
+    super::collect_verdicts(&ended, verdicts);
+    let took = format!("{}, ", number::format_seconds(started.elapsed().as_secs_f64()));
     for line in &ended.lines {
         let claim = line.shader.as_ref().and_then(|shader| shader.claim.as_ref());
         if let Some(claim) = claim.filter(|claim| claim.broken > 0) {
-            let broken = number::count(claim.broken);
-            say(&format!("{} on {}: `{}` failed in {broken} dispatches", line.id, line.device, claim.text));
-            outcome.note(Outcome::RuleBroken);
+            let broken = number::format_count(claim.broken);
+            print_message(&format!(
+                "{} on {}: `{}` failed in {broken} dispatches",
+                line.id, line.device, claim.text
+            ));
+            outcome.escalate_to(Outcome::RuleBroken);
         }
     }
-    outcome.note(super::report_end(&ended, arguments, &excused, quiet, &took));
+    outcome.escalate_to(super::report_outcome(&ended, arguments, &excused, quiet, &took));
     Ok(outcome)
 }

@@ -1,0 +1,70 @@
+//! Completes predictions without an outcome list, for the outcomes that a run observed.
+
+use std::collections::BTreeSet;
+
+use litmus::{Dialect, Outcome, PredictedOutcome, Prediction, Race, Test};
+
+use crate::budget::BudgetTracker;
+use crate::outcome_checker::OutcomeChecker;
+use crate::sequential::{SequentialMachine, Turns};
+use crate::{Model, PredictError, PredictOptions};
+
+/// Completes a prediction with too many outcomes to list, for the outcomes in `observed`.
+///
+/// Each of them gets a row. The prediction then counts as complete, since outcomes that were not observed
+/// need no row. Returns `None` if the prediction was cut short, so that races are not excluded, or if the
+/// budget ran out. A complete prediction stays unchanged.
+///
+/// # Errors
+///
+/// As for [`predict`](crate::predict).
+pub fn complete_prediction<'o>(
+    prediction: &Prediction,
+    test: &Test,
+    model: &Model,
+    observed: impl IntoIterator<Item = &'o Outcome>,
+    options: &PredictOptions,
+) -> Result<Option<Prediction>, PredictError> {
+    if prediction.complete {
+        return Ok(Some(prediction.clone()));
+    }
+    // Rows of a search that was cut short may be wrong; an unlisted search has no rows.
+    let sound = prediction.race == Race::Free || prediction.outcomes.is_empty();
+    if prediction.race == Race::Unknown
+        || prediction.truncated_runs > 0
+        || !sound
+        || test.dialect == Dialect::Hsa
+    {
+        return Ok(None);
+    }
+    let tracker = BudgetTracker::new(options.budget);
+    let Some(Ok(sequential)) = Model::shipped("sc") else { return Ok(None) };
+    let checker = OutcomeChecker::new(test, model, options)?;
+    let sc_checker = OutcomeChecker::new(test, &sequential, options)?;
+    let unroll = options.unroll.max(1);
+    let observed: BTreeSet<&Outcome> = observed.into_iter().collect();
+    let mut machine = SequentialMachine::new(test, &prediction.observables, unroll);
+    let (serial, knows_serial) = machine.outcomes(
+        Turns::Serial,
+        (|outcome: &Outcome| observed.contains(outcome), observed.len()),
+        &tracker,
+    );
+    let mut completed = prediction.clone();
+    for outcome in observed {
+        let (Some(allowed), Some(strong)) =
+            (checker.is_allowed_within(outcome, &tracker), sc_checker.is_allowed_within(outcome, &tracker))
+        else {
+            return Ok(None);
+        };
+        let filtered = test
+            .filter
+            .as_ref()
+            .is_some_and(|filter| !outcome.meets_condition(test, &prediction.observables, filter));
+        let serial = !knows_serial || serial.contains(outcome);
+        // The out-of-thin-air mark is not computed, since it decides no verdict.
+        let predicted = PredictedOutcome { allowed, weak: !strong, serial, filtered, thin_air: false };
+        completed.outcomes.insert(outcome.clone(), predicted);
+    }
+    completed.complete = true;
+    Ok(Some(completed))
+}

@@ -1,0 +1,170 @@
+//! The findings of a test: outcomes, raised flags and counts.
+
+use litmus::Outcome;
+
+use crate::flags::Flags;
+use crate::quick::QuickMap;
+
+/// The findings so far, over all event structures of a test.
+#[derive(Default)]
+pub(crate) struct Findings {
+    pub(crate) outcomes: OutcomeTable,
+    /// The flags that some consistent execution inside the filter raises.
+    pub(crate) raised: Flags,
+    /// The flags that such an execution raises without out-of-thin-air values.
+    pub(crate) grounded: Flags,
+    pub(crate) candidate_executions: u64,
+    pub(crate) consistent_executions: u64,
+    /// Some allowed outcome inside the filter satisfies the condition of the question.
+    pub(crate) has_match: bool,
+    /// Some allowed outcome inside the filter violates it.
+    pub(crate) has_mismatch: bool,
+    pub(crate) timed_out: bool,
+    /// The path combinations that some consistent execution takes.
+    pub(crate) path_combinations: u64,
+    /// Those of them in which the loop bound ended a thread.
+    pub(crate) truncated_combinations: u64,
+    /// The outcomes are not listed, or not all of them.
+    pub(crate) unlisted: bool,
+    /// The search with ordered threads was insufficient for some event structure.
+    pub(crate) needs_full_order: bool,
+    /// Races and answers were all found before the search had seen every run.
+    pub(crate) ended_early: bool,
+}
+
+/// The counters of the findings.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ExecutionCounts {
+    candidate_executions: u64,
+    consistent_executions: u64,
+    path_combinations: u64,
+    truncated_combinations: u64,
+    /// True if outcomes were among the counted results.
+    pub(crate) terminated: bool,
+}
+
+impl ExecutionCounts {
+    /// Returns the difference to earlier counts.
+    pub(crate) fn difference_from(self, before: ExecutionCounts, terminated: bool) -> ExecutionCounts {
+        ExecutionCounts {
+            candidate_executions: self.candidate_executions.saturating_sub(before.candidate_executions),
+            consistent_executions: self.consistent_executions.saturating_sub(before.consistent_executions),
+            path_combinations: self.path_combinations - before.path_combinations,
+            truncated_combinations: self.truncated_combinations - before.truncated_combinations,
+            terminated,
+        }
+    }
+}
+
+impl Findings {
+    /// Returns true if every result holds beyond the loop bound, as far as outcomes are not listed.
+    pub(crate) fn is_unbounded(&self) -> bool {
+        !self.timed_out && !self.ended_early && self.truncated_combinations == 0
+    }
+
+    pub(crate) fn to_counts(&self) -> ExecutionCounts {
+        ExecutionCounts {
+            candidate_executions: self.candidate_executions,
+            consistent_executions: self.consistent_executions,
+            path_combinations: self.path_combinations,
+            truncated_combinations: self.truncated_combinations,
+            terminated: false,
+        }
+    }
+
+    /// Adds the findings of a race-only exploration.
+    pub(crate) fn add_races(&mut self, races: &Findings) {
+        self.raised.add(races.raised);
+        self.grounded.add(races.grounded);
+        self.add_counts(races.to_counts(), 1);
+        self.timed_out |= races.timed_out;
+    }
+
+    /// Adds the races and matches of a search that was cut short: each was found in an execution.
+    pub(crate) fn add_definite(&mut self, partial: &Findings) {
+        self.raised.add(partial.raised);
+        self.grounded.add(partial.grounded);
+        self.has_match |= partial.has_match;
+        self.has_mismatch |= partial.has_mismatch;
+    }
+
+    /// Adds earlier counts again, `times` times.
+    pub(crate) fn add_counts(&mut self, counts: ExecutionCounts, times: u64) {
+        let add = |sum: &mut u64, once: u64| *sum = sum.saturating_add(once.saturating_mul(times));
+        add(&mut self.candidate_executions, counts.candidate_executions);
+        add(&mut self.consistent_executions, counts.consistent_executions);
+        add(&mut self.path_combinations, counts.path_combinations);
+        add(&mut self.truncated_combinations, counts.truncated_combinations);
+    }
+
+    /// Records the flags of a consistent execution inside the filter.
+    pub(crate) fn raise_flags(&mut self, flags: Flags, thin_air: bool) {
+        self.raised.add(flags);
+        if !thin_air {
+            self.grounded.add(flags);
+        }
+    }
+}
+
+/// The strongest evidence for an outcome, from the weakest to the strongest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum OutcomeStatus {
+    /// Candidate executions whose axioms were not checked.
+    Candidate,
+    /// Consistent executions, all with out-of-thin-air values.
+    OutOfThinAir,
+    /// A consistent execution without out-of-thin-air values.
+    Allowed,
+}
+
+impl OutcomeStatus {
+    pub(crate) fn is_allowed(self) -> bool {
+        self > OutcomeStatus::Candidate
+    }
+}
+
+/// The outcomes found, with their status.
+#[derive(Debug, Default)]
+pub(crate) struct OutcomeTable {
+    statuses: QuickMap<Outcome, OutcomeStatus>,
+    allowed_count: usize,
+}
+
+impl OutcomeTable {
+    /// Records an outcome with the status of its executions.
+    pub(crate) fn record_outcome(&mut self, outcome: Outcome, status: OutcomeStatus) {
+        let entry = self.statuses.entry(outcome).or_insert(OutcomeStatus::Candidate);
+        self.allowed_count += usize::from(status.is_allowed() && !entry.is_allowed());
+        *entry = status.max(*entry);
+    }
+
+    /// Records the outcome of a consistent execution.
+    pub(crate) fn record_allowed(&mut self, outcome: Outcome, thin_air: bool) {
+        self.record_outcome(
+            outcome,
+            if thin_air { OutcomeStatus::OutOfThinAir } else { OutcomeStatus::Allowed },
+        );
+    }
+
+    /// Returns the number of outcomes, including those without a consistent execution.
+    pub(crate) fn len(&self) -> usize {
+        self.statuses.len()
+    }
+
+    pub(crate) fn contains(&self, outcome: &Outcome) -> bool {
+        self.statuses.contains_key(outcome)
+    }
+
+    /// Returns the number of allowed outcomes.
+    pub(crate) fn allowed_count(&self) -> usize {
+        self.allowed_count
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Outcome, OutcomeStatus)> {
+        self.statuses.iter().map(|(outcome, status)| (outcome, *status))
+    }
+
+    pub(crate) fn into_iter(self) -> impl Iterator<Item = (Outcome, OutcomeStatus)> {
+        self.statuses.into_iter()
+    }
+}
