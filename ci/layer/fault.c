@@ -170,8 +170,8 @@ static Result fault(const char *call) {
     if (is("crash")) abort();
     while (is("hang")) sleep(1);
     while (is("memory")) {
-        volatile char *block = malloc(1 << 24);
-        for (int byte = 0; block && byte < 1 << 24; byte += 1024) block[byte] = 1;
+        volatile char *block = malloc(1 << 26);
+        for (int byte = 0; block && byte < 1 << 26; byte += 4096) block[byte] = 1;
         usleep(50000);
     }
     if (is("fork") && fork() == 0) {
