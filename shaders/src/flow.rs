@@ -171,8 +171,8 @@ fn nest_selections(
     Some(steps)
 }
 
-/// Returns every block under its condition, without unreachable ones. With `all`, the first block has a
-/// condition too, because a thread that reached a loop bound runs none.
+/// Returns every block under its condition, without unreachable ones. With `guard_first`, the first block
+/// has a condition too, because a thread that reached a loop bound runs none.
 fn predicate_blocks(thread: &Thread, range: Range<usize>, guard_first: bool) -> Vec<StructuredStep> {
     let loops = find_loops(thread);
     let mut leaders = vec![range.start];

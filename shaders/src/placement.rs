@@ -43,7 +43,7 @@ pub(crate) struct WorkgroupLayout {
 
 impl WorkgroupLayout {
     /// Divides workgroups for a test that [`rules::check`](crate::rules::check) accepts, with at most
-    /// `most_lanes` slots.
+    /// `max_lanes` slots.
     pub fn new(test: &Test, config: &KernelConfig, max_lanes: u32) -> Result<WorkgroupLayout, CompileError> {
         let config = &apply_stage_limits(config);
         // All lanes that execute a subgroup operation take part in it, as do those at a barrier under a

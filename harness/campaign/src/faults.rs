@@ -197,7 +197,7 @@ fn judged(case: &SuiteCase, device: &SimDevice, instances: u64, seed: u64) -> Re
     }))
 }
 
-/// Returns the word of [`Expect::word`] for a judgement that shows a fault.
+/// Returns the word of [`sim::ExpectedEffect::word`] for a judgement that shows a fault.
 fn found(judgement: &Judgement) -> Option<&'static str> {
     match judgement.verdict {
         Verdict::Violates => Some("violates"),

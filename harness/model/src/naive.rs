@@ -256,7 +256,7 @@ type VisitCandidate<'v, M> = dyn FnMut(
     ) -> Result<(), PredictError>
     + 'v;
 
-/// Visits every candidate execution of an event structure; false if there are more than `left`.
+/// Visits every candidate execution of an event structure; false if there are more than `remaining`.
 fn for_each_execution<M: Matrix>(
     test: &Test,
     model: &Model,

@@ -80,7 +80,7 @@ impl FeatureMask {
         Ok(masked)
     }
 
-    /// Parses one entry, and applies it if it is `meant` for this device.
+    /// Parses one entry, and adds it if it `applies` to this device.
     fn add_entry(&mut self, part: &str, applies: bool) -> Result<(), MaskError> {
         let Some((name, value)) = part.split_once('=') else {
             let feature: Feature = part.parse().map_err(|_| MaskError::Feature { name: part.to_owned() })?;

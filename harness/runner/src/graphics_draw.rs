@@ -44,7 +44,7 @@ impl DrawMapping {
         }
     }
 
-    /// Returns the draw for a kernel with `of_group` workgroups in a group.
+    /// Returns the draw for a kernel, in `all` groups of `workgroups_per_group`.
     pub fn to_drawing(self, workgroups_per_group: u32, all: Workgroups) -> Drawing {
         let workgroups = all.for_classes(workgroups_per_group);
         match self {

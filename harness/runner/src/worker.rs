@@ -69,7 +69,7 @@ pub fn serve(make_device: MakeDevice<'_>) -> io::Result<()> {
 /// Sends the progress of a job to the parent, if it is due; a break ends the job.
 pub type ProgressSink<'a, P> = &'a mut dyn FnMut(&dyn Fn() -> P) -> ControlFlow<()>;
 
-/// Serves jobs on devices that are opened on first use and stay open. `every` is the minimum interval of
+/// Serves jobs on devices that are opened on first use and stay open. `min_interval` is the time between
 /// progress messages.
 pub(crate) fn serve_on<J, P, R>(
     make_device: MakeDevice<'_>,
@@ -92,7 +92,7 @@ where
 }
 
 /// Serves jobs of any kind from standard input until it ends, or until an answer ends the worker, which
-/// returns a break. `every` is the minimum interval of progress messages.
+/// returns a break. `min_interval` is the time between progress messages.
 ///
 /// # Errors
 /// As for [`serve`].

@@ -325,7 +325,7 @@ impl DispatchEmitter<'_> {
         }
     }
 
-    /// Returns from the shader if the condition holds; if it `stays`, marks the invocation as idle instead.
+    /// Returns from the shader if the condition holds; if it `must_stay`, marks the invocation as idle instead.
     fn emit_leave_if(&mut self, condition: Word, must_stay: bool) {
         if !must_stay {
             return self.emit_return_if(condition);

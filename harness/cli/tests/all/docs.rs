@@ -338,7 +338,10 @@ pub fn compare_generated(document: &str, what: &str, expected: &str) {
         fs::write(&path, format!("{before}{start}{expected}{end}{after}")).unwrap();
         return;
     }
-    assert_eq!(found, expected, "docs/{document}: {what} is not current: VK_LITMUS_BLESS=1 writes it anew");
+    assert_eq!(
+        found, expected,
+        "docs/{document}: {what} is not current: run the test with VK_LITMUS_BLESS=1"
+    );
 }
 
 #[test]

@@ -61,7 +61,7 @@ fn compare_blocks(document: &str) -> usize {
     let differs = current.lines().zip(text.lines()).find(|(now, then)| now != then);
     assert!(
         current == text,
-        "docs/{document} is not current: VK_LITMUS_BLESS=1 writes it anew: {differs:?}\n{current}"
+        "docs/{document} is not current: run the test with VK_LITMUS_BLESS=1: {differs:?}\n{current}"
     );
     held
 }

@@ -34,7 +34,7 @@ fn assert_current(path: &Path, expected: &str) {
         fs::write(path, expected).unwrap();
     }
     let found = fs::read_to_string(path).unwrap_or_default();
-    assert_eq!(found, expected, "{} is not current: VK_LITMUS_BLESS=1 writes it anew", path.display());
+    assert_eq!(found, expected, "{} is not current: run the test with VK_LITMUS_BLESS=1", path.display());
 }
 
 /// Runs a command on a form.

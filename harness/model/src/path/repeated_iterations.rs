@@ -153,7 +153,7 @@ impl PartialPath {
     }
 
     /// Returns true if the taken branches imply that the written value equals the value read, which is one of
-    /// `held` if these are known.
+    /// `known_values` if these are given.
     fn writes_back(
         &self,
         read: ReadIndex,

@@ -190,7 +190,7 @@ impl Canaries {
 
 /// Returns a different word for each of 2³² submissions. Only the last is zero, which fresh memory may
 /// contain. No sum of a few of these words is a small multiple of another, so that a counter that was not
-/// reset is not mistaken for [repetitions](repeats).
+/// reset is not mistaken for [repetitions](is_repeated).
 fn input_word(submission: u64) -> u32 {
     // The finalizer of MurmurHash3: invertible steps that mix the bits.
     let mut word = (submission as u32).wrapping_add(1);

@@ -193,8 +193,8 @@ impl Lowering<'_> {
         self.program.ops.push(Op::Apply { number });
     }
 
-    /// Returns the scope, availability or visibility, and privacy of a texel access; `made` is the scope of its
-    /// availability or visibility operation.
+    /// Returns the scope, availability or visibility, and privacy of a texel access; `scope_id` is the scope of
+    /// its availability or visibility operation.
     fn texel_access(
         &self,
         placed: &LocatedInstruction,

@@ -455,8 +455,8 @@ impl Lowering<'_> {
         known.map_or(StorageClass::Buffer, |reference| reference.class)
     }
 
-    /// Returns the scope, availability or visibility, and privacy of a non-atomic access; `made` is the scope of its
-    /// availability or visibility operation.
+    /// Returns the scope, availability or visibility, and privacy of a non-atomic access; `scope_id` is the scope
+    /// of its availability or visibility operation.
     fn nonatomic_coherence(
         &self,
         placed: &LocatedInstruction,

@@ -102,7 +102,7 @@ impl Memory {
     }
 
     /// Performs the buffered stores of a group, except those to references with a uniform scope if
-    /// `keeps_calm`.
+    /// `keeps_uniform`.
     pub fn drain_group(&mut self, group: u8, keeps_uniform: bool) {
         let Some(filled) = self.store_buffers.filled.get_mut(usize::from(group)) else { return };
         if filled.is_empty() {
